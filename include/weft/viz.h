@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* viz.h: pictures of graphs, in a library of its own (libweft-viz) so that the core never links Graphviz.
+ * cgraph keeps global state: calls into this library are not thread-safe. */
+#ifndef WEFT_VIZ_H
+#define WEFT_VIZ_H
+
+#include "weft/weft.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_dot_options {
+    size_t size;
+    const char *focus;      /* show only what is within `radius` edges of the value or node of this name; NULL: all */
+    int32_t radius;         /* 0: 3 */
+    int32_t max_nodes;      /* beyond it the graph is cut, with a note in the picture; 0: 2000, -1: no limit */
+    const char *const *heat_name; /* names of values with a measured time, to be shown and coloured; may be NULL */
+    const int64_t *heat_ns;
+    size_t heats;
+};
+
+/* The graph as DOT: constants folded into labels, groups as clusters, layouts by colour, relayouts bold, stable ids, the same
+ * text for the same graph. The caller frees the text with weft_free_text of the graph's context. */
+WEFT_API int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weft.h: the public interface of libweft.
+ *
+ *   context ──► graph (text, ONNX file or builder) ──► passes ──► plan ──► execution (one per thread) ──► run
+ *
+ * Conventions, true for every function here unless its comment says otherwise:
+ *  - It returns WEFT_OK (0) or a negative weft_status. Results come last, in ret_x, and are untouched on error.
+ *  - The library never prints, aborts or exits. What went wrong is delivered through the context's callback, message by
+ *    message, and the joined text of the last failing call is kept: weft_last_error().
+ *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came from.
+ *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
+ *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
+ *    executions of one plan at once, each thread an execution of its own.
+ *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
+ *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WEFT_API __attribute__((visibility("default")))
+#else
+#define WEFT_API
+#endif
+
+#define WEFT_VERSION "0.1.0"
+#define WEFT_MAX_RANK 8
+
+enum weft_status {
+    WEFT_OK = 0,
+    WEFT_ERR_NOMEM = -1,       /* the allocator returned NULL; nothing is lost */
+    WEFT_ERR_ARGUMENT = -2,    /* a call's arguments do not fit its contract */
+    WEFT_ERR_SYNTAX = -3,      /* text or a file that cannot be read as what it claims to be */
+    WEFT_ERR_INVALID = -4,     /* readable, but no legal graph: types, shapes, attributes */
+    WEFT_ERR_UNSUPPORTED = -5, /* legal, but uses what weft does not have (all such ops are listed at once) */
+    WEFT_ERR_IO = -6,          /* the operating system refused a file */
+    WEFT_ERR_BINDING = -7,     /* a tensor given to an execution does not fit the plan */
+};
+/* A short constant English text for a status, never NULL. */
+WEFT_API const char *weft_status_text(int status);
+/* The version of the library that is loaded, to be compared with WEFT_VERSION. */
+WEFT_API const char *weft_version(void);
+
+/* --- element types ------------------------------------------------------------------------------------------------- */
+
+enum weft_dtype {
+    WEFT_F64 = 1, WEFT_F32, WEFT_BF16, WEFT_F16, WEFT_I64, WEFT_I32, WEFT_I16, WEFT_I8,
+    WEFT_U64, WEFT_U32, WEFT_U16, WEFT_U8, WEFT_BOOL,
+    WEFT_I4, WEFT_U4, WEFT_F8E4M3, WEFT_F8E5M2, /* storage only: no arithmetic but casts */
+};
+/* "f32" and so on; NULL for a number that is no dtype. */
+WEFT_API const char *weft_dtype_name(int dtype);
+/* The dtype of that name, or 0. */
+WEFT_API int weft_dtype_from_name(const char *name);
+/* Size of one element in bits (4 for i4 and u4). */
+WEFT_API unsigned weft_dtype_bits(int dtype);
+
+/* A strided array in the caller's memory. Broadcast axes have stride 0; strides are never negative. */
+struct weft_tensor {
+    void *data;
+    int32_t dtype;
+    int32_t rank;
+    int64_t extent[WEFT_MAX_RANK];
+    int64_t stride[WEFT_MAX_RANK]; /* in elements */
+};
+
+/* --- context --------------------------------------------------------------------------------------------------------- */
+
+struct weft_context;
+struct weft_target; /* what code is made for: CPU features, caches, threads */
+
+/* Both functions may be called from any thread. `allocate` returns memory aligned to `align` (a power of two) or NULL. */
+struct weft_allocator {
+    size_t size;
+    void *user;
+    void *(*allocate)(void *user, size_t bytes, size_t align);
+    void (*release)(void *user, void *memory, size_t bytes);
+};
+
+#define WEFT_EXECUTOR_CONCURRENT 1u /* `run` promises that all n calls run at the same time */
+
+/* Where parallel work goes. `run` calls fn(arg, i) once for each i in [0, n), n <= workers(user), and returns when all
+ * have returned. Without WEFT_EXECUTOR_CONCURRENT weft forks once per kernel and never waits inside fn. */
+struct weft_executor {
+    size_t size;
+    void *user;
+    uint32_t flags;
+    uint32_t reserved;
+    int (*workers)(void *user);
+    void (*run)(void *user, int n, void (*fn)(void *arg, int i), void *arg);
+};
+
+enum weft_severity { WEFT_NOTE = 0, WEFT_WARNING = 1, WEFT_ERROR = 2 };
+
+struct weft_diagnostic {
+    int32_t severity;
+    int32_t status;      /* what the call will return; WEFT_OK for notes and warnings */
+    const char *file;    /* NULL where there is none */
+    int32_t line, column; /* from 1; 0 where there is none */
+    const char *where;   /* name of the node, value or graph at fault, or NULL */
+    const char *message; /* one sentence, no newline; all pointers live only during the call */
+};
+
+struct weft_context_options {
+    size_t size;
+    const struct weft_allocator *allocator; /* NULL: malloc; the struct is copied */
+    const struct weft_executor *executor;   /* NULL: OpenMP; the struct is copied */
+    void (*diagnose)(void *user, const struct weft_diagnostic *); /* NULL: only weft_last_error() */
+    void *diagnose_user;
+    const char *cpu; /* "avx2", "avx512", "baseline": a mask over what the machine has; NULL: WEFT_CPU, else everything */
+    int32_t threads; /* upper bound on workers; 0: what the executor and the container allow */
+    int32_t reserved;
+};
+
+/* Opens a context; `options` may be NULL. The caller closes it after everything made from it is destroyed. */
+WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
+WEFT_API void weft_close(struct weft_context *context);
+/* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;
+ * "" when none failed. Valid until the next call on the context. */
+WEFT_API const char *weft_last_error(const struct weft_context *context);
+/* The context's own target, made from its options; it lives as long as the context. */
+WEFT_API const struct weft_target *weft_context_target(const struct weft_context *context);
+/* Releases a text that a ret_text parameter returned; NULL is fine. */
+WEFT_API void weft_free_text(struct weft_context *context, char *text);
+
+/* --- graphs: from text and files ----------------------------------------------------------------------------------- */
+
+struct weft_graph;
+
+/* Reads a graph from a file: ONNX, or weft text when the name ends in ".weft" or it begins like weft text. Weights stay mapped from the file. The caller
+ * destroys the graph, before the context. */
+WEFT_API int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph);
+/* Parses the first top-level graph of a text (language: ir/FORMAT.md). `name` stands in messages, and references to
+ * files are relative to its folder. */
+WEFT_API int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,
+                        struct weft_graph **ret_graph);
+WEFT_API int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_graph);
+WEFT_API void weft_graph_destroy(struct weft_graph *graph);
+/* The graph as text that parses back to the same graph. The caller frees it with weft_free_text. */
+WEFT_API int weft_print(const struct weft_graph *graph, char **ret_text);
+/* Checks every rule of the language; WEFT_ERR_INVALID and all findings if one is broken. */
+WEFT_API int weft_validate(struct weft_graph *graph);
+
+/* --- graphs: the builder ------------------------------------------------------------------------------------------- */
+
+typedef struct { uint32_t id; } weft_val;   /* a value of one graph; id 0 is "none" */
+typedef struct { int64_t bits; } weft_dim;  /* an extent: a constant or an expression over the graph's symbols */
+
+/* One attribute of an op; `name` as in `weft opt --list-ops`. Set the member that the attribute's kind asks for. */
+struct weft_attribute {
+    const char *name;
+    int64_t integer;
+    double real;
+    const char *word;            /* words and dtypes */
+    const weft_dim *integers;    /* lists of integers, `count` long */
+    const double *reals;
+    size_t count;
+    struct weft_graph *graph;    /* a body, made with weft_graph_create_body */
+};
+
+WEFT_API int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph);
+/* A subgraph for the bodies of `if` and `loop`; owned by `parent`, shares its symbols, sees none of its values. */
+WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name, struct weft_graph **ret_graph);
+
+/* A constant extent. */
+WEFT_API weft_dim weft_extent(int64_t value);
+/* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are narrowed. */
+WEFT_API int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint,
+                         weft_dim *ret_dim);
+/* a op b for op in + - * / (floor) % m (min) M (max). */
+WEFT_API int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, weft_dim b, weft_dim *ret_dim);
+
+/* Adds an input. Its layout is dense row-major unless set with weft_set_layout. `name` must be new or NULL. */
+WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+                        weft_val *ret_value);
+/* Adds a dense row-major constant; the data is copied. */
+WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
+                           weft_val *ret_value);
+/* A constant whose elements all equal `value`, converted to dtype; it takes no memory. */
+WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,
+                        weft_val *ret_value);
+
+struct weft_op {
+    size_t size;
+    const char *op;                /* "conv", "add", ... */
+    const char *name;              /* name of the first result; NULL: numbered */
+    const weft_val *operand;
+    size_t operands;
+    const struct weft_attribute *attribute;
+    size_t attributes;
+    int32_t dtype;                 /* type of the result, for ops that do not infer it (cast, reshape, broadcast…); */
+    int32_t rank;                  /* dtype 0: inferred */
+    const weft_dim *extent;
+};
+/* Appends a node after all others; `ret_results` takes as many values as the op has results. */
+WEFT_API int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results);
+/* Declares the results of the graph, in order; a second call replaces the first. */
+WEFT_API int weft_return(struct weft_graph *graph, const weft_val *values, size_t count);
+/* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
+WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);
+
+/* --- passes -------------------------------------------------------------------------------------------------------- */
+
+/* Runs one pass by its name, with - or _ ("fold_batchnorm"; `weft opt --list-passes`). `target` NULL: the context's.
+ * Returns 1 if the graph changed, 0 if not, or a negative status: unknown name, or a graph that is not valid. */
+WEFT_API int weft_run_pass(struct weft_graph *graph, const char *name, const struct weft_target *target);
+/* Runs the default pipeline; results as above. */
+WEFT_API int weft_run_pipeline(struct weft_graph *graph, const struct weft_target *target);
+
+/* One explained decision. */
+struct weft_remark {
+    const char *who;     /* the pass or engine */
+    const char *where;   /* the value it is about */
+    const char *verdict; /* "done", "refused", "chosen", ... */
+    const char *reason;  /* one sentence, with its numbers */
+};
+WEFT_API size_t weft_remark_count(const struct weft_graph *graph);
+/* Remark i in order of decision; strings live as long as the graph. */
+WEFT_API int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark);
+
+/* --- plan and execution --------------------------------------------------------------------------------------------- */
+
+struct weft_plan;
+struct weft_execution;
+
+struct weft_compile_options {
+    size_t size;
+    const struct weft_target *target; /* NULL: the context's */
+    uint32_t flags;                   /* WEFT_COMPILE_* */
+    uint32_t reserved;
+};
+#define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it stands */
+#define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */
+
+/* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards. */
+WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
+                          struct weft_plan **ret_plan);
+WEFT_API void weft_plan_destroy(struct weft_plan *plan);
+/* The planned graph as text: kernels and places right of `!`. Freed with weft_free_text. */
+WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
+/* The planned graph, for iteration and remarks; owned by the plan. */
+WEFT_API const struct weft_graph *weft_plan_graph(const struct weft_plan *plan);
+
+struct weft_port {
+    const char *name;
+    int32_t dtype;
+    int32_t rank;
+    int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol */
+    char text[120];                /* the type as text, with symbols and layout: "f32[N,3,240,320]" */
+};
+WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
+WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);
+WEFT_API int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
+WEFT_API int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
+
+/* Executions of one plan may be created, run and destroyed by different threads at once. */
+WEFT_API int weft_execution_create(const struct weft_plan *plan, struct weft_execution **ret_execution);
+WEFT_API void weft_execution_destroy(struct weft_execution *execution);
+/* Input i is read from `tensor` at the next runs; its data must stay valid until then. The dtype, rank, extents and the
+ * layout that the plan states must fit: otherwise WEFT_ERR_BINDING and a message that names the input. */
+WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
+/* Output i is written to the caller's memory. Unbound outputs live in the execution. */
+WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
+/* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing. */
+WEFT_API int weft_run(struct weft_execution *execution);
+/* Output i of the last run; the data is valid until the next run or the execution's end. */
+WEFT_API int weft_output(const struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
+/* As weft_last_error, for calls on this execution. */
+WEFT_API const char *weft_execution_error(const struct weft_execution *execution);
+
+struct weft_statistics {
+    size_t size;            /* set by the caller */
+    int64_t arena_bytes;    /* intermediates of the execution */
+    int64_t constant_bytes; /* packed or copied constants of the plan */
+    int32_t kernels;        /* steps that do work */
+    int32_t relayouts;      /* of these, steps that only change a layout */
+    int32_t fallbacks;      /* of these, steps in the reference evaluator */
+    int32_t workers;
+    int64_t fallback_ns;    /* time of the last timed run in them */
+    int64_t relayout_ns;
+    int64_t total_ns;       /* of the last timed run, all kernels */
+};
+WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
+/* Runs once with a clock around each kernel. For every step `fn` gets the kernel's name, the value it computes, and ns. */
+WEFT_API int weft_run_timed(struct weft_execution *execution,
+                            void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
+
+/* Evaluates the graph plainly, in double or exact arithmetic, rounding at each value: the definition of correct. Input
+ * tensors in order of the parameters; each output's `data` must hold the dense row-major result, or be NULL: then it is
+ * allocated and the caller frees it with weft_tensor_free. */
+WEFT_API int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
+                           struct weft_tensor *outputs, size_t output_count);
+WEFT_API void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
