@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weft.c: the command. Finds the subcommand in a table and hands over; all else is in the file of the subcommand's name. */
+#include "tools/tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One row a subcommand, in the order in which a new user meets them. */
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {NULL, NULL, NULL},
+};
+
+static void print_help(FILE *to)
+{
+    fputs("usage: weft SUBCOMMAND [options] …\n"
+          "       weft SUBCOMMAND --help\n"
+          "       weft --version\n\n"
+          "weft compiles tensor graphs (ONNX files or weft text) for this CPU and runs them.\n\n",
+          to);
+    for (const struct command *c = commands; c->name; c++)
+        fprintf(to, "  %-7s %s\n", c->name, c->help);
+    fputs("\nExit codes: 0 it worked, 1 it failed, 2 the command line makes no sense.\n", to);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return WEFT_EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_help(stdout);
+        return WEFT_EXIT_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        puts("weft " WEFT_VERSION);
+        return WEFT_EXIT_OK;
+    }
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(argv[1], c->name))
+            return c->run(argc - 1, argv + 1);
+    fprintf(stderr, "weft: no subcommand '%s'; see weft --help\n", argv[1]);
+    return WEFT_EXIT_USAGE;
+}
