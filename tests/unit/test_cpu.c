@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cpu.c: masks by name, their description, and that detection agrees with the compiler's own. */
+#include "kernels/kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <sched.h>
+#include <string.h>
+
+static uint32_t parsed(const char *name)
+{
+    uint32_t flags = 12345;
+    assert_true(weft_cpu_parse(name, &flags));
+    return flags;
+}
+
+static void a_level_implies_the_ones_below(void **state)
+{
+    assert_int_equal(parsed("baseline"), 0);
+    assert_int_equal(parsed("avx2"), WEFT_CPU_AVX2);
+    assert_int_equal(parsed("avx512"), WEFT_CPU_AVX2 | WEFT_CPU_AVX512);
+    assert_int_equal(parsed("avx512vnni"), WEFT_CPU_AVX2 | WEFT_CPU_AVX512 | WEFT_CPU_AVX512VNNI);
+    assert_true(parsed("amx") & WEFT_CPU_AVX512BF16);
+    assert_int_equal(parsed("all"), WEFT_CPU_ALL);
+}
+
+static void words_join(void **state)
+{
+    assert_int_equal(parsed("avx512bf16+avx512vnni"), parsed("avx512bf16") | parsed("avx512vnni"));
+    assert_int_equal(parsed("baseline+avx2"), WEFT_CPU_AVX2);
+}
+
+static void unknown_words_are_refused(void **state)
+{
+    static const char *const wrong[] = {"", "avx", "avx5", "avx512x", "avx2+", "+avx2", "avx2++avx512", "AVX2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        uint32_t flags = 7;
+        assert_false(weft_cpu_parse(wrong[i], &flags));
+        assert_int_equal(flags, 0);
+    }
+}
+
+static void descriptions(void **state)
+{
+    char text[64];
+    weft_cpu_describe(0, text, sizeof text);
+    assert_string_equal(text, "baseline");
+    weft_cpu_describe(WEFT_CPU_AVX2, text, sizeof text);
+    assert_string_equal(text, "avx2");
+    weft_cpu_describe(parsed("avx512bf16+avx512vnni"), text, sizeof text);
+    assert_string_equal(text, "avx512+bf16+vnni");
+    weft_cpu_describe(WEFT_CPU_ALL, text, 9);
+    assert_string_equal(text, "avx512+b");
+}
+
+static void detection(void **state)
+{
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    assert_int_equal(!!(cpu.flags & WEFT_CPU_AVX2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    assert_int_equal(!!(cpu.flags & WEFT_CPU_AVX512),
+                     __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"));
+    assert_true(strlen(cpu.brand) > 0);
+    assert_in_range(cpu.l1, 4 << 10, 1 << 20);
+    assert_true(cpu.l2 > cpu.l1 && cpu.l3 >= cpu.l2);
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        assert_in_range(cpu.workers, 1, CPU_COUNT(&set));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_level_implies_the_ones_below), cmocka_unit_test(words_join),
+        cmocka_unit_test(unknown_words_are_refused),      cmocka_unit_test(descriptions),
+        cmocka_unit_test(detection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
