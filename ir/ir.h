@@ -26,6 +26,8 @@
 #endif
 _Noreturn void weft_assert_failed(const char *condition, const char *file, int line);
 
+struct weft_arena;
+
 struct weft_target {
     uint32_t cpu;        /* WEFT_CPU_* of kernels/kernels.h: what kernels may use */
     int32_t threads;
@@ -33,8 +35,9 @@ struct weft_target {
     char name[64];       /* "avx512+bf16 2 threads", for messages */
 };
 
-struct weft_text {       /* a growing text in the allocator's memory, always NUL-terminated when length > 0 */
+struct weft_text {       /* a growing text, always NUL-terminated when length > 0 */
     struct weft_context *context;
+    struct weft_arena *arena; /* where it grows; NULL: in the allocator's memory, until weft_text_close */
     char *data;
     size_t length, capacity;
 };
@@ -82,6 +85,7 @@ void weft_text_add(struct weft_text *text, const char *string);
 void weft_text_addn(struct weft_text *text, const char *string, size_t length);
 void weft_text_format(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft_text_close(struct weft_text *text);
+char *weft_text_take(const struct weft_text *text); /* a copy that weft_free_text releases; NULL if memory is refused */
 
 /* Where a message points. All members may be empty. */
 struct weft_place {
@@ -103,7 +107,7 @@ struct weft_blob {
     void *data;
     size_t bytes;
     bool mapped;
-    int32_t references;
+    _Atomic int32_t references;
     char *path; /* of the mapped file, else NULL; owned by the blob */
 };
 /* NULL and WEFT_ERR_NOMEM on failure; zeroed, 64-byte aligned. */
@@ -398,12 +402,15 @@ struct weft_return_slot {
     weft_val mut;            /* the parameter whose buffer it becomes, or none */
 };
 
+#define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
 #define WEFT_ORDER 1u        /* graph->position: rank of each live node in the order */
 struct weft_remark_list;
 
 struct weft_graph {
     struct weft_context *context;
     struct weft_graph *root;     /* itself at top level */
+    struct weft_graph *parent;   /* of a body; NULL at top level */
+    int32_t depth;               /* 0 at top level, at most WEFT_MAX_DEPTH */
     struct weft_arena *arena;    /* the root's; own_arena there */
     struct weft_arena own_arena;
     struct weft_dims *dims;      /* the root's */
@@ -459,7 +466,7 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
         if ((g)->node[n.id].dead) {} else
 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
-struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name);
+struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
 void weft_graph_free(struct weft_graph *graph);
 struct weft_graph *weft_graph_copy(const struct weft_graph *graph); /* under weft_protected; live nodes only, blobs held */
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base.c: memory that dies together, calls that survive running out of it, texts, and messages.
+ *
+ * An arena never returns NULL. When the allocator refuses, control jumps to the innermost protected call, which is the public
+ * function that the user made; so no function in between checks for memory, and none needs to clean up, because everything
+ * it had belongs to an arena that its owner frees as a whole. The idea is Lua's. Execution does not use any of this: it reserves its
+ * memory before it runs and checks each reservation. */
+#include "ir/ir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES ((size_t)64 << 10)
+#define ALIGN ((size_t)16)
+
+struct weft_chunk {
+    struct weft_chunk *next;
+    size_t bytes;
+    _Alignas(64) char memory[];
+};
+
+void weft_assert_failed(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: broken invariant: %s\n", file, line, condition);
+    abort();
+}
+
+/* --- protected calls --------------------------------------------------------------------------------------------------- */
+
+int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg)
+{
+    if (context->on_nomem)
+        return fn(arg);
+    jmp_buf here;
+    context->errors.length = 0;
+    if (context->errors.data)
+        context->errors.data[0] = '\0';
+    context->error_count = 0;
+    context->error_status = WEFT_OK;
+    if (setjmp(here)) {
+        context->on_nomem = NULL;
+        weft_error(context, WEFT_ERR_NOMEM, NULL, "out of memory");
+        return WEFT_ERR_NOMEM;
+    }
+    context->on_nomem = &here;
+    const int status = fn(arg);
+    context->on_nomem = NULL;
+    return status == WEFT_OK && context->error_count > 0 ? context->error_status : status;
+}
+
+void weft_out_of_memory(struct weft_context *context)
+{
+    weft_assert(context->on_nomem);
+    longjmp(*context->on_nomem, 1);
+}
+
+void *weft_allocate(struct weft_context *context, size_t bytes)
+{
+    return context->allocator.allocate(context->allocator.user, bytes ? bytes : 1, 64);
+}
+
+void weft_release(struct weft_context *context, void *memory, size_t bytes)
+{
+    if (memory)
+        context->allocator.release(context->allocator.user, memory, bytes ? bytes : 1);
+}
+
+/* --- arena ---------------------------------------------------------------------------------------------------------------- */
+
+void weft_arena_open(struct weft_arena *arena, struct weft_context *context)
+{
+    *arena = (struct weft_arena){.context = context};
+}
+
+void weft_arena_close(struct weft_arena *arena)
+{
+    for (struct weft_chunk *chunk = arena->chunk; chunk;) {
+        struct weft_chunk *next = chunk->next;
+        weft_release(arena->context, chunk, chunk->bytes);
+        chunk = next;
+    }
+    *arena = (struct weft_arena){.context = arena->context};
+}
+
+/* Chunks double, so that n bytes take O(log n) of them; a piece larger than a chunk gets one of its own size. */
+static void add_chunk(struct weft_arena *arena, size_t need)
+{
+    size_t bytes = arena->total > CHUNK_BYTES ? arena->total : CHUNK_BYTES;
+    if (bytes > ((size_t)16 << 20))
+        bytes = (size_t)16 << 20;
+    if (bytes < need)
+        bytes = need;
+    bytes += sizeof(struct weft_chunk);
+    struct weft_chunk *chunk = weft_allocate(arena->context, bytes);
+    if (!chunk)
+        weft_out_of_memory(arena->context);
+    chunk->next = arena->chunk;
+    chunk->bytes = bytes;
+    arena->chunk = chunk;
+    arena->used = 0;
+    arena->capacity = bytes - sizeof(struct weft_chunk);
+    arena->total += bytes;
+}
+
+void *weft_arena_new(struct weft_arena *arena, size_t bytes)
+{
+    if (bytes > (size_t)1 << 46) /* a product of hostile sizes; no allocator has that much */
+        weft_out_of_memory(arena->context);
+    const size_t rounded = (bytes + ALIGN - 1) & ~(ALIGN - 1);
+    if (rounded > arena->capacity - arena->used)
+        add_chunk(arena, rounded);
+    void *piece = arena->chunk ? arena->chunk->memory + arena->used : NULL;
+    if (!piece) { /* nothing asked for and no chunk yet */
+        add_chunk(arena, ALIGN);
+        piece = arena->chunk->memory;
+    }
+    arena->used += rounded;
+    memset(piece, 0, bytes);
+    return piece;
+}
+
+char *weft_arena_copy(struct weft_arena *arena, const char *text, size_t length)
+{
+    char *copy = weft_arena_new(arena, length + 1);
+    if (length > 0)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+char *weft_arena_format(struct weft_arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = weft_arena_new(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element)
+{
+    if (need <= *capacity)
+        return array;
+    uint32_t larger = *capacity ? *capacity * 2 : 16;
+    if (larger < need)
+        larger = need;
+    void *copy = weft_arena_new(arena, (size_t)larger * element);
+    if (*capacity)
+        memcpy(copy, array, (size_t)*capacity * element);
+    *capacity = larger;
+    return copy;
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------------------ */
+
+/* Inside a protected call a refused allocation ends it; outside, the text just stops growing. */
+static bool reserve(struct weft_text *text, size_t more)
+{
+    const size_t need = text->length + more + 1;
+    if (need <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity * 2 : 256;
+    if (capacity < need)
+        capacity = need;
+    char *data = text->arena ? weft_arena_new(text->arena, capacity) : weft_allocate(text->context, capacity);
+    if (!data) {
+        if (text->context->on_nomem && text != &text->context->errors)
+            weft_out_of_memory(text->context);
+        return false;
+    }
+    if (text->length)
+        memcpy(data, text->data, text->length);
+    data[text->length] = '\0';
+    if (!text->arena)
+        weft_release(text->context, text->data, text->capacity);
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void weft_text_addn(struct weft_text *text, const char *string, size_t length)
+{
+    if (!reserve(text, length))
+        return;
+    memcpy(text->data + text->length, string, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void weft_text_add(struct weft_text *text, const char *string)
+{
+    weft_text_addn(text, string, strlen(string));
+}
+
+static void add_formatted(struct weft_text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
+void weft_text_format(struct weft_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_formatted(text, format, arguments);
+    va_end(arguments);
+}
+
+void weft_text_close(struct weft_text *text)
+{
+    if (!text->arena)
+        weft_release(text->context, text->data, text->capacity);
+    *text = (struct weft_text){.context = text->context, .arena = text->arena};
+}
+
+char *weft_text_take(const struct weft_text *text)
+{
+    char *copy = weft_allocate(text->context, text->length + 1);
+    if (copy && text->length)
+        memcpy(copy, text->data, text->length);
+    if (copy)
+        copy[text->length] = '\0';
+    return copy;
+}
+
+/* --- messages -------------------------------------------------------------------------------------------------------------- */
+
+/* Hundreds of follow-up errors help nobody. */
+#define MAX_ERRORS 100
+
+static void deliver(struct weft_context *context, int severity, int status, const struct weft_place *place,
+                    const char *format, va_list arguments)
+{
+    static const struct weft_place nowhere;
+    if (!place)
+        place = &nowhere;
+    char message[1024];
+    vsnprintf(message, sizeof message, format, arguments);
+    if (severity == WEFT_ERROR) {
+        struct weft_text *errors = &context->errors;
+        if (errors->length)
+            weft_text_add(errors, "\n");
+        if (place->file)
+            weft_text_format(errors, "%s:", place->file);
+        if (place->line)
+            weft_text_format(errors, "%d:%d:", place->line, place->column);
+        if (place->file || place->line)
+            weft_text_add(errors, " ");
+        if (place->where)
+            weft_text_format(errors, "%s: ", place->where);
+        weft_text_add(errors, message);
+    }
+    if (context->diagnose)
+        context->diagnose(context->diagnose_user,
+                          &(struct weft_diagnostic){.severity = severity, .status = status, .file = place->file,
+                                                    .line = place->line, .column = place->column,
+                                                    .where = place->where, .message = message});
+}
+
+void weft_error(struct weft_context *context, int status, const struct weft_place *place, const char *format, ...)
+{
+    if (context->error_count++ == 0)
+        context->error_status = status;
+    if (context->error_count > MAX_ERRORS)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    deliver(context, WEFT_ERROR, status, place, format, arguments);
+    va_end(arguments);
+    if (context->error_count == MAX_ERRORS && context->errors.length)
+        weft_text_format(&context->errors, "\ntoo many errors: only the first %d are shown", MAX_ERRORS);
+}
+
+void weft_note(struct weft_context *context, int severity, const struct weft_place *place, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    deliver(context, severity, WEFT_OK, place, format, arguments);
+    va_end(arguments);
+}
+
+const char *weft_last_error(const struct weft_context *context)
+{
+    return context->errors.length ? context->errors.data : "";
+}
+
+void weft_free_text(struct weft_context *context, char *text)
+{
+    if (text)
+        weft_release(context, text, strlen(text) + 1);
+}

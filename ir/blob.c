@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blob.c: counted bytes for constants. A graph, its clones and the plans made from it share weights; whoever goes last unmaps
+ * them. The context outlives all of them. */
+#include "ir/ir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes)
+{
+    struct weft_blob *blob = weft_allocate(context, sizeof *blob);
+    void *data = blob ? weft_allocate(context, bytes) : NULL;
+    if (!data) {
+        weft_release(context, blob, sizeof *blob);
+        return NULL;
+    }
+    memset(data, 0, bytes);
+    *blob = (struct weft_blob){.context = context, .data = data, .bytes = bytes, .references = 1};
+    return blob;
+}
+
+static struct weft_blob *map_failed(struct weft_context *context, const char *path, int error)
+{
+    weft_error(context, error == ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_IO, &(struct weft_place){.file = path},
+               "cannot be read: %s", strerror(error));
+    return NULL;
+}
+
+/* An empty file cannot be mapped; it becomes an empty blob. */
+static void *map_bytes(int file, size_t bytes)
+{
+    static char nothing[1];
+    return bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0) : nothing;
+}
+
+struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return map_failed(context, path, errno);
+    struct stat status = {0};
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        const int error = errno;
+        close(file);
+        return map_failed(context, path, S_ISDIR(status.st_mode) ? EISDIR : error ? error : EINVAL);
+    }
+    const size_t bytes = (size_t)status.st_size;
+    void *data = map_bytes(file, bytes);
+    const int error = errno;
+    close(file);
+    if (data == MAP_FAILED)
+        return map_failed(context, path, error);
+    const size_t length = strlen(path) + 1;
+    struct weft_blob *blob = weft_allocate(context, sizeof *blob);
+    char *copy = blob ? weft_allocate(context, length) : NULL;
+    if (!copy) {
+        weft_release(context, blob, sizeof *blob);
+        if (bytes)
+            munmap(data, bytes);
+        return map_failed(context, path, ENOMEM);
+    }
+    memcpy(copy, path, length);
+    *blob = (struct weft_blob){.context = context, .data = data, .bytes = bytes, .mapped = true, .references = 1,
+                               .path = copy};
+    return blob;
+}
+
+struct weft_blob *weft_blob_hold(struct weft_blob *blob)
+{
+    atomic_fetch_add(&blob->references, 1);
+    return blob;
+}
+
+void weft_blob_drop(struct weft_blob *blob)
+{
+    if (!blob || atomic_fetch_sub(&blob->references, 1) != 1)
+        return;
+    struct weft_context *context = blob->context;
+    if (!blob->mapped)
+        weft_release(context, blob->data, blob->bytes);
+    else if (blob->bytes)
+        munmap(blob->data, blob->bytes);
+    if (blob->path)
+        weft_release(context, blob->path, strlen(blob->path) + 1);
+    weft_release(context, blob, sizeof *blob);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy.c: a graph again, without what is dead. Ids are dealt out anew in order of execution; everything that prints is kept. Weights are
+ * shared. Copying is also how a graph that was edited much gives its memory back. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+/* Old to new, by the index of the old graph. */
+struct mapping {
+    const struct weft_graph *from;
+    struct weft_graph *to;
+    weft_val *value;
+    uint32_t *group;
+};
+
+static const char *keep_text(struct weft_graph *to, const char *text)
+{
+    return text ? weft_arena_copy(to->arena, text, strlen(text)) : NULL;
+}
+
+static const struct weft_plan_note *copy_note(struct weft_graph *to, const struct weft_plan_note *note)
+{
+    if (!note)
+        return NULL;
+    struct weft_plan_note *copy = weft_new(to->arena, struct weft_plan_note, 1);
+    *copy = (struct weft_plan_note){.kernel = keep_text(to, note->kernel), .count = note->count,
+                                    .key = weft_new(to->arena, const char *, note->count),
+                                    .value = weft_new(to->arena, const char *, note->count)};
+    for (uint32_t i = 0; i < note->count; i++) {
+        copy->key[i] = keep_text(to, note->key[i]);
+        copy->value[i] = keep_text(to, note->value[i]);
+    }
+    return copy;
+}
+
+static void copy_value(struct mapping *m, weft_val old, weft_val new)
+{
+    const struct weft_value *from = &m->from->value[old.id];
+    m->value[old.id] = new;
+    m->to->value[new.id].layout = from->layout; /* the table of layouts was copied whole */
+    m->to->value[new.id].is_mut = from->is_mut;
+    if (from->name)
+        weft_set_name(m->to, new, from->name, strlen(from->name));
+}
+
+static struct weft_attr *copy_attrs(struct mapping *m, const struct weft_node_info *info)
+{
+    struct weft_attr *attrs = weft_new(m->to->arena, struct weft_attr, info->attrs);
+    for (unsigned i = 0; i < info->attrs; i++) {
+        attrs[i] = info->attr[i];
+        if (attrs[i].kind == WEFT_ATTR_GRAPH)
+            for (uint32_t body = 0; body < m->from->bodies; body++)
+                if (m->from->body[body] == attrs[i].graph)
+                    attrs[i].graph = m->to->body[body];
+    }
+    return attrs;
+}
+
+/* The gate infers everything again; what it finds is what the old graph had, since the old graph is valid. */
+static void copy_node(struct mapping *m, weft_node old)
+{
+    const struct weft_node_info *info = &m->from->node[old.id];
+    weft_val *operands = weft_new(m->to->arena, weft_val, info->operands);
+    for (unsigned i = 0; i < info->operands; i++)
+        operands[i] = m->value[weft_operand(m->from, old, i).id];
+    if (info->constant && info->constant->kind == WEFT_CONST_BLOB)
+        weft_graph_hold(m->to, weft_blob_hold(info->constant->blob));
+    const weft_node node = weft_add_node(m->to, &(struct weft_node_spec){
+        .op = info->op, .operand = operands, .operands = info->operands, .attr = copy_attrs(m, info), .attrs = info->attrs,
+        .stated = info->results ? &m->from->value[info->first_result].type : NULL, .constant = info->constant,
+        .name = info->name, .place = {.line = info->line}});
+    weft_assert(node.id);
+    struct weft_node_info *copy = &m->to->node[node.id];
+    copy->plan = copy_note(m->to, info->plan);
+    if (info->group) {
+        const struct weft_group *group = &m->from->group[info->group];
+        if (!m->group[info->group]) {
+            m->group[info->group] = weft_add_group(m->to, group->name);
+            m->to->group[m->group[info->group]].plan = copy_note(m->to, group->plan);
+        }
+        copy->group = m->group[info->group];
+    }
+    for (unsigned i = 0; i < info->results; i++)
+        copy_value(m, weft_result(m->from, old, i), weft_result(m->to, node, i));
+}
+
+static void copy_into(struct weft_graph *to, const struct weft_graph *from)
+{
+    to->file = keep_text(to, from->file);
+    for (uint32_t i = 0; i < from->bodies; i++) { /* depth is bounded by WEFT_MAX_DEPTH */
+        struct weft_graph *body = weft_graph_new_body(to, from->body[i]->name);
+        copy_into(body, from->body[i]);
+    }
+    struct mapping m = {.from = from, .to = to, .value = weft_new(to->arena, weft_val, from->values),
+                        .group = weft_new(to->arena, uint32_t, from->groups)};
+    for (uint32_t i = 0; i < from->params; i++)
+        copy_value(&m, from->param[i], weft_add_param(to, NULL, weft_type_of(from, from->param[i])));
+    weft_foreach_node(from, n)
+        copy_node(&m, n);
+    for (uint32_t i = 0; i < from->returns; i++)
+        weft_add_return(to, m.value[from->ret[i].value.id], m.value[from->ret[i].mut.id]);
+    to->returned = from->returned;
+}
+
+static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
+{
+    to->dims = weft_dims_clone(to->arena, from->dims);
+    to->layout = weft_grow(to->arena, to->layout, &to->layout_capacity, from->layouts, sizeof *to->layout);
+    memcpy(to->layout, from->layout, from->layouts * sizeof *to->layout);
+    to->layouts = from->layouts;
+    to->layout_hash_size = from->layout_hash_size;
+    to->layout_hash = weft_new(to->arena, uint32_t, from->layout_hash_size);
+    if (from->layout_hash_size)
+        memcpy(to->layout_hash, from->layout_hash, from->layout_hash_size * sizeof *to->layout_hash);
+    for (uint32_t i = 0; i < from->remarks; i++) {
+        const struct weft_remark *remark = &from->remark[i];
+        to->remark = weft_grow(to->arena, to->remark, &to->remark_capacity, to->remarks + 1, sizeof *to->remark);
+        to->remark[to->remarks++] = (struct weft_remark){keep_text(to, remark->who), keep_text(to, remark->where),
+                                                         keep_text(to, remark->verdict), keep_text(to, remark->reason)};
+    }
+    to->rewrites = from->rewrites;
+    to->rewrite_limit = from->rewrite_limit;
+}
+
+struct weft_graph *weft_graph_copy(const struct weft_graph *graph)
+{
+    weft_assert(graph->root == graph);
+    struct weft_graph *to = weft_graph_new(graph->context, graph->name);
+    copy_tables(to, graph);
+    copy_into(to, graph);
+    return to;
+}

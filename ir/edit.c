@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* edit.c: the few legal rewrites. Whatever changes a graph goes through here or through weft_add_node, so that use lists, order,
+ * names and the validity of analyses are kept in one place. Each has a drawing in ir.h. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+bool weft_permit(struct weft_graph *graph, const char *who, weft_val where)
+{
+    struct weft_graph *root = graph->root;
+    if (root->rewrite_limit >= 0 && root->rewrites >= root->rewrite_limit)
+        return false;
+    root->rewrites++;
+    if (root->rewrites == root->rewrite_limit) /* the last one that bisecting lets happen: say which it was */
+        weft_add_remark(graph, who, where, "stopped", "rewrite %lld is the last that WEFT_STOP_AFTER allows",
+                        (long long)root->rewrites);
+    return true;
+}
+
+static void unlink_use(struct weft_graph *g, uint32_t slot)
+{
+    struct weft_operand *use = &g->slot[slot];
+    if (use->previous)
+        g->slot[use->previous - 1].next = use->next;
+    else
+        g->value[use->value.id].first_use = use->next;
+    if (use->next)
+        g->slot[use->next - 1].previous = use->previous;
+    g->value[use->value.id].uses--;
+    use->next = use->previous = 0;
+}
+
+static void set_use(struct weft_graph *g, uint32_t slot, weft_val value)
+{
+    unlink_use(g, slot);
+    struct weft_operand *use = &g->slot[slot];
+    struct weft_value *v = &g->value[value.id];
+    use->value = value;
+    use->next = v->first_use;
+    if (v->first_use)
+        g->slot[v->first_use - 1].previous = slot + 1;
+    v->first_use = slot + 1;
+    v->uses++;
+}
+
+/* What a node's result holds may be known better, or not at all, once an operand changed. */
+static void refresh_content(struct weft_graph *g, weft_node node)
+{
+    if (g->node[node.id].results == 1)
+        g->value[g->node[node.id].first_result].content = weft_content_of(g, node);
+}
+
+void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value)
+{
+    set_use(graph, graph->node[node.id].first_operand + i, value);
+    refresh_content(graph, node);
+}
+
+void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
+{
+    graph->value[graph->ret[i].value.id].returns--;
+    graph->ret[i].value = value;
+    graph->value[value.id].returns++;
+}
+
+void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
+{
+    weft_assert(!weft_is(a, b));
+    while (graph->value[a.id].first_use) {
+        const uint32_t slot = graph->value[a.id].first_use - 1;
+        set_use(graph, slot, b);
+        refresh_content(graph, graph->slot[slot].node);
+    }
+    for (uint32_t i = 0; graph->value[a.id].returns > 0 && i < graph->returns; i++)
+        if (weft_is(graph->ret[i].value, a))
+            weft_replace_return(graph, i, b);
+    const char *name = graph->value[a.id].name;
+    if (name && !graph->value[b.id].name && !graph->value[a.id].is_param) {
+        graph->value[a.id].name = NULL;
+        weft_set_name(graph, b, name, strlen(name));
+    }
+}
+
+static void unlink_node(struct weft_graph *g, weft_node node)
+{
+    const struct weft_node_info *info = &g->node[node.id];
+    *(info->previous.id ? &g->node[info->previous.id].next : &g->first) = info->next;
+    *(info->next.id ? &g->node[info->next.id].previous : &g->last) = info->previous;
+}
+
+void weft_erase_node(struct weft_graph *graph, weft_node node)
+{
+    struct weft_node_info *info = &graph->node[node.id];
+    weft_assert(!info->dead);
+    for (unsigned i = 0; i < info->results; i++)
+        weft_assert(graph->value[info->first_result + i].uses == 0 && graph->value[info->first_result + i].returns == 0);
+    for (unsigned i = 0; i < info->operands; i++)
+        unlink_use(graph, info->first_operand + i);
+    unlink_node(graph, node);
+    info->dead = true; /* `next` stays, for walks that stand here */
+    graph->live_nodes--;
+    graph->analyses &= ~WEFT_ORDER;
+}
+
+void weft_move_before(struct weft_graph *graph, weft_node node, weft_node before)
+{
+    if (node.id == before.id || graph->node[node.id].next.id == before.id)
+        return;
+    unlink_node(graph, node);
+    struct weft_node_info *info = &graph->node[node.id];
+    info->next = before;
+    info->previous = before.id ? graph->node[before.id].previous : graph->last;
+    *(info->previous.id ? &graph->node[info->previous.id].next : &graph->first) = node;
+    *(before.id ? &graph->node[before.id].previous : &graph->last) = node;
+    graph->analyses &= ~WEFT_ORDER;
+}
+
+/* --- attributes and plans ---------------------------------------------------------------------------------------------------- */
+
+void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
+{
+    struct weft_node_info *info = &graph->node[node.id];
+    unsigned kept = 0;
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (info->attr[i].key != key)
+            info->attr[kept++] = info->attr[i];
+    info->attrs = (uint16_t)kept;
+    refresh_content(graph, node);
+}
+
+void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_attr *attr)
+{
+    weft_drop_attr(graph, node, attr->key);
+    const struct weft_node_info *old = &graph->node[node.id];
+    struct weft_attr *attrs = weft_new(graph->arena, struct weft_attr, old->attrs + 1u);
+    unsigned count = 0, i = 0;
+    for (const struct weft_attr_spec *spec = weft_ops[old->op].attrs; spec->key != WEFT_ATTR_NONE; spec++) {
+        if (spec->key == attr->key)
+            attrs[count++] = *attr;
+        else if (i < old->attrs && old->attr[i].key == spec->key)
+            attrs[count++] = old->attr[i++];
+    }
+    graph->node[node.id].attr = attrs;
+    graph->node[node.id].attrs = (uint16_t)count;
+    refresh_content(graph, node);
+}
+
+void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
+                   const char *const *value)
+{
+    struct weft_arena *arena = graph->arena;
+    struct weft_plan_note *note = weft_new(arena, struct weft_plan_note, 1);
+    note->kernel = kernel ? weft_arena_copy(arena, kernel, strlen(kernel)) : NULL;
+    note->count = count;
+    note->key = weft_new(arena, const char *, count);
+    note->value = weft_new(arena, const char *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        note->key[i] = weft_arena_copy(arena, key[i], strlen(key[i]));
+        note->value[i] = weft_arena_copy(arena, value[i], strlen(value[i]));
+    }
+    graph->node[node.id].plan = note;
+}
+
+/* --- the strip law ------------------------------------------------------------------------------------------------------------- */
+
+static bool strip_layouts(struct weft_graph *g)
+{
+    bool changed = false;
+    for (uint32_t i = 1; i < g->values; i++) {
+        struct weft_value *v = &g->value[i];
+        if (v->is_param || v->returns || !v->layout)
+            continue;
+        v->layout = 0;
+        changed = true;
+    }
+    return changed;
+}
+
+static bool strip_one(struct weft_graph *g)
+{
+    bool changed = false;
+    weft_foreach_node(g, n) {
+        struct weft_node_info *info = &g->node[n.id];
+        changed |= info->plan || info->group;
+        info->plan = NULL;
+        info->group = 0;
+        if (!(weft_ops[info->op].traits & WEFT_PLACEMENT))
+            continue;
+        const weft_val result = weft_result(g, n, 0), operand = weft_operand(g, n, 0);
+        /* A returned relayout of a parameter, or of a value that is returned as well, says where a result lives: it stays. */
+        const struct weft_value *from = &g->value[operand.id];
+        if (g->value[result.id].returns && (from->is_param || from->returns))
+            continue;
+        if (g->value[result.id].returns)
+            g->value[operand.id].layout = g->value[result.id].layout;
+        weft_replace_uses(g, result, operand);
+        weft_erase_node(g, n);
+        changed = true;
+    }
+    g->groups = 1;
+    return strip_layouts(g) || changed;
+}
+
+bool weft_strip(struct weft_graph *graph)
+{
+    bool changed = strip_one(graph);
+    for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        changed |= weft_strip(graph->body[i]);
+    return weft_progress(graph, changed, 0);
+}

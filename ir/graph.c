@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c: the arrays behind ids: values, nodes, operand slots, names, layouts, attributes, remarks; copies of whole graphs.
+ *
+ * Arrays double in the root's arena and leave their old selves behind, so a struct pointer dies with the next addition, an
+ * id never does. */
+#include "ir/ir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct weft_name_slot {
+    uint32_t value; /* 0: free */
+};
+
+/* --- life -------------------------------------------------------------------------------------------------------------------- */
+
+static int64_t limit_from_environment(void)
+{
+    const char *limit = getenv("WEFT_STOP_AFTER");
+    char *end;
+    const long long n = limit ? strtoll(limit, &end, 10) : -1;
+    return limit && *limit && *end == '\0' && n >= 0 ? n : -1;
+}
+
+static void open_arrays(struct weft_graph *g)
+{
+    g->value = weft_grow(g->arena, NULL, &g->value_capacity, 16, sizeof *g->value);
+    g->node = weft_grow(g->arena, NULL, &g->node_capacity, 16, sizeof *g->node);
+    g->group = weft_grow(g->arena, NULL, &g->group_capacity, 4, sizeof *g->group);
+    g->values = g->nodes = g->groups = 1; /* id 0 is none */
+}
+
+struct weft_graph *weft_graph_new(struct weft_context *context, const char *name)
+{
+    struct weft_arena arena;
+    weft_arena_open(&arena, context);
+    struct weft_graph *g = weft_new(&arena, struct weft_graph, 1);
+    g->context = context;
+    g->own_arena = arena; /* from here on the graph owns the memory it lives in */
+    g->arena = &g->own_arena;
+    g->root = g;
+    g->name = weft_arena_copy(g->arena, name, strlen(name));
+    g->dims = weft_dims_new(g->arena);
+    g->layout = weft_grow(g->arena, NULL, &g->layout_capacity, 8, sizeof *g->layout);
+    g->layouts = 1;
+    g->rewrite_limit = limit_from_environment();
+    open_arrays(g);
+    return g;
+}
+
+struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name)
+{
+    if (parent->depth >= WEFT_MAX_DEPTH) {
+        weft_error(parent->context, WEFT_ERR_INVALID, &(struct weft_place){.where = name},
+                   "bodies are nested more than %d deep", WEFT_MAX_DEPTH);
+        return NULL;
+    }
+    struct weft_graph *g = weft_new(parent->arena, struct weft_graph, 1);
+    g->context = parent->context;
+    g->arena = parent->arena;
+    g->root = parent->root;
+    g->parent = parent;
+    g->depth = parent->depth + 1;
+    g->dims = parent->dims;
+    g->name = weft_arena_copy(g->arena, name, strlen(name));
+    g->file = parent->file;
+    open_arrays(g);
+    parent->body = weft_grow(g->arena, parent->body, &parent->body_capacity, parent->bodies + 1, sizeof(struct weft_graph *));
+    parent->body[parent->bodies++] = g;
+    return g;
+}
+
+void weft_graph_free(struct weft_graph *graph)
+{
+    if (!graph)
+        return;
+    weft_assert(graph->root == graph);
+    for (uint32_t i = 0; i < graph->blobs; i++)
+        weft_blob_drop(graph->blob[i]);
+    struct weft_arena arena = graph->own_arena;
+    weft_arena_close(&arena);
+}
+
+void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
+{
+    struct weft_graph *root = graph->root;
+    for (uint32_t i = root->blobs; i > 0 && i + 8 > root->blobs; i--)
+        if (root->blob[i - 1] == blob) { /* one file serves many tensors, one after the other */
+            weft_blob_drop(blob);
+            return;
+        }
+    root->blob = weft_grow(root->arena, root->blob, &root->blob_capacity, root->blobs + 1, sizeof(struct weft_blob *));
+    root->blob[root->blobs++] = blob;
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_text(const char *text, size_t length)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
+    return hash;
+}
+
+/* The slot that holds the name, or the free one where it would go. */
+static struct weft_name_slot *name_slot(const struct weft_graph *g, const char *name, size_t length)
+{
+    uint32_t i = hash_text(name, length) & (g->name_slots - 1);
+    for (;; i = (i + 1) & (g->name_slots - 1)) {
+        struct weft_name_slot *slot = &g->names[i];
+        if (!slot->value)
+            return slot;
+        const char *other = g->value[slot->value].name;
+        if (other && strncmp(other, name, length) == 0 && other[length] == '\0')
+            return slot;
+    }
+}
+
+static void grow_names(struct weft_graph *g)
+{
+    if (g->name_count * 2 < g->name_slots)
+        return;
+    const uint32_t old_slots = g->name_slots;
+    const struct weft_name_slot *old = g->names;
+    g->name_slots = old_slots ? old_slots * 2 : 64;
+    g->names = weft_new(g->arena, struct weft_name_slot, g->name_slots);
+    g->name_count = 0;
+    for (uint32_t i = 0; i < old_slots; i++) {
+        const char *name = old[i].value ? g->value[old[i].value].name : NULL;
+        if (name) {
+            *name_slot(g, name, strlen(name)) = old[i];
+            g->name_count++;
+        }
+    }
+}
+
+static bool is_live(const struct weft_graph *g, weft_val v)
+{
+    const weft_node def = g->value[v.id].def;
+    return !def.id || !g->node[def.id].dead;
+}
+
+weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length)
+{
+    if (!graph->name_slots)
+        return WEFT_NO_VALUE;
+    const weft_val found = {name_slot(graph, name, length)->value};
+    return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
+}
+
+void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length)
+{
+    grow_names(graph);
+    const char *text = weft_arena_copy(graph->arena, name, length);
+    for (uint32_t suffix = 1;; suffix++) {
+        struct weft_name_slot *slot = name_slot(graph, text, strlen(text));
+        const weft_val owner = {slot->value};
+        if (!owner.id || weft_is(owner, value) || !is_live(graph, owner)) {
+            graph->name_count += !owner.id;
+            if (owner.id)
+                graph->value[owner.id].name = NULL;
+            slot->value = value.id;
+            graph->value[value.id].name = text;
+            return;
+        }
+        text = weft_arena_format(graph->arena, "%.*s.%u", (int)length, name, suffix);
+    }
+}
+
+/* --- parameters, returns, groups --------------------------------------------------------------------------------------------- */
+
+weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type)
+{
+    graph->value = weft_grow(graph->arena, graph->value, &graph->value_capacity, graph->values + 1, sizeof *graph->value);
+    graph->param = weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
+    const weft_val v = {graph->values++};
+    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = (uint16_t)graph->params};
+    graph->param[graph->params++] = v;
+    if (name)
+        weft_set_name(graph, v, name, strlen(name));
+    return v;
+}
+
+void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut)
+{
+    graph->ret = weft_grow(graph->arena, graph->ret, &graph->return_capacity, graph->returns + 1, sizeof *graph->ret);
+    graph->ret[graph->returns++] = (struct weft_return_slot){value, mut};
+    graph->value[value.id].returns++;
+    graph->returned = true;
+}
+
+void weft_clear_returns(struct weft_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->returns; i++)
+        graph->value[graph->ret[i].value.id].returns--;
+    graph->returns = 0;
+    graph->returned = false;
+}
+
+uint32_t weft_add_group(struct weft_graph *graph, const char *name)
+{
+    graph->group = weft_grow(graph->arena, graph->group, &graph->group_capacity, graph->groups + 1, sizeof *graph->group);
+    graph->group[graph->groups] = (struct weft_group){.name = weft_arena_copy(graph->arena, name, strlen(name))};
+    return graph->groups++;
+}
+
+/* --- layouts --------------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_layout(const struct weft_layout *layout)
+{
+    uint64_t hash = layout->kind * 31u + layout->strength * 7u + layout->align + (uint64_t)layout->offset.bits;
+    for (int i = 0; i < layout->axes; i++) {
+        const struct weft_axis *axis = &layout->axis[i];
+        hash = (hash ^ axis->axis) * 0x9E3779B97F4A7C15u + (uint64_t)axis->div * 3 + (uint64_t)axis->mod;
+        if (!layout->dense)
+            hash = (hash ^ (uint64_t)layout->stride[i].bits) * 0x9E3779B97F4A7C15u;
+    }
+    return (uint32_t)(hash >> 32 ^ hash);
+}
+
+static bool same_in_all(const struct weft_layout *a, const struct weft_layout *b)
+{
+    return a->strength == b->strength && a->align == b->align && a->axes == b->axes && weft_layout_same(a, b);
+}
+
+static void rehash_layouts(struct weft_graph *root)
+{
+    root->layout_hash_size = root->layout_hash_size ? root->layout_hash_size * 2 : 32;
+    root->layout_hash = weft_new(root->arena, uint32_t, root->layout_hash_size);
+    for (uint32_t i = 1; i < root->layouts; i++) {
+        uint32_t slot = hash_layout(&root->layout[i]) & (root->layout_hash_size - 1);
+        while (root->layout_hash[slot])
+            slot = (slot + 1) & (root->layout_hash_size - 1);
+        root->layout_hash[slot] = i;
+    }
+}
+
+uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type)
+{
+    struct weft_graph *root = graph->root;
+    struct weft_layout canonical = *layout;
+    weft_layout_canonical(graph->dims, &canonical, type);
+    if (canonical.strength == WEFT_REQUIRED && canonical.align == 0 && weft_layout_is_row_major(&canonical))
+        return 0;
+    if (root->layouts * 2 >= root->layout_hash_size)
+        rehash_layouts(root);
+    uint32_t slot = hash_layout(&canonical) & (root->layout_hash_size - 1);
+    for (; root->layout_hash[slot]; slot = (slot + 1) & (root->layout_hash_size - 1))
+        if (same_in_all(&root->layout[root->layout_hash[slot]], &canonical))
+            return root->layout_hash[slot];
+    root->layout = weft_grow(root->arena, root->layout, &root->layout_capacity, root->layouts + 1, sizeof *root->layout);
+    root->layout[root->layouts] = canonical;
+    root->layout_hash[slot] = root->layouts;
+    return root->layouts++;
+}
+
+struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_value *v = &graph->value[value.id];
+    return v->layout ? graph->root->layout[v->layout] : weft_layout_row_major(v->type.rank);
+}
+
+void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout)
+{
+    graph->value[value.id].layout = weft_intern_layout(graph, layout, &graph->value[value.id].type);
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------------------------ */
+
+const struct weft_attr *weft_attr_find(const struct weft_graph *graph, weft_node node, int key)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (info->attr[i].key == key)
+            return &info->attr[i];
+    return NULL;
+}
+
+static const struct weft_attr_spec *spec_of(const struct weft_graph *graph, weft_node node, int key)
+{
+    const struct weft_attr_spec *spec = weft_attr_spec_find(graph->node[node.id].op, key);
+    weft_assert(spec); /* asked for an attribute that the op does not have */
+    return spec;
+}
+
+weft_dim weft_attr_dim(const struct weft_graph *graph, weft_node node, int key)
+{
+    const struct weft_attr *attr = weft_attr_find(graph, node, key);
+    return attr ? attr->integer : weft_dim_of((int64_t)spec_of(graph, node, key)->fallback);
+}
+
+int64_t weft_attr_int(const struct weft_graph *graph, weft_node node, int key)
+{
+    const weft_dim value = weft_attr_dim(graph, node, key);
+    weft_assert(weft_dim_is_constant(value));
+    return weft_dim_value(value);
+}
+
+double weft_attr_real(const struct weft_graph *graph, weft_node node, int key)
+{
+    const struct weft_attr *attr = weft_attr_find(graph, node, key);
+    return attr ? attr->real : spec_of(graph, node, key)->fallback;
+}
+
+const char *weft_attr_word(const struct weft_graph *graph, weft_node node, int key)
+{
+    const struct weft_attr *attr = weft_attr_find(graph, node, key);
+    if (attr)
+        return attr->word;
+    const char *words = spec_of(graph, node, key)->words;
+    return weft_arena_copy(graph->arena, words, strcspn(words, " "));
+}
+
+weft_dim weft_attr_at(const struct weft_graph *graph, weft_node node, int key, unsigned i)
+{
+    const struct weft_attr *attr = weft_attr_find(graph, node, key);
+    if (attr && i < attr->count)
+        return attr->integers[i];
+    return weft_dim_of((int64_t)spec_of(graph, node, key)->fallback);
+}
+
+static bool same_numbers(double a, double b) { return memcmp(&a, &b, sizeof a) == 0; }
+
+bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b)
+{
+    if (a->key != b->key || a->kind != b->kind || a->count != b->count)
+        return false;
+    switch ((enum weft_attr_kind)a->kind) {
+    case WEFT_ATTR_INT: return weft_dim_same(a->integer, b->integer);
+    case WEFT_ATTR_REAL: return same_numbers(a->real, b->real);
+    case WEFT_ATTR_WORD: return strcmp(a->word, b->word) == 0;
+    case WEFT_ATTR_DTYPE: return a->dtype == b->dtype;
+    case WEFT_ATTR_GRAPH: return a->graph == b->graph;
+    case WEFT_ATTR_INTS: return a->count == 0 || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
+    case WEFT_ATTR_REALS: return a->count == 0 || memcmp(a->reals, b->reals, a->count * sizeof *a->reals) == 0;
+    }
+    return false;
+}
+
+/* --- types ----------------------------------------------------------------------------------------------------------------------- */
+
+weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type)
+{
+    weft_dim n = weft_dim_of(1);
+    for (int i = 0; i < type->rank; i++)
+        n = weft_dim_mul(dims, n, type->extent[i]);
+    return n;
+}
+
+bool weft_type_same(const struct weft_type *a, const struct weft_type *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!weft_dim_same(a->extent[i], b->extent[i]))
+            return false;
+    return true;
+}
+
+bool weft_type_is_constant(const struct weft_type *type)
+{
+    for (int i = 0; i < type->rank; i++)
+        if (!weft_dim_is_constant(type->extent[i]))
+            return false;
+    return true;
+}
+
+void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struct weft_text *text)
+{
+    const char *name = weft_dtype_name(type->dtype);
+    weft_text_format(text, "%s[", name ? name : "?");
+    for (int i = 0; i < type->rank; i++) {
+        if (i)
+            weft_text_add(text, ",");
+        weft_dim_print(dims, type->extent[i], text);
+    }
+    weft_text_add(text, "]");
+}
+
+/* --- analyses and remarks --------------------------------------------------------------------------------------------------------- */
+
+void weft_require(struct weft_graph *graph, uint32_t analyses)
+{
+    if ((analyses & WEFT_ORDER) && !(graph->analyses & WEFT_ORDER)) {
+        graph->position = weft_new(graph->arena, uint32_t, graph->node_capacity);
+        uint32_t rank = 0;
+        weft_foreach_node(graph, n)
+            graph->position[n.id] = ++rank;
+    }
+    graph->analyses |= analyses;
+}
+
+bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps)
+{
+    if (changed)
+        graph->analyses &= keeps;
+    return changed;
+}
+
+void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format, ...)
+{
+    char reason[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    struct weft_graph *root = graph->root;
+    root->remark = weft_grow(root->arena, root->remark, &root->remark_capacity, root->remarks + 1, sizeof *root->remark);
+    root->remark[root->remarks++] = (struct weft_remark){
+        .who = weft_arena_copy(root->arena, who, strlen(who)),
+        .where = where.id ? weft_value_text(graph, where) : graph->name,
+        .verdict = weft_arena_copy(root->arena, verdict, strlen(verdict)),
+        .reason = weft_arena_copy(root->arena, reason, strlen(reason)),
+    };
+}
+
+size_t weft_remark_count(const struct weft_graph *graph) { return graph->root->remarks; }
+
+int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark)
+{
+    if (i >= graph->root->remarks)
+        return WEFT_ERR_ARGUMENT;
+    *ret_remark = graph->root->remark[i];
+    return WEFT_OK;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.h: the infer and eval rules that rows of ops.def name. Included by the files that define them and by ops.c. Several ops
+ * share a rule, so a prototype repeats. */
+#ifndef WEFT_RULES_H
+#define WEFT_RULES_H
+
+#include "ir/ir.h"
+
+#define OP(name, min, max, results, traits, infer, eval, ...) \
+    bool weft_infer_##infer(struct weft_infer *); \
+    void weft_eval_##eval(struct weft_eval *);
+#include "ir/ops.def"
+#undef OP
+
+#endif
