@@ -146,6 +146,7 @@ struct weft_gemm {
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
     bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1) */
     const struct weft_gemm_kernel *kernel; /* set by prepare */
+    bool swapped;            /* set by prepare: computed as the transposed product, since C's unit stride runs along its rows */
     int64_t kc;              /* set by prepare: block of k */
     int32_t parts;           /* set by prepare */
     size_t scratch;          /* set by prepare: bytes of scratch each part needs, 64-byte aligned */
