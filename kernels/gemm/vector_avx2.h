@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector_avx2.h: the dozen words that the loops of gemm and conv are written in, as 256-bit vectors of f32.
+ *
+ * vector_avx512.h defines the same words with twice the lanes; a file of loops (*.inc) is included after one of the
+ * two. Intrinsics and not vector extensions, because a multiply-add must be fused whatever the compiler's flags say. */
+#ifndef WEFT_VECTOR_H
+#define WEFT_VECTOR_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m256 vector;
+typedef __m256i lanes; /* a subset of the lanes */
+enum { LANES = 8 };
+
+#define UNROLL _Pragma("GCC unroll 64")
+
+/* Emits nothing. Keeps gcc from repeating a load as memory operand of each multiply-add, which would make the loop
+ * load-bound. */
+#define VECTOR_PIN(v) __asm__("" : "+x"(v))
+
+static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
+static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
+static inline vector vector_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vector_store(float *p, vector v) { _mm256_storeu_ps(p, v); }
+static inline vector vector_fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
+
+/* Lanes [first, end), where either may lie outside. Masked loads read zero, and touch no memory, elsewhere. */
+static inline lanes lanes_between(int64_t first, int64_t end)
+{
+    const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const int low = first < 0       ? 0
+                    : first > LANES ? LANES
+                                    : (int)first,
+              high = end < 0       ? 0
+                     : end > LANES ? LANES
+                                   : (int)end;
+    const __m256i below = _mm256_cmpgt_epi32(_mm256_set1_epi32(high), index);
+    return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(low), index), below);
+}
+static inline lanes lanes_first(int64_t count) { return lanes_between(0, count); }
+static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskload_ps(p, m); }
+static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_maskstore_ps(p, m, v); }
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector_avx512.h: the words of vector_avx2.h as 512-bit vectors of f32. */
+#ifndef WEFT_VECTOR_H
+#define WEFT_VECTOR_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512 vector;
+typedef __mmask16 lanes;
+enum { LANES = 16 };
+
+#define UNROLL _Pragma("GCC unroll 64")
+
+#define VECTOR_PIN(v) __asm__("" : "+v"(v))
+
+static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
+static inline vector vector_set(float x) { return _mm512_set1_ps(x); }
+static inline vector vector_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void vector_store(float *p, vector v) { _mm512_storeu_ps(p, v); }
+static inline vector vector_fma(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
+
+static inline lanes lanes_first(int64_t count)
+{
+    return (lanes)(count >= LANES ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
+}
+static inline lanes lanes_between(int64_t first, int64_t end)
+{
+    return (lanes)(lanes_first(end) & ~lanes_first(first));
+}
+static inline vector vector_load_lanes(const float *p, lanes m) { return _mm512_maskz_loadu_ps(m, p); }
+static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm512_mask_storeu_ps(p, m, v); }
+
+#endif
