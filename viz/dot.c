@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dot.c: a graph as DOT text, through cgraph, which knows how to quote and always writes what Graphviz reads back.
+ *
+ *   gather, choose   what is drawn (choose.c)
+ *   draw             parameters, nodes in order, results; then the edges
+ *   write            agwrite into memory
+ *
+ * A box is named after its first result, so that pictures of one graph before and after a pass can be compared line by
+ * line; boxes and edges are made in graph order, and agwrite keeps that order: same graph, same bytes.
+ *
+ * Not done: layout. Rendering is left to the `dot` program, because linking gvc would bring its plug-ins into the
+ * process. */
+#include "viz/dot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPH_LABEL, GRAPH_STYLE, GRAPH_COLOR };
+enum { NODE_LABEL, NODE_TOOLTIP, NODE_ID };
+enum { EDGE_STYLE, EDGE_COLOR, EDGE_PENWIDTH, EDGE_TOOLTIP };
+
+/* --- draw ----------------------------------------------------------------------------------------------------------------- */
+
+/* cgraph takes char * for what it only reads. */
+static void set(void *object, Agsym_t *attribute, const char *value)
+{
+    agxset(object, attribute, (char *)value);
+}
+
+static Agsym_t *declare(Agraph_t *graph, int kind, const char *name, const char *value)
+{
+    return agattr(graph, kind, (char *)name, (char *)value);
+}
+
+static Agnode_t *draw_box(struct weft_picture *picture, Agraph_t *where, const char *name, const char *tooltip)
+{
+    Agnode_t *box = agnode(where, (char *)weft_dot_plain(picture, name), 1);
+    char *html = agstrdup_html(picture->agraph, picture->label.data);
+    set(box, picture->node_attr[NODE_LABEL], html);
+    agstrfree(picture->agraph, html);
+    set(box, picture->node_attr[NODE_TOOLTIP], weft_dot_plain(picture, tooltip));
+    set(box, picture->node_attr[NODE_ID], weft_dot_plain(picture, name));
+    return box;
+}
+
+static Agraph_t *open_cluster(struct weft_picture *picture, Agraph_t *where, const char *name, const char *label,
+                              const char *style)
+{
+    Agraph_t *cluster = agsubg(where, (char *)weft_dot_plain(picture, name), 1);
+    set(cluster, picture->graph_attr[GRAPH_LABEL], weft_dot_plain(picture, label));
+    set(cluster, picture->graph_attr[GRAPH_STYLE], style);
+    set(cluster, picture->graph_attr[GRAPH_COLOR], "#666666");
+    return cluster;
+}
+
+/* Operands and uses of a node that the picture leaves out. */
+static unsigned count_hidden(const struct weft_scene *scene, weft_node node)
+{
+    const struct weft_graph *graph = scene->graph;
+    unsigned hidden = 0;
+    for (unsigned i = 0; i < weft_node_of(graph, node)->operands; i++) {
+        const weft_node def = weft_def(graph, weft_operand(graph, node, i));
+        hidden += def.id && !scene->folded[def.id] && !scene->shown[def.id];
+    }
+    for (unsigned i = 0; i < weft_node_of(graph, node)->results; i++) {
+        const weft_val result = weft_result(graph, node, i);
+        for (uint32_t use = weft_value_of(graph, result)->first_use; use; use = graph->slot[use - 1].next)
+            hidden += !scene->shown[graph->slot[use - 1].node.id];
+    }
+    return hidden;
+}
+
+/* Is a parameter drawn: in a whole picture always, in a cut one where a drawn node reads it. */
+static bool has_drawn_user(const struct weft_scene *scene, weft_val value)
+{
+    const struct weft_graph *graph = scene->graph;
+    for (uint32_t use = weft_value_of(graph, value)->first_use; use; use = graph->slot[use - 1].next)
+        if (scene->shown[graph->slot[use - 1].node.id])
+            return true;
+    return false;
+}
+
+static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
+{
+    const struct weft_graph *graph = scene->graph;
+    Agraph_t **cluster = weft_new(&picture->arena, Agraph_t *, graph->groups + 1);
+    cluster[0] = scene->cluster;
+    for (uint32_t p = 0; p < graph->params; p++) {
+        const weft_val value = graph->param[p];
+        if (picture->hidden && !has_drawn_user(scene, value))
+            continue;
+        weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut ? "mut parameter" : "parameter", value);
+        const char *text = weft_value_text(graph, value);
+        scene->maker[value.id] =
+            draw_box(picture, scene->cluster, weft_arena_format(&picture->arena, "%s%s", scene->prefix, text), text);
+    }
+    weft_foreach_node(graph, n) {
+        if (!scene->shown[n.id])
+            continue;
+        const struct weft_node_info *info = weft_node_of(graph, n);
+        if (!cluster[info->group]) {
+            const struct weft_group *group = &graph->group[info->group];
+            const char *kernel = group->plan && group->plan->kernel ? group->plan->kernel : "";
+            cluster[info->group] = open_cluster(
+                picture, scene->cluster,
+                weft_arena_format(&picture->arena, "cluster_%s%s", scene->prefix, group->name),
+                weft_arena_format(&picture->arena, "@%s %s", group->name, kernel), "rounded");
+        }
+        weft_dot_node_label(picture, scene, n, picture->hidden ? count_hidden(scene, n) : 0);
+        const char *text = weft_value_text(graph, weft_result(graph, n, 0));
+        Agnode_t *box = draw_box(picture, cluster[info->group],
+                                 weft_arena_format(&picture->arena, "%s%s", scene->prefix, text),
+                                 info->name ? info->name : text);
+        for (unsigned i = 0; i < info->results; i++)
+            scene->maker[weft_result(graph, n, i).id] = box;
+    }
+}
+
+static void draw_edge(struct weft_picture *picture, Agnode_t *from, Agnode_t *to, const char *tooltip, bool moves,
+                      bool control)
+{
+    Agedge_t *edge = agedge(picture->agraph, from, to, NULL, 1);
+    set(edge, picture->edge_attr[EDGE_TOOLTIP], weft_dot_plain(picture, tooltip));
+    if (moves) {
+        set(edge, picture->edge_attr[EDGE_COLOR], "#c00000");
+        set(edge, picture->edge_attr[EDGE_PENWIDTH], "3");
+    }
+    if (control)
+        set(edge, picture->edge_attr[EDGE_STYLE], "dashed");
+}
+
+static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
+{
+    const struct weft_graph *graph = scene->graph;
+    weft_foreach_node(graph, n) {
+        if (!scene->shown[n.id])
+            continue;
+        const bool moves = weft_op_of(graph, n)->traits & WEFT_PLACEMENT;
+        for (unsigned i = 0; i < weft_node_of(graph, n)->operands; i++) {
+            const weft_val value = weft_operand(graph, n, i);
+            if (scene->maker[value.id])
+                draw_edge(picture, scene->maker[value.id], scene->maker[weft_result(graph, n, 0).id],
+                          weft_arena_format(&picture->arena, "%s: %s", weft_value_text(graph, value),
+                                            weft_dot_type(picture, graph, value)),
+                          moves, /* control= */ false);
+        }
+    }
+    for (uint32_t r = 0; r < graph->returns; r++) {
+        const weft_val value = graph->ret[r].value;
+        if (picture->hidden && !scene->maker[value.id])
+            continue;
+        weft_dot_port_label(picture, scene, "return", value);
+        const char *name = weft_arena_format(&picture->arena, "%sreturn %u", scene->prefix, (unsigned)r);
+        Agnode_t *box = draw_box(picture, scene->cluster, name, weft_value_text(graph, value));
+        if (scene->maker[value.id])
+            draw_edge(picture, scene->maker[value.id], box, weft_dot_type(picture, graph, value), false, false);
+    }
+}
+
+/* A dashed edge from `if` or `loop` to what its body begins with. */
+static void draw_control(struct weft_picture *picture, const struct weft_scene *scene)
+{
+    const struct weft_scene *parent = &picture->scene[scene->parent];
+    Agnode_t *from = parent->maker[weft_result(parent->graph, scene->owner, 0).id];
+    Agnode_t *first = agfstnode(scene->cluster);
+    if (from && first)
+        draw_edge(picture, from, first, "runs", false, /* control= */ true);
+}
+
+static void draw(struct weft_picture *picture)
+{
+    for (uint32_t s = 0; s < picture->scenes; s++) {
+        struct weft_scene *scene = &picture->scene[s];
+        const struct weft_scene *parent = &picture->scene[scene->parent];
+        if (s == 0)
+            scene->cluster = picture->agraph;
+        else if (parent->cluster && parent->shown[scene->owner.id])
+            scene->cluster = open_cluster(picture, parent->cluster,
+                                          weft_arena_format(&picture->arena, "cluster_%s", scene->prefix),
+                                          scene->prefix, "dashed");
+        if (!scene->cluster)
+            continue;
+        draw_nodes(picture, scene);
+        draw_edges(picture, scene);
+        if (s > 0)
+            draw_control(picture, scene);
+    }
+}
+
+/* --- write ---------------------------------------------------------------------------------------------------------------- */
+
+/* agwrite must not be left by a jump, so its text is collected in plain memory first. */
+static int put_string(void *channel, const char *string)
+{
+    struct weft_dot_sink *sink = channel;
+    const size_t length = strlen(string);
+    if (sink->length + length >= sink->capacity && !sink->failed) {
+        const size_t capacity = 2 * (sink->length + length) + 4096;
+        char *data = realloc(sink->data, capacity);
+        sink->failed = !data;
+        if (data) {
+            sink->data = data;
+            sink->capacity = capacity;
+        }
+    }
+    if (sink->failed)
+        return EOF;
+    memcpy(sink->data + sink->length, string, length);
+    sink->length += length;
+    return 0;
+}
+
+static int flush_nothing(void *channel)
+{
+    return 0;
+}
+
+static void open_agraph(struct weft_picture *picture)
+{
+    static const struct {
+        int kind;
+        const char *name, *value;
+    } looks[] = {
+        {AGRAPH, "weft_version", WEFT_VERSION}, {AGRAPH, "rankdir", "TB"}, {AGRAPH, "fontname", "Helvetica"},
+        {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"}, {AGNODE, "fontname", "Helvetica"},
+        {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
+    };
+    picture->io = (Agiodisc_t){.putstr = put_string, .flush = flush_nothing};
+    picture->discipline = (Agdisc_t){.id = &AgIdDisc, .io = &picture->io};
+    const char *name = picture->scene[0].graph->name ? picture->scene[0].graph->name : "";
+    Agraph_t *g = picture->agraph = agopen((char *)weft_dot_plain(picture, name), Agdirected, &picture->discipline);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        declare(g, looks[i].kind, looks[i].name, looks[i].value);
+    picture->graph_attr[GRAPH_LABEL] = declare(g, AGRAPH, "label", "");
+    picture->graph_attr[GRAPH_STYLE] = declare(g, AGRAPH, "style", "");
+    picture->graph_attr[GRAPH_COLOR] = declare(g, AGRAPH, "color", "#888888");
+    picture->node_attr[NODE_LABEL] = declare(g, AGNODE, "label", "");
+    picture->node_attr[NODE_TOOLTIP] = declare(g, AGNODE, "tooltip", "");
+    picture->node_attr[NODE_ID] = declare(g, AGNODE, "id", "");
+    picture->edge_attr[EDGE_STYLE] = declare(g, AGEDGE, "style", "solid");
+    picture->edge_attr[EDGE_COLOR] = declare(g, AGEDGE, "color", "#444444");
+    picture->edge_attr[EDGE_PENWIDTH] = declare(g, AGEDGE, "penwidth", "1");
+    picture->edge_attr[EDGE_TOOLTIP] = declare(g, AGEDGE, "tooltip", "");
+}
+
+static int order_of_heat(const void *a, const void *b)
+{
+    return strcmp(((const struct weft_heat *)a)->name, ((const struct weft_heat *)b)->name);
+}
+
+static void sort_heat(struct weft_picture *picture)
+{
+    const struct weft_dot_options *options = picture->options;
+    picture->heats = options->heat_name && options->heat_ns ? options->heats : 0;
+    picture->heat = weft_new(&picture->arena, struct weft_heat, picture->heats + 1);
+    for (size_t i = 0; i < picture->heats; i++) {
+        const char *name = options->heat_name[i];
+        picture->heat[i] = (struct weft_heat){name[0] == '%' ? name + 1 : name, options->heat_ns[i]};
+        picture->heat_sum += options->heat_ns[i];
+        if (options->heat_ns[i] > picture->hottest)
+            picture->hottest = options->heat_ns[i];
+    }
+    qsort(picture->heat, picture->heats, sizeof *picture->heat, order_of_heat);
+}
+
+/* Everything that may run out of memory or find a fault; what it leaves behind belongs to the picture. */
+static int paint(void *argument)
+{
+    struct weft_picture *picture = argument;
+    sort_heat(picture);
+    weft_dot_gather(picture);
+    if (!weft_dot_choose(picture))
+        return WEFT_ERR_ARGUMENT;
+    open_agraph(picture);
+    draw(picture);
+    weft_dot_title(picture);
+    char *html = agstrdup_html(picture->agraph, picture->label.data);
+    set(picture->agraph, picture->graph_attr[GRAPH_LABEL], html);
+    agstrfree(picture->agraph, html);
+    agwrite(picture->agraph, &picture->sink);
+    if (picture->sink.failed)
+        weft_out_of_memory(picture->context);
+    return WEFT_OK;
+}
+
+static int drop_message(char *message)
+{
+    return 0;
+}
+
+int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text)
+{
+    struct weft_dot_options known = {.size = sizeof known};
+    if (options)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    struct weft_context *context = graph->context;
+    struct weft_picture picture = {.context = context, .options = &known, .root = graph};
+    picture.label = picture.piece = (struct weft_text){.context = context, .arena = &picture.arena};
+    weft_arena_open(&picture.arena, context);
+    const agusererrf previous = agseterrf(drop_message); /* the library never prints */
+    int status = weft_protected(context, paint, &picture);
+    if (picture.agraph)
+        agclose(picture.agraph);
+    agseterrf(previous);
+    const struct weft_text text = {.context = context, .data = picture.sink.data, .length = picture.sink.length};
+    char *result = status == WEFT_OK ? weft_text_take(&text) : NULL;
+    if (status == WEFT_OK && !result)
+        status = WEFT_ERR_NOMEM;
+    if (status == WEFT_OK)
+        *ret_text = result;
+    free(picture.sink.data);
+    weft_arena_close(&picture.arena);
+    return status;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* label.c: what stands inside the boxes.
+ *
+ * A node is a small table: op with its attributes, result, type with layout, kernel, time, and one row for each operand that
+ * is known before the run (weights and what is made from them alone), which would otherwise be half of all boxes. The
+ * table's colour is that of the layout, so a change of storage is a change of colour along the way.
+ *
+ * All text from graphs goes through weft_dot_escape: Graphviz parses labels as XML and gives up on a whole picture for one
+ * stray byte, and names in model files hold anything. */
+#include "viz/dot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Pale, so that black text reads on all; the first is row-major. Then they repeat. */
+static const char *const palette[] = {
+    "#f4f4f4", "#cfe8ff", "#ffe3b8", "#d3f2cf", "#e9d8fd", "#ffd6d6", "#fff6b0", "#cff3f0", "#f6d5ec", "#dfe0c8",
+};
+#define PALETTE_SIZE (sizeof palette / sizeof *palette)
+
+/* Bytes of the UTF-8 sequence at `s`, or 0 if it is none (overlong forms and surrogates are none). */
+static int sequence_length(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    const int length = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    for (int i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* Copies what XML can hold. In a plain string of DOT < > " are themselves, but a backslash begins an escape. */
+static void add_text(struct weft_text *text, const char *string, bool html)
+{
+    for (const unsigned char *s = (const unsigned char *)string; *s;) {
+        const int length = sequence_length(s);
+        if (length == 0 || *s == 0x7f)
+            weft_text_add(text, "?");
+        else if (*s < 0x20)
+            weft_text_add(text, " ");
+        else if (*s == '&')
+            weft_text_add(text, "&amp;");
+        else if (html && *s == '<')
+            weft_text_add(text, "&lt;");
+        else if (html && *s == '>')
+            weft_text_add(text, "&gt;");
+        else if (html && *s == '"')
+            weft_text_add(text, "&quot;");
+        else if (!html && *s == '\\')
+            weft_text_add(text, "\\\\");
+        else
+            weft_text_addn(text, (const char *)s, (size_t)length);
+        s += length ? length : 1;
+    }
+}
+
+void weft_dot_escape(struct weft_text *text, const char *string)
+{
+    add_text(text, string, /* html= */ true);
+}
+
+const char *weft_dot_plain(struct weft_picture *picture, const char *string)
+{
+    picture->piece.length = 0;
+    add_text(&picture->piece, string, /* html= */ false);
+    return weft_arena_copy(&picture->arena, picture->piece.data, picture->piece.length);
+}
+
+/* The layout as text: "" for row-major. */
+static const char *layout_text(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_layout layout = weft_layout_of(graph, value);
+    if (layout.kind == WEFT_STORED && weft_layout_is_row_major(&layout))
+        return "";
+    picture->piece.length = 0;
+    weft_layout_print(graph->dims, &layout, &picture->piece);
+    return weft_arena_copy(&picture->arena, picture->piece.data, picture->piece.length);
+}
+
+const char *weft_dot_type(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
+{
+    const char *layout = layout_text(picture, graph, value);
+    picture->piece.length = 0;
+    weft_type_print(graph->dims, weft_type_of(graph, value), &picture->piece);
+    weft_text_add(&picture->piece, layout);
+    return weft_arena_copy(&picture->arena, picture->piece.data, picture->piece.length);
+}
+
+const char *weft_dot_colour(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
+{
+    const char *text = layout_text(picture, graph, value);
+    if (*text == '\0')
+        return palette[0];
+    uint32_t i = 0;
+    while (i < picture->layouts && strcmp(picture->layout[i], text))
+        i++;
+    if (i == picture->layouts) {
+        picture->layout = weft_grow(&picture->arena, picture->layout, &picture->layout_capacity, picture->layouts + 1,
+                                    sizeof *picture->layout);
+        picture->layout[picture->layouts++] = text;
+    }
+    return palette[1 + i % (PALETTE_SIZE - 1)];
+}
+
+static void add_attr_value(const struct weft_graph *graph, const struct weft_attr *attr, struct weft_text *text)
+{
+    switch (attr->kind) {
+    case WEFT_ATTR_INT:
+        weft_dim_print(graph->dims, attr->integer, text);
+        break;
+    case WEFT_ATTR_REAL:
+        weft_text_format(text, "%.6g", attr->real);
+        break;
+    case WEFT_ATTR_WORD:
+        weft_text_add(text, attr->word);
+        break;
+    case WEFT_ATTR_DTYPE:
+        weft_text_add(text, weft_dtype_name(attr->dtype));
+        break;
+    case WEFT_ATTR_GRAPH:
+        weft_text_format(text, "@%s", attr->graph->name ? attr->graph->name : "");
+        break;
+    default:
+        weft_text_add(text, "[");
+        for (uint32_t i = 0; i < attr->count; i++) {
+            if (i)
+                weft_text_add(text, " ");
+            if (i == 8) {
+                weft_text_add(text, "…");
+                break;
+            }
+            if (attr->kind == WEFT_ATTR_REALS)
+                weft_text_format(text, "%.6g", attr->reals[i]);
+            else
+                weft_dim_print(graph->dims, attr->integers[i], text);
+        }
+        weft_text_add(text, "]");
+    }
+}
+
+/* Opens a row, to be closed with end_row. */
+static void begin_row(struct weft_text *label, const char *colour)
+{
+    weft_text_format(label, colour ? "<TR><TD BGCOLOR=\"%s\">" : "<TR><TD>", colour);
+}
+
+static void end_row(struct weft_text *label)
+{
+    weft_text_add(label, "</TD></TR>");
+}
+
+static void add_row(struct weft_text *label, const char *string)
+{
+    begin_row(label, NULL);
+    weft_dot_escape(label, string);
+    end_row(label);
+}
+
+static void begin_table(struct weft_picture *picture, const char *colour)
+{
+    picture->label.length = 0;
+    weft_text_format(&picture->label,
+                     "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\" BGCOLOR=\"%s\">", colour);
+}
+
+/* "%w = const f32[16,3,3,3]" or "%b = 0.5": one operand that is known before the run, through the views over it. */
+static void add_constant_row(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
+{
+    const char *type = weft_dot_type(picture, graph, value), *name = weft_value_text(graph, value);
+    weft_val source = value;
+    const char *way = "";
+    while (weft_node_of(graph, weft_def(graph, source))->operands > 0) {
+        const weft_node node = weft_def(graph, source);
+        way = weft_arena_format(&picture->arena, "%s %s", weft_op_of(graph, node)->name, *way ? way : "");
+        source = weft_operand(graph, node, 0);
+    }
+    double number = 0;
+    begin_row(&picture->label, NULL);
+    weft_dot_escape(&picture->label, name);
+    weft_text_add(&picture->label, " = ");
+    weft_dot_escape(&picture->label, way);
+    if (weft_def_opcode(graph, source) == WEFT_OP_const && weft_const_splat(graph, source, &number))
+        weft_text_format(&picture->label, "%.6g ", number);
+    else
+        weft_text_format(&picture->label, "%s ", weft_op_of(graph, weft_def(graph, source))->name);
+    weft_dot_escape(&picture->label, type);
+    end_row(&picture->label);
+}
+
+static const struct weft_heat *find_heat(const struct weft_picture *picture, const char *name)
+{
+    size_t low = 0, high = picture->heats;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const int order = strcmp(name, picture->heat[middle].name);
+        if (order == 0)
+            return &picture->heat[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* Time and share, on a ground from white to red by how it stands to the slowest node. */
+static void add_heat_row(struct weft_picture *picture, const char *value)
+{
+    const struct weft_heat *heat = find_heat(picture, value[0] == '%' ? value + 1 : value);
+    if (!heat)
+        return;
+    const double share = picture->heat_sum > 0 ? (double)heat->ns / (double)picture->heat_sum : 0;
+    const double warmth = picture->hottest > 0 ? (double)heat->ns / (double)picture->hottest : 0;
+    char colour[16];
+    snprintf(colour, sizeof colour, "#ff%02x%02x", 255 - (int)(150 * warmth), 255 - (int)(190 * warmth));
+    begin_row(&picture->label, colour);
+    weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)heat->ns * 1e-6, 100 * share);
+    end_row(&picture->label);
+}
+
+void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node, unsigned hidden)
+{
+    const struct weft_graph *graph = scene->graph;
+    const struct weft_node_info *info = weft_node_of(graph, node);
+    struct weft_text *label = &picture->label;
+    begin_table(picture, weft_dot_colour(picture, graph, weft_result(graph, node, 0)));
+    weft_text_format(label, "<TR><TD><B>%s</B>", weft_op_of(graph, node)->name);
+    for (unsigned i = 0; i < info->attrs; i++) {
+        picture->piece.length = 0;
+        weft_text_format(&picture->piece, " %s=", weft_attr_names[info->attr[i].key]);
+        add_attr_value(graph, &info->attr[i], &picture->piece);
+        weft_dot_escape(label, picture->piece.data);
+    }
+    end_row(label);
+    for (unsigned i = 0; i < info->results; i++) {
+        const weft_val result = weft_result(graph, node, i);
+        const char *type = weft_dot_type(picture, graph, result);
+        begin_row(label, info->results > 1 ? weft_dot_colour(picture, graph, result) : NULL);
+        weft_dot_escape(label, weft_value_text(graph, result));
+        weft_text_add(label, "<BR/>");
+        weft_dot_escape(label, type);
+        end_row(label);
+    }
+    if (info->plan && info->plan->kernel)
+        add_row(label, info->plan->kernel);
+    add_heat_row(picture, weft_value_text(graph, weft_result(graph, node, 0)));
+    for (unsigned i = 0; i < info->operands; i++) {
+        const weft_node def = weft_def(graph, weft_operand(graph, node, i));
+        if (def.id && scene->folded[def.id])
+            add_constant_row(picture, graph, weft_operand(graph, node, i));
+    }
+    if (hidden)
+        weft_text_format(label, "<TR><TD><I>%u neighbour%s not shown</I></TD></TR>", hidden, hidden == 1 ? "" : "s");
+    weft_text_add(label, "</TABLE>");
+}
+
+void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word, weft_val value)
+{
+    const struct weft_graph *graph = scene->graph;
+    const char *type = weft_dot_type(picture, graph, value);
+    begin_table(picture, weft_dot_colour(picture, graph, value));
+    weft_text_format(&picture->label, "<TR><TD><B>%s</B> ", word);
+    weft_dot_escape(&picture->label, weft_value_text(graph, value));
+    end_row(&picture->label);
+    add_row(&picture->label, type);
+    const weft_node def = weft_def(graph, value);
+    if (def.id && scene->folded[def.id])
+        add_constant_row(picture, graph, value);
+    weft_text_add(&picture->label, "</TABLE>");
+}
+
+void weft_dot_title(struct weft_picture *picture)
+{
+    struct weft_text *label = &picture->label;
+    label->length = 0;
+    weft_text_add(label, "<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLSPACING=\"2\"><TR><TD><B>@");
+    weft_dot_escape(label, picture->scene[0].graph->name ? picture->scene[0].graph->name : "");
+    weft_text_format(label, "</B>  %" PRIu32 " nodes", picture->shown);
+    if (picture->hidden)
+        weft_text_format(label, " of %" PRIu32 "; the others are not shown", picture->shown + picture->hidden);
+    if (picture->heats)
+        weft_text_format(label, ", %.3f ms", (double)picture->heat_sum * 1e-6);
+    weft_text_add(label, "</TD></TR>");
+    for (uint32_t i = 0; i < picture->layouts; i++) {
+        begin_row(label, palette[1 + i % (PALETTE_SIZE - 1)]);
+        weft_text_add(label, "layout ");
+        weft_dot_escape(label, picture->layout[i]);
+        end_row(label);
+    }
+    weft_text_add(label, "</TABLE>");
+}
