@@ -39,6 +39,7 @@ struct weft_graph *weft_graph_new(struct weft_context *context, const char *name
     g->context = context;
     g->own_arena = arena; /* from here on the graph owns the memory it lives in */
     g->arena = &g->own_arena;
+    weft_arena_open(&g->scratch, context);
     g->root = g;
     g->name = weft_arena_copy(g->arena, name, strlen(name));
     g->dims = weft_dims_new(g->arena);
@@ -78,6 +79,7 @@ void weft_graph_free(struct weft_graph *graph)
     weft_assert(graph->root == graph);
     for (uint32_t i = 0; i < graph->blobs; i++)
         weft_blob_drop(graph->blob[i]);
+    weft_arena_close(&graph->scratch);
     struct weft_arena arena = graph->own_arena;
     weft_arena_close(&arena);
 }

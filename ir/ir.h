@@ -404,7 +404,14 @@ struct weft_return_slot {
 
 #define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
 #define WEFT_ORDER 1u        /* graph->position: rank of each live node in the order */
-struct weft_remark_list;
+
+/* One run of a pass. */
+struct weft_pass_record {
+    const char *pass;
+    int64_t ns;
+    uint32_t nodes_before, nodes_after; /* of the graph it was called on, without bodies */
+    bool changed;
+};
 
 struct weft_graph {
     struct weft_context *context;
@@ -445,6 +452,9 @@ struct weft_graph {
     struct weft_remark *remark;  /* root */
     uint32_t remarks, remark_capacity;
     int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
+    struct weft_pass_record *record; /* root: every run of a pass, in order */
+    uint32_t records, record_capacity;
+    struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
 };
 
 static inline struct weft_value *weft_value_of(const struct weft_graph *g, weft_val v) { return &g->value[v.id]; }
