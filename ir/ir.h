@@ -174,7 +174,7 @@ void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, 
 /* Value for given symbol values (indexed by symbol number). */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
-/* "2*N + 1", "(N - 1)/2", "min(N, 8)": parses back (dims_parse) to the same bits. */
+/* "2*N + 1", "(N + 1)/2 - 1", "min(N, 8)": parses back (dims_parse) to the same bits. */
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text);
 /* Parses an expression (integers, symbols, + - * / % min() max() and parentheses) at *cursor, which it advances. On
  * failure returns false with a constant message; *cursor then stands at the culprit. Unknown symbols are an error. */

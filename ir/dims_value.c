@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dims_value.c: what values an expression can have (intervals), and what value it has.
+ *
+ * Ranges are computed once, when an entry of the table is made, and again for all entries when the range of a symbol is
+ * narrowed (entries refer to older ones only, so one walk does it). An expression that was made before stays the same word
+ * after narrowing, even where the narrower range would now simplify it. Plain interval arithmetic, plus one relation that
+ * shapes are full of: a - d*floor(a/d) is in [0, d - 1]. */
+#include "ir/dims_table.h"
+
+/* --- ranges ------------------------------------------------------------------------------------------------------- */
+
+struct range {
+    int64_t low, high;
+};
+
+/* A bound at the limit stands for "no bound" and stays there. */
+static int64_t add_low(int64_t a, int64_t b)
+{
+    return a <= -WEFT_DIM_LIMIT || b <= -WEFT_DIM_LIMIT ? -WEFT_DIM_LIMIT : weft_dim_saturate((weft_wide)a + b);
+}
+
+static int64_t add_high(int64_t a, int64_t b)
+{
+    return a >= WEFT_DIM_LIMIT || b >= WEFT_DIM_LIMIT ? WEFT_DIM_LIMIT : weft_dim_saturate((weft_wide)a + b);
+}
+
+static struct range multiply_ranges(struct range a, struct range b)
+{
+    const int64_t corner[4] = {
+        weft_dim_saturate((weft_wide)a.low * b.low), weft_dim_saturate((weft_wide)a.low * b.high),
+        weft_dim_saturate((weft_wide)a.high * b.low), weft_dim_saturate((weft_wide)a.high * b.high)};
+    struct range result = {corner[0], corner[0]};
+    for (int i = 1; i < 4; i++) {
+        result.low = corner[i] < result.low ? corner[i] : result.low;
+        result.high = corner[i] > result.high ? corner[i] : result.high;
+    }
+    return result;
+}
+
+static struct range range_of(const struct weft_dims *dims, weft_dim d)
+{
+    struct range result;
+    weft_dim_range(dims, d, &result.low, &result.high);
+    return result;
+}
+
+static struct range range_of_division(struct range a, struct range b)
+{
+    if (b.low < 0) { /* the divisor may be -1 or 1: nothing better than the magnitude of the dividend */
+        const int64_t most = a.high > -a.low ? a.high : -a.low;
+        return (struct range){-most, most};
+    }
+    const int64_t low = b.low ? b.low : 1, high = b.high ? b.high : 1; /* nobody divides by zero */
+    return (struct range){
+        a.low <= -WEFT_DIM_LIMIT ? a.low : weft_dim_floor(a.low, a.low < 0 ? low : high),
+        a.high >= WEFT_DIM_LIMIT ? a.high : weft_dim_floor(a.high, a.high < 0 ? high : low)};
+}
+
+void weft_dim_range_atom(struct weft_dims *dims, struct weft_dim_atom *atom)
+{
+    struct range result = {0, 0};
+    if (atom->kind == WEFT_DIM_SYMBOL) {
+        const struct weft_symbol_info *symbol = &dims->symbol[atom->symbol];
+        result = (struct range){weft_dim_saturate(symbol->low), weft_dim_saturate(symbol->high)};
+    } else if (atom->kind == WEFT_DIM_DIV) {
+        result = range_of_division(range_of(dims, atom->argument[0]), range_of(dims, atom->argument[1]));
+    } else {
+        result = range_of(dims, atom->argument[0]);
+        for (uint32_t i = 1; i < atom->arguments; i++) {
+            const struct range next = range_of(dims, atom->argument[i]);
+            const bool minimum = atom->kind == WEFT_DIM_MIN;
+            result.low = (next.low < result.low) == minimum ? next.low : result.low;
+            result.high = (next.high < result.high) == minimum ? next.high : result.high;
+        }
+    }
+    atom->low = result.low;
+    atom->high = result.high;
+}
+
+/* Is the term k·floor(a/d) with a constant d that divides k? */
+static const struct weft_dim_atom *exact_quotient(const struct weft_dims *dims, const struct weft_dim_term *term)
+{
+    const struct weft_dim_monomial *monomial = &dims->monomial[term->monomial];
+    if (monomial->degree != 1)
+        return NULL;
+    const struct weft_dim_atom *atom = &dims->atom[monomial->atom[0]];
+    if (atom->kind != WEFT_DIM_DIV || !weft_dim_is_constant(atom->argument[1]))
+        return NULL;
+    return term->coefficient % weft_dim_value(atom->argument[1]) ? NULL : atom;
+}
+
+/* Term by term; and where d·floor(a/d) occurs, also as a - m with m in [0, d - 1], which is what bounds a % d. */
+static struct range range_terms(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms, int nesting)
+{
+    struct range result = {0, 0};
+    for (uint32_t i = 0; i < terms; i++) {
+        struct range part = {term[i].coefficient, term[i].coefficient};
+        const struct weft_dim_monomial *monomial = &dims->monomial[term[i].monomial];
+        for (uint32_t k = 0; k < monomial->degree; k++) {
+            const struct weft_dim_atom *atom = &dims->atom[monomial->atom[k]];
+            part = multiply_ranges(part, (struct range){atom->low, atom->high});
+        }
+        result.low = add_low(result.low, part.low);
+        result.high = add_high(result.high, part.high);
+    }
+    for (uint32_t i = 0; i < terms && nesting > 0; i++) {
+        const struct weft_dim_atom *atom = exact_quotient(dims, &term[i]);
+        if (!atom)
+            continue;
+        const int64_t divisor = weft_dim_value(atom->argument[1]), times = term[i].coefficient / divisor;
+        struct weft_dim_sum sum;
+        weft_dim_sum_open(&sum, dims);
+        for (uint32_t k = 0; k < terms; k++)
+            if (k != i)
+                weft_dim_sum_add(&sum, term[k].coefficient, term[k].monomial);
+        weft_dim_sum_add_scaled(&sum, times, 0, atom->argument[0]);
+        if (sum.refusal)
+            continue;
+        struct range other = range_terms(dims, sum.term, sum.count, nesting - 1);
+        const struct range rest = multiply_ranges((struct range){-times, -times}, (struct range){0, divisor - 1});
+        other.low = add_low(other.low, rest.low);
+        other.high = add_high(other.high, rest.high);
+        result.low = other.low > result.low ? other.low : result.low;
+        result.high = other.high < result.high ? other.high : result.high;
+    }
+    return result;
+}
+
+void weft_dim_range_terms(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms, int64_t *ret_low,
+                          int64_t *ret_high)
+{
+    const struct range result = range_terms(dims, term, terms, /* nesting= */ 2);
+    *ret_low = result.low;
+    *ret_high = result.high;
+}
+
+void weft_dim_range_everything(struct weft_dims *dims)
+{
+    uint32_t atom = 0;
+    for (uint32_t i = 0; i < dims->polynomials; i++) {
+        for (; atom < dims->atoms && dims->atom[atom].born <= i; atom++)
+            weft_dim_range_atom(dims, &dims->atom[atom]);
+        struct weft_dim_polynomial *p = &dims->polynomial[i];
+        weft_dim_range_terms(dims, p->term, p->terms, &p->low, &p->high);
+    }
+}
+
+void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, int64_t *ret_high)
+{
+    const bool constant = weft_dim_is_constant(d);
+    *ret_low = constant ? weft_dim_value(d) : weft_dim_polynomial_of(dims, d)->low;
+    *ret_high = constant ? weft_dim_value(d) : weft_dim_polynomial_of(dims, d)->high;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+static int64_t hint_of(const struct weft_symbol_info *symbol)
+{
+    return symbol->hint ? symbol->hint : symbol->low > 1 ? symbol->low : 1;
+}
+
+/* Symbols NULL: the hints. */
+static int64_t evaluate_atom(const struct weft_dims *dims, const struct weft_dim_atom *atom, const int64_t *symbols)
+{
+    if (atom->kind == WEFT_DIM_SYMBOL)
+        return symbols ? symbols[atom->symbol] : hint_of(&dims->symbol[atom->symbol]);
+    int64_t result = weft_dim_evaluate(dims, atom->argument[0], symbols);
+    for (uint32_t i = 1; i < atom->arguments; i++) {
+        const int64_t next = weft_dim_evaluate(dims, atom->argument[i], symbols);
+        if (atom->kind == WEFT_DIM_DIV)
+            result = next ? weft_dim_floor(result, next) : 0;
+        else if ((next < result) == (atom->kind == WEFT_DIM_MIN))
+            result = next;
+    }
+    return result;
+}
+
+int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+{
+    if (weft_dim_is_constant(d))
+        return weft_dim_value(d);
+    const struct weft_dim_polynomial *p = weft_dim_polynomial_of(dims, d);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < p->terms; i++) {
+        int64_t product = p->term[i].coefficient;
+        const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
+        for (uint32_t k = 0; k < monomial->degree; k++)
+            product = weft_dim_saturate(
+                (weft_wide)product * evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols));
+        sum = weft_dim_saturate((weft_wide)sum + product);
+    }
+    return sum;
+}
+
+int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
+{
+    return weft_dim_evaluate(dims, d, NULL);
+}
