@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.c: weft bench: what a model costs, as one line.
+ *
+ *   load, compile, create   once: ready_ms, compile_ms
+ *   first run               first_ms, with the page faults of fresh memory
+ *   runs                    until the time is used up: median_ms, min_ms
+ *   runs under a clock      fallback_pct, relayout_pct
+ *   peak memory             from the kernel's high-water mark, before anything below disturbs it
+ *   comparison              with expected outputs, or with the reference evaluator: max_abs_err
+ *
+ * What cannot be measured yet is null: unfused_ms, because nothing is fused, so that there is nothing to compare. */
+#include "tools/tools.h"
+
+#include "tools/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_RUNS 100000
+
+struct figures {
+    double median_ms, min_ms, ready_ms, compile_ms, first_ms, peak_rss_mb, arena_mb, fallback_pct, relayout_pct;
+    double max_abs_err; /* negative: not known */
+    int kernels, threads, runs;
+};
+
+static bool failed_run(const struct weft_model *model)
+{
+    fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
+    return false;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void show_progress(const char *what, int runs)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (what)
+        fprintf(stderr, "\r\033[K%s", what);
+    if (what && runs)
+        fprintf(stderr, ", %d", runs);
+    if (!what)
+        fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+/* Runs for `seconds`, at least three times, after two that do not count. */
+static bool measure_runs(struct weft_model *model, double seconds, struct figures *figures)
+{
+    double *ms = malloc(MAX_RUNS * sizeof *ms), shown = 0;
+    bool ok = ms;
+    for (int warm = 0; ok && warm < 2; warm++)
+        ok = weft_run(model->execution) >= 0 || failed_run(model);
+    int runs = 0;
+    const double start = weft_tool_now_ms();
+    while (ok && runs < MAX_RUNS && (runs < 3 || weft_tool_now_ms() - start < 1e3 * seconds)) {
+        const double before = weft_tool_now_ms();
+        ok = weft_run(model->execution) >= 0 || failed_run(model);
+        ms[runs++] = weft_tool_now_ms() - before;
+        if (before - shown > 100) {
+            show_progress("runs", runs);
+            shown = before;
+        }
+    }
+    if (ok) {
+        qsort(ms, (size_t)runs, sizeof *ms, compare_doubles);
+        figures->min_ms = ms[0];
+        figures->median_ms = runs % 2 ? ms[runs / 2] : (ms[runs / 2 - 1] + ms[runs / 2]) / 2;
+        figures->runs = runs;
+    }
+    free(ms);
+    return ok;
+}
+
+static bool measure_shares(struct weft_model *model, struct figures *figures)
+{
+    struct weft_profile profile;
+    const bool ok = weft_profile_measure(model, 3, &profile);
+    weft_profile_close(&profile);
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    if (!ok || weft_execution_statistics(model->execution, &statistics) < 0)
+        return false;
+    const double total = statistics.total_ns > 0 ? (double)statistics.total_ns : 1;
+    figures->fallback_pct = 100 * (double)statistics.fallback_ns / total;
+    figures->relayout_pct = 100 * (double)statistics.relayout_ns / total;
+    figures->arena_mb = (double)statistics.arena_bytes * 1e-6;
+    figures->kernels = statistics.kernels;
+    figures->threads = statistics.workers;
+    return true;
+}
+
+/* The high-water mark of this process's memory; getrusage would include the parent's before exec. */
+static double peak_memory_mb(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    double kilobytes = 0;
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %lf", &kilobytes) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return kilobytes * 1024e-6;
+}
+
+/* Largest difference of all outputs from the files of a folder. */
+static bool compare_with_files(const struct weft_model *model, const char *folder, double *ret_error)
+{
+    *ret_error = 0;
+    for (size_t i = 0; i < model->outputs; i++) {
+        char path[4096], message[WEFT_NPY_MESSAGE];
+        struct weft_tensor got, want;
+        struct weft_comparison c;
+        snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
+        if (!weft_npy_load(path, &want, message)) {
+            fprintf(stderr, "weft: %s: %s\n", path, message);
+            return false;
+        }
+        const bool ok = weft_output(model->execution, i, &got) >= 0 && weft_tool_compare(&got, &want, 0, &c, message);
+        weft_npy_free(&want);
+        if (!ok) {
+            fprintf(stderr, "weft: output %zu cannot be compared: %s\n", i, message);
+            return false;
+        }
+        *ret_error = c.max_abs > *ret_error ? c.max_abs : *ret_error;
+    }
+    return true;
+}
+
+static bool compare_with_reference(const struct weft_model *model, double *ret_error)
+{
+    struct weft_tensor *want = calloc(model->outputs + 1, sizeof *want);
+    *ret_error = 0;
+    bool ok = want && weft_evaluate(model->graph, model->input, model->inputs, want, model->outputs) >= 0;
+    for (size_t i = 0; ok && i < model->outputs; i++) {
+        char message[256] = "";
+        struct weft_tensor got;
+        struct weft_comparison c = {0};
+        ok = weft_output(model->execution, i, &got) >= 0 && weft_tool_compare(&got, &want[i], 0, &c, message);
+        if (!ok)
+            fprintf(stderr, "weft: output %zu cannot be compared: %s\n", i, message);
+        *ret_error = c.max_abs > *ret_error ? c.max_abs : *ret_error;
+    }
+    for (size_t i = 0; want && i < model->outputs; i++)
+        weft_tensor_free(model->context, &want[i]);
+    free(want);
+    return ok;
+}
+
+static void print_string(const char *string)
+{
+    putchar('"');
+    for (const unsigned char *s = (const unsigned char *)string; *s; s++)
+        if (*s == '"' || *s == '\\')
+            printf("\\%c", *s);
+        else if (*s < 0x20)
+            printf("\\u%04x", *s);
+        else
+            putchar(*s);
+    putchar('"');
+}
+
+static void print_json(const struct figures *f, const char *path)
+{
+    printf("{\"model\": ");
+    print_string(path);
+    printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
+           "\"peak_rss_mb\": %.1f, \"arena_mb\": %.2f, \"max_abs_err\": ",
+           f->median_ms, f->min_ms, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb, f->arena_mb);
+    if (f->max_abs_err >= 0)
+        printf("%.4g", f->max_abs_err);
+    else
+        printf("null");
+    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, \"kernels\": %d, \"threads\": %d}\n",
+           f->fallback_pct, f->relayout_pct, f->kernels, f->threads);
+}
+
+static void print_lines(const struct figures *f, const char *path)
+{
+    printf("%s: %d kernels on %d thread%s\n", path, f->kernels, f->threads, f->threads == 1 ? "" : "s");
+    printf("  %.3f ms median of %d runs, %.3f ms at best, %.3f ms the first time\n", f->median_ms, f->runs, f->min_ms,
+           f->first_ms);
+    printf("  ready after %.1f ms; %.1f MB of memory at most, %.2f MB of it for intermediates\n", f->ready_ms,
+           f->peak_rss_mb, f->arena_mb);
+    printf("  %.1f %% of the time in the reference evaluator, %.1f %% in changes of layout\n", f->fallback_pct,
+           f->relayout_pct);
+    if (f->max_abs_err >= 0)
+        printf("  largest error %.4g\n", f->max_abs_err);
+}
+
+static bool measure(struct weft_model *model, const char *check, bool verify, int seconds, struct figures *figures)
+{
+    figures->compile_ms = model->load_ms + model->compile_ms;
+    figures->ready_ms = figures->compile_ms + model->create_ms;
+    const double before = weft_tool_now_ms();
+    if (weft_run(model->execution) < 0)
+        return failed_run(model);
+    figures->first_ms = weft_tool_now_ms() - before;
+    if (!measure_runs(model, seconds, figures) || !measure_shares(model, figures))
+        return false;
+    figures->peak_rss_mb = peak_memory_mb();
+    figures->max_abs_err = -1;
+    if (check)
+        return compare_with_files(model, check, &figures->max_abs_err);
+    if (verify) {
+        show_progress("comparing with the reference evaluator", 0);
+        return compare_with_reference(model, &figures->max_abs_err);
+    }
+    return true;
+}
+
+int weft_cmd_bench(int argc, char **argv)
+{
+    struct weft_model_options options = {0};
+    const char *check = NULL;
+    int seconds = 2;
+    bool json = false, no_verify = false;
+    const struct weft_option table[] = {
+        WEFT_MODEL_OPTIONS(&options),
+        {"--check", WEFT_OPTION_WORD, &check, "DIR", "inputs and expected outputs are input_N.npy, output_N.npy there"},
+        {"--no-verify", WEFT_OPTION_FLAG, &no_verify, NULL, "do not compare with the slow reference evaluator"},
+        {"--seconds", WEFT_OPTION_NUMBER, &seconds, "N", "how long to measure (2)"},
+        {"--json", WEFT_OPTION_FLAG, &json, NULL, "one line of JSON"},
+        {0},
+    };
+    const struct weft_usage usage = {
+        "weft bench MODEL [options]",
+        "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of loading to the\n"
+        "first runnable state; compile_ms from the same start to the last kernel in place; first_ms the first run;\n"
+        "peak_rss_mb of the process; arena_mb of intermediates; max_abs_err against the expected outputs, else against\n"
+        "the reference evaluator, null with --no-verify; unfused_ms null until something is fused; fallback_pct and\n"
+        "relayout_pct of the time; kernels; threads.",
+        table, 1, 1};
+    struct weft_words words;
+    const int code = weft_tool_options(&usage, argc, argv, &words);
+    if (code >= 0)
+        return code;
+    options.path = words.word[0];
+    options.folder = check;
+    struct weft_model model;
+    struct figures figures = {0};
+    show_progress("compiling", 0);
+    const bool ok = weft_model_open(&options, &model) && measure(&model, check, !no_verify, seconds, &figures);
+    show_progress(NULL, 0);
+    weft_model_close(&model);
+    if (!ok)
+        return WEFT_EXIT_FAILED;
+    if (json)
+        print_json(&figures, options.path);
+    else
+        print_lines(&figures, options.path);
+    return WEFT_EXIT_OK;
+}

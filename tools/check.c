@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c: weft check: can a model run? All that stands against it is said at once. */
+#include "tools/tools.h"
+
+int weft_cmd_check(int argc, char **argv)
+{
+    const char *cpu = NULL;
+    const struct weft_option table[] = {
+        {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {0},
+    };
+    const struct weft_usage usage = {"weft check MODEL [options]",
+                                     "Reads and plans a model without running it. Every unsupported op is named, with its count; the exit\n"
+                                     "code is then 1.",
+                                     table, 1, 1};
+    struct weft_words words;
+    const int code = weft_tool_options(&usage, argc, argv, &words);
+    if (code >= 0)
+        return code;
+    struct weft_context *context = NULL;
+    if (!weft_tool_open(cpu, 0, &context))
+        return WEFT_EXIT_FAILED;
+    struct weft_graph *graph = NULL;
+    struct weft_plan *plan = NULL;
+    const bool ok = weft_load(context, words.word[0], &graph) >= 0 && weft_compile(graph, NULL, &plan) >= 0;
+    for (size_t i = 0; ok && i < weft_plan_inputs(plan) + weft_plan_outputs(plan); i++) {
+        const size_t inputs = weft_plan_inputs(plan);
+        struct weft_port port;
+        if ((i < inputs ? weft_plan_input(plan, i, &port) : weft_plan_output(plan, i - inputs, &port)) == WEFT_OK)
+            printf("%s %s %s\n", i < inputs ? "input " : "output", port.name, port.text);
+    }
+    if (ok)
+        printf("%s can run\n", words.word[0]);
+    if (plan)
+        weft_plan_destroy(plan);
+    if (graph)
+        weft_graph_destroy(graph);
+    weft_close(context);
+    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c: results against expectations, with a bound that comes from the graph.
+ *
+ * Two programs that compute a sum of n products in different orders differ by about sqrt(n) roundings when signs are mixed
+ * (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019). The bound follows the graph from its
+ * inputs: each value gets the error of the worst operand way plus what its own op adds, in units of its dtype's
+ * rounding, relative to its largest magnitude. First order and norm-wise: it takes no account of cancellation that an
+ * ill-conditioned model adds, and is no proof; it is how far two honest programs can be apart on a sane model. */
+#include "tools/tools.h"
+
+#include "ir/ir.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- the bound ---------------------------------------------------------------------------------------------------------------- */
+
+static double rounding_of(int dtype)
+{
+    switch (dtype) {
+    case WEFT_F64:
+        return 0x1p-52;
+    case WEFT_F32:
+        return 0x1p-23;
+    case WEFT_F16:
+        return 0x1p-10;
+    case WEFT_BF16:
+        return 0x1p-7;
+    default:
+        return 0; /* integers are exact */
+    }
+}
+
+static double elements_of(const struct weft_graph *graph, weft_val value, int first_axis)
+{
+    const struct weft_type *type = weft_type_of(graph, value);
+    double product = 1;
+    for (int axis = first_axis; axis < type->rank; axis++)
+        product *= (double)weft_dim_hint(graph->dims, type->extent[axis]);
+    return product;
+}
+
+/* Roundings that a node adds to what its operands bring. */
+static double own_roundings(const struct weft_graph *graph, weft_node node)
+{
+    const uint32_t traits = weft_op_of(graph, node)->traits;
+    const struct weft_type *first =
+        weft_node_of(graph, node)->operands ? weft_type_of(graph, weft_operand(graph, node, 0)) : NULL;
+    double length;
+    switch (weft_opcode_of(graph, node)) {
+    case WEFT_OP_conv:
+        length = elements_of(graph, weft_operand(graph, node, 1), 1);
+        return 2 + sqrt(length);
+    case WEFT_OP_matmul:
+        length = (double)weft_dim_hint(
+            graph->dims, first->extent[first->rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1)]);
+        return 2 + sqrt(length);
+    case WEFT_OP_softmax:
+    case WEFT_OP_log_softmax:
+        return 6 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
+    case WEFT_OP_abs:
+    case WEFT_OP_neg:
+    case WEFT_OP_relu:
+    case WEFT_OP_max:
+    case WEFT_OP_min:
+    case WEFT_OP_select:
+    case WEFT_OP_reduce_max:
+    case WEFT_OP_reduce_min:
+    case WEFT_OP_max_pool:
+        return 0;
+    default:
+        break;
+    }
+    if (traits & WEFT_REDUCTION) {
+        const double out = elements_of(graph, weft_result(graph, node, 0), 0);
+        return 2 + sqrt(elements_of(graph, weft_operand(graph, node, 0), 0) / (out > 0 ? out : 1));
+    }
+    if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT))
+        return 0;
+    return traits & WEFT_COMPOSITE ? 6 : 2;
+}
+
+/* Products add the errors of their factors; of other operands the worst counts. */
+static double operand_error(const struct weft_graph *graph, weft_node node, const double *error)
+{
+    const int op = weft_opcode_of(graph, node);
+    const bool product = op == WEFT_OP_mul || op == WEFT_OP_div || weft_op_of(graph, node)->traits & WEFT_CONTRACTION;
+    double sum = 0, worst = 0;
+    for (unsigned i = 0; i < weft_node_of(graph, node)->operands; i++) {
+        const double e = error[weft_operand(graph, node, i).id];
+        sum += e;
+        worst = e > worst ? e : worst;
+    }
+    return product ? sum : worst;
+}
+
+double weft_tool_bound(const struct weft_graph *graph, size_t output)
+{
+    double *error = calloc(graph->values + 1, sizeof *error);
+    if (!error || output >= graph->returns) {
+        free(error);
+        return 0;
+    }
+    weft_foreach_node(graph, n) {
+        double roundings = own_roundings(graph, n);
+        const struct weft_node_info *info = weft_node_of(graph, n);
+        for (unsigned a = 0; a < info->attrs; a++) { /* a body counts as if its nodes stood in a row */
+            if (info->attr[a].kind == WEFT_ATTR_GRAPH) {
+                weft_foreach_node(info->attr[a].graph, inner)
+                    roundings += own_roundings(info->attr[a].graph, inner);
+            }
+        }
+        const double inherited = operand_error(graph, n, error);
+        for (unsigned r = 0; r < info->results; r++) {
+            const weft_val value = weft_result(graph, n, r);
+            error[value.id] = inherited + roundings * rounding_of(weft_type_of(graph, value)->dtype);
+        }
+    }
+    const weft_val value = graph->ret[output].value;
+    const double rounding = rounding_of(weft_type_of(graph, value)->dtype);
+    const double bound = rounding > 0 ? error[value.id] + rounding : 0;
+    free(error);
+    return bound;
+}
+
+/* --- the comparison --------------------------------------------------------------------------------------------------------------- */
+
+static bool same_shape(const struct weft_tensor *got, const struct weft_tensor *want, char message[256])
+{
+    bool same = got->dtype == want->dtype && got->rank == want->rank;
+    for (int axis = 0; same && axis < got->rank; axis++)
+        same = got->extent[axis] == want->extent[axis];
+    if (same)
+        return true;
+    int length = 0;
+    for (int side = 0; side < 2; side++) {
+        const struct weft_tensor *t = side ? want : got;
+        length += snprintf(message + length, 256 - (size_t)length, "%s%s[", side ? ", expected " : "",
+                           weft_dtype_name(t->dtype));
+        for (int axis = 0; axis < t->rank; axis++)
+            length += snprintf(message + length, 256 - (size_t)length, "%s%lld", axis ? "," : "",
+                               (long long)t->extent[axis]);
+        length += snprintf(message + length, 256 - (size_t)length, "]");
+    }
+    return false;
+}
+
+static double element(const struct weft_tensor *tensor, const int64_t *index)
+{
+    int64_t place = 0;
+    for (int axis = 0; axis < tensor->rank; axis++)
+        place += index[axis] * tensor->stride[axis];
+    return weft_dtype_is_float(tensor->dtype) || tensor->dtype == WEFT_BOOL
+               ? weft_load_real(tensor->dtype, tensor->data, place)
+               : (double)weft_load_integer(tensor->dtype, tensor->data, place);
+}
+
+bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *want, double bound,
+                       struct weft_comparison *ret, char message[256])
+{
+    if (!same_shape(got, want, message))
+        return false;
+    struct weft_comparison result = {.bound = bound, .elements = 1};
+    for (int axis = 0; axis < got->rank; axis++)
+        result.elements *= got->extent[axis];
+    double scale = 0;
+    int64_t index[WEFT_MAX_RANK] = {0};
+    for (int64_t i = 0; i < result.elements; i++) {
+        const double a = element(got, index), b = element(want, index);
+        if (isfinite(a) && isfinite(b)) {
+            result.max_abs = fmax(result.max_abs, fabs(a - b));
+            scale = fmax(scale, fabs(b));
+        } else if (!(isnan(a) && isnan(b)) && a != b) {
+            result.nans++;
+        }
+        for (int axis = got->rank - 1; axis >= 0; axis--) {
+            if (++index[axis] < got->extent[axis])
+                break;
+            index[axis] = 0;
+        }
+    }
+    result.max_rel = result.max_abs == 0 ? 0 : scale > 0 ? result.max_abs / scale : INFINITY;
+    result.same = result.nans == 0 && result.max_rel <= bound;
+    *ret = result;
+    return true;
+}

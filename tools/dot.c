@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dot.c: weft dot: a model as a picture. DOT is written by libweft-viz; what is not DOT is rendered by Graphviz's `dot`, as a
+ * process of its own. */
+#include "tools/tools.h"
+
+#include "weft/viz.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct request {
+    const char *path, *to, *focus;
+    int radius, max_nodes;
+    bool source, time;
+};
+
+#ifdef WEFT_HAVE_VIZ
+
+static bool write_file(const char *path, const char *text)
+{
+    FILE *to = path ? fopen(path, "w") : stdout;
+    bool ok = to && fputs(text, to) >= 0;
+    if (to && (path ? fclose(to) : fflush(to)))
+        ok = false;
+    if (!ok)
+        fprintf(stderr, "weft dot: %s: %s\n", path ? path : "standard output", strerror(errno));
+    return ok;
+}
+
+/* dot -T<format> -o <path>, with the text as its input. */
+static bool render(const char *path, const char *format, const char *text)
+{
+    FILE *in = tmpfile();
+    if (!in || fputs(text, in) < 0 || fflush(in) || fseek(in, 0, SEEK_SET)) {
+        fprintf(stderr, "weft dot: temporary file: %s\n", strerror(errno));
+        if (in)
+            fclose(in);
+        return false;
+    }
+    char kind[16];
+    snprintf(kind, sizeof kind, "-T%s", format);
+    char *const argv[] = {"dot", kind, "-o", (char *)path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
+    pid_t child = 0;
+    const int error = posix_spawnp(&child, "dot", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    fclose(in);
+    if (error) {
+        fprintf(stderr, "weft dot: %s needs the program 'dot' of Graphviz: %s\n", path, strerror(error));
+        return false;
+    }
+    int code = 0;
+    while (waitpid(child, &code, 0) < 0 && errno == EINTR)
+        continue;
+    if (!WIFEXITED(code) || WEXITSTATUS(code)) {
+        fprintf(stderr, "weft dot: 'dot' could not draw %s\n", path);
+        return false;
+    }
+    return true;
+}
+
+static bool draw(struct weft_model *model, const struct request *request, const struct weft_graph *graph,
+                 const struct weft_profile *profile)
+{
+    const char **name = calloc(profile->steps + 1, sizeof *name);
+    int64_t *ns = calloc(profile->steps + 1, sizeof *ns);
+    for (size_t i = 0; name && ns && i < profile->steps; i++) {
+        name[i] = profile->step[i].value;
+        ns[i] = profile->step[i].ns;
+    }
+    const struct weft_dot_options options = {
+        .size = sizeof options, .focus = request->focus, .radius = request->radius, .max_nodes = request->max_nodes,
+        .heat_name = name, .heat_ns = ns, .heats = name && ns ? profile->steps : 0};
+    char *text = NULL;
+    bool ok = weft_dot(graph, &options, &text) >= 0;
+    if (ok) {
+        const char *point = request->to ? strrchr(request->to, '.') : NULL;
+        const bool plain = !point || strchr(point, '/') || !strcmp(point, ".dot") || !strcmp(point, ".gv");
+        ok = plain ? write_file(request->to, text) : render(request->to, point + 1, text);
+    }
+    weft_free_text(model->context, text);
+    free(name);
+    free(ns);
+    return ok;
+}
+
+/* Loads what is asked for: the graph as it stands, its plan, or its plan with times. */
+static bool open_model(const struct request *request, struct weft_model_options *options, struct weft_model *model)
+{
+    if (request->time)
+        return weft_model_open(options, model);
+    if (!weft_tool_open(options->cpu, options->threads, &model->context) ||
+        weft_load(model->context, request->path, &model->graph) < 0)
+        return false;
+    return request->source || weft_compile(model->graph, NULL, &model->plan) >= 0;
+}
+
+static int show(const struct request *request, struct weft_model_options *options)
+{
+    struct weft_model model = {0};
+    struct weft_profile profile = {0};
+    bool ok = open_model(request, options, &model);
+    ok = ok && (!request->time || weft_profile_measure(&model, 20, &profile));
+    ok = ok && draw(&model, request, request->source ? model.graph : weft_plan_graph(model.plan), &profile);
+    weft_profile_close(&profile);
+    weft_model_close(&model);
+    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+}
+
+#else
+
+static int show(const struct request *request, struct weft_model_options *options)
+{
+    fprintf(stderr, "weft dot: this weft was built without Graphviz's cgraph (Debian: libgraphviz-dev)\n");
+    return WEFT_EXIT_FAILED;
+}
+
+#endif
+
+int weft_cmd_dot(int argc, char **argv)
+{
+    struct request request = {0};
+    struct weft_model_options options = {0};
+    bool whole = false;
+    const struct weft_option table[] = {
+        {"-o", WEFT_OPTION_WORD, &request.to, "FILE", "F.dot, or F.svg, F.png … through the program 'dot'; without: DOT to stdout"},
+        {"--focus", WEFT_OPTION_WORD, &request.focus, "NAME", "only what is near this value or node"},
+        {"--radius", WEFT_OPTION_NUMBER, &request.radius, "K", "how near, in edges (3)"},
+        {"--max-nodes", WEFT_OPTION_NUMBER, &request.max_nodes, "N", "cut the picture after N nodes (2000)"},
+        {"--all", WEFT_OPTION_FLAG, &whole, NULL, "never cut"},
+        {"--source", WEFT_OPTION_FLAG, &request.source, NULL, "the model as it was read, not its plan"},
+        {"--time", WEFT_OPTION_FLAG, &request.time, NULL, "run it and show what takes how long (best of 20 runs)"},
+        WEFT_MODEL_OPTIONS(&options),
+        {0},
+    };
+    const struct weft_usage usage = {
+        "weft dot MODEL [options]",
+        "Draws the plan of a model: op, value, type with layout and kernel in each box, weights folded into the boxes that\n"
+        "read them, one colour for each layout, changes of layout in red.",
+        table, 1, 1};
+    struct weft_words words;
+    const int code = weft_tool_options(&usage, argc, argv, &words);
+    if (code >= 0)
+        return code;
+    if (request.source && request.time)
+        return weft_tool_misused(&usage, "--source and --time exclude each other: times belong to a plan");
+    if (whole)
+        request.max_nodes = -1;
+    options.path = request.path = words.word[0];
+    return show(&request, &options);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c: command lines from tables. One table gives the parser and the help, so that they cannot disagree. */
+#include "tools/tools.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_usage(const struct weft_usage *usage)
+{
+    printf("usage: %s\n\n%s\n\n", usage->line, usage->text);
+    for (const struct weft_option *o = usage->options; o->name; o++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+        printf("  %-18s %s\n", name, o->help);
+    }
+    printf("  %-18s %s\n", "--help", "this text");
+}
+
+int weft_tool_misused(const struct weft_usage *usage, const char *format, ...)
+{
+    char command[32]; /* the first two words of the usage line */
+    const char *end = strchr(usage->line + 5, ' ');
+    snprintf(command, sizeof command, "%.*s", (int)(end ? end - usage->line : (ptrdiff_t)strlen(usage->line)), usage->line);
+    fprintf(stderr, "%s: ", command);
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "; see %s --help\n", command);
+    return WEFT_EXIT_USAGE;
+}
+
+/* The row of the option that `word` names, alone or before '='; the value behind '=' in *ret_value. */
+static const struct weft_option *find_option(const struct weft_usage *usage, const char *word, const char **ret_value)
+{
+    const char *equals = strchr(word, '=');
+    const size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    for (const struct weft_option *o = usage->options; o->name; o++) {
+        if (strlen(o->name) == length && !strncmp(o->name, word, length)) {
+            *ret_value = equals ? equals + 1 : NULL;
+            return o;
+        }
+    }
+    return NULL;
+}
+
+static int store_value(const struct weft_usage *usage, const struct weft_option *option, const char *value)
+{
+    if (option->kind == WEFT_OPTION_WORD) {
+        *(const char **)option->to = value;
+    } else if (option->kind == WEFT_OPTION_WORDS) {
+        struct weft_words *words = option->to;
+        if (words->count == WEFT_TOOL_WORDS)
+            return weft_tool_misused(usage, "more than %d times %s", WEFT_TOOL_WORDS, option->name);
+        words->word[words->count++] = value;
+    } else {
+        char *end;
+        errno = 0;
+        const long number = strtol(value, &end, 10);
+        if (end == value || *end || errno || number < 0 || number > INT_MAX)
+            return weft_tool_misused(usage, "%s wants a number, not '%s'", option->name, value);
+        *(int *)option->to = (int)number;
+    }
+    return -1;
+}
+
+int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, struct weft_words *ret_words)
+{
+    *ret_words = (struct weft_words){0};
+    bool only_words = false; /* after "--" */
+    for (int i = 1; i < argc; i++) {
+        if (only_words || argv[i][0] != '-' || !argv[i][1]) {
+            if (ret_words->count >= usage->max_words || ret_words->count == WEFT_TOOL_WORDS)
+                return weft_tool_misused(usage, "'%s' is one word too many", argv[i]);
+            ret_words->word[ret_words->count++] = argv[i];
+            continue;
+        }
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            print_usage(usage);
+            return WEFT_EXIT_OK;
+        }
+        if (!strcmp(argv[i], "--")) {
+            only_words = true;
+            continue;
+        }
+        const char *value = NULL;
+        const struct weft_option *option = find_option(usage, argv[i], &value);
+        if (!option)
+            return weft_tool_misused(usage, "no option '%s'", argv[i]);
+        if (option->kind == WEFT_OPTION_FLAG) {
+            if (value)
+                return weft_tool_misused(usage, "%s takes no value", option->name);
+            *(bool *)option->to = true;
+            continue;
+        }
+        if (!value && ++i == argc)
+            return weft_tool_misused(usage, "%s wants a value: %s", option->name, option->value);
+        const int code = store_value(usage, option, value ? value : argv[i]);
+        if (code >= 0)
+            return code;
+    }
+    if (ret_words->count < usage->min_words)
+        return weft_tool_misused(usage, "something is missing: %s", usage->line);
+    return -1;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c: weft run: compile a model, run it once, show or save or compare what comes out. */
+#include "tools/tools.h"
+
+#include "ir/ir.h"
+#include "tools/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* One line: type, smallest, mean, largest. */
+static void show_output(size_t i, const struct weft_port *port, const struct weft_tensor *tensor)
+{
+    int64_t elements = 1, index[WEFT_MAX_RANK] = {0};
+    printf("output %zu  %s %s[", i, port->name, weft_dtype_name(tensor->dtype));
+    for (int axis = 0; axis < tensor->rank; axis++) {
+        elements *= tensor->extent[axis];
+        printf("%s%" PRId64, axis ? "," : "", tensor->extent[axis]);
+    }
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t e = 0; e < elements; e++) {
+        int64_t place = 0;
+        for (int axis = 0; axis < tensor->rank; axis++)
+            place += index[axis] * tensor->stride[axis];
+        const double x = weft_load_real(tensor->dtype, tensor->data, place);
+        low = fmin(low, x);
+        high = fmax(high, x);
+        sum += x;
+        for (int axis = tensor->rank - 1; axis >= 0 && ++index[axis] == tensor->extent[axis]; axis--)
+            index[axis] = 0;
+    }
+    if (elements > 0)
+        printf("]  from %.6g to %.6g, mean %.6g\n", low, high, sum / (double)elements);
+    else
+        printf("]  empty\n");
+}
+
+static bool save_output(size_t i, const struct weft_tensor *tensor, const char *folder)
+{
+    char path[4096], message[WEFT_NPY_MESSAGE];
+    snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
+    if (weft_npy_save(path, tensor, message))
+        return true;
+    fprintf(stderr, "weft: %s: %s\n", path, message);
+    return false;
+}
+
+static bool check_output(const struct weft_model *model, size_t i, const struct weft_tensor *tensor, const char *folder)
+{
+    char path[4096], message[WEFT_NPY_MESSAGE];
+    struct weft_tensor want;
+    snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
+    if (!weft_npy_load(path, &want, message)) {
+        fprintf(stderr, "weft: %s: %s\n", path, message);
+        return false;
+    }
+    struct weft_comparison c = {0};
+    const bool comparable = weft_tool_compare(tensor, &want, weft_tool_bound(model->graph, i), &c, message);
+    weft_npy_free(&want);
+    if (!comparable) {
+        printf("          WRONG: got %s\n", message);
+        return false;
+    }
+    printf("          %s: max abs error %.3g, max rel error %.3g, bound %.3g", c.same ? "agrees" : "WRONG", c.max_abs,
+           c.max_rel, c.bound);
+    if (c.nans)
+        printf(", NaN or infinity on one side in %" PRId64 " of %" PRId64 " elements", c.nans, c.elements);
+    printf("\n");
+    return c.same;
+}
+
+static bool handle_outputs(const struct weft_model *model, const char *save, const char *check)
+{
+    if (save && mkdir(save, 0777) && errno != EEXIST) {
+        fprintf(stderr, "weft: %s: %s\n", save, strerror(errno));
+        return false;
+    }
+    bool ok = true;
+    for (size_t i = 0; i < model->outputs; i++) {
+        struct weft_port port;
+        struct weft_tensor tensor;
+        if (weft_plan_output(model->plan, i, &port) < 0 || weft_output(model->execution, i, &tensor) < 0) {
+            fprintf(stderr, "weft: output %zu: %s\n", i, weft_execution_error(model->execution));
+            return false;
+        }
+        show_output(i, &port, &tensor);
+        ok = (!save || save_output(i, &tensor, save)) && ok;
+        ok = (!check || check_output(model, i, &tensor, check)) && ok;
+    }
+    return ok;
+}
+
+static void show_model(const struct weft_model *model, const char *path)
+{
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    char arena[32], constants[32];
+    printf("model     %s: %zu input%s, %zu output%s\n", path, model->inputs, model->inputs == 1 ? "" : "s",
+           model->outputs, model->outputs == 1 ? "" : "s");
+    if (weft_execution_statistics(model->execution, &statistics) == WEFT_OK)
+        printf("plan      %d kernels (%d by the reference evaluator, %d relayouts), arena %s, packed constants %s, "
+               "%d thread%s\n",
+               (int)statistics.kernels, (int)statistics.fallbacks, (int)statistics.relayouts,
+               weft_tool_bytes((double)statistics.arena_bytes, arena),
+               weft_tool_bytes((double)statistics.constant_bytes, constants), (int)statistics.workers,
+               statistics.workers == 1 ? "" : "s");
+    for (size_t i = 0; i < model->inputs; i++) {
+        struct weft_port port;
+        if (weft_plan_input(model->plan, i, &port) == WEFT_OK)
+            printf("input %zu   %s %s%s\n", i, port.name, port.text, model->random ? "  random, seed fixed" : "");
+    }
+}
+
+/* Runs once; with `kernels`, again under a clock. */
+static bool run_model(struct weft_model *model, const char *path, bool kernels)
+{
+    const double before = weft_tool_now_ms();
+    if (weft_run(model->execution) < 0) {
+        fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
+        return false;
+    }
+    const double first = weft_tool_now_ms() - before;
+    show_model(model, path);
+    printf("time      load %.1f ms, compile %.1f ms, first run %.2f ms\n", model->load_ms, model->compile_ms, first);
+    if (!kernels)
+        return true;
+    struct weft_profile profile;
+    const bool ok = weft_profile_measure(model, 20, &profile);
+    if (ok)
+        weft_profile_print(&profile, stdout);
+    weft_profile_close(&profile);
+    return ok;
+}
+
+int weft_cmd_run(int argc, char **argv)
+{
+    struct weft_model_options options = {0};
+    const char *save = NULL, *check = NULL;
+    bool kernels = false;
+    const struct weft_option table[] = {
+        WEFT_MODEL_OPTIONS(&options),
+        {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
+        {"--check", WEFT_OPTION_WORD, &check, "DIR", "compare with output_N.npy; inputs are input_N.npy there unless -i"},
+        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long (best of 20 runs)"},
+        {0},
+    };
+    const struct weft_usage usage = {
+        "weft run MODEL [options]",
+        "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
+        "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.",
+        table, 1, 1};
+    struct weft_words words;
+    const int code = weft_tool_options(&usage, argc, argv, &words);
+    if (code >= 0)
+        return code;
+    options.path = words.word[0];
+    options.folder = check;
+    struct weft_model model;
+    const bool ok = weft_model_open(&options, &model) && run_model(&model, options.path, kernels) &&
+                    handle_outputs(&model, save, check);
+    weft_model_close(&model);
+    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+}
