@@ -43,9 +43,9 @@ static bool render(const char *path, const char *format, const char *text)
             fclose(in);
         return false;
     }
-    char kind[16];
+    char program[] = "dot", kind[16], to[] = "-o";
     snprintf(kind, sizeof kind, "-T%s", format);
-    char *const argv[] = {"dot", kind, "-o", (char *)path, NULL};
+    char *const argv[] = {program, kind, to, (char *)path, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
