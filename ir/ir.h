@@ -48,6 +48,7 @@ struct weft_context {
     void (*diagnose)(void *user, const struct weft_diagnostic *);
     void *diagnose_user;
     struct weft_target target;
+    _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_text errors; /* of the last failing call */
     int32_t error_count;     /* errors since the protected call began */

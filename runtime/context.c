@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* context.c: opening and closing; what the machine offers becomes the context's target. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *allocate_default(void *user, size_t bytes, size_t align)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, align < sizeof(void *) ? sizeof(void *) : align, bytes) == 0 ? memory : NULL;
+}
+
+static void release_default(void *user, void *memory, size_t bytes) { free(memory); }
+
+/* The mask from the options, else from WEFT_CPU; NULL: everything. */
+static bool mask_of(const struct weft_context_options *options, const char **ret_word, uint32_t *ret_mask)
+{
+    const char *word = options->cpu ? options->cpu : getenv("WEFT_CPU");
+    *ret_word = word;
+    *ret_mask = WEFT_CPU_ALL;
+    return !word || !*word || weft_cpu_parse(word, ret_mask);
+}
+
+static void describe(struct weft_target *target)
+{
+    char features[48];
+    weft_cpu_describe(target->cpu, features, sizeof features);
+    snprintf(target->name, sizeof target->name, "%s %d threads", features, target->threads);
+}
+
+int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
+{
+    struct weft_context_options options = {0};
+    if (given)
+        memcpy(&options, given, given->size && given->size < sizeof options ? given->size : sizeof options);
+    const char *word;
+    uint32_t mask;
+    if (!mask_of(&options, &word, &mask) || options.threads < 0)
+        return WEFT_ERR_ARGUMENT;
+    struct weft_allocator allocator = {.allocate = allocate_default, .release = release_default};
+    if (options.allocator)
+        allocator = *options.allocator;
+    struct weft_context *context = allocator.allocate(allocator.user, sizeof *context, 64);
+    if (!context)
+        return WEFT_ERR_NOMEM;
+    *context = (struct weft_context){.allocator = allocator, .diagnose = options.diagnose,
+                                     .diagnose_user = options.diagnose_user};
+    context->errors.context = context;
+    if (options.executor)
+        context->executor = *options.executor;
+    else
+        weft_executor_default(&context->executor);
+
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    int workers = context->executor.workers(context->executor.user);
+    if (options.threads && options.threads < workers)
+        workers = options.threads;
+    context->target = (struct weft_target){.cpu = cpu.flags & mask, .threads = workers < 1 ? 1 : workers,
+                                           .l1 = cpu.l1, .l2 = cpu.l2, .l3 = cpu.l3};
+    describe(&context->target);
+    *ret_context = context;
+    return WEFT_OK;
+}
+
+void weft_close(struct weft_context *context)
+{
+    if (!context)
+        return;
+    weft_text_close(&context->errors);
+    const struct weft_allocator allocator = context->allocator;
+    allocator.release(allocator.user, context, sizeof *context);
+}
+
+const struct weft_target *weft_context_target(const struct weft_context *context) { return &context->target; }

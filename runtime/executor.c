@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executor.c: gangs of workers that walk through a plan together, and the default executor on OpenMP.
+ *
+ * One parallel region per run, a barrier between kernels: a fork costs several microseconds, a barrier of spinning workers well under
+ * one. The barrier gives up spinning after 20 microseconds, so that a worker that lost its core does not make the others burn theirs.
+ * The size of the gang is what OpenMP really gave, read inside the region. */
+#include "runtime/runtime.h"
+
+#include <linux/futex.h>
+#include <omp.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- barrier ------------------------------------------------------------------------------------------------------------- */
+
+#define SPIN_NS 20000
+#define SPINS_BETWEEN_CLOCKS 64
+
+void weft_barrier_open(struct weft_barrier *barrier, int workers)
+{
+    atomic_init(&barrier->arrived, 0);
+    atomic_init(&barrier->phase, 0);
+    atomic_init(&barrier->sleepers, 0);
+    barrier->workers = workers;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void futex(atomic_int *word, int operation, int value)
+{
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static bool spin(struct weft_barrier *barrier, int phase)
+{
+    const int64_t start = now_ns();
+    do {
+        for (int i = 0; i < SPINS_BETWEEN_CLOCKS; i++) {
+            if (atomic_load_explicit(&barrier->phase, memory_order_acquire) != phase)
+                return true;
+            pause_briefly();
+        }
+    } while (now_ns() - start < SPIN_NS);
+    return false;
+}
+
+void weft_barrier_wait(struct weft_barrier *barrier)
+{
+    if (barrier->workers == 1)
+        return;
+    const int phase = atomic_load_explicit(&barrier->phase, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) == barrier->workers - 1) {
+        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
+        atomic_store(&barrier->phase, phase + 1);
+        if (atomic_load(&barrier->sleepers) > 0)
+            futex(&barrier->phase, FUTEX_WAKE, barrier->workers);
+        return;
+    }
+    if (spin(barrier, phase))
+        return;
+    atomic_fetch_add(&barrier->sleepers, 1);
+    while (atomic_load(&barrier->phase) == phase)
+        futex(&barrier->phase, FUTEX_WAIT, phase);
+    atomic_fetch_sub(&barrier->sleepers, 1);
+}
+
+/* --- OpenMP ---------------------------------------------------------------------------------------------------------------- */
+
+static int openmp_workers(void *user)
+{
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    const int limit = omp_get_max_threads();
+    return cpu.workers < limit ? cpu.workers : limit;
+}
+
+/* For a caller of the public interface the promise holds only if all n are there; so the default executor makes none, and gangs on it go
+ * through gang_openmp. */
+static void openmp_run(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+#pragma omp parallel for num_threads(n) schedule(static)
+    for (int i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+void weft_executor_default(struct weft_executor *ret)
+{
+    *ret = (struct weft_executor){.size = sizeof *ret, .workers = openmp_workers, .run = openmp_run};
+}
+
+static void gang_openmp(int workers, void (*fn)(void *arg, int i, int n), void *arg)
+{
+#pragma omp parallel num_threads(workers)
+    fn(arg, omp_get_thread_num(), omp_get_num_threads());
+}
+
+struct gang {
+    void (*fn)(void *arg, int i, int n);
+    void *arg;
+    int n;
+};
+
+static void call_member(void *arg, int i)
+{
+    const struct gang *gang = arg;
+    gang->fn(gang->arg, i, gang->n);
+}
+
+static bool is_default(const struct weft_executor *executor) { return executor->run == openmp_run; }
+
+int weft_gang_size(const struct weft_context *context)
+{
+    const struct weft_executor *executor = &context->executor;
+    return is_default(executor) || (executor->flags & WEFT_EXECUTOR_CONCURRENT) ? context->target.threads : 1;
+}
+
+void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg)
+{
+    if (workers > 1 && !atomic_exchange(&context->gang_busy, true)) {
+        struct gang gang = {fn, arg, workers};
+        if (is_default(&context->executor))
+            gang_openmp(workers, fn, arg);
+        else
+            context->executor.run(context->executor.user, workers, call_member, &gang);
+        atomic_store(&context->gang_busy, false);
+        return;
+    }
+    fn(arg, 0, 1);
+}
+
+void weft_fork_run(struct weft_context *context, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    if (n > 1)
+        context->executor.run(context->executor.user, n, fn, arg);
+    else
+        fn(arg, 0);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frame.c: a plan for one tuple of sizes. Extents and strides become numbers, blocks get their offsets in the arena, kernels
+ * prepare their descriptors. All of it lies in one block of memory, so that executions can keep a few frames and switch. */
+#include "runtime/runtime.h"
+#include "sched/sched.h"
+
+#include <string.h>
+
+static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+
+/* Lays the parts of a frame out in one piece of memory: called first without memory, for the size. */
+static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, char *memory)
+{
+    const struct weft_graph *g = plan->graph;
+    size_t at = rounded(sizeof *frame);
+#define PART(member, count) \
+    do { \
+        frame->member = (void *)(memory ? memory + at : NULL); \
+        at += rounded(sizeof *frame->member * ((count) + 1)); \
+    } while (0)
+    PART(symbols, weft_symbol_count(g->dims));
+    PART(tensor, g->values);
+    PART(offset, g->values);
+    PART(place, plan->storages);
+    PART(step, plan->steps);
+    PART(descriptors, plan->descriptor_bytes);
+#undef PART
+    return at;
+}
+
+struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols)
+{
+    const struct weft_dims *dims = plan->graph->dims;
+    const struct weft_type *type = weft_type_of(plan->graph, v);
+    struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++) {
+        t.extent[i] = weft_dim_evaluate(dims, type->extent[i], symbols);
+        t.stride[i] = weft_dim_evaluate(dims, plan->home[v.id].stride[i], symbols);
+    }
+    return t;
+}
+
+static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
+{
+    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->symbols);
+    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->symbols);
+}
+
+int64_t weft_tensor_span(const struct weft_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->extent[i] == 0)
+            return 0;
+        last += (tensor->extent[i] - 1) * tensor->stride[i];
+    }
+    return last + 1;
+}
+
+static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
+{
+    struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
+    uint32_t *order = block ? weft_allocate(plan->context, plan->storages * sizeof *order) : NULL;
+    if (order) {
+        for (uint32_t i = 0; i < plan->storages; i++) {
+            const struct weft_storage *s = &plan->storage[i];
+            block[i] = (struct weft_block){.first = s->first, .last = s->last};
+            if (s->kind != WEFT_IN_ARENA || s->last < s->first)
+                continue;
+            const int64_t span = frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]);
+            block[i].bytes = weft_dtype_bytes(s->dtype, span);
+        }
+        frame->arena_bytes = weft_place_blocks(block, plan->storages, order);
+        for (uint32_t i = 0; i < plan->storages; i++)
+            frame->place[i] = block[i].offset;
+    }
+    weft_release(plan->context, order, plan->storages * sizeof *order);
+    weft_release(plan->context, block, plan->storages * sizeof *block);
+    return order != NULL;
+}
+
+static int64_t byte_offset(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, int64_t more)
+{
+    return (frame->offset[v.id] + more) * (int64_t)(weft_dtype_bits(frame->tensor[v.id].dtype) / 8);
+}
+
+static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, uint32_t number)
+{
+    const struct weft_step *step = &plan->step[number];
+    struct weft_bind bind = {.plan = plan, .step = step, .symbols = frame->symbols, .workers = plan->workers, .parts = 1,
+                             .out = frame->tensor[step->out.id]};
+    if (step->to)
+        for (int i = 0; i < bind.out.rank; i++)
+            bind.out.stride[i] = weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->symbols);
+    for (unsigned i = 0; i < step->inputs; i++)
+        bind.in[i] = frame->tensor[step->in[i].id];
+    step->kind->bind(&bind, frame->descriptors + step->descriptor);
+    struct weft_frame_step *bound = &frame->step[number];
+    bound->parts = bind.parts;
+    const int64_t size = weft_dtype_bits(bind.out.dtype) / 8;
+    bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out, bind.out_offset);
+    for (unsigned i = 0; i < step->inputs; i++)
+        bound->in_offset[i] = byte_offset(plan, frame, step->in[i], i == 0 ? bind.in_offset : 0);
+    if (rounded(bind.scratch) > frame->scratch_bytes)
+        frame->scratch_bytes = rounded(bind.scratch);
+}
+
+struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols)
+{
+    struct weft_frame sizes = {0};
+    const size_t bytes = lay_out(plan, &sizes, NULL);
+    struct weft_frame *frame = weft_allocate(plan->context, bytes);
+    if (!frame)
+        return NULL;
+    memset(frame, 0, bytes);
+    lay_out(plan, frame, (char *)frame);
+    frame->bytes = bytes;
+    memcpy(frame->symbols, symbols, weft_symbol_count(plan->graph->dims) * sizeof *symbols);
+    for (uint32_t i = 1; i < plan->graph->values; i++)
+        if (plan->home[i].storage)
+            size_value(plan, frame, (weft_val){i});
+    if (!place_storages(plan, frame)) {
+        weft_frame_free(plan, frame);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < plan->steps; i++)
+        bind_step(plan, frame, i);
+    return frame;
+}
+
+void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame)
+{
+    if (frame)
+        weft_release(plan->context, frame, frame->bytes);
+}

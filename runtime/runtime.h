@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime.h: plans and how they run.
+ *
+ *   graph ──plan.c──► homes (where each value lives) and steps (which kernel computes it)     immutable, shared by threads
+ *         ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors    cached per execution
+ *         ──run.c───► base pointers of the storages, then step after step on a gang of workers
+ *
+ * A storage is memory with one base pointer: a parameter, a result, a constant, a block of the arena. A value's home is a storage
+ * and a layout in it; a view has its operand's storage and another layout. */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include "ir/ir.h"
+#include "kernels/kernels.h"
+
+#include <stdatomic.h>
+
+/* --- executor.c ------------------------------------------------------------------------------------------------------ */
+
+/* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers` and is what the
+ * executor really gave. A gang that is busy with another run gives n = 1. */
+void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg);
+/* Workers that a run on this context can have at most. */
+int weft_gang_size(const struct weft_context *context);
+/* Calls fn(arg, i) for all i in [0, n), concurrently or not: for executors that promise nothing. */
+void weft_fork_run(struct weft_context *context, int n, void (*fn)(void *arg, int i), void *arg);
+void weft_executor_default(struct weft_executor *ret); /* OpenMP */
+
+/* A point that n workers pass together. Spins for at most 20 microseconds, then sleeps in the kernel. */
+struct weft_barrier {
+    atomic_int arrived, phase, sleepers;
+    int workers;
+};
+void weft_barrier_open(struct weft_barrier *barrier, int workers);
+void weft_barrier_wait(struct weft_barrier *barrier);
+
+/* --- plan.c ------------------------------------------------------------------------------------------------------------ */
+
+enum weft_storage_kind { WEFT_IN_NONE, WEFT_IN_PARAM, WEFT_IN_RETURN, WEFT_IN_CONSTANT, WEFT_IN_ARENA };
+struct weft_storage {
+    uint8_t kind;
+    uint8_t dtype;
+    uint32_t index;         /* of the parameter, return slot or constant */
+    weft_val value;         /* whose type and layout say its size */
+    int32_t first, last;    /* steps between which it must live (arena) */
+    const void *data;       /* of constants */
+    weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
+};
+
+struct weft_home {
+    uint32_t storage;       /* 0: none, the value is never stored */
+    struct weft_layout layout;
+    weft_dim stride[WEFT_MAX_RANK]; /* logical, from the layout: running adds no expression to the graph's table */
+};
+
+#define WEFT_STEP_INPUTS 3
+
+/* One kernel call. */
+struct weft_step {
+    const struct weft_step_kind *kind;
+    weft_node node;         /* none for copies at the end */
+    weft_val out, in[WEFT_STEP_INPUTS];
+    uint8_t inputs;
+    uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
+    uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
+    const char *op;         /* word for weft_strip_find */
+    double param[2];
+    uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
+    int32_t pack_form;      /* the loops that it was packed for */
+    bool pack_swapped;
+    uint32_t descriptor;    /* byte offset in a frame */
+};
+
+struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
+    void *data;
+    size_t bytes;
+};
+
+struct weft_plan {
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_target target;
+    struct weft_storage *storage; /* [1, storages) */
+    struct weft_home *home;       /* by value id */
+    struct weft_step *step;
+    struct weft_pack *pack;       /* [1, packs) */
+    uint32_t storages, steps, packs;
+    uint32_t storage_capacity, step_capacity, pack_capacity;
+    uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
+    size_t descriptor_bytes;
+    int64_t constant_bytes;
+    int32_t relayouts, fallbacks;
+    int32_t workers;
+};
+
+/* Zeroed memory that lives as long as the plan; its number. */
+uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
+
+/* --- step.c, step_*.c: what can compute a node ----------------------------------------------------------------------------- */
+
+/* A step being bound to sizes: concrete tensors without data, kernels prepared for so many workers. */
+struct weft_bind {
+    const struct weft_plan *plan;
+    const struct weft_step *step;
+    const int64_t *symbols;
+    struct weft_tensor out, in[WEFT_STEP_INPUTS];
+    int workers;
+    /* results */
+    int32_t parts;
+    size_t scratch;         /* bytes per worker */
+    int64_t out_offset, in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
+};
+struct weft_call {
+    const struct weft_plan *plan;
+    const struct weft_step *step;
+    void *out;
+    const void *in[WEFT_STEP_INPUTS];
+    void *scratch;          /* of this worker */
+    const struct weft_frame *frame;
+    void *const *base;      /* by storage */
+    _Atomic bool *failed;   /* set when scratch memory was refused */
+    int part, parts;
+};
+/* A value's tensor with its data. */
+struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value);
+struct weft_step_kind {
+    const char *name;
+    size_t descriptor_bytes;
+    void (*bind)(struct weft_bind *bind, void *descriptor);
+    void (*run)(const void *descriptor, struct weft_call *call);
+    const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
+};
+
+/* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. */
+bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
+extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
+    weft_step_copy, weft_step_concat, weft_step_pad, weft_step_reference;
+/* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */
+void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data);
+
+/* --- frame.c ------------------------------------------------------------------------------------------------------------------- */
+
+struct weft_frame_step {
+    int64_t out_offset, in_offset[WEFT_STEP_INPUTS]; /* bytes from the storages' bases */
+    int32_t parts;
+};
+/* Everything that depends on sizes; one block of memory. */
+struct weft_frame {
+    size_t bytes;
+    uint64_t used;              /* for replacing the one that was not used for longest */
+    int64_t *symbols;
+    struct weft_tensor *tensor; /* by value id; data NULL; strides in its storage */
+    int64_t *offset;            /* by value id: elements from the base of its storage */
+    int64_t *place;             /* by storage: bytes in the arena */
+    struct weft_frame_step *step;
+    char *descriptors;
+    int64_t arena_bytes;
+    size_t scratch_bytes;       /* per worker */
+};
+/* A value's sizes, for these symbol values. */
+struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
+/* A frame for these symbol values, or NULL if memory is refused. */
+struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols);
+/* Elements from the first to the last, or 0 if there are none. */
+int64_t weft_tensor_span(const struct weft_tensor *tensor);
+void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame);
+static inline const void *weft_frame_descriptor(const struct weft_frame *frame, const struct weft_step *step)
+{
+    return frame->descriptors + step->descriptor;
+}
+
+/* --- run.c ----------------------------------------------------------------------------------------------------------------------- */
+
+#define WEFT_FRAMES 8
+
+struct weft_execution {
+    const struct weft_plan *plan;
+    struct weft_tensor *input, *output; /* bound; data NULL: not bound */
+    bool *output_bound;
+    struct weft_frame *frame;           /* of the current sizes, or NULL */
+    struct weft_frame *cache[WEFT_FRAMES];
+    uint64_t clock;
+    int64_t *symbols;
+    void **base;                        /* by storage */
+    struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
+    bool ran;
+    int64_t total_ns, fallback_ns, relayout_ns;
+    char error[512];
+};
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c: which kernel family computes which op. A family that cannot take the dtypes of a node leaves it to the reference evaluator,
+ * which takes everything; so there is always an answer. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
+
+static void take_operands(const struct weft_graph *g, weft_node n, struct weft_step *step)
+{
+    step->inputs = (uint8_t)g->node[n.id].operands;
+    for (unsigned i = 0; i < step->inputs; i++)
+        step->in[i] = weft_operand(g, n, i);
+}
+
+/* --- elementwise --------------------------------------------------------------------------------------------------------- */
+
+static double attr_or(const struct weft_graph *g, weft_node n, int key, double otherwise)
+{
+    const struct weft_attr *attr = weft_attr_find(g, n, key);
+    return attr ? attr->real : otherwise;
+}
+
+static void read_params(const struct weft_graph *g, weft_node n, double *param)
+{
+    switch (weft_opcode_of(g, n)) {
+    case WEFT_OP_clamp:
+        param[0] = attr_or(g, n, WEFT_ATTR_low, -__builtin_inf());
+        param[1] = attr_or(g, n, WEFT_ATTR_high, __builtin_inf());
+        break;
+    case WEFT_OP_leaky_relu:
+        param[0] = weft_attr_real(g, n, WEFT_ATTR_alpha);
+        break;
+    case WEFT_OP_hard_sigmoid:
+        param[0] = weft_attr_real(g, n, WEFT_ATTR_alpha);
+        param[1] = weft_attr_real(g, n, WEFT_ATTR_beta);
+        break;
+    default:
+        break;
+    }
+}
+
+/* "gelu.tanh": a form that is not the default has kernels of its own. */
+static const char *strip_word(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_attr *form = weft_attr_find(g, n, WEFT_ATTR_form);
+    const char *name = weft_op_of(g, n)->name;
+    return form ? weft_arena_format(g->arena, "%s.%s", name, form->word) : name;
+}
+
+static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    const unsigned operands = g->node[n.id].operands;
+    const int in = weft_type_of(g, weft_operand(g, n, operands == 3 ? 1 : 0))->dtype;
+    const char *word = strip_word(g, n);
+    if (!weft_strip_find(word, in, weft_type_of(g, step->out)->dtype, plan->target.cpu))
+        return false;
+    step->kind = &weft_step_map;
+    step->op = word;
+    read_params(g, n, step->param);
+    take_operands(g, n, step);
+    return true;
+}
+
+/* --- the rest -------------------------------------------------------------------------------------------------------------- */
+
+static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_attr *acc =
+        weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
+    if (!is_f32(g, step->out) || (acc && acc->dtype != WEFT_F32))
+        return false;
+    step->kind = kind;
+    take_operands(g, n, step);
+    return true;
+}
+
+static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    if (weft_dtype_bits(weft_type_of(g, step->out)->dtype) < 8)
+        return false;
+    step->kind = kind;
+    step->inputs = 1;
+    step->in[0] = weft_operand(g, n, 0);
+    return true;
+}
+
+/* A reshape that is no view is copied in the logical order of its operand, which needs a result without gaps. */
+static bool choose_reshape(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const struct weft_layout layout = weft_layout_of(plan->graph, step->out);
+    return (layout.kind != WEFT_STORED || weft_layout_is_row_major(&layout)) && choose_copy(plan, n, &weft_step_copy, step);
+}
+
+bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    switch (weft_opcode_of(g, node)) {
+    case WEFT_OP_sum:
+    case WEFT_OP_mean:
+    case WEFT_OP_prod:
+    case WEFT_OP_reduce_max:
+    case WEFT_OP_reduce_min:
+        return choose_f32(plan, node, &weft_step_reduce, step);
+    case WEFT_OP_max_pool:
+    case WEFT_OP_mean_pool:
+        return choose_f32(plan, node, &weft_step_pool, step);
+    case WEFT_OP_matmul:
+        return choose_f32(plan, node, &weft_step_gemm, step);
+    case WEFT_OP_conv:
+        return choose_f32(plan, node, &weft_step_conv, step);
+    case WEFT_OP_reshape:
+        return choose_reshape(plan, node, step);
+    case WEFT_OP_transpose:
+    case WEFT_OP_bcast:
+    case WEFT_OP_slice:
+    case WEFT_OP_relayout:
+        return choose_copy(plan, node, &weft_step_copy, step);
+    case WEFT_OP_concat:
+        return choose_copy(plan, node, &weft_step_concat, step);
+    case WEFT_OP_pad:
+        return !weft_attr_find(g, node, WEFT_ATTR_form) && choose_copy(plan, node, &weft_step_pad, step);
+    default:
+        return (weft_op_of(g, node)->traits & WEFT_ELEMENTWISE) && choose_map(plan, node, step);
+    }
+}
+
+/* --- the reference evaluator as a kernel ------------------------------------------------------------------------------------- */
+
+static void bind_reference(struct weft_bind *bind, void *descriptor) {}
+
+/* Operands and results keep their strides: the evaluator reads and writes them in place. */
+static void run_reference(const void *descriptor, struct weft_call *call)
+{
+    const struct weft_graph *g = call->plan->graph;
+    const struct weft_node_info *info = &g->node[call->step->node.id];
+    enum { SMALL = 16 };
+    struct weft_tensor few[SMALL];
+    const unsigned count = info->operands + (unsigned)info->results;
+    struct weft_tensor *all = count <= SMALL ? few : weft_allocate(call->plan->context, count * sizeof *all);
+    if (!all) {
+        *call->failed = true;
+        return;
+    }
+    for (unsigned i = 0; i < info->operands; i++)
+        all[i] = weft_call_tensor(call, weft_operand(g, call->step->node, i));
+    for (unsigned i = 0; i < info->results; i++)
+        all[info->operands + i] = weft_call_tensor(call, weft_result(g, call->step->node, i));
+    struct weft_eval eval = {.graph = g, .node = call->step->node, .symbols = call->frame->symbols, .in = all,
+                             .out = all + info->operands, .context = call->plan->context};
+    if (!weft_eval_node(&eval))
+        *call->failed = true;
+    if (all != few)
+        weft_release(call->plan->context, all, count * sizeof *all);
+}
+
+static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
+
+const struct weft_step_kind weft_step_reference = {"reference", 0, bind_reference, run_reference, name_reference};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_copy.c: steps that move elements: views that must be copied, relayouts, results computed elsewhere, the operands of a concat into
+ * their places, a padding around what it pads. All are one strided copy; they differ in how operand and result are seen. */
+#include "runtime/runtime.h"
+
+static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, const int64_t *extent,
+                      const int64_t *out_stride, const int64_t *in_stride)
+{
+    *copy = (struct weft_copy){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = rank,
+                               .cpu = bind->plan->target.cpu};
+    for (int i = 0; i < rank; i++) {
+        copy->extent[i] = extent[i];
+        copy->out_stride[i] = out_stride[i];
+        copy->in_stride[i] = in_stride[i];
+    }
+    weft_copy_prepare(copy, bind->workers);
+    bind->parts = copy->parts;
+}
+
+/* The operand's strides along the axes of the result. */
+static void view_strides(struct weft_bind *bind, int64_t *stride)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const struct weft_tensor *in = &bind->in[0];
+    const int opcode = n.id ? weft_opcode_of(g, n) : WEFT_OP_NONE;
+    for (int i = 0; i < bind->out.rank; i++)
+        stride[i] = opcode == WEFT_OP_bcast ? 0 : in->stride[i];
+    for (int i = 0; i < in->rank; i++) {
+        const unsigned axis = (unsigned)i;
+        if (opcode == WEFT_OP_transpose) {
+            stride[i] = in->stride[weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, axis))];
+        } else if (opcode == WEFT_OP_bcast) {
+            const int64_t result = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, axis));
+            stride[result] = in->extent[i] == 1 ? 0 : in->stride[i];
+        } else if (opcode == WEFT_OP_slice) {
+            stride[i] = in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_step, axis), bind->symbols);
+            bind->in_offset +=
+                in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_start, axis), bind->symbols);
+        }
+    }
+}
+
+static void bind_copy(struct weft_bind *bind, void *descriptor)
+{
+    const weft_node n = bind->step->node;
+    if (n.id && weft_opcode_of(bind->plan->graph, n) == WEFT_OP_reshape) {
+        struct weft_tensor out = bind->in[0]; /* the result, which has no gaps, seen with the operand's extents */
+        weft_tensor_dense(&out);
+        fill_copy(bind, descriptor, out.rank, out.extent, out.stride, bind->in[0].stride);
+        return;
+    }
+    int64_t stride[WEFT_MAX_RANK];
+    view_strides(bind, stride);
+    fill_copy(bind, descriptor, bind->out.rank, bind->out.extent, bind->out.stride, stride);
+}
+
+static void run_copy(const void *descriptor, struct weft_call *call)
+{
+    weft_copy_run(descriptor, call->out, call->in[0], call->part, call->parts);
+}
+
+static const char *name_copy(const void *descriptor, const struct weft_step *step) { return weft_copy_name(descriptor); }
+
+const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
+
+/* --- concat ----------------------------------------------------------------------------------------------------------------- */
+
+static void bind_concat(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const int64_t axis = weft_attr_int(g, n, WEFT_ATTR_axis);
+    int64_t before = 0;
+    for (uint32_t i = 0; i < bind->step->part; i++)
+        before += weft_dim_evaluate(g->dims, weft_type_of(g, weft_operand(g, n, i))->extent[axis], bind->symbols);
+    bind->out_offset = before * bind->out.stride[axis];
+    fill_copy(bind, descriptor, bind->out.rank, bind->in[0].extent, bind->out.stride, bind->in[0].stride);
+}
+
+const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_copy), bind_concat, run_copy, name_copy};
+
+/* --- pad ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Part 0 fills the whole result with the scalar, part 1 copies what is inside; negative padding crops. */
+static void bind_pad(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const int rank = bind->out.rank;
+    int64_t extent[WEFT_MAX_RANK], stride[WEFT_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        extent[i] = bind->out.extent[i];
+        stride[i] = 0;
+        if (bind->step->part == 0)
+            continue;
+        const int64_t before = weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)i), bind->symbols);
+        const int64_t after =
+            weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)(rank + i)), bind->symbols);
+        stride[i] = bind->in[0].stride[i];
+        extent[i] = bind->in[0].extent[i] + (before < 0 ? before : 0) + (after < 0 ? after : 0);
+        if (extent[i] < 0)
+            extent[i] = 0;
+        bind->in_offset += before < 0 ? -before * bind->in[0].stride[i] : 0;
+        bind->out_offset += before > 0 ? before * bind->out.stride[i] : 0;
+    }
+    fill_copy(bind, descriptor, rank, extent, bind->out.stride, stride);
+}
+
+const struct weft_step_kind weft_step_pad = {"pad", sizeof(struct weft_copy), bind_pad, run_copy, name_copy};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions, windows. */
+#include "runtime/runtime.h"
+
+/* --- map ------------------------------------------------------------------------------------------------------------------ */
+
+static void bind_map(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_step *step = bind->step;
+    struct weft_map *map = descriptor;
+    const int in = bind->in[step->inputs == 3 ? 1 : 0].dtype;
+    *map = (struct weft_map){.kernel = weft_strip_find(step->op, in, bind->out.dtype, bind->plan->target.cpu),
+                             .inputs = step->inputs, .rank = bind->out.rank, .param = {step->param[0], step->param[1]}};
+    for (int i = 0; i < map->rank; i++) {
+        map->extent[i] = bind->out.extent[i];
+        map->stride[0][i] = bind->out.stride[i];
+        for (int k = 0; k < map->inputs; k++)
+            map->stride[1 + k][i] = bind->in[k].stride[i];
+    }
+    map->bytes[0] = (int32_t)weft_dtype_bits(bind->out.dtype) / 8;
+    for (int k = 0; k < map->inputs; k++)
+        map->bytes[1 + k] = (int32_t)weft_dtype_bits(bind->in[k].dtype) / 8;
+    weft_map_prepare(map, bind->workers);
+    bind->parts = map->parts;
+}
+
+static void run_map(const void *descriptor, struct weft_call *call)
+{
+    weft_map_run(descriptor, call->out, call->in, call->part, call->parts);
+}
+
+static const char *name_map(const void *descriptor, const struct weft_step *step)
+{
+    return ((const struct weft_map *)descriptor)->kernel->name;
+}
+
+const struct weft_step_kind weft_step_map = {"map", sizeof(struct weft_map), bind_map, run_map, name_map};
+
+/* --- reduce ----------------------------------------------------------------------------------------------------------------- */
+
+static enum weft_reduce_op reduce_op(int opcode)
+{
+    switch (opcode) {
+    case WEFT_OP_sum: return WEFT_K_SUM;
+    case WEFT_OP_mean: return WEFT_K_MEAN;
+    case WEFT_OP_prod: return WEFT_K_PROD;
+    case WEFT_OP_reduce_max: return WEFT_K_MAX;
+    default: return WEFT_K_MIN;
+    }
+}
+
+static void bind_reduce(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    struct weft_reduce *reduce = descriptor;
+    *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .cpu = bind->plan->target.cpu};
+    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
+    const bool keepdims = weft_attr_int(g, n, WEFT_ATTR_keepdims);
+    uint32_t next = 0;
+    int result = 0;
+    for (int i = 0; i < bind->in[0].rank; i++) {
+        if (next < axes->count && weft_dim_value(axes->integers[next]) == i) {
+            reduce->reduced_extent[reduce->reduced] = bind->in[0].extent[i];
+            reduce->in_reduced[reduce->reduced++] = bind->in[0].stride[i];
+            next++;
+            result += keepdims;
+        } else {
+            reduce->kept_extent[reduce->kept] = bind->in[0].extent[i];
+            reduce->in_kept[reduce->kept] = bind->in[0].stride[i];
+            reduce->out_stride[reduce->kept++] = bind->out.stride[result++];
+        }
+    }
+    weft_reduce_prepare(reduce, bind->workers);
+    bind->parts = reduce->parts;
+}
+
+static void run_reduce(const void *descriptor, struct weft_call *call)
+{
+    weft_reduce_run(descriptor, call->out, call->in[0], call->part, call->parts);
+}
+
+static const char *name_reduce(const void *descriptor, const struct weft_step *step) { return weft_reduce_name(descriptor); }
+
+const struct weft_step_kind weft_step_reduce = {"reduce", sizeof(struct weft_reduce), bind_reduce, run_reduce, name_reduce};
+
+/* --- pool --------------------------------------------------------------------------------------------------------------------- */
+
+static void bind_pool(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    struct weft_pool *pool = descriptor;
+    const bool mean = weft_opcode_of(g, n) == WEFT_OP_mean_pool;
+    const int spatial = bind->in[0].rank - 2;
+    *pool = (struct weft_pool){.mean = mean, .count_pad = mean && weft_attr_int(g, n, WEFT_ATTR_count_pad),
+                               .cpu = bind->plan->target.cpu, .spatial = spatial, .n = bind->in[0].extent[0],
+                               .c = bind->in[0].extent[1]};
+    for (int i = 0; i < spatial + 2; i++) {
+        pool->in_stride[i] = bind->in[0].stride[i];
+        pool->out_stride[i] = bind->out.stride[i];
+    }
+    for (int i = 0; i < spatial; i++) {
+        const unsigned axis = (unsigned)i;
+        pool->in_extent[i] = bind->in[0].extent[2 + i];
+        pool->out_extent[i] = bind->out.extent[2 + i];
+        pool->kernel[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_kernel, axis));
+        pool->stride[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_stride, axis));
+        pool->dilation[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dilation, axis));
+        pool->pad[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_pad, axis));
+        pool->pad_after[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_pad, axis + (unsigned)spatial));
+    }
+    weft_pool_prepare(pool, bind->workers);
+    bind->parts = pool->parts;
+}
+
+static void run_pool(const void *descriptor, struct weft_call *call)
+{
+    weft_pool_run(descriptor, call->out, call->in[0], call->part, call->parts);
+}
+
+static const char *name_pool(const void *descriptor, const struct weft_step *step) { return weft_pool_name(descriptor); }
+
+const struct weft_step_kind weft_step_pool = {"pool", sizeof(struct weft_pool), bind_pool, run_pool, name_pool};
