@@ -46,8 +46,7 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t aligned(int64_t floats) { return (floats + ALIGN - 1) / ALIGN * ALIGN; }
 
-/* --- parts
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- parts --- */
 
 void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3])
 {
@@ -82,8 +81,7 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers)
     return (int32_t)(worth < (double)most ? worth : (double)most);
 }
 
-/* --- packing
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- packing --- */
 
 void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const float *from,
                       int64_t from_row, int64_t from_column, int64_t rows, int64_t columns)
@@ -118,8 +116,7 @@ void weft_gemm_pack_panels(const struct weft_gemm_kernel *kernel, float *pack, c
     }
 }
 
-/* --- preparation
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- preparation --- */
 
 /* The product as the loops see it: operands exchanged if swapped, a packed operand as the dense array it is. Strides
  * along an extent of one are free and set to what suits the loops. */
@@ -193,8 +190,7 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const float *b)
 
 const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }
 
-/* --- the loops
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- the loops --- */
 
 /* A box of tiles of one product and the operands at hand. */
 struct box {

@@ -42,4 +42,11 @@ static inline lanes lanes_first(int64_t count) { return lanes_between(0, count);
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskload_ps(p, m); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_maskstore_ps(p, m, v); }
 
+/* Elements 0, 2, 4, … of a and then of b. */
+static inline vector vector_even(vector a, vector b)
+{
+    const __m256d quarters = _mm256_castps_pd(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(quarters, _MM_SHUFFLE(3, 1, 2, 0)));
+}
+
 #endif

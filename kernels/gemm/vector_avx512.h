@@ -31,4 +31,10 @@ static inline lanes lanes_between(int64_t first, int64_t end)
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm512_maskz_loadu_ps(m, p); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm512_mask_storeu_ps(p, m, v); }
 
+static inline vector vector_even(vector a, vector b)
+{
+    const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, index, b);
+}
+
 #endif

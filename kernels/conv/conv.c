@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc and conv_depth.inc.
+ *
+ * The form follows from the strides of y, since results are written once and in vectors, while x is gathered anyway;
+ * only POINT and the windows read x where it lies and look at its strides too. weft_conv_shape recomputes what the
+ * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
+#include "kernels/conv/conv.h"
+
+#include <string.h>
+
+enum {
+    PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */
+    CHANNEL_FLOATS = 32 << 10, /* of a band of all channels: a part of the second level */
+    BLOCK_FLOATS = 64 << 10,   /* of a gathered block of pixels: beside a panel of weights in the second level */
+    BLOCK_MOST = 96,           /* pixels: enough to pay for reading the weights once */
+};
+
+const struct weft_conv_kernel weft_conv_kernels[] = {
+#define WEFT_CONV(name, cpu, form) {#name, cpu, form, name},
+#include "kernels/conv/conv.def"
+};
+const unsigned weft_conv_kernel_count = sizeof weft_conv_kernels / sizeof *weft_conv_kernels;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
+{
+    struct weft_conv_shape s = {.n = conv->n, .groups = conv->groups, .taps = 1, .pixels = 1};
+    s.c = conv->c / conv->groups, s.o = conv->o / conv->groups;
+    s.x_n = conv->x_stride[0], s.x_c = conv->x_stride[1];
+    s.y_n = conv->y_stride[0], s.y_o = conv->y_stride[1];
+    s.w_o = conv->w_stride[0], s.w_c = conv->w_stride[1];
+    for (int d = 0; d < 3; d++) {
+        const int from = d - (3 - conv->spatial);
+        s.in[d] = from < 0 ? 1 : conv->in_extent[from], s.out[d] = from < 0 ? 1 : conv->out_extent[from];
+        s.kernel[d] = from < 0 ? 1 : conv->kernel[from], s.stride[d] = from < 0 ? 1 : conv->stride[from];
+        s.dilation[d] = from < 0 ? 1 : conv->dilation[from], s.pad[d] = from < 0 ? 0 : conv->pad[from];
+        s.x_at[d] = from < 0 ? 0 : conv->x_stride[2 + from], s.y_at[d] = from < 0 ? 0 : conv->y_stride[2 + from];
+        s.w_at[d] = from < 0 ? 0 : conv->w_stride[2 + from];
+        s.taps *= s.kernel[d], s.pixels *= s.out[d];
+    }
+    s.k = s.taps * s.c;
+    s.line = s.out[2];
+    for (int d = 1; d >= 0 && (s.out[d] == 1 || s.y_at[d] == s.line * s.y_at[2]); d--)
+        s.line *= s.out[d];
+    s.y_rows = s.y_o == 1 && conv->o > 1;
+    return s;
+}
+
+/* --- the choice --- */
+
+/* Pixels of x and of y are one axis each, of the same length, and one tap covers them. */
+static bool is_point(const struct weft_conv_shape *s)
+{
+    int64_t run = 1;
+    for (int d = 2; d >= 0; d--) {
+        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] != 0 || s->in[d] != s->out[d])
+            return false;
+        if (s->in[d] != 1 && s->x_at[d] != run * s->x_at[2])
+            return false;
+        run *= s->in[d];
+    }
+    return s->line == s->pixels;
+}
+
+static enum weft_conv_form choose(const struct weft_conv_shape *s)
+{
+    const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
+    if (!s->y_rows && s->y_at[2] != 1 && s->line > 1)
+        return WEFT_CONV_PLAIN;
+    if (flat && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1)
+        return WEFT_CONV_CHANNELS;
+    if (flat && s->groups > 1 && s->c == 1 && !s->y_rows && s->o <= 2)
+        return WEFT_CONV_PLANES;
+    if (is_point(s))
+        return WEFT_CONV_POINT;
+    return s->y_rows ? WEFT_CONV_ROWS : WEFT_CONV_COLUMNS;
+}
+
+static int32_t find(enum weft_conv_form form, uint32_t cpu)
+{
+    int32_t best = 0;
+    for (unsigned i = 0; i < weft_conv_kernel_count; i++) {
+        if (weft_conv_kernels[i].form == form && (weft_conv_kernels[i].cpu & ~cpu) == 0)
+            best = (int32_t)i;
+    }
+    return best;
+}
+
+/* The product of one group, and of one image where y_rows and the images do not join into one run of pixels. */
+static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *s, int workers)
+{
+    struct weft_gemm *g = &conv->gemm;
+    g->k = s->c;
+    if (s->y_rows) {
+        const bool joined = s->x_n == s->pixels * s->x_at[2] && s->y_n == s->pixels * s->y_at[2];
+        g->batch = 1;
+        g->m = joined ? s->n * s->pixels : s->pixels, g->n = s->o;
+        g->a_row = s->x_at[2], g->a_col = s->x_c;
+        g->b_row = s->w_c, g->b_col = s->w_o, g->b_packed = conv->w_packed;
+        g->c_row = s->y_at[2], g->c_col = s->y_o;
+    } else {
+        g->batch = s->n;
+        g->m = s->o, g->n = s->pixels;
+        g->a_row = conv->w_packed ? s->k : s->w_o, g->a_col = conv->w_packed ? 1 : s->w_c;
+        g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
+        g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2];
+    }
+    weft_gemm_prepare(g, workers);
+    conv->scratch = g->scratch;
+    conv->parts = g->parts;
+}
+
+int64_t weft_conv_block(const struct weft_conv_shape *s, const struct weft_gemm_kernel *kernel)
+{
+    const int64_t fits = smaller(BLOCK_MOST, BLOCK_FLOATS / larger(1, s->k));
+    return larger(1, fits / kernel->rows) * kernel->rows;
+}
+
+struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form)
+{
+    struct weft_conv_band band = {.columns = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1};
+    const bool planes = form == WEFT_CONV_PLANES;
+    band.pitch = planes ? weft_conv_aligned(weft_pieces(band.columns, s->stride[2]) + WEFT_CONV_SLACK) : s->groups;
+    band.row = band.pitch * (planes ? s->stride[2] : band.columns);
+    const int64_t window = (s->kernel[1] - 1) * s->dilation[1] + 1;
+    const int64_t fits = ((planes ? PLANE_FLOATS : CHANNEL_FLOATS) / band.row - window) / s->stride[1] + 1;
+    band.rows = smaller(s->out[1], larger(planes ? 4 : 1, fits));
+    band.in_rows = (band.rows - 1) * s->stride[1] + window;
+    return band;
+}
+
+/* Floats of scratch besides weights; units of work that parts may share. */
+static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
+                             int64_t *ret_units)
+{
+    const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
+    const int64_t images = s->n * s->groups;
+    *ret_units = images * s->o * s->pixels;
+    if (form == WEFT_CONV_COLUMNS) {
+        *ret_units = images * weft_pieces(s->pixels, kernel->columns) * weft_pieces(s->o, kernel->rows);
+        return s->k * kernel->columns;
+    }
+    if (form == WEFT_CONV_ROWS) {
+        const int64_t block = weft_conv_block(s, kernel);
+        *ret_units = images * weft_pieces(s->pixels, block) * weft_pieces(s->o, kernel->columns);
+        return s->k * smaller(block, s->line) + WEFT_CONV_SLACK;
+    }
+    if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {
+        const struct weft_conv_band band = weft_conv_band(s, form);
+        *ret_units = s->n * s->out[1] * (form == WEFT_CONV_PLANES ? s->groups * s->o : 1);
+        return weft_conv_band_size(&band) + weft_conv_offsets_size(s);
+    }
+    return 0;
+}
+
+void weft_conv_prepare(struct weft_conv *conv, int workers)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0;
+    conv->form = empty ? 0 : find(choose(&s), conv->cpu);
+    conv->gemm = (struct weft_gemm){.cpu = conv->cpu, .kernel = weft_gemm_find(conv->cpu)};
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    if (form == WEFT_CONV_POINT) {
+        prepare_point(conv, &s, workers);
+        return;
+    }
+    int64_t units;
+    int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
+    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
+        floats += weft_conv_group_size(conv, &s) * (form == WEFT_CONV_CHANNELS ? s.groups : 1);
+    conv->scratch = (size_t)floats * sizeof(float);
+    const double flops = 2.0 * (double)s.n * (double)(s.groups * s.o) * (double)s.pixels * (double)s.k;
+    conv->parts = weft_gemm_parts(flops, units, workers);
+}
+
+const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }
+
+/* --- packed weights --- */
+
+/* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
+ * vectors; CHANNELS: [taps][groups], of which group g is a column. */
+int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    if (form == WEFT_CONV_POINT && s->y_rows)
+        return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
+    return form == WEFT_CONV_ROWS ? weft_gemm_panels_size(conv->gemm.kernel, s->k, s->o) : s->o * s->k;
+}
+
+static void pack_panels(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s, float *pack,
+                        const float *w)
+{
+    for (int64_t j = 0; j < s->o; j += kernel->columns, pack += s->k * kernel->columns) {
+        const int64_t width = smaller(kernel->columns, s->o - j);
+        for (int64_t t = 0; t < s->taps; t++) {
+            int64_t tap[3];
+            weft_conv_unravel(s->kernel, t, tap);
+            const float *from = w + j * s->w_o + weft_conv_offset(tap, s->w_at);
+            weft_gemm_gather(kernel, pack + t * s->c * kernel->columns, kernel->columns, from, s->w_c, s->w_o, s->c,
+                             width);
+        }
+        for (int64_t p = 0; width < kernel->columns && p < s->k; p++)
+            memset(pack + p * kernel->columns + width, 0, (size_t)(kernel->columns - width) * sizeof *pack);
+    }
+}
+
+void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack, const float *w,
+                          int64_t g)
+{
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    const float *from = w + g * s->o * s->w_o;
+    if (form == WEFT_CONV_POINT && s->y_rows) {
+        weft_gemm_pack(&conv->gemm, pack, from);
+        return;
+    }
+    if (form == WEFT_CONV_ROWS) {
+        pack_panels(conv->gemm.kernel, s, pack, from);
+        return;
+    }
+    for (int64_t o = 0; o < s->o; o++) {
+        for (int64_t t = 0; t < s->taps; t++) {
+            int64_t tap[3];
+            weft_conv_unravel(s->kernel, t, tap);
+            const float *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
+            if (form == WEFT_CONV_CHANNELS)
+                pack[t * s->groups] = *at;
+            for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
+                pack[o * s->k + t * s->c + c] = at[c * s->w_c];
+        }
+    }
+}
+
+size_t weft_conv_pack_bytes(const struct weft_conv *conv)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    return (size_t)(weft_conv_group_size(conv, &s) * s.groups) * sizeof(float);
+}
+
+void weft_conv_pack(const struct weft_conv *conv, float *pack, const float *w)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    const bool interleaved = weft_conv_kernels[conv->form].form == WEFT_CONV_CHANNELS;
+    const int64_t size = interleaved ? 1 : weft_conv_group_size(conv, &s);
+    for (int64_t g = 0; g < s.groups; g++)
+        weft_conv_pack_group(conv, &s, pack + g * size, w, g);
+}
+
+void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
+                   int parts)
+{
+    weft_conv_kernels[conv->form].run(conv, y, x, w, scratch, part, parts);
+}

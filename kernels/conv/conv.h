@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv.h: the family of the f32 convolution; kernels.h has the descriptor and what a caller may do with it.
+ *
+ *   y[n,o,q] = s(K),  s(0) = +0,  s(t·C + c + 1) = fma(X[n, g·C + c, q·stride - pad + t·dilation], w[o,c,t], s(t·C +
+ * c))
+ *
+ * with C = c / groups, g the group of o, t the taps of the kernel in row-major order, K = taps·C, and X equal to x
+ * inside and +0 outside. So there is one chain per result, the taps outside and the channels inside (which is the order
+ * in which a channels-last array has them side by side), and every form below computes it: form, layout, packing, parts
+ * and CPU level change no bit. A tap in the padding is a multiplication by zero and not left out: it costs nothing in a
+ * product of matrices, and an infinite weight over the border gives NaN in every form alike. As in gemm.h, which NaN is
+ * not defined.
+ *
+ * Forms, chosen by prepare:
+ *   POINT     one tap, stride 1, no padding: a matrix product over x where it lies.
+ *   COLUMNS   y has its unit stride along the pixels (NCHW): W[o,K] · X[K,pixels], a panel of X at a time gathered to
+ * scratch. ROWS      y has its unit stride along the channels (NHWC): X[pixels,K] · W[K,o], a block of pixels at a time
+ * gathered. PLANES    one channel per group, few results each, y along the pixels: sliding windows over a padded band
+ * of one plane. CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across
+ * channels. PLAIN     the formula; also for what has no unit stride.
+ *
+ * Preconditions: y overlaps neither x nor w; distinct indices of y are distinct elements; o and c divide by groups. No
+ * alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
+#ifndef WEFT_CONV_H
+#define WEFT_CONV_H
+
+#include "kernels/gemm/gemm.h"
+
+enum weft_conv_form {
+    WEFT_CONV_PLAIN,
+    WEFT_CONV_POINT,
+    WEFT_CONV_COLUMNS,
+    WEFT_CONV_ROWS,
+    WEFT_CONV_PLANES,
+    WEFT_CONV_CHANNELS
+};
+
+/* y, and in w the weights as given or as packed. */
+typedef void weft_conv_fn(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch,
+                          int part, int parts);
+#define WEFT_CONV(name, cpu, form) weft_conv_fn name;
+#include "kernels/conv/conv.def"
+
+struct weft_conv_kernel {
+    const char *name;
+    uint32_t cpu;
+    enum weft_conv_form form;
+    weft_conv_fn *run;
+};
+extern const struct weft_conv_kernel weft_conv_kernels[];
+extern const unsigned weft_conv_kernel_count;
+
+/* A descriptor with three spatial axes, the missing ones in front with extent 1, and what follows from it. */
+struct weft_conv_shape {
+    int64_t n, groups, c, o; /* c and o of one group */
+    int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+    int64_t x_n, x_c, x_at[3], y_n, y_o, y_at[3], w_o, w_c, w_at[3]; /* strides of the arrays */
+    int64_t taps, k, pixels;
+    int64_t line; /* so many pixels of y follow each other at the stride y_at[2] */
+    bool y_rows;  /* the unit stride of y is along its channels */
+};
+struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv);
+
+/* Index of an element in the spatial axes from a number in row-major order. */
+static inline void weft_conv_unravel(const int64_t extent[3], int64_t number, int64_t ret_index[3])
+{
+    ret_index[2] = number % extent[2];
+    ret_index[1] = number / extent[2] % extent[1];
+    ret_index[0] = number / extent[2] / extent[1];
+}
+static inline int64_t weft_conv_offset(const int64_t index[3], const int64_t stride[3])
+{
+    return index[0] * stride[0] + index[1] * stride[1] + index[2] * stride[2];
+}
+
+/* Those i in [0, count) for which 0 <= first + i·step < extent (step > 0), as [begin, end) with 0 <= begin <= end <=
+ * count. */
+static inline void weft_conv_inside(int64_t first, int64_t step, int64_t extent, int64_t count, int64_t *ret_begin,
+                                    int64_t *ret_end)
+{
+    const int64_t end = extent <= first ? 0 : (extent - first + step - 1) / step;
+    *ret_end = end < count ? end : count;
+    const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
+    *ret_begin = begin < *ret_end ? begin : *ret_end;
+}
+
+/* ROWS: pixels of a gathered block. */
+int64_t weft_conv_block(const struct weft_conv_shape *s, const struct weft_gemm_kernel *kernel);
+
+/* PLANES, CHANNELS: a band of input rows, padding written out, that `rows` rows of y need. PLANES deals the columns of
+ * a row out to stride[2] phases of `pitch` floats, so that neighbouring results read neighbouring floats; CHANNELS
+ * keeps a pixel's channels together. */
+struct weft_conv_band {
+    int64_t rows, in_rows, columns; /* of y; of the band; of the band in pixels */
+    int64_t pitch, row;             /* floats: of a phase or a pixel; of a row of the band */
+};
+struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form);
+enum { WEFT_CONV_SLACK = 32 }; /* floats that a window may read past its row */
+
+/* Scratch holds, each rounded up to a cache line: what is gathered; for the windows, an offset for each tap; the
+ * weights of a group (CHANNELS: of all), unless they are packed. */
+static inline int64_t weft_conv_aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
+static inline int64_t weft_conv_band_size(const struct weft_conv_band *band)
+{
+    return weft_conv_aligned(band->in_rows * band->row + WEFT_CONV_SLACK);
+}
+static inline int64_t weft_conv_offsets_size(const struct weft_conv_shape *s) { return weft_conv_aligned(2 * s->taps); }
+
+/* The weights of group g in the order of the form, from unpacked ones. */
+void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack, const float *w,
+                          int64_t g);
+int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s); /* floats */
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv_ref.c: the definition of a correct convolution: the formula of conv.h, one result after the other. */
+#include "kernels/conv/conv.h"
+
+#include <math.h>
+
+/* `at`: the first tap's place in x, which may lie outside. */
+static float one_result(const struct weft_conv_shape *s, const float *x, const float *w, const int64_t at[3])
+{
+    float sum = 0;
+    for (int64_t t = 0; t < s->taps; t++) {
+        int64_t tap[3], place[3];
+        weft_conv_unravel(s->kernel, t, tap);
+        bool inside = true;
+        for (int d = 0; d < 3; d++) {
+            place[d] = at[d] + tap[d] * s->dilation[d];
+            inside = inside && place[d] >= 0 && place[d] < s->in[d];
+        }
+        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w_at);
+        for (int64_t c = 0; c < s->c; c++)
+            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w_c], sum);
+    }
+    return sum;
+}
+
+void weft_conv_f32__ref(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
+                        int parts)
+{
+    struct weft_conv_shape s = weft_conv_shape(conv);
+    if (conv->w_packed) { /* [o][taps][c] */
+        s.w_o = s.k, s.w_c = 1;
+        s.w_at[2] = s.c, s.w_at[1] = s.kernel[2] * s.w_at[2], s.w_at[0] = s.kernel[1] * s.w_at[1];
+    }
+    const int64_t channels = s.groups * s.o, total = s.n * channels * s.pixels;
+    const int64_t end = weft_cut(total, parts, part + 1);
+    for (int64_t i = weft_cut(total, parts, part); i < end; i++) {
+        const int64_t o = i / s.pixels % channels, n = i / s.pixels / channels;
+        int64_t pixel[3], at[3];
+        weft_conv_unravel(s.out, i % s.pixels, pixel);
+        for (int d = 0; d < 3; d++)
+            at[d] = pixel[d] * s.stride[d] - s.pad[d];
+        y[n * s.y_n + o * s.y_o + weft_conv_offset(pixel, s.y_at)] =
+            one_result(&s, x + n * s.x_n + o / s.o * s.c * s.x_c, w + o * s.w_o, at);
+    }
+}
