@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strip_level.c: the strip kernels of one CPU level, made from the rows of strip.def. Compiled once per level.
+ *
+ * A kernel takes whole vectors, two at a time so that two independent chains of a polynomial are under way, then one, then a
+ * masked tail: nothing is read or written past the end. An operand of stride 0 is spread over one vector in memory
+ * and read again with a step of 0, which keeps one loop for all combinations at the price of a load that hits L1. Other
+ * strides go through weft_strip_strided. */
+#include "kernels/strip/functions.h"
+#include "kernels/strip/strip.h"
+
+typedef vf (*function1)(vf x, vf p, vf q);
+typedef vf (*function2)(vf x, vf y);
+typedef vi (*predicate1)(vf x);
+typedef vi (*predicate2)(vf x, vf y);
+
+static const int8_t sizes_f32[1 + WEFT_K_MAX_IN] = {4, 4, 4, 4}, sizes_test[1 + WEFT_K_MAX_IN] = {1, 4, 4, 4};
+static const int8_t sizes_select[1 + WEFT_K_MAX_IN] = {4, 1, 4, 4};
+static const int8_t sizes_from_16[1 + WEFT_K_MAX_IN] = {4, 2}, sizes_to_16[1 + WEFT_K_MAX_IN] = {2, 4};
+static const int8_t sizes_from_bool[1 + WEFT_K_MAX_IN] = {4, 1};
+
+/* An operand as the loops read it: element i is at p[i * step]. */
+struct operand {
+    const float *p;
+    int64_t step;
+};
+
+/* True if the loops can take the strides as they are. */
+INLINE bool plain_strides(const struct weft_strip_args *args, int inputs)
+{
+    bool plain = args->stride[0] == 1;
+    for (int i = 1; i <= inputs; i++)
+        plain &= args->stride[i] == 1 || args->stride[i] == 0;
+    return plain;
+}
+
+INLINE struct operand operand_of(const struct weft_strip_args *args, int i, float spread[LANES])
+{
+    const float *const p = args->in[i];
+    if (args->stride[1 + i] != 0 || args->n == 0)
+        return (struct operand){p, 1};
+    vstore(spread, vall(*p));
+    return (struct operand){spread, 0};
+}
+
+INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb)__builtin_convertvector(mask, vsb) & 1); }
+
+INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
+{
+    const vb bytes = (vb)__builtin_convertvector(mask, vsb) & 1;
+    for (int lane = 0; lane < n; lane++)
+        out[lane] = bytes[lane];
+}
+
+INLINE vi load_mask(const uint8_t *p) { return __builtin_convertvector(vbload(p), vi) != 0; }
+
+INLINE void each1(const struct weft_strip_args *args, function1 f)
+{
+    const int64_t n = args->n;
+    const float *const x = args->in[0];
+    float *const out = args->out;
+    const vf p = vall((float)args->param[0]), q = vall((float)args->param[1]);
+    int64_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        const vf a = f(vload(x + i), p, q), b = f(vload(x + i + LANES), p, q);
+        vstore(out + i, a);
+        vstore(out + i + LANES, b);
+    }
+    for (; i < n; i += LANES) {
+        const int live = n - i < LANES ? (int)(n - i) : LANES;
+        vstorem(out + i, live, f(vloadm(x + i, live, 1.f), p, q));
+    }
+}
+
+INLINE void each2(const struct weft_strip_args *args, function2 f)
+{
+    float spread[2][LANES];
+    const int64_t n = args->n;
+    const struct operand x = operand_of(args, 0, spread[0]), y = operand_of(args, 1, spread[1]);
+    float *const out = args->out;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        const int64_t j = i + LANES;
+        const vf a = f(vload(x.p + i * x.step), vload(y.p + i * y.step));
+        const vf b = f(vload(x.p + j * x.step), vload(y.p + j * y.step));
+        vstore(out + i, a);
+        vstore(out + j, b);
+    }
+    for (; i < n; i += LANES) {
+        const int live = n - i < LANES ? (int)(n - i) : LANES;
+        vstorem(out + i, live, f(vloadm(x.p + i * x.step, live, 1.f), vloadm(y.p + i * y.step, live, 1.f)));
+    }
+}
+
+INLINE void test1(const struct weft_strip_args *args, predicate1 f)
+{
+    const int64_t n = args->n;
+    const float *const x = args->in[0];
+    uint8_t *const out = args->out;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_mask(out + i, f(vload(x + i)));
+    if (i < n)
+        store_mask_tail(out + i, (int)(n - i), f(vloadm(x + i, (int)(n - i), 1.f)));
+}
+
+INLINE void test2(const struct weft_strip_args *args, predicate2 f)
+{
+    float spread[2][LANES];
+    const int64_t n = args->n;
+    const struct operand x = operand_of(args, 0, spread[0]), y = operand_of(args, 1, spread[1]);
+    uint8_t *const out = args->out;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store_mask(out + i, f(vload(x.p + i * x.step), vload(y.p + i * y.step)));
+    if (i < n) {
+        const int live = (int)(n - i);
+        const vf a = vloadm(x.p + i * x.step, live, 1.f), b = vloadm(y.p + i * y.step, live, 1.f);
+        store_mask_tail(out + i, live, f(a, b));
+    }
+}
+
+/* --- one kernel a row ----------------------------------------------------------------------------------------------- */
+
+#define F1(id, op, result)                                                                  \
+    static vf value_##id(vf x, vf p, vf q)                                                  \
+    {                                                                                       \
+        (void)p, (void)q;                                                                   \
+        return result;                                                                      \
+    }                                                                                       \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
+    {                                                                                       \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                   \
+            each1(args, value_##id);                                                        \
+        else                                                                                \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_f32);           \
+    }
+#define F2(id, op, result)                                                                  \
+    static vf value_##id(vf x, vf y) { return result; }                                     \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
+    {                                                                                       \
+        if (plain_strides(args, 2))                                                         \
+            each2(args, value_##id);                                                        \
+        else                                                                                \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_f32);           \
+    }
+#define C1(id, op, mask)                                                                    \
+    static vi value_##id(vf x) { return mask; }                                             \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
+    {                                                                                       \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                   \
+            test1(args, value_##id);                                                        \
+        else                                                                                \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_test);          \
+    }
+#define C2(id, op, mask)                                                                    \
+    static vi value_##id(vf x, vf y) { return mask; }                                       \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
+    {                                                                                       \
+        if (plain_strides(args, 2))                                                         \
+            test2(args, value_##id);                                                        \
+        else                                                                                \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_test);          \
+    }
+#define FN(id, op, in, out)
+#include "kernels/strip/strip.def"
+
+static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
+{
+    if (args->stride[0] != 1 || args->stride[1] != 1 || args->stride[2] > 1 || args->stride[2] < 0 ||
+        args->stride[3] > 1 || args->stride[3] < 0) {
+        weft_strip_strided(args, LEVEL(weft_strip_select_f32), 3, sizes_select);
+        return;
+    }
+    float spread[2][LANES];
+    const int64_t n = args->n;
+    const uint8_t *const mask = args->in[0];
+    const struct operand x = operand_of(args, 1, spread[0]), y = operand_of(args, 2, spread[1]);
+    float *const out = args->out;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vstore(out + i, vsel(load_mask(mask + i), vload(x.p + i * x.step), vload(y.p + i * y.step)));
+    for (; i < n; i++)
+        out[i] = mask[i] ? x.p[i * x.step] : y.p[i * y.step];
+}
+
+/* --- casts between f32 and narrow types --------------------------------------------------------------------------------- */
+
+#define FROM_16(id, convert)                                                               \
+    static void LEVEL(weft_strip_cast_##id##_f32)(const struct weft_strip_args *args)      \
+    {                                                                                      \
+        if (args->stride[0] != 1 || args->stride[1] != 1) {                                \
+            weft_strip_strided(args, LEVEL(weft_strip_cast_##id##_f32), 1, sizes_from_16); \
+            return;                                                                        \
+        }                                                                                  \
+        const uint16_t *const x = args->in[0];                                             \
+        float *const out = args->out;                                                      \
+        int64_t i = 0;                                                                     \
+        for (; i + LANES <= args->n; i += LANES)                                           \
+            vstore(out + i, convert(vhload(x + i)));                                       \
+        const int live = (int)(args->n - i);                                               \
+        uint16_t rest[LANES] = {0};                                                        \
+        for (int lane = 0; lane < live; lane++)                                            \
+            rest[lane] = x[i + lane];                                                      \
+        vstorem(out + i, live, convert(vhload(rest)));                                     \
+    }
+#define TO_16(id, convert)                                                                 \
+    static void LEVEL(weft_strip_cast_f32_##id)(const struct weft_strip_args *args)        \
+    {                                                                                      \
+        if (args->stride[0] != 1 || args->stride[1] != 1) {                                \
+            weft_strip_strided(args, LEVEL(weft_strip_cast_f32_##id), 1, sizes_to_16);     \
+            return;                                                                        \
+        }                                                                                  \
+        const float *const x = args->in[0];                                                \
+        uint16_t *const out = args->out;                                                   \
+        int64_t i = 0;                                                                     \
+        for (; i + LANES <= args->n; i += LANES)                                           \
+            vhstore(out + i, convert(vload(x + i)));                                       \
+        const int live = (int)(args->n - i);                                               \
+        uint16_t rest[LANES];                                                              \
+        vhstore(rest, convert(vloadm(x + i, live, 0.f)));                                  \
+        for (int lane = 0; lane < live; lane++)                                            \
+            out[i + lane] = rest[lane];                                                    \
+    }
+FROM_16(bf16, vfrom_bf16)
+FROM_16(f16, vfrom_f16)
+TO_16(bf16, vto_bf16)
+TO_16(f16, vto_f16)
+
+static void LEVEL(weft_strip_cast_bool_f32)(const struct weft_strip_args *args)
+{
+    if (args->stride[0] != 1 || args->stride[1] != 1) {
+        weft_strip_strided(args, LEVEL(weft_strip_cast_bool_f32), 1, sizes_from_bool);
+        return;
+    }
+    const uint8_t *const x = args->in[0];
+    float *const out = args->out;
+    int64_t i = 0;
+    for (; i + LANES <= args->n; i += LANES)
+        vstore(out + i, vsel(load_mask(x + i), vall(1.f), vall(0.f)));
+    for (; i < args->n; i++)
+        out[i] = x[i] ? 1.f : 0.f;
+}
+
+static void LEVEL(weft_strip_cast_i32_f32)(const struct weft_strip_args *args)
+{
+    if (args->stride[0] != 1 || args->stride[1] != 1) {
+        weft_strip_strided(args, LEVEL(weft_strip_cast_i32_f32), 1, sizes_f32);
+        return;
+    }
+    const int32_t *const x = args->in[0];
+    float *const out = args->out;
+    int64_t i = 0;
+    for (; i + LANES <= args->n; i += LANES)
+        vstore(out + i, __builtin_convertvector(viload(x + i), vf));
+    for (; i < args->n; i++)
+        out[i] = (float)x[i];
+}
+
+#define FN(id, op, in, out) \
+    {op, WEFT_K_##in, WEFT_K_##out, LEVEL_CPU, "weft_strip_" #id LEVEL_TEXT, LEVEL(weft_strip_##id)},
+#define F1(id, op, result) FN(id##_f32, op, F32, F32)
+#define F2(id, op, result) FN(id##_f32, op, F32, F32)
+#define C1(id, op, mask) FN(id##_f32, op, F32, BOOL)
+#define C2(id, op, mask) FN(id##_f32, op, F32, BOOL)
+const struct weft_strip_kernel LEVEL(weft_strip_table)[] = {
+#include "kernels/strip/strip.def"
+    {0},
+};

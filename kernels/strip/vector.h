@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector.h: the vocabulary in which strip kernels are written once and compiled per CPU level.
+ *
+ * vf, vi, vu hold LANES floats, integers, unsigned integers; vd, vl, vq hold LANES / 2 doubles and 64-bit integers; vh and
+ * vb hold LANES 16-bit and 8-bit elements. Arithmetic, comparison and shuffles are the compiler's vector extensions, which
+ * gcc and clang share; the rest (fused multiply-add, square root, rounding, minimum, masked access, 16-bit floats) is a
+ * few built-ins a level, here and nowhere else. No intrinsics header: it costs more to compile than all kernels together.
+ *
+ * Every helper gives the same bits at each level. The baseline has neither fused multiply-add nor rounding, so it calls
+ * the C library a lane at a time: right, not fast. Integer arithmetic that may wrap is done in vu.
+ *
+ * vmin_x86 and vmax_x86 return their second operand when either is NaN or both are zero, as the instructions do: with a
+ * constant first, NaN of the second survives at no cost.
+ *
+ * Masked forms touch only the first n elements, 0 <= n <= LANES; dead lanes read as `fill`. */
+#ifndef WEFT_STRIP_VECTOR_H
+#define WEFT_STRIP_VECTOR_H
+
+#include <stdint.h>
+
+#ifndef WEFT_LEVEL
+#define WEFT_LEVEL 0
+#endif
+
+#if WEFT_LEVEL == 2
+#define LANES 16
+#define LEVEL(name) name##__avx512
+#define LEVEL_TEXT "__avx512"
+#define LEVEL_CPU (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
+#elif WEFT_LEVEL == 1
+#define LANES 8
+#define LEVEL(name) name##__avx2
+#define LEVEL_TEXT "__avx2"
+#define LEVEL_CPU WEFT_CPU_AVX2
+#else
+#define LANES 4
+#define LEVEL(name) name##__ref
+#define LEVEL_TEXT "__ref"
+#define LEVEL_CPU 0
+#endif
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef uint8_t vb __attribute__((vector_size(LANES)));
+typedef int8_t vsb __attribute__((vector_size(LANES)));
+typedef double vd __attribute__((vector_size(4 * LANES)));
+typedef int64_t vl __attribute__((vector_size(4 * LANES)));
+typedef uint64_t vq __attribute__((vector_size(4 * LANES)));
+typedef float vf_half __attribute__((vector_size(2 * LANES)));
+typedef float vf_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t vi_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t vh_any __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef uint8_t vb_any __attribute__((vector_size(LANES), aligned(1), may_alias));
+
+/* --- memory and constants ----------------------------------------------------------------------------------------- */
+
+INLINE vf vall(float x) { return x - (vf){0}; }
+INLINE vi viall(int32_t x) { return x - (vi){0}; }
+INLINE vd vdall(double x) { return x - (vd){0}; }
+INLINE vf vload(const float *p) { return *(const vf_any *)p; }
+INLINE void vstore(float *p, vf x) { *(vf_any *)p = x; }
+INLINE vi viload(const int32_t *p) { return *(const vi_any *)p; }
+INLINE void vistore(int32_t *p, vi x) { *(vi_any *)p = x; }
+INLINE vh vhload(const uint16_t *p) { return *(const vh_any *)p; }
+INLINE void vhstore(uint16_t *p, vh x) { *(vh_any *)p = x; }
+INLINE vb vbload(const uint8_t *p) { return *(const vb_any *)p; }
+INLINE void vbstore(uint8_t *p, vb x) { *(vb_any *)p = x; }
+
+/* --- choice: masks have all or no bits of a lane set, as comparisons give them ------------------------------------ */
+
+#if WEFT_LEVEL == 2 && !defined __clang__ /* gcc 12 does not fold the three operations into one */
+INLINE vi visel(vi m, vi a, vi b) { return __builtin_ia32_pternlogd512_mask(m, a, b, 0xca, (uint16_t)-1); }
+#else
+INLINE vi visel(vi m, vi a, vi b) { return (m & a) | (~m & b); }
+#endif
+INLINE vf vsel(vi m, vf a, vf b) { return (vf)visel(m, (vi)a, (vi)b); }
+INLINE vd vdsel(vl m, vd a, vd b) { return (vd)visel((vi)m, (vi)a, (vi)b); }
+INLINE vf vabs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+INLINE vd vdabs(vd x) { return (vd)((vl)x & INT64_MAX); }
+INLINE vf vcopysign(vf x, vf s) { return (vf)(((vi)x & INT32_MAX) | ((vi)s & INT32_MIN)); }
+
+/* --- what differs between levels ---------------------------------------------------------------------------------- */
+
+#if WEFT_LEVEL == 2
+
+#define WEFT_ALL_LANES ((uint16_t)-1)
+#define WEFT_CURRENT 4 /* direction of rounding as set */
+INLINE uint16_t vtail(int n) { return (uint16_t)((1u << n) - 1); }
+INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps512_mask(a, b, c, WEFT_ALL_LANES, WEFT_CURRENT); }
+#ifdef __clang__
+INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512(x, WEFT_CURRENT); }
+INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512(a, b, WEFT_CURRENT); }
+INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512(a, b, WEFT_CURRENT); }
+INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+#else
+INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512_mask(x, x, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps512(p, x); }
+#endif
+INLINE vf vloadm(const float *p, int n, float fill) { return __builtin_ia32_loadups512_mask(p, vall(fill), vtail(n)); }
+INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_storeups512_mask(p, x, vtail(n)); }
+#define VROUND(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, WEFT_ALL_LANES, WEFT_CURRENT)
+INLINE vf vround(vf x) { return VROUND(x, 8); } /* to nearest, ties to even; 8: without raising inexact */
+INLINE vf vfloor(vf x) { return VROUND(x, 9); }
+INLINE vf vceil(vf x) { return VROUND(x, 10); }
+typedef short v16s __attribute__((vector_size(32)));
+INLINE vf vfrom_f16(vh x) { return __builtin_ia32_vcvtph2ps512_mask((v16s)x, (vf){0}, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph512_mask(x, 8, (v16s){0}, WEFT_ALL_LANES); }
+/* x · 2^n for integral n, rounded once. */
+INLINE vf vscale(vf x, vf n) { return __builtin_ia32_scalefps512_mask(x, n, x, WEFT_ALL_LANES, WEFT_CURRENT); }
+
+#elif WEFT_LEVEL == 1
+
+INLINE vi vtail(int n) { return (vi){0, 1, 2, 3, 4, 5, 6, 7} < n; }
+INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps256(a, b, c); }
+INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
+INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps256(a, b); }
+INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps256(a, b); }
+INLINE vf vloadm(const float *p, int n, float fill)
+{
+    const vi m = vtail(n);
+    return vsel(m, __builtin_ia32_maskloadps256((const vf *)p, m), vall(fill));
+}
+INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_maskstoreps256((vf *)p, vtail(n), x); }
+INLINE vf vround(vf x) { return __builtin_ia32_roundps256(x, 8); }
+INLINE vf vfloor(vf x) { return __builtin_ia32_roundps256(x, 9); }
+INLINE vf vceil(vf x) { return __builtin_ia32_roundps256(x, 10); }
+typedef short v8s __attribute__((vector_size(16)));
+#ifdef __clang__
+typedef __fp16 v8fp16 __attribute__((vector_size(16)));
+INLINE vf vfrom_f16(vh x) { return __builtin_convertvector((v8fp16)x, vf); }
+INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+#else
+INLINE vf vfrom_f16(vh x) { return __builtin_ia32_vcvtph2ps256((v8s)x); }
+INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps256(p, x); }
+#endif
+INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
+
+#else
+
+#define EACH_LANE(expression)            \
+    vf r = x;                            \
+    for (int lane = 0; lane < 4; lane++) \
+        r[lane] = expression;            \
+    return r
+INLINE vf vfma(vf x, vf b, vf c) { EACH_LANE(__builtin_fmaf(x[lane], b[lane], c[lane])); }
+INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps(x); }
+INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps(a, b); }
+INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps(a, b); }
+INLINE vf vloadm(const float *p, int n, float fill)
+{
+    vf x = vall(fill);
+    EACH_LANE(lane < n ? p[lane] : x[lane]);
+}
+INLINE void vstorem(float *p, int n, vf x)
+{
+    for (int lane = 0; lane < n; lane++)
+        p[lane] = x[lane];
+}
+INLINE vf vround(vf x) { EACH_LANE(__builtin_rintf(x[lane])); }
+INLINE vf vfloor(vf x) { EACH_LANE(__builtin_floorf(x[lane])); }
+INLINE vf vceil(vf x) { EACH_LANE(__builtin_ceilf(x[lane])); }
+#ifdef __clang__
+INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+#else
+INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps(p, x); }
+#endif
+
+#endif
+
+#if WEFT_LEVEL < 2
+INLINE vf vscale(vf x, vf n) /* two steps, the first exact unless both are, so that the ends of the range round once */
+{
+    const vi i = __builtin_convertvector(n, vi), h = i >> 1;
+    return x * (vf)((vu)(h + 127) << 23) * (vf)((vu)(i - h + 127) << 23);
+}
+#endif
+
+/* Orders streaming stores before whatever follows. */
+INLINE void vfence(void) { __builtin_ia32_sfence(); }
+
+/* Minimum and maximum that keep NaN, as the frameworks define them. */
+INLINE vf vmin(vf a, vf b) { return vsel(a != a, a, vmin_x86(a, b)); }
+INLINE vf vmax(vf a, vf b) { return vsel(a != a, a, vmax_x86(a, b)); }
+
+/* --- 16-bit floats --------------------------------------------------------------------------------------------------- */
+
+INLINE vf vfrom_bf16(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
+/* To nearest even; NaN becomes quiet. The machine's own instruction flushes denormals, so it is not used. */
+INLINE vh vto_bf16(vf x)
+{
+    const vu u = (vu)x, r = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+    return __builtin_convertvector((vu)visel(x != x, (vi)((u >> 16) | 0x40), (vi)r), vh);
+}
+
+#if WEFT_LEVEL == 0
+/* Half precision in integers. A half is s eeeee mmmmmmmmmm; its float has the exponent 112 higher and 13 more bits. */
+INLINE vf vfrom_f16(vh x)
+{
+    const vu wide = __builtin_convertvector(x, vu), sign = (wide & 0x8000) << 16, rest = (wide & 0x7fff) << 13;
+    const vu normal = rest + (112u << 23), special = normal + (112u << 23) ;
+    const vf small = (vf)(rest + (113u << 23)) - 0x1p-14f; /* denormal: the float unit shifts the leading one up */
+    const vu loud = (vu)visel((vi)(rest > (31u << 23)), (vi)(special | 0x400000), (vi)special);
+    const vu finite = (vu)visel((vi)(rest < (1u << 23)), (vi)small, (vi)normal);
+    return (vf)((vu)visel((vi)(rest >= (31u << 23)), (vi)loud, (vi)finite) | sign);
+}
+INLINE vh vto_f16(vf x)
+{
+    const vu u = (vu)x, sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
+    const vu normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;
+    const vu small = (vu)((vf)a + 0.5f) - (126u << 23); /* the sum rounds to units of 2^-24, what a half denormal counts */
+    vu r = (vu)visel((vi)(a < (113u << 23)), (vi)small, (vi)normal);
+    r = (vu)visel((vi)(a >= 0x477ff000u), viall(0x7c00), (vi)r); /* 65520 and above round to infinity */
+    r = (vu)visel((vi)(a > 0x7f800000u), (vi)(((a >> 13) & 0x3ff) | 0x7e00), (vi)r);
+    return __builtin_convertvector(r | sign, vh);
+}
+#endif
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_map.c: what prepare does to axes and parts, and that any division into parts gives the same bytes. */
+#include "kernels/kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct weft_cpu cpu;
+
+static void contiguous_axes_become_one(void **state)
+{
+    struct weft_map map = {
+        .kernel = weft_strip_find("relu", WEFT_K_F32, WEFT_K_F32, cpu.flags),
+        .inputs = 1, .rank = 4, .extent = {2, 1, 3, 5},
+        .stride = {{15, 99, 5, 1}, {15, 7, 5, 1}}, .bytes = {4, 4},
+    };
+    assert_non_null(map.kernel);
+    weft_map_prepare(&map, 8);
+    assert_int_equal(map.rank, 1);
+    assert_int_equal(map.extent[0], 30);
+    assert_int_equal(map.parts, 1);
+}
+
+static void a_bias_keeps_its_axis_innermost(void **state)
+{
+    struct weft_map map = { /* channels-last result seen in the order n, c, w; one bias a channel */
+        .kernel = weft_strip_find("add", WEFT_K_F32, WEFT_K_F32, cpu.flags),
+        .inputs = 2, .rank = 3, .extent = {4, 64, 100},
+        .stride = {{6400, 1, 64}, {6400, 1, 64}, {0, 1, 0}}, .bytes = {4, 4, 4},
+    };
+    weft_map_prepare(&map, 8);
+    assert_int_equal(map.rank, 2);
+    assert_int_equal(map.extent[1], 64);
+    assert_int_equal(map.stride[2][1], 1);
+    assert_int_equal(map.parts, 8);
+    static float x[25600], one[25600], many[25600];
+    float bias[64];
+    for (int i = 0; i < 25600; i++)
+        x[i] = (float)(i % 97);
+    for (int i = 0; i < 64; i++)
+        bias[i] = (float)i;
+    weft_map_run(&map, one, (const void *const[]){x, bias}, 0, 1);
+    for (int i = 0; i < 25600; i++)
+        assert_true(one[i] == (float)(i % 97) + (float)(i % 64));
+    for (int parts = 2; parts < 6; parts++) {
+        memset(many, 0, sizeof many);
+        for (int part = 0; part < parts; part++)
+            weft_map_run(&map, many, (const void *const[]){x, bias}, part, parts);
+        assert_memory_equal(one, many, sizeof one);
+    }
+}
+
+static void scalars_and_nothing(void **state)
+{
+    const float x = -2.f;
+    float out = 5.f;
+    struct weft_map map = {.kernel = weft_strip_find("abs", WEFT_K_F32, WEFT_K_F32, cpu.flags), .inputs = 1,
+                           .bytes = {4, 4}};
+    weft_map_prepare(&map, 2);
+    weft_map_run(&map, &out, (const void *const[]){&x}, 0, 1);
+    assert_true(out == 2.f);
+    struct weft_map none = {.kernel = map.kernel, .inputs = 1, .rank = 2, .extent = {3, 0}, .stride = {{1, 1}, {1, 1}},
+                            .bytes = {4, 4}};
+    weft_map_prepare(&none, 2);
+    out = 5.f;
+    weft_map_run(&none, &out, (const void *const[]){&x}, 0, 1);
+    assert_true(out == 5.f);
+}
+
+static void kernels_respect_the_mask(void **state)
+{
+    assert_int_equal(weft_strip_find("exp", WEFT_K_F32, WEFT_K_F32, 0)->cpu, 0);
+    assert_int_equal(weft_strip_find("exp", WEFT_K_F32, WEFT_K_F32, WEFT_CPU_AVX2)->cpu, WEFT_CPU_AVX2);
+    assert_null(weft_strip_find("exp", WEFT_K_I64, WEFT_K_I64, WEFT_CPU_ALL));
+    assert_null(weft_strip_find("nonsense", WEFT_K_F32, WEFT_K_F32, WEFT_CPU_ALL));
+    assert_string_equal(weft_strip_find("gelu.tanh", WEFT_K_F32, WEFT_K_F32, 0)->name, "weft_strip_gelu_tanh_f32__ref");
+}
+
+static void the_list_has_every_kernel_once(void **state)
+{
+    unsigned count = 0;
+    for (const struct weft_kernel_info *a; (a = weft_kernel_at(count)); count++)
+        for (unsigned j = 0; j < count; j++)
+            assert_string_not_equal(a->name, weft_kernel_at(j)->name);
+    assert_true(count > 150);
+}
+
+int main(void)
+{
+    weft_cpu_detect(&cpu);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contiguous_axes_become_one), cmocka_unit_test(a_bias_keeps_its_axis_innermost),
+        cmocka_unit_test(scalars_and_nothing),        cmocka_unit_test(kernels_respect_the_mask),
+        cmocka_unit_test(the_list_has_every_kernel_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
