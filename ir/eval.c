@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.c: the reference evaluator: node after node, each by the plain rule of its op, each result rounded as it is
+ * stored.
+ *
+ * It is the definition of correct, and the runtime's kernel of last resort; so a node's evaluation touches nothing but
+ * its arguments and scratch memory, and any number of threads may evaluate at once. Values are packed and live from
+ * their definition to their last use; constants with bytes are read where they are. */
+#include "ir/eval.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool weft_eval_node(struct weft_eval *eval)
+{
+    eval->failed = false;
+    weft_op_of(eval->graph, eval->node)->eval(eval);
+    return !eval->failed;
+}
+
+void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *type, const int64_t *symbols,
+                     struct weft_tensor *ret)
+{
+    *ret = (struct weft_tensor){.dtype = type->dtype, .rank = type->rank};
+    for (int axis = 0; axis < type->rank; axis++) {
+        const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
+        ret->extent[axis] = extent > 0 ? extent : 0;
+    }
+    weft_tensor_dense(ret);
+}
+
+/* --- a graph ----------------------------------------------------------------------------------------------- */
+
+struct value_state {
+    struct weft_tensor tensor;
+    uint32_t uses; /* still to come, returns included */
+    bool owned;
+};
+
+struct run {
+    const struct weft_graph *graph;
+    const int64_t *symbols;
+    struct weft_context *context;
+    struct value_state *value;
+    struct weft_tensor *argument; /* operands, then results, of the node at hand */
+    uint32_t arguments;
+};
+
+static void release_value(struct run *run, struct value_state *state)
+{
+    if (state->owned)
+        weft_release(run->context, state->tensor.data, weft_tensor_bytes(&state->tensor));
+    state->owned = false;
+}
+
+static void use_value(struct run *run, weft_val value)
+{
+    struct value_state *state = &run->value[value.id];
+    if (--state->uses == 0)
+        release_value(run, state);
+}
+
+/* Bytes that stand in memory already need no copy. */
+static bool borrow_const(struct run *run, weft_node node)
+{
+    const weft_val result = weft_result(run->graph, node, 0);
+    if (weft_opcode_of(run->graph, node) != WEFT_OP_const || !weft_const_data(run->graph, result))
+        return false;
+    run->value[result.id].tensor.data = (void *)(uintptr_t)weft_const_data(run->graph, result); /* only read */
+    return true;
+}
+
+static bool run_node(struct run *run, weft_node node)
+{
+    const struct weft_graph *graph = run->graph;
+    const struct weft_node_info *info = weft_node_of(graph, node);
+    for (unsigned i = 0; i < info->results; i++) {
+        const weft_val result = weft_result(graph, node, i);
+        weft_eval_shape(graph, weft_type_of(graph, result), run->symbols, &run->value[result.id].tensor);
+    }
+    if (borrow_const(run, node))
+        return true;
+    for (unsigned i = 0; i < info->operands; i++)
+        run->argument[i] = run->value[weft_operand(graph, node, i).id].tensor;
+    for (unsigned i = 0; i < info->results; i++) {
+        struct value_state *state = &run->value[info->first_result + i];
+        state->tensor.data = weft_allocate(run->context, weft_tensor_bytes(&state->tensor));
+        if (!state->tensor.data)
+            return false;
+        state->owned = true;
+        run->argument[info->operands + i] = state->tensor;
+    }
+    struct weft_eval eval = {.graph = graph,
+                             .node = node,
+                             .symbols = run->symbols,
+                             .context = run->context,
+                             .in = run->argument,
+                             .out = run->argument + info->operands};
+    if (!weft_eval_node(&eval))
+        return false;
+    for (unsigned i = 0; i < info->operands; i++)
+        use_value(run, weft_operand(graph, node, i));
+    for (unsigned i = 0; i < info->results; i++)
+        if (run->value[info->first_result + i].uses == 0)
+            release_value(run, &run->value[info->first_result + i]);
+    return true;
+}
+
+static uint32_t most_arguments(const struct weft_graph *graph)
+{
+    uint32_t most = 1;
+    weft_foreach_node(graph, node)
+    {
+        const uint32_t here = (uint32_t)weft_node_of(graph, node)->operands + weft_node_of(graph, node)->results;
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+static bool run_nodes(struct run *run, const struct weft_tensor *in, const struct weft_tensor *out)
+{
+    const struct weft_graph *graph = run->graph;
+    for (uint32_t i = 1; i < graph->values; i++)
+        run->value[i] = (struct value_state){.uses = graph->value[i].uses + graph->value[i].returns};
+    for (uint32_t i = 0; i < graph->params; i++)
+        run->value[graph->param[i].id].tensor = in[i];
+    weft_foreach_node(graph, node) if (!run_node(run, node)) return false;
+    for (uint32_t i = 0; i < graph->returns; i++)
+        weft_tensor_copy(&out[i], 0, &run->value[graph->ret[i].value.id].tensor, 0);
+    return true;
+}
+
+bool weft_eval_body(const struct weft_graph *graph, const int64_t *symbols, struct weft_context *context,
+                    const struct weft_tensor *in, const struct weft_tensor *out)
+{
+    struct run run = {.graph = graph, .symbols = symbols, .context = context, .arguments = most_arguments(graph)};
+    const size_t value_bytes = graph->values * sizeof *run.value, argument_bytes = run.arguments * sizeof *run.argument;
+    run.value = weft_allocate(context, value_bytes);
+    run.argument = weft_allocate(context, argument_bytes);
+    bool done = false;
+    if (run.value && run.argument) {
+        memset(run.value, 0, value_bytes);
+        done = run_nodes(&run, in, out);
+        for (uint32_t i = 1; i < graph->values; i++)
+            release_value(&run, &run.value[i]);
+    }
+    weft_release(context, run.argument, argument_bytes);
+    weft_release(context, run.value, value_bytes);
+    return done;
+}
+
+/* --- checks that wait for sizes ---------------------------------------------------------------------------- */
+
+static bool fail_at(const struct weft_graph *graph, weft_val value, const char *what, int axis, int64_t number)
+{
+    char where[96];
+    const char *name = graph->value[value.id].name;
+    if (name)
+        snprintf(where, sizeof where, "%%%s", name);
+    else
+        snprintf(where, sizeof where, "%%%u", value.id);
+    weft_error(graph->context, WEFT_ERR_BINDING, &(struct weft_place){.file = graph->file, .where = where},
+               "%s: %s along axis %d is %lld for these inputs", weft_ops[weft_def_opcode(graph, value)].name, what,
+               axis, (long long)number);
+    return false;
+}
+
+/* Cuts and paddings that inference could neither prove right nor wrong. */
+static bool check_ranges(const struct weft_graph *graph, weft_node node, const int64_t *symbols)
+{
+    const weft_val operand = weft_operand(graph, node, 0), result = weft_result(graph, node, 0);
+    const struct weft_type *type = weft_type_of(graph, operand);
+    const int op = weft_opcode_of(graph, node);
+    for (int axis = 0; axis < type->rank && op == WEFT_OP_slice; axis++) {
+        const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
+        const weft_dim start = weft_attr_at(graph, node, WEFT_ATTR_start, (unsigned)axis);
+        const weft_dim end = weft_attr_at(graph, node, WEFT_ATTR_end, (unsigned)axis);
+        const int64_t first = weft_dim_evaluate(graph->dims, start, symbols);
+        const int64_t past = weft_dim_evaluate(graph->dims, end, symbols);
+        if (first < 0 || first > past)
+            return fail_at(graph, result, "the start", axis, first);
+        if (past > extent)
+            return fail_at(graph, result, "the end, which is beyond the operand's extent,", axis, past);
+    }
+    return true;
+}
+
+/* Bodies share the symbols. Recursion is as deep as bodies are nested. */
+static bool check_sizes(const struct weft_graph *graph, const int64_t *symbols)
+{
+    weft_foreach_node(graph, node)
+    {
+        const struct weft_node_info *info = weft_node_of(graph, node);
+        for (unsigned i = 0; i < info->results; i++) {
+            const struct weft_type *type = weft_type_of(graph, weft_result(graph, node, i));
+            int64_t count = 1;
+            for (int axis = 0; axis < type->rank; axis++) {
+                const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
+                if (extent < 0 || __builtin_mul_overflow(count, extent, &count) || count > INT64_MAX / 64)
+                    return fail_at(graph, weft_result(graph, node, i), "the extent", axis, extent);
+            }
+        }
+        if (info->operands > 0 && !check_ranges(graph, node, symbols))
+            return false;
+        for (unsigned i = 0; i < info->attrs; i++)
+            if (info->attr[i].kind == WEFT_ATTR_GRAPH && !check_sizes(info->attr[i].graph, symbols))
+                return false;
+    }
+    return true;
+}
+
+/* --- entry points ------------------------------------------------------------------------------------------ */
+
+static int out_of_memory(const struct weft_graph *graph)
+{
+    weft_error(graph->context, WEFT_ERR_NOMEM, NULL, "out of memory");
+    return WEFT_ERR_NOMEM;
+}
+
+/* Results that the caller has no memory for get some; false if it was refused. */
+static bool open_outputs(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *given,
+                         struct weft_tensor *own)
+{
+    for (uint32_t i = 0; i < graph->returns; i++) {
+        weft_eval_shape(graph, weft_type_of(graph, graph->ret[i].value), symbols, &own[i]);
+        own[i].data = given[i].data ? given[i].data : weft_allocate(graph->context, weft_tensor_bytes(&own[i]));
+        if (!own[i].data)
+            return false;
+    }
+    return true;
+}
+
+static int eval_solved(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *in,
+                       struct weft_tensor *out)
+{
+    if (!check_sizes(graph, symbols))
+        return WEFT_ERR_BINDING;
+    const size_t bytes = graph->returns * sizeof *out;
+    struct weft_tensor *own = weft_allocate(graph->context, bytes);
+    if (!own)
+        return out_of_memory(graph);
+    memset(own, 0, bytes);
+    const bool done = open_outputs(graph, symbols, out, own) && weft_eval_body(graph, symbols, graph->context, in, own);
+    for (uint32_t i = 0; i < graph->returns; i++) {
+        if (done)
+            out[i] = own[i];
+        else if (!out[i].data)
+            weft_tensor_free(graph->context, &own[i]);
+    }
+    weft_release(graph->context, own, bytes);
+    return done ? WEFT_OK : out_of_memory(graph);
+}
+
+int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
+                    struct weft_tensor *out, uint32_t out_count)
+{
+    struct weft_context *context = graph->context;
+    if (out_count != graph->returns) {
+        weft_error(context, WEFT_ERR_BINDING, &(struct weft_place){.file = graph->file, .where = graph->name},
+                   "the graph has %u results, but %u are asked for", graph->returns, out_count);
+        return WEFT_ERR_BINDING;
+    }
+    const size_t bytes = weft_symbol_count(graph->dims) * sizeof(int64_t);
+    int64_t *symbols = weft_allocate(context, bytes);
+    if (!symbols)
+        return out_of_memory(graph);
+    char message[512];
+    int status = weft_solve_symbols(graph, in, in_count, symbols, message, sizeof message);
+    if (status == WEFT_OK)
+        status = eval_solved(graph, symbols, in, out);
+    else
+        weft_error(context, status, &(struct weft_place){.file = graph->file, .where = graph->name}, "%s", message);
+    weft_release(context, symbols, bytes);
+    return status;
+}
+
+struct evaluation {
+    const struct weft_graph *graph;
+    const struct weft_tensor *in;
+    struct weft_tensor *out;
+    size_t in_count, out_count;
+};
+
+static int evaluate(void *argument)
+{
+    const struct evaluation *e = argument;
+    return weft_eval_graph(e->graph, e->in, (uint32_t)e->in_count, e->out, (uint32_t)e->out_count);
+}
+
+int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
+                  struct weft_tensor *outputs, size_t output_count)
+{
+    if (!graph || (input_count && !inputs) || (output_count && !outputs) || input_count > UINT32_MAX ||
+        output_count > UINT32_MAX)
+        return WEFT_ERR_ARGUMENT;
+    return weft_protected(
+        graph->context, evaluate,
+        &(struct evaluation){
+            .graph = graph, .in = inputs, .out = outputs, .in_count = input_count, .out_count = output_count});
+}
+
+void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor)
+{
+    if (!tensor)
+        return;
+    weft_release(context, tensor->data, weft_tensor_bytes(tensor));
+    tensor->data = NULL;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.h: what the files eval_*.c share: walking over strided tensors, and elements as numbers of 64 bits. */
+#ifndef WEFT_EVAL_H
+#define WEFT_EVAL_H
+
+#include "ir/ir.h"
+#include "ir/rules.h"
+
+/* One element in the arithmetic of its family: double for floats, which is exact for all but f64's own rounding; for
+ * integers and bool the low 64 bits, whose wrap-around is right for every width. */
+union weft_number {
+    double real;
+    int64_t integer;
+    uint64_t bits;
+};
+
+/* Elements are handled in strips of this many. */
+#define WEFT_EVAL_STRIP   128
+#define WEFT_EVAL_TENSORS 6
+
+/* Walks row-major over tensors of equal rank and extents, a run along the last axis at a time:
+ *
+ *   for (weft_walk_open(&walk, 2, tensors); !walk.done; weft_walk_next(&walk))
+ *       … walk.run elements of tensor t: place[t], place[t] + step[t], …
+ */
+struct weft_walk {
+    int tensors, outer; /* axes outside of the run */
+    bool done;
+    int64_t run, step[WEFT_EVAL_TENSORS], place[WEFT_EVAL_TENSORS];
+    int64_t index[WEFT_MAX_RANK], extent[WEFT_MAX_RANK], stride[WEFT_EVAL_TENSORS][WEFT_MAX_RANK];
+};
+void weft_walk_open(struct weft_walk *walk, int tensors, const struct weft_tensor *const *tensor);
+void weft_walk_next(struct weft_walk *walk);
+
+/* n elements at place, place + step, …; data may be unaligned. Storing rounds once, or wraps. */
+void weft_eval_load(const struct weft_tensor *tensor, int64_t place, int64_t step, int64_t n, union weft_number *ret);
+void weft_eval_store(const struct weft_tensor *tensor, int64_t place, int64_t step, int64_t n,
+                     const union weft_number *number);
+
+/* Copies all elements between tensors of equal dtype, rank and extents, from the given places on. */
+void weft_tensor_copy(const struct weft_tensor *out, int64_t out_place, const struct weft_tensor *in, int64_t in_place);
+
+/* Scratch memory: on refusal sets eval->failed and returns NULL. */
+void *weft_eval_scratch(struct weft_eval *eval, int64_t count, size_t element);
+void weft_eval_drop(struct weft_eval *eval, void *memory, int64_t count, size_t element);
+/* All elements of a tensor, row-major; to be dropped with weft_eval_drop_numbers. */
+union weft_number *weft_eval_numbers(struct weft_eval *eval, const struct weft_tensor *tensor);
+void weft_eval_drop_numbers(struct weft_eval *eval, union weft_number *numbers, int64_t count);
+void weft_eval_store_all(const struct weft_tensor *tensor, const union weft_number *number);
+
+int64_t weft_tensor_count(const struct weft_tensor *tensor);
+size_t weft_tensor_bytes(const struct weft_tensor *tensor); /* packed, at least 1 */
+static inline int weft_eval_op(const struct weft_eval *eval) { return weft_opcode_of(eval->graph, eval->node); }
+/* Attributes with the values of the symbols put in. */
+int64_t weft_eval_int(const struct weft_eval *eval, int key);
+int64_t weft_eval_at(const struct weft_eval *eval, int key, unsigned i);
+
+/* Extents of a type for given symbols, as a packed tensor without data. Extents that come out negative count as 0. */
+void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *type, const int64_t *symbols,
+                     struct weft_tensor *ret);
+/* Runs a graph on its parameters; results are copied to `out`, whose memory and strides the caller provides. False if
+ * memory was refused. Any thread. */
+bool weft_eval_body(const struct weft_graph *graph, const int64_t *symbols, struct weft_context *context,
+                    const struct weft_tensor *in, const struct weft_tensor *out);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_reduce.c: reductions over axes, softmax and batch normalisation.
+ *
+ * Terms are added in row-major order of the operand, in double or in wrapping 64-bit integers. Over nothing, a sum is
+ * 0, a product 1, a mean NaN (0 for integers), an extreme the least or largest value of the type. A NaN makes an
+ * extreme NaN. */
+#include "ir/eval.h"
+
+#include <math.h>
+
+/* --- reductions -------------------------------------------------------------------------------------------- */
+
+static bool is_less(int dtype, union weft_number a, union weft_number b)
+{
+    return dtype == WEFT_U64 ? a.bits < b.bits : a.integer < b.integer;
+}
+
+static void fold_real(int op, union weft_number *sum, double x)
+{
+    switch (op) {
+    case WEFT_OP_prod: sum->real *= x; break;
+    case WEFT_OP_reduce_max: sum->real = isnan(sum->real) || sum->real > x ? sum->real : x; break;
+    case WEFT_OP_reduce_min: sum->real = isnan(sum->real) || sum->real < x ? sum->real : x; break;
+    default: sum->real += x; break;
+    }
+}
+
+static void fold_integer(int op, int dtype, union weft_number *sum, union weft_number x)
+{
+    switch (op) {
+    case WEFT_OP_prod: sum->bits *= x.bits; break;
+    case WEFT_OP_reduce_max: *sum = is_less(dtype, *sum, x) ? x : *sum; break;
+    case WEFT_OP_reduce_min: *sum = is_less(dtype, x, *sum) ? x : *sum; break;
+    default: sum->bits += x.bits; break;
+    }
+}
+
+static union weft_number neutral(int op, int dtype)
+{
+    const bool real = weft_dtype_is_float(dtype), has_sign = weft_dtype_is_signed(dtype);
+    const unsigned bits = weft_dtype_bits(dtype);
+    union weft_number x = {.bits = 0};
+    if (op == WEFT_OP_prod)
+        x = real ? (union weft_number){.real = 1} : (union weft_number){.integer = 1};
+    else if (real && (op == WEFT_OP_reduce_max || op == WEFT_OP_reduce_min))
+        x.real = op == WEFT_OP_reduce_max ? -INFINITY : INFINITY;
+    else if (op == WEFT_OP_reduce_max && has_sign)
+        x.integer = INT64_MIN >> (64 - bits);
+    else if (op == WEFT_OP_reduce_min)
+        x.bits = (UINT64_MAX >> (64 - bits)) >> has_sign;
+    return x;
+}
+
+/* A tensor without data over packed results, with the extents of the operand: reduced axes have stride 0. */
+static struct weft_tensor target_of(const struct weft_eval *eval, const struct weft_tensor *in)
+{
+    const struct weft_attr *axes = weft_attr_find(eval->graph, eval->node, WEFT_ATTR_axes);
+    struct weft_tensor target = *in;
+    bool reduced[WEFT_MAX_RANK] = {false};
+    for (unsigned i = 0; i < axes->count; i++)
+        reduced[weft_dim_value(axes->integers[i])] = true;
+    int64_t stride = 1;
+    for (int axis = in->rank - 1; axis >= 0; axis--) {
+        target.stride[axis] = reduced[axis] ? 0 : stride;
+        stride *= reduced[axis] ? 1 : in->extent[axis];
+    }
+    return target;
+}
+
+static void divide_all(int dtype, int64_t n, union weft_number *sum, int64_t terms)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (weft_dtype_is_float(dtype))
+            sum[i].real /= (double)terms;
+        else if (weft_dtype_is_signed(dtype))
+            sum[i].integer = terms ? sum[i].integer / terms : 0;
+        else
+            sum[i].bits = terms ? sum[i].bits / (uint64_t)terms : 0;
+    }
+}
+
+void weft_eval_reduce(struct weft_eval *eval)
+{
+    const int op = weft_eval_op(eval);
+    const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
+    const int64_t results = weft_tensor_count(out);
+    union weft_number *sum = weft_eval_scratch(eval, results, sizeof *sum);
+    if (!sum)
+        return;
+    for (int64_t i = 0; i < results; i++)
+        sum[i] = neutral(op, out->dtype);
+    const struct weft_tensor target = target_of(eval, in);
+    struct weft_walk walk;
+    for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){in, &target}); !walk.done; weft_walk_next(&walk))
+        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP) {
+            union weft_number x[WEFT_EVAL_STRIP], *to = sum + walk.place[1] + i * walk.step[1];
+            const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
+            weft_eval_load(in, walk.place[0] + i * walk.step[0], walk.step[0], n, x);
+            for (int64_t j = 0; j < n; j++, to += walk.step[1])
+                if (weft_dtype_is_float(in->dtype))
+                    fold_real(op, to, x[j].real);
+                else
+                    fold_integer(op, in->dtype, to, x[j]);
+        }
+    if (op == WEFT_OP_mean && results > 0)
+        divide_all(in->dtype, results, sum, weft_tensor_count(in) / results);
+    weft_eval_store_all(out, sum);
+    weft_eval_drop_numbers(eval, sum, results);
+}
+
+/* --- softmax ----------------------------------------------------------------------------------------------- */
+
+/* exp(x - max) / sum, or x - max - log(sum): the maximum keeps the exponentials in range. */
+static void soften(union weft_number *x, int64_t n, bool logarithm)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = isnan(largest) || largest > x[i].real ? largest : x[i].real;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i].real - largest);
+    for (int64_t i = 0; i < n; i++)
+        x[i].real = logarithm ? x[i].real - largest - log(sum) : exp(x[i].real - largest) / sum;
+}
+
+void weft_eval_softmax(struct weft_eval *eval)
+{
+    const bool logarithm = weft_eval_op(eval) == WEFT_OP_log_softmax;
+    const int64_t axis = weft_eval_int(eval, WEFT_ATTR_axis);
+    struct weft_tensor in = eval->in[0], out = eval->out[0];
+    const int64_t n = in.extent[axis];
+    union weft_number *row = weft_eval_scratch(eval, n, sizeof *row);
+    if (!row)
+        return;
+    in.extent[axis] = out.extent[axis] = n > 0;
+    struct weft_walk walk;
+    for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){&out, &in}); !walk.done; weft_walk_next(&walk))
+        for (int64_t i = 0; i < walk.run; i++) {
+            weft_eval_load(&in, walk.place[1] + i * walk.step[1], in.stride[axis], n, row);
+            soften(row, n, logarithm);
+            weft_eval_store(&out, walk.place[0] + i * walk.step[0], out.stride[axis], n, row);
+        }
+    weft_eval_drop_numbers(eval, row, n);
+}
+
+/* --- normalisation ----------------------------------------------------------------------------------------- */
+
+/* (x - mean) / sqrt(variance + epsilon) · scale + bias, with operands x, scale, bias, mean, variance. */
+void weft_eval_batch_norm(struct weft_eval *eval)
+{
+    const double epsilon = weft_attr_real(eval->graph, eval->node, WEFT_ATTR_epsilon);
+    const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
+    struct weft_tensor spread[4]; /* the channel's numbers, over all elements */
+    const struct weft_tensor *tensor[WEFT_EVAL_TENSORS] = {out, in};
+    for (int t = 0; t < 4; t++) {
+        spread[t] = *in;
+        spread[t].data = eval->in[t + 1].data;
+        for (int axis = 0; axis < in->rank; axis++)
+            spread[t].stride[axis] = axis == 1 ? eval->in[t + 1].stride[0] : 0;
+        tensor[t + 2] = &spread[t];
+    }
+    struct weft_walk walk;
+    for (weft_walk_open(&walk, 6, tensor); !walk.done; weft_walk_next(&walk))
+        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP) {
+            union weft_number x[5][WEFT_EVAL_STRIP];
+            const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
+            for (int t = 0; t < 5; t++)
+                weft_eval_load(tensor[t + 1], walk.place[t + 1] + i * walk.step[t + 1], walk.step[t + 1], n, x[t]);
+            for (int64_t j = 0; j < n; j++)
+                x[0][j].real =
+                    (x[0][j].real - x[3][j].real) / sqrt(x[4][j].real + epsilon) * x[1][j].real + x[2][j].real;
+            weft_eval_store(out, walk.place[0] + i * walk.step[0], walk.step[0], n, x[0]);
+        }
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_symbols.c: from the extents of the inputs to the values of the symbols.
+ *
+ * An extent that is one symbol names its value; one that is linear in one unknown symbol (2*N + 1) can be solved for
+ * it; anything else is only checked. Expressions are asked for values, not taken apart: the slope in a symbol is a
+ * difference of two values, and whatever a wrong guess about linearity could do is caught by the check of every extent
+ * at the end. */
+#include "ir/eval.h"
+
+#include <stdio.h>
+
+struct solve {
+    const struct weft_graph *graph;
+    const struct weft_tensor *in;
+    int64_t *symbols; /* unknown ones hold the lower end of their range */
+    bool *known;
+    uint32_t count;
+    char *message;
+    size_t message_bytes;
+};
+
+static const char *name_of(const struct solve *s, uint32_t param, char *room, size_t bytes)
+{
+    const char *name = s->graph->value[s->graph->param[param].id].name;
+    if (name)
+        snprintf(room, bytes, "%%%s", name);
+    else
+        snprintf(room, bytes, "%u", param);
+    return room;
+}
+
+/* --- inputs against types ---------------------------------------------------------------------------------- */
+
+static bool check_input(const struct solve *s, uint32_t param)
+{
+    const struct weft_type *type = weft_type_of(s->graph, s->graph->param[param]);
+    const struct weft_tensor *in = &s->in[param];
+    char room[96];
+    const char *name = name_of(s, param, room, sizeof room);
+    if (in->dtype != type->dtype) {
+        const char *given = weft_dtype_name(in->dtype);
+        snprintf(s->message, s->message_bytes, "parameter %s has elements of type %s, but %s is given", name,
+                 weft_dtype_name(type->dtype), given ? given : "no element type");
+        return false;
+    }
+    if (in->rank != type->rank) {
+        snprintf(s->message, s->message_bytes, "parameter %s has rank %d, but rank %d is given", name, type->rank,
+                 in->rank);
+        return false;
+    }
+    bool empty = false;
+    for (int axis = 0; axis < in->rank; axis++) {
+        empty |= in->extent[axis] == 0;
+        if (in->extent[axis] < 0 || in->stride[axis] < 0) {
+            snprintf(s->message, s->message_bytes, "parameter %s: axis %d is given a negative extent or stride", name,
+                     axis);
+            return false;
+        }
+    }
+    if (!in->data && !empty)
+        snprintf(s->message, s->message_bytes, "parameter %s is given no data", name);
+    return in->data || empty;
+}
+
+static bool check_extent(const struct solve *s, uint32_t param, int axis)
+{
+    const struct weft_type *type = weft_type_of(s->graph, s->graph->param[param]);
+    const int64_t wanted = weft_dim_evaluate(s->graph->dims, type->extent[axis], s->symbols);
+    if (s->in[param].extent[axis] == wanted)
+        return true;
+    char room[96];
+    struct weft_text text = {.context = s->graph->context};
+    if (!weft_dim_is_constant(type->extent[axis])) {
+        weft_text_add(&text, " = ");
+        weft_dim_print(s->graph->dims, type->extent[axis], &text);
+    }
+    snprintf(s->message, s->message_bytes, "parameter %s: axis %d has extent %lld%s, but %lld is given",
+             name_of(s, param, room, sizeof room), axis, (long long)wanted, text.length ? text.data : "",
+             (long long)s->in[param].extent[axis]);
+    weft_text_close(&text);
+    return false;
+}
+
+/* --- solving ----------------------------------------------------------------------------------------------- */
+
+/* Value of d with symbol i moved by `step` from its lower end. */
+static int64_t probe(const struct solve *s, weft_dim d, uint32_t i, int64_t step)
+{
+    const int64_t kept = s->symbols[i];
+    s->symbols[i] = kept + step;
+    const int64_t value = weft_dim_evaluate(s->graph->dims, d, s->symbols);
+    s->symbols[i] = kept;
+    return value;
+}
+
+static bool set_symbol(struct solve *s, uint32_t i, int64_t value, uint32_t param, int axis)
+{
+    const struct weft_symbol_info *info = weft_symbol_at(s->graph->dims, i);
+    if (value < info->low || value > info->high) {
+        char room[96];
+        snprintf(s->message, s->message_bytes,
+                 "parameter %s: extent %lld of axis %d makes %s %lld, but it may be %lld to %lld",
+                 name_of(s, param, room, sizeof room), (long long)s->in[param].extent[axis], axis, info->name,
+                 (long long)value, (long long)info->low, (long long)info->high);
+        return false;
+    }
+    s->symbols[i] = value;
+    s->known[i] = true;
+    return true;
+}
+
+/* Solves an extent for the one unknown symbol that it depends on; where there is none or more, nothing happens. */
+static bool solve_extent(struct solve *s, uint32_t param, int axis, bool *ret_progress)
+{
+    const weft_dim d = weft_type_of(s->graph, s->graph->param[param])->extent[axis];
+    const int64_t wanted = s->in[param].extent[axis];
+    uint32_t symbol;
+    if (weft_dim_is_constant(d))
+        return true;
+    if (weft_dim_is_symbol(s->graph->dims, d, &symbol)) {
+        if (s->known[symbol])
+            return true;
+        *ret_progress = true;
+        return set_symbol(s, symbol, wanted, param, axis);
+    }
+    const int64_t base = weft_dim_evaluate(s->graph->dims, d, s->symbols);
+    uint32_t found = s->count;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!s->known[i] && probe(s, d, i, 1) != base) {
+            if (found < s->count)
+                return true;
+            found = i;
+        }
+    if (found == s->count)
+        return true;
+    const int64_t slope = probe(s, d, found, 1) - base;
+    if (probe(s, d, found, 2) - base != 2 * slope || (wanted - base) % slope != 0)
+        return true; /* the final check names what does not fit */
+    *ret_progress = true;
+    return set_symbol(s, found, s->symbols[found] + (wanted - base) / slope, param, axis);
+}
+
+static bool solve_extents(struct solve *s)
+{
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (uint32_t param = 0; param < s->graph->params; param++)
+            for (int axis = 0; axis < s->in[param].rank; axis++)
+                if (!solve_extent(s, param, axis, &progress))
+                    return false;
+    }
+    return true;
+}
+
+/* --- symbols that no input fixes --------------------------------------------------------------------------- */
+
+static bool depends(const struct solve *s, weft_dim d, uint32_t symbol)
+{
+    if (weft_dim_is_constant(d))
+        return false;
+    const int64_t base = weft_dim_evaluate(s->graph->dims, d, s->symbols);
+    static const int64_t steps[] = {1, 2, 61, 4096, 1000003};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (probe(s, d, symbol, steps[i]) != base)
+            return true;
+    return false;
+}
+
+/* A symbol that nothing depends on may stay unknown. */
+static bool is_used(const struct solve *s, uint32_t symbol)
+{
+    const struct weft_graph *graph = s->graph;
+    for (uint32_t i = 0; i < graph->params; i++)
+        for (int axis = 0; axis < weft_type_of(graph, graph->param[i])->rank; axis++)
+            if (depends(s, weft_type_of(graph, graph->param[i])->extent[axis], symbol))
+                return true;
+    weft_foreach_node(graph, node)
+    {
+        const struct weft_node_info *info = weft_node_of(graph, node);
+        for (unsigned i = 0; i < info->results; i++)
+            for (int axis = 0; axis < graph->value[info->first_result + i].type.rank; axis++)
+                if (depends(s, graph->value[info->first_result + i].type.extent[axis], symbol))
+                    return true;
+        for (unsigned i = 0; i < info->attrs; i++)
+            for (uint32_t j = 0; info->attr[i].kind == WEFT_ATTR_INTS && j < info->attr[i].count; j++)
+                if (depends(s, info->attr[i].integers[j], symbol))
+                    return true;
+    }
+    return false;
+}
+
+static bool check_known(const struct solve *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!s->known[i] && is_used(s, i)) {
+            snprintf(s->message, s->message_bytes, "the extents of the inputs do not determine symbol %s",
+                     weft_symbol_at(s->graph->dims, i)->name);
+            return false;
+        }
+    return true;
+}
+
+static bool check_extents(const struct solve *s)
+{
+    for (uint32_t param = 0; param < s->graph->params; param++)
+        for (int axis = 0; axis < s->in[param].rank; axis++)
+            if (!check_extent(s, param, axis))
+                return false;
+    return true;
+}
+
+int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
+                       int64_t *symbols, char *message, size_t message_bytes)
+{
+    if (in_count != graph->params) {
+        snprintf(message, message_bytes, "the graph has %u parameters, but %u tensors are given", graph->params,
+                 in_count);
+        return WEFT_ERR_BINDING;
+    }
+    struct solve s = {.graph = graph,
+                      .in = in,
+                      .symbols = symbols,
+                      .count = weft_symbol_count(graph->dims),
+                      .message = message,
+                      .message_bytes = message_bytes};
+    for (uint32_t i = 0; i < in_count; i++)
+        if (!check_input(&s, i))
+            return WEFT_ERR_BINDING;
+    s.known = weft_allocate(graph->context, s.count * sizeof *s.known);
+    if (!s.known) {
+        snprintf(message, message_bytes, "out of memory");
+        return WEFT_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < s.count; i++) {
+        symbols[i] = weft_symbol_at(graph->dims, i)->low;
+        s.known[i] = false;
+    }
+    const bool solved = solve_extents(&s) && check_known(&s) && check_extents(&s);
+    weft_release(graph->context, s.known, s.count * sizeof *s.known);
+    return solved ? WEFT_OK : WEFT_ERR_BINDING;
+}
