@@ -95,7 +95,7 @@ struct weft_conv_band {
     int64_t pitch, row;             /* floats: of a phase or a pixel; of a row of the band */
 };
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form);
-enum { WEFT_CONV_SLACK = 32 }; /* floats that a window may read past its row */
+enum { WEFT_CONV_SLACK = 16 }; /* floats that a window may read past its row */
 
 /* Scratch holds, each rounded up to a cache line: what is gathered; for the windows, an offset for each tap; the
  * weights of a group (CHANNELS: of all), unless they are packed. */
