@@ -636,13 +636,15 @@ struct weft_print_options {
     void *user;
 };
 void weft_print_graph(const struct weft_graph *graph, const struct weft_print_options *options, struct weft_text *text);
+/* Content address of a constant's bytes: the 32 hex digits of their XXH3-128, and a NUL. */
+void weft_blob_hash(const void *data, size_t bytes, char ret[33]);
 /* "%name" or "%12": how a value is printed; text lives in the arena. */
 const char *weft_value_text(const struct weft_graph *graph, weft_val value);
 
 struct weft_parse_options {
     const char *name;            /* of the text, for messages and relative files */
     bool keep_going;             /* parse all graphs of the text, not only the first */
-    /* Finds the elements of `const blob=HASH`; NULL: unknown. */
+    /* Finds the elements of `const blob=HASH`; the caller gets a reference of its own. NULL: unknown. */
     struct weft_blob *(*find_blob)(void *user, const char *hash, uint64_t *ret_offset);
     void *user;
 };

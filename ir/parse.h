@@ -114,8 +114,6 @@ void weft_text_quoted(struct weft_text *text, const char *string);
 /* The shortest decimal that reads back as the same element of `dtype`; independent of the locale. */
 void weft_text_real(struct weft_text *text, int dtype, double value);
 bool weft_read_real(struct weft_word word, double *ret);
-/* Content address of a constant's bytes: 32 hex digits of XXH3-128, and a NUL. */
-void weft_blob_hash(const void *data, size_t bytes, char ret[33]);
 /* The folder of a file, with its last '/', or "": length of the prefix of `file`. */
 size_t weft_folder_length(const char *file);
 
