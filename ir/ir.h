@@ -216,8 +216,8 @@ struct weft_layout weft_layout_order(int rank, const int *order); /* dense, oute
 bool weft_layout_is_row_major(const struct weft_layout *layout); /* dense, natural order, no offset, no split */
 /* Breaks the rule of coverage? Then a constant message, else NULL. */
 const char *weft_layout_check(const struct weft_layout *layout, const struct weft_type *type);
-/* Canonical form: axes of extent 1 dropped to the end in logical order, mods that cut nothing removed, neighbouring
- * digits of one axis merged, explicit strides that equal the dense ones turned to dense. */
+/* Canonical form: axes of extent 1 right behind their logical predecessor, neighbouring digits of one axis merged, numeric
+ * strides sorted, explicit strides that equal the dense ones turned to dense. */
 void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, const struct weft_type *type);
 bool weft_layout_same(const struct weft_layout *a, const struct weft_layout *b); /* of canonical layouts: same places */
 /* Same places for every element, ignoring axes of extent 1; strength and align do not count. */
