@@ -34,7 +34,7 @@ struct regs {
 static struct regs leaf(unsigned number, unsigned sub)
 {
     struct regs r = {0, 0, 0, 0};
-    if (__get_cpuid_max(number & 0x80000000u, NULL) >= number)
+    if ((unsigned)__get_cpuid_max(number & 0x80000000u, NULL) >= number)
         __cpuid_count(number, sub, r.a, r.b, r.c, r.d);
     return r;
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_relayout.c: copies against four nested loops, over random permutations, steps, broadcasts and element sizes. */
+#include "kernels/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct variant {
+    const char *name;
+    uint32_t cpu;
+};
+
+static const struct variant variants[] = {
+    {"weft_relayout_runs__ref", 0},
+    {"weft_relayout_strided__ref", 0},
+    {"weft_relayout_blocks__ref", 0},
+#define RELAYOUT(id, function, level, cpu) {"weft_relayout_" #id "__" #level, cpu},
+#include "kernels/relayout/relayout.def"
+};
+
+/* Elements that a strided array reaches over, strides not negative. */
+static int64_t span(const struct weft_copy *copy, const int64_t *stride)
+{
+    int64_t last = 0;
+    for (int i = 0; i < copy->rank; i++)
+        last += (copy->extent[i] - 1) * stride[i];
+    return last + 1;
+}
+
+static void reference(const struct weft_copy *copy, unsigned char *out, const unsigned char *in)
+{
+    int64_t index[4];
+    for (index[0] = 0; index[0] < copy->extent[0]; index[0]++)
+        for (index[1] = 0; index[1] < copy->extent[1]; index[1]++)
+            for (index[2] = 0; index[2] < copy->extent[2]; index[2]++)
+                for (index[3] = 0; index[3] < copy->extent[3]; index[3]++) {
+                    int64_t to = 0, from = 0;
+                    for (int i = 0; i < 4; i++)
+                        to += index[i] * copy->out_stride[i], from += index[i] * copy->in_stride[i];
+                    memcpy(out + to * copy->bytes, in + from * copy->bytes, (size_t)copy->bytes);
+                }
+}
+
+/* Random order of the axes in memory; gaps by padded extents; now and then an axis of the operand is a broadcast. */
+static void random_strides(struct weft_check *check, const struct weft_copy *copy, int64_t *stride, bool broadcast)
+{
+    int order[4] = {0, 1, 2, 3};
+    for (int i = 3; i > 0; i--) {
+        const int j = (int)weft_check_between(check, 0, i), swap = order[i];
+        order[i] = order[j], order[j] = swap;
+    }
+    int64_t step = weft_check_between(check, 0, 7) ? 1 : weft_check_between(check, 1, 3);
+    for (int i = 3; i >= 0; i--) {
+        stride[order[i]] = step;
+        step *= copy->extent[order[i]] + (weft_check_between(check, 0, 3) ? 0 : weft_check_between(check, 0, 5));
+    }
+    if (broadcast && !weft_check_between(check, 0, 4))
+        stride[weft_check_between(check, 0, 3)] = 0;
+}
+
+static void random_copy(struct weft_check *check, struct weft_copy *copy, int bytes, int64_t most)
+{
+    *copy = (struct weft_copy){.bytes = bytes, .rank = 4, .cpu = weft_check_cpu(check)};
+    for (int i = 0; i < 4; i++)
+        copy->extent[i] = weft_check_between(check, 0, 2) ? weft_check_between(check, 1, most) : 1;
+    random_strides(check, copy, copy->out_stride, false);
+    random_strides(check, copy, copy->in_stride, true);
+}
+
+struct timed {
+    struct weft_copy copy;
+    void *out;
+    const void *in;
+};
+
+static void run_timed(void *user)
+{
+    const struct timed *const t = user;
+    weft_copy_run(&t->copy, t->out, t->in, 0, 1);
+}
+
+static void bench(struct weft_check *check, int bytes)
+{
+    struct timed t = {.copy = {.bytes = bytes, .rank = 2, .cpu = weft_check_cpu(check), .extent = {1024, 1000},
+                               .out_stride = {1000, 1}, .in_stride = {1, 1024}}};
+    t.in = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
+    t.out = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
+    weft_copy_prepare(&t.copy, 1);
+    char shape[64];
+    snprintf(shape, sizeof shape, "%d bytes, 1024x1000 %s", bytes, weft_copy_name(&t.copy) + 14);
+    weft_check_bench(check, shape, 2.0 * 1024000 * bytes, "GB/s", run_timed, &t);
+}
+
+/* A case counts when prepare has chosen the kernel under test; cases of other kernels are drawn again. */
+static void body(struct weft_check *check, const void *user)
+{
+    const struct variant *const variant = user;
+    static const int sizes[] = {1, 2, 4, 8};
+    int cases = 0;
+    for (int tries = 0; cases < 60 && tries < 20000 && !weft_check_failed(check); tries++) {
+        struct weft_copy copy, plain;
+        random_copy(check, &copy, sizes[weft_check_between(check, 0, 3)], tries % 8 ? 20 : 45);
+        plain = copy;
+        weft_copy_prepare(&copy, 4);
+        if (strcmp(weft_copy_name(&copy), variant->name) != 0)
+            continue;
+        cases++;
+        const size_t out_bytes = (size_t)(span(&plain, plain.out_stride) * plain.bytes);
+        const size_t in_bytes = (size_t)(span(&plain, plain.in_stride) * plain.bytes);
+        unsigned char *const in = weft_check_alloc(check, in_bytes), *const out = weft_check_alloc(check, out_bytes);
+        unsigned char *const want = weft_check_alloc(check, out_bytes);
+        for (size_t i = 0; i < in_bytes; i++)
+            in[i] = (unsigned char)weft_check_random(check);
+        memset(want, 0x5a, out_bytes);
+        reference(&plain, want, in);
+        for (int parts = 1; parts <= 5; parts++) {
+            memset(out, 0x5a, out_bytes);
+            for (int part = 0; part < parts; part++)
+                weft_copy_run(&copy, out, in, part, parts);
+            if (!weft_check_same_bytes(check, "copy", out, want, out_bytes))
+                break;
+        }
+    }
+    if (cases < 60)
+        weft_check_fail(check, "only %d cases reached this kernel", cases);
+    if (weft_check_benching(check))
+        bench(check, strstr(variant->name, "blocks") ? 2 : 4);
+}
+
+void weft_check_relayout(struct weft_check *check)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+        weft_check_kernel(check, variants[i].name, variants[i].cpu, body, &variants[i]);
+}
