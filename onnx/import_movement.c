@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_movement.c: ops that carry elements from one place to another. */
+#include "onnx/import.h"
+
+#include <string.h>
+
+static void import_transpose(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const unsigned rank = weft_onnx_type(op, x).rank;
+    unsigned count, perm[WEFT_MAX_RANK];
+    const int64_t *given = weft_onnx_ints(op, "perm", &count);
+    if (given && count != rank)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute perm has %u elements for %u axes", count, rank);
+    for (unsigned i = 0; i < rank && !op->failed; i++)
+        perm[i] = given ? weft_onnx_axis(op, given[i], rank) : rank - 1 - i;
+    op->output[0] = rank ? weft_onnx_transpose(op, x, perm) : x;
+}
+
+static void import_concat(struct onnx_op *op)
+{
+    const unsigned rank = weft_onnx_type(op, weft_onnx_input(op, 0)).rank;
+    if (!weft_onnx_attribute(op, "axis", ONNX_INT))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute axis is missing");
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), rank));
+    op->output[0] = op->inputs == 1 ? weft_onnx_input(op, 0)
+                                    : weft_onnx_make(op, WEFT_OP_concat, op->inputs, op->input, 1, &axis, NULL);
+}
+
+/* --- cutting ------------------------------------------------------------------------------------------------------------------- */
+
+/* Where ONNX's `position` lies in an axis: from the back when negative, cut to [0, extent]. */
+static weft_dim place_in(struct onnx_op *op, weft_dim position, weft_dim extent)
+{
+    int64_t low, high;
+    weft_dim_range(op->graph->dims, position, &low, &high);
+    if (low < 0 && high >= 0)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "it depends on a size whether a bound counts from the front or from the back");
+    if (high < 0)
+        position = weft_onnx_max(op, weft_dim_add(op->graph->dims, position, extent), weft_dim_of(0));
+    return weft_onnx_min(op, position, extent);
+}
+
+static void slice(struct onnx_op *op, unsigned count, const weft_dim *starts, const weft_dim *ends, const int64_t *axes,
+                  const int64_t *steps)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+    bool cut[WEFT_MAX_RANK] = {false};
+    for (unsigned i = 0; i < type.rank; i++) {
+        start[i] = weft_dim_of(0);
+        end[i] = type.extent[i];
+        step[i] = weft_dim_of(1);
+    }
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        const unsigned axis = weft_onnx_axis(op, axes ? axes[i] : (int64_t)i, type.rank);
+        if (cut[axis])
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is cut twice", axis);
+        if (steps && steps[i] <= 0)
+            weft_onnx_fail(op, steps[i] ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_INVALID, "step %lld of axis %u is not positive",
+                           (long long)steps[i], axis);
+        if (op->failed)
+            return;
+        cut[axis] = true;
+        start[axis] = place_in(op, starts[i], type.extent[axis]);
+        end[axis] = weft_onnx_max(op, place_in(op, ends[i], type.extent[axis]), start[axis]);
+        step[axis] = weft_dim_of(steps ? steps[i] : 1);
+    }
+    op->output[0] = weft_onnx_slice(op, x, start, end, step);
+}
+
+static void import_slice_attributes(struct onnx_op *op)
+{
+    unsigned count, ends_count, axes_count;
+    const int64_t *starts = weft_onnx_ints(op, "starts", &count), *ends = weft_onnx_ints(op, "ends", &ends_count),
+                  *axes = weft_onnx_ints(op, "axes", &axes_count);
+    if (!starts || !ends || count != ends_count || (axes && axes_count != count) || count > WEFT_MAX_RANK) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attributes starts, ends and axes do not fit each other");
+        return;
+    }
+    weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK];
+    const int64_t limit = INT64_MAX / 4; /* what a dim can hold, and more than any extent */
+    for (unsigned i = 0; i < count; i++) {
+        start[i] = weft_dim_of(starts[i] > limit ? limit : starts[i] < -limit ? -limit : starts[i]);
+        end[i] = weft_dim_of(ends[i] > limit ? limit : ends[i] < -limit ? -limit : ends[i]);
+    }
+    slice(op, count, start, end, axes, NULL);
+}
+
+static void import_slice(struct onnx_op *op)
+{
+    weft_dim starts[WEFT_MAX_CONTENT], ends[WEFT_MAX_CONTENT];
+    int64_t axes[WEFT_MAX_CONTENT], steps[WEFT_MAX_CONTENT];
+    unsigned count, other[3];
+    if (!weft_onnx_known(op, 1, "starts", starts, &count) || !weft_onnx_known(op, 2, "ends", ends, &other[0]))
+        return;
+    other[1] = other[2] = count;
+    if ((weft_onnx_has(op, 3) && !weft_onnx_known_ints(op, 3, "axes", axes, &other[1])) ||
+        (weft_onnx_has(op, 4) && !weft_onnx_known_ints(op, 4, "steps", steps, &other[2])))
+        return;
+    if (other[0] != count || other[1] != count || other[2] != count || count > WEFT_MAX_RANK)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "starts, ends, axes and steps do not fit each other");
+    else
+        slice(op, count, starts, ends, weft_onnx_has(op, 3) ? axes : NULL, weft_onnx_has(op, 4) ? steps : NULL);
+}
+
+/* Cuts an axis into the outputs, `length` each, or equally where it is NULL: then the last one may be shorter. */
+static void cut_outputs(struct onnx_op *op, unsigned axis, const int64_t *length)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    struct weft_dims *dims = op->graph->dims;
+    weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type.rank; i++) {
+        start[i] = weft_dim_of(0);
+        end[i] = type.extent[i];
+    }
+    const weft_dim equal = weft_dim_ceil_div(dims, type.extent[axis], weft_dim_of(op->outputs));
+    for (unsigned i = 0; i < op->outputs && !op->failed; i++) {
+        const weft_dim wanted = length ? weft_dim_of(length[i]) : equal;
+        end[axis] = weft_onnx_min(op, weft_dim_add(dims, start[axis], wanted), type.extent[axis]);
+        op->output[i] = weft_onnx_slice(op, x, start, end, NULL);
+        start[axis] = end[axis];
+    }
+}
+
+static void import_split(struct onnx_op *op)
+{
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
+    const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), type.rank);
+    int64_t known[WEFT_MAX_CONTENT], total = 0;
+    const int64_t *length = NULL;
+    unsigned count = 0;
+    if (op->importer->opset < 13)
+        length = weft_onnx_ints(op, "split", &count);
+    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "split", known, &count))
+        length = known;
+    if (op->importer->opset >= 18 && !length && weft_onnx_int(op, "num_outputs", op->outputs) != op->outputs)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute num_outputs is not the number of outputs");
+    weft_dim whole;
+    if (!length && op->importer->opset < 18 && !op->failed &&
+        !weft_dim_divides(op->graph->dims, type.extent[axis], weft_dim_of(op->outputs), &whole))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u does not split into %u equal parts", axis, op->outputs);
+    if (length && count != op->outputs)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u lengths are given for %u outputs", count, op->outputs);
+    for (unsigned i = 0; length && i < count && !op->failed; i++)
+        if (length[i] < 0 || __builtin_add_overflow(total, length[i], &total) || total > INT64_MAX / 4)
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "length %lld of part %u is impossible", (long long)length[i], i);
+    if (length && !op->failed && !weft_dim_is(type.extent[axis], total))
+        weft_onnx_fail(op, weft_dim_is_constant(type.extent[axis]) ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
+                       "the lengths add up to %lld, which is not known to be the extent of axis %u", (long long)total, axis);
+    if (!op->failed)
+        cut_outputs(op, axis, length);
+}
+
+/* --- gathering, padding, repeating ----------------------------------------------------------------------------------------------------- */
+
+static void import_gather(struct onnx_op *op)
+{
+    const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1)};
+    const struct weft_type type = weft_onnx_type(op, operands[0]);
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), type.rank));
+    op->output[0] = weft_onnx_make(op, WEFT_OP_gather, 2, operands, 1, &axis, NULL);
+}
+
+/* `pads` holds all befores, then all afters, for the axes in `axes` (all of them where it is NULL). */
+static void pad(struct onnx_op *op, unsigned count, const weft_dim *pads, const int64_t *axes, weft_val value)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    static const char *const forms[] = {"constant", "edge", "reflect"};
+    const char *form = forms[weft_onnx_word(op, "mode", "constant edge reflect")];
+    weft_dim list[2 * WEFT_MAX_RANK];
+    for (unsigned i = 0; i < 2 * WEFT_MAX_RANK; i++)
+        list[i] = weft_dim_of(0);
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        const unsigned axis = weft_onnx_axis(op, axes ? axes[i] : (int64_t)i, type.rank);
+        list[axis] = pads[i];
+        list[type.rank + axis] = pads[count + i];
+    }
+    const struct weft_attr attrs[] = {weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, list),
+                                      weft_attr_of_word(WEFT_ATTR_form, form)};
+    op->output[0] = weft_onnx_make(op, WEFT_OP_pad, 2, (const weft_val[]){x, value}, 2, attrs, NULL);
+}
+
+static void import_pad_attributes(struct onnx_op *op)
+{
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0)), scalar = {.dtype = type.dtype};
+    unsigned count;
+    const int64_t *pads = weft_onnx_ints(op, "pads", &count);
+    weft_dim list[2 * WEFT_MAX_RANK];
+    if (!pads || count != 2u * type.rank)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute pads must have two elements for each axis");
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        if (pads[i] > INT32_MAX || pads[i] < -INT32_MAX)
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "padding %lld is impossible", (long long)pads[i]);
+        list[i] = weft_dim_of(pads[i]);
+    }
+    pad(op, type.rank, list, NULL, weft_onnx_splat(op, &scalar, weft_onnx_real(op, "value", 0)));
+}
+
+static void import_pad(struct onnx_op *op)
+{
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0)), scalar = {.dtype = type.dtype};
+    weft_dim list[WEFT_MAX_CONTENT];
+    int64_t axes[WEFT_MAX_CONTENT];
+    unsigned count, axes_count = type.rank;
+    if (!weft_onnx_known(op, 1, "pads", list, &count) ||
+        (weft_onnx_has(op, 3) && !weft_onnx_known_ints(op, 3, "axes", axes, &axes_count)))
+        return;
+    if (count != 2 * axes_count || axes_count > WEFT_MAX_RANK) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input pads must have two elements for each axis");
+        return;
+    }
+    const weft_val value = weft_onnx_has(op, 2) ? weft_onnx_reshape(op, op->input[2], 0, NULL) : weft_onnx_splat(op, &scalar, 0);
+    pad(op, axes_count, list, weft_onnx_has(op, 3) ? axes : NULL, value);
+}
+
+/* Repeats axes: [a b] → [1 a 1 b] → [r a s b] → [r*a s*b]. */
+static void import_tile(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    weft_dim repeats[WEFT_MAX_CONTENT], extent[WEFT_MAX_RANK];
+    unsigned count, axes[WEFT_MAX_RANK];
+    struct weft_type wide = {.dtype = type.dtype};
+    if (!weft_onnx_known(op, 1, "repeats", repeats, &count))
+        return;
+    if (count != type.rank) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u repeats are given for %u axes", count, type.rank);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const bool once = weft_dim_is(repeats[i], 1);
+        if (wide.rank + (once ? 1u : 2u) > WEFT_MAX_RANK) {
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "repeating so many axes takes more than %d", WEFT_MAX_RANK);
+            return;
+        }
+        if (!once)
+            wide.extent[wide.rank++] = repeats[i];
+        axes[i] = wide.rank;
+        wide.extent[wide.rank++] = type.extent[i];
+        extent[i] = weft_dim_mul(op->graph->dims, repeats[i], type.extent[i]);
+    }
+    op->output[0] = weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, axes), type.rank, extent);
+}
+
+/* --- depth and space ------------------------------------------------------------------------------------------------------------------- */
+
+/* [n c h w] to channels and blocks of b*b and back, through six axes. */
+static weft_val through_six(struct onnx_op *op, weft_val x, const weft_dim *six, const unsigned *perm, const weft_dim *four)
+{
+    return weft_onnx_reshape(op, weft_onnx_transpose(op, weft_onnx_reshape(op, x, 6, six), perm), 4, four);
+}
+
+static void import_depth_to_space(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    struct weft_dims *dims = op->graph->dims;
+    const int64_t size = weft_onnx_int(op, "blocksize", 0);
+    const bool column_first = op->importer->opset >= 11 && weft_onnx_word(op, "mode", "DCR CRD") == 1;
+    weft_dim depth = weft_dim_of(1);
+    if (type.rank != 4 || size < 1 || size > INT16_MAX ||
+        !weft_dim_divides(dims, type.extent[1], weft_dim_of(size * size), &depth))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a blocksize of %lld does not fit the input", (long long)size);
+    if (op->failed)
+        return;
+    const weft_dim b = weft_dim_of(size), n = type.extent[0], h = type.extent[2], w = type.extent[3];
+    const weft_dim four[] = {n, depth, weft_dim_mul(dims, h, b), weft_dim_mul(dims, w, b)};
+    op->output[0] = column_first
+        ? through_six(op, x, (const weft_dim[]){n, depth, b, b, h, w}, (const unsigned[]){0, 1, 4, 2, 5, 3}, four)
+        : through_six(op, x, (const weft_dim[]){n, b, b, depth, h, w}, (const unsigned[]){0, 3, 4, 1, 5, 2}, four);
+}
+
+static void import_space_to_depth(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    struct weft_dims *dims = op->graph->dims;
+    const int64_t size = weft_onnx_int(op, "blocksize", 0);
+    weft_dim h = weft_dim_of(1), w = weft_dim_of(1);
+    if (type.rank != 4 || size < 1 || size > INT16_MAX || !weft_dim_divides(dims, type.extent[2], weft_dim_of(size), &h) ||
+        !weft_dim_divides(dims, type.extent[3], weft_dim_of(size), &w))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a blocksize of %lld does not fit the input", (long long)size);
+    if (op->failed)
+        return;
+    const weft_dim b = weft_dim_of(size), n = type.extent[0], c = type.extent[1];
+    const weft_dim four[] = {n, weft_dim_mul(dims, c, weft_dim_of(size * size)), h, w};
+    op->output[0] =
+        through_six(op, x, (const weft_dim[]){n, c, h, b, w, b}, (const unsigned[]){0, 3, 5, 1, 2, 4}, four);
+}
+
+const struct onnx_row weft_onnx_movement[] = {
+    {"Concat", 4, 1, -1, 0, import_concat},
+    {"DepthToSpace", 1, 1, 1, 0, import_depth_to_space},
+    {"Gather", 1, 2, 2, 0, import_gather},
+    {"Pad", 2, 1, 1, 0, import_pad_attributes},
+    {"Pad", 11, 2, 3, 0, import_pad},
+    {"Pad", 18, 2, 4, 0, import_pad},
+    {"Slice", 1, 1, 1, 0, import_slice_attributes},
+    {"Slice", 10, 3, 5, 0, import_slice},
+    {"SpaceToDepth", 1, 1, 1, 0, import_space_to_depth},
+    {"Split", 2, 1, 1, 0, import_split},
+    {"Split", 13, 1, 2, 0, import_split},
+    {"Tile", 6, 2, 2, 0, import_tile},
+    {"Transpose", 1, 1, 1, 0, import_transpose},
+    {0},
+};

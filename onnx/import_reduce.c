@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_reduce.c: reductions over axes, and softmax. */
+#include "onnx/import.h"
+
+#include <string.h>
+
+/* Axes are an attribute before opset 18 (13 for ReduceSum), an input after; none means all, unless noop_with_empty_axes says
+ * that none means none. */
+static unsigned axes_of(struct onnx_op *op, unsigned rank, unsigned ret[WEFT_MAX_RANK])
+{
+    const bool as_input = op->importer->opset >= (op->row->opcode == WEFT_OP_sum && onnx_is(op->node->op, "ReduceSum") ? 13 : 18);
+    int64_t known[WEFT_MAX_CONTENT];
+    const int64_t *axes = NULL;
+    unsigned count = 0, chosen_count = 0;
+    bool chosen[WEFT_MAX_RANK] = {false};
+    if (!as_input)
+        axes = weft_onnx_ints(op, "axes", &count);
+    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "axes", known, &count))
+        axes = known;
+    const bool none = as_input && weft_onnx_int(op, "noop_with_empty_axes", 0) != 0;
+    for (unsigned i = 0; axes && i < count && !op->failed; i++)
+        chosen[weft_onnx_axis(op, axes[i], rank)] = true;
+    for (unsigned i = 0; i < rank; i++)
+        if (chosen[i] || (count == 0 && !none))
+            ret[chosen_count++] = i;
+    return chosen_count;
+}
+
+static weft_val squared(struct onnx_op *op, weft_val x) { return weft_onnx_binary(op, WEFT_OP_mul, x, x); }
+
+struct reduction {
+    unsigned axes, axis[WEFT_MAX_RANK];
+    bool keepdims;
+    weft_val x;
+};
+
+static struct reduction read_reduction(struct onnx_op *op)
+{
+    struct reduction reduction = {.x = weft_onnx_input(op, 0)};
+    reduction.axes = axes_of(op, weft_onnx_type(op, reduction.x).rank, reduction.axis);
+    reduction.keepdims = weft_onnx_int(op, "keepdims", 1) != 0;
+    return reduction;
+}
+
+static weft_val reduce(struct onnx_op *op, const struct reduction *reduction, int opcode, weft_val x)
+{
+    return reduction->axes ? weft_onnx_reduction(op, opcode, x, reduction->axes, reduction->axis, reduction->keepdims) : x;
+}
+
+static void import_reduce(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    op->output[0] = reduce(op, &reduction, op->row->opcode, reduction.x);
+}
+
+static void import_reduce_l1(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    op->output[0] = reduce(op, &reduction, WEFT_OP_sum, weft_onnx_unary(op, WEFT_OP_abs, reduction.x));
+}
+
+static void import_reduce_sum_square(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    op->output[0] = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
+}
+
+static void import_reduce_l2(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    op->output[0] = weft_onnx_unary(op, WEFT_OP_sqrt, reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x)));
+}
+
+static void import_reduce_log_sum(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    op->output[0] = weft_onnx_unary(op, WEFT_OP_log, reduce(op, &reduction, WEFT_OP_sum, reduction.x));
+}
+
+/* --- softmax -------------------------------------------------------------------------------------------------------------------- */
+
+static weft_val softmax_along(struct onnx_op *op, weft_val x, unsigned axis)
+{
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    return weft_onnx_make(op, op->row->opcode, 1, &x, 1, &attr, NULL);
+}
+
+static void import_softmax(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const unsigned rank = weft_onnx_type(op, x).rank;
+    op->output[0] = softmax_along(op, x, weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), rank));
+}
+
+/* Before opset 13 the axes from `axis` on were one: [a b | c d] is [a*b c*d]. Where only one of them is longer than 1, that is a
+ * softmax along it. */
+static void import_softmax_flat(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", 1), type.rank);
+    unsigned longer = 0, last = axis;
+    weft_dim flat[2] = {weft_dim_of(1), weft_dim_of(1)};
+    for (unsigned i = 0; i < type.rank; i++) {
+        flat[i >= axis] = weft_dim_mul(op->graph->dims, flat[i >= axis], type.extent[i]);
+        if (i >= axis && !weft_dim_is(type.extent[i], 1)) {
+            longer++;
+            last = i;
+        }
+    }
+    if (longer <= 1)
+        op->output[0] = softmax_along(op, x, last);
+    else
+        op->output[0] = weft_onnx_reshape(op, softmax_along(op, weft_onnx_reshape(op, x, 2, flat), 1), type.rank, type.extent);
+}
+
+const struct onnx_row weft_onnx_reduce[] = {
+    {"LogSoftmax", 1, 1, 1, WEFT_OP_log_softmax, import_softmax_flat},
+    {"LogSoftmax", 13, 1, 1, WEFT_OP_log_softmax, import_softmax},
+    {"ReduceL1", 1, 1, 2, 0, import_reduce_l1},
+    {"ReduceL2", 1, 1, 2, 0, import_reduce_l2},
+    {"ReduceLogSum", 1, 1, 2, 0, import_reduce_log_sum},
+    {"ReduceMax", 1, 1, 2, WEFT_OP_reduce_max, import_reduce},
+    {"ReduceMean", 1, 1, 2, WEFT_OP_mean, import_reduce},
+    {"ReduceMin", 1, 1, 2, WEFT_OP_reduce_min, import_reduce},
+    {"ReduceProd", 1, 1, 2, WEFT_OP_prod, import_reduce},
+    {"ReduceSum", 1, 1, 2, WEFT_OP_sum, import_reduce},
+    {"ReduceSumSquare", 1, 1, 2, 0, import_reduce_sum_square},
+    {"Softmax", 1, 1, 1, WEFT_OP_softmax, import_softmax_flat},
+    {"Softmax", 13, 1, 1, WEFT_OP_softmax, import_softmax},
+    {0},
+};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_shape.c: constants, and ops that make or change shapes.
+ *
+ * Shapes come as tensors. A value of the graph knows its elements where they are constants or follow from extents (ir/content.c),
+ * so the subgraphs that exporters build around Shape are imported as ordinary nodes, their last value tells this file the extents,
+ * and dce removes them when nothing else reads them. A shape that is computed from data is refused. */
+#include "onnx/import.h"
+
+#include <string.h>
+
+/* --- constants ------------------------------------------------------------------------------------------------------------------ */
+
+static weft_val constant_of_attribute(struct onnx_op *op, const struct onnx_attribute *attribute)
+{
+    struct onnx_tensor tensor;
+    if (!weft_onnx_read_tensor(&op->importer->reader, attribute->message, &tensor))
+        return WEFT_NO_VALUE;
+    return weft_onnx_constant(op->importer, op->graph, &tensor, op->name);
+}
+
+static weft_val constant_of_list(struct onnx_op *op, const struct onnx_attribute *attribute, bool list)
+{
+    struct weft_builder builder = {.graph = op->graph};
+    const bool real = attribute->type == ONNX_FLOAT || attribute->type == ONNX_FLOATS;
+    const struct weft_type type = {.dtype = real ? WEFT_F32 : WEFT_I64, .rank = list, .extent = {weft_dim_of(attribute->count)}};
+    if (list)
+        return weft_build_const(&builder, &type, real ? (const void *)attribute->reals : attribute->integers);
+    return real ? weft_onnx_splat(op, &type, (double)attribute->real) : weft_build_const(&builder, &type, &attribute->integer);
+}
+
+static void import_constant(struct onnx_op *op)
+{
+    static const struct {
+        const char *name;
+        int type;
+    } forms[] = {{"value_float", ONNX_FLOAT}, {"value_int", ONNX_INT}, {"value_floats", ONNX_FLOATS}, {"value_ints", ONNX_INTS}};
+    const struct onnx_attribute *attribute = weft_onnx_attribute(op, "value", ONNX_TENSOR);
+    if (attribute)
+        op->output[0] = constant_of_attribute(op, attribute);
+    for (unsigned i = 0; !op->failed && !attribute && i < 4; i++) {
+        attribute = weft_onnx_attribute(op, forms[i].name, forms[i].type);
+        if (attribute)
+            op->output[0] = constant_of_list(op, attribute, /* list= */ i >= 2);
+    }
+    if (!attribute)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "only attributes value, value_float(s) and value_int(s) are supported");
+    op->failed = op->failed || !op->output[0].id; /* the tensor's own error is recorded */
+}
+
+/* Copies a list of known extents; extents are never negative. */
+static bool to_shape(struct onnx_op *op, const weft_dim *elements, unsigned count, struct weft_type *ret)
+{
+    if (count > WEFT_MAX_RANK)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "a shape of %u axes is more than %d", count, WEFT_MAX_RANK);
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        if (weft_dim_is_constant(elements[i]) && weft_dim_value(elements[i]) < 0)
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "extent %lld is negative", (long long)weft_dim_value(elements[i]));
+        ret->extent[i] = elements[i];
+    }
+    ret->rank = (uint8_t)count;
+    return !op->failed;
+}
+
+static void import_constant_of_shape(struct onnx_op *op)
+{
+    weft_dim elements[WEFT_MAX_CONTENT];
+    unsigned count;
+    struct weft_type type = {.dtype = WEFT_F32};
+    double value = 0;
+    const struct onnx_attribute *attribute = weft_onnx_attribute(op, "value", ONNX_TENSOR);
+    if (!weft_onnx_known(op, 0, "input", elements, &count) || !to_shape(op, elements, count, &type))
+        return;
+    if (attribute) {
+        const weft_val single = constant_of_attribute(op, attribute);
+        if (!single.id || !weft_const_splat(op->graph, single, &value)) {
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute value must be a tensor of one element");
+            return;
+        }
+        type.dtype = weft_onnx_type(op, single).dtype;
+    }
+    op->output[0] = weft_onnx_splat(op, &type, value);
+}
+
+/* --- extents as values ------------------------------------------------------------------------------------------------------------- */
+
+static weft_val extents_of(struct onnx_op *op, unsigned rank, unsigned count, const weft_dim *elements)
+{
+    const struct weft_type type = {.dtype = WEFT_I64, .rank = (uint8_t)rank, .extent = {weft_dim_of(count)}};
+    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, count, elements);
+    return weft_onnx_make(op, WEFT_OP_extents, 0, NULL, 1, &value, &type);
+}
+
+/* start and end count from the back when negative, and are cut to the axes that there are. */
+static void import_shape(struct onnx_op *op)
+{
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
+    const int64_t rank = type.rank;
+    int64_t start = weft_onnx_int(op, "start", 0), end = weft_onnx_int(op, "end", rank);
+    start = start < -rank ? 0 : start < 0 ? start + rank : start > rank ? rank : start;
+    end = end < -rank ? 0 : end < 0 ? end + rank : end > rank ? rank : end;
+    end = end < start ? start : end;
+    op->output[0] = extents_of(op, 1, (unsigned)(end - start), type.extent + start);
+}
+
+static void import_size(struct onnx_op *op)
+{
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
+    const weft_dim elements = weft_type_elements(op->graph->dims, &type);
+    op->output[0] = extents_of(op, 0, 1, &elements);
+}
+
+/* --- reshape and its kin ------------------------------------------------------------------------------------------------------------ */
+
+/* The extent that -1 stands for. Factors that both shapes have are struck out first, so that N*C*H*W over N needs no proof about
+ * N, which may be zero. */
+static weft_dim remaining_extent(struct onnx_op *op, const struct weft_type *from, const struct weft_type *to, unsigned unknown)
+{
+    struct weft_dims *dims = op->graph->dims;
+    weft_dim product = weft_dim_of(1), divisor = weft_dim_of(1), quotient = weft_dim_of(1);
+    bool struck[WEFT_MAX_RANK] = {false};
+    for (unsigned i = 0; i < to->rank; i++) {
+        unsigned k = 0;
+        while (i != unknown && k < from->rank && (struck[k] || !weft_dim_same(from->extent[k], to->extent[i])))
+            k++;
+        if (i == unknown)
+            continue;
+        if (k < from->rank)
+            struck[k] = true;
+        else
+            divisor = weft_dim_mul(dims, divisor, to->extent[i]);
+    }
+    for (unsigned k = 0; k < from->rank; k++)
+        if (!struck[k])
+            product = weft_dim_mul(dims, product, from->extent[k]);
+    if (weft_dim_is(divisor, 1))
+        return product;
+    if (weft_dim_is(divisor, 0) || !weft_dim_divides(dims, product, divisor, &quotient))
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "the extent for -1 of the new shape cannot be found for all sizes");
+    return quotient;
+}
+
+static void import_reshape(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type from = weft_onnx_type(op, x);
+    const bool keep_zero = weft_onnx_int(op, "allowzero", 0) != 0;
+    weft_dim elements[WEFT_MAX_CONTENT];
+    unsigned count, unknown = WEFT_MAX_RANK;
+    struct weft_type to = {.dtype = from.dtype};
+    if (!weft_onnx_known(op, 1, "shape", elements, &count))
+        return;
+    for (unsigned i = 0; i < count && i < WEFT_MAX_RANK; i++) {
+        if (weft_dim_is(elements[i], -1)) {
+            if (unknown != WEFT_MAX_RANK)
+                weft_onnx_fail(op, WEFT_ERR_INVALID, "the new shape has two extents of -1");
+            unknown = i;
+            elements[i] = weft_dim_of(1);
+        } else if (weft_dim_is(elements[i], 0) && !keep_zero) {
+            if (i >= from.rank)
+                weft_onnx_fail(op, WEFT_ERR_INVALID, "extent 0 of axis %u copies an axis that does not exist", i);
+            else
+                elements[i] = from.extent[i];
+        }
+    }
+    if (!to_shape(op, elements, count, &to))
+        return;
+    if (unknown != WEFT_MAX_RANK)
+        to.extent[unknown] = remaining_extent(op, &from, &to, unknown);
+    op->output[0] = weft_onnx_reshape(op, x, to.rank, to.extent);
+}
+
+/* Axes given as an attribute before `input_since` and as input 1 from then on. False if there are none. */
+static bool axes_of(struct onnx_op *op, int input_since, unsigned rank, bool ret_chosen[WEFT_MAX_RANK])
+{
+    int64_t known[WEFT_MAX_CONTENT];
+    const int64_t *axes = NULL;
+    unsigned count = 0;
+    memset(ret_chosen, 0, WEFT_MAX_RANK * sizeof *ret_chosen);
+    if (op->importer->opset < input_since)
+        axes = weft_onnx_ints(op, "axes", &count);
+    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "axes", known, &count))
+        axes = known;
+    for (unsigned i = 0; axes && i < count && !op->failed; i++) {
+        const unsigned axis = weft_onnx_axis(op, axes[i], rank);
+        if (ret_chosen[axis])
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is named twice", axis);
+        ret_chosen[axis] = true;
+    }
+    return axes != NULL;
+}
+
+static void import_squeeze(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type from = weft_onnx_type(op, x);
+    bool dropped[WEFT_MAX_RANK];
+    weft_dim extent[WEFT_MAX_RANK];
+    unsigned rank = 0;
+    const bool given = axes_of(op, 13, from.rank, dropped);
+    for (unsigned i = 0; i < from.rank && !op->failed; i++) {
+        const bool is_one = weft_dim_is(from.extent[i], 1);
+        if (given && dropped[i] && !is_one)
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is not known to have extent 1", i);
+        if (!given && !weft_dim_is_constant(from.extent[i]))
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "without axes, all extents must be known, but that of axis %u is not", i);
+        if (given ? !dropped[i] : !is_one)
+            extent[rank++] = from.extent[i];
+    }
+    op->output[0] = weft_onnx_reshape(op, x, rank, extent);
+}
+
+static void import_unsqueeze(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type from = weft_onnx_type(op, x);
+    int64_t known[WEFT_MAX_CONTENT];
+    const int64_t *axes = known;
+    unsigned count = 0;
+    if (op->importer->opset < 13)
+        axes = weft_onnx_ints(op, "axes", &count);
+    else
+        weft_onnx_known_ints(op, 1, "axes", known, &count);
+    if (!axes || count > WEFT_MAX_RANK || from.rank + count > WEFT_MAX_RANK)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, !axes ? "attribute axes is missing" : "the result would have too many axes");
+    bool added[WEFT_MAX_RANK] = {false};
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        const unsigned axis = weft_onnx_axis(op, axes[i], from.rank + count);
+        if (added[axis])
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is named twice", axis);
+        added[axis] = true;
+    }
+    weft_dim extent[WEFT_MAX_RANK];
+    for (unsigned i = 0, k = 0; i < from.rank + count && !op->failed; i++)
+        extent[i] = added[i] ? weft_dim_of(1) : from.extent[k++];
+    op->output[0] = weft_onnx_reshape(op, x, from.rank + count, extent);
+}
+
+static void import_flatten(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type from = weft_onnx_type(op, x);
+    const int64_t given = weft_onnx_int(op, "axis", 1);
+    const unsigned axis = given == from.rank ? from.rank : weft_onnx_axis(op, given, from.rank);
+    weft_dim extent[2] = {weft_dim_of(1), weft_dim_of(1)};
+    for (unsigned i = 0; i < from.rank; i++)
+        extent[i >= axis] = weft_dim_mul(op->graph->dims, extent[i >= axis], from.extent[i]);
+    op->output[0] = weft_onnx_reshape(op, x, 2, extent);
+}
+
+static void import_expand(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type from = weft_onnx_type(op, x);
+    weft_dim elements[WEFT_MAX_CONTENT];
+    unsigned count;
+    struct weft_type to = {0};
+    if (!weft_onnx_known(op, 1, "shape", elements, &count) || !to_shape(op, elements, count, &to))
+        return;
+    const unsigned rank = from.rank > to.rank ? from.rank : to.rank;
+    struct weft_type shape = {.rank = (uint8_t)rank};
+    for (unsigned i = 0; i < rank; i++) { /* the two shapes broadcast with each other */
+        const weft_dim one = weft_dim_of(1);
+        shape.extent[i] = weft_onnx_join(op, i + from.rank >= rank ? from.extent[i + from.rank - rank] : one,
+                                         i + to.rank >= rank ? to.extent[i + to.rank - rank] : one);
+    }
+    op->output[0] = weft_onnx_broadcast(op, x, &shape);
+}
+
+/* start + i * delta: an index, scaled and moved. */
+static void import_range(struct onnx_op *op)
+{
+    weft_dim start[WEFT_MAX_CONTENT], limit[WEFT_MAX_CONTENT];
+    int64_t delta[WEFT_MAX_CONTENT];
+    unsigned n[3];
+    struct weft_dims *dims = op->graph->dims;
+    if (!weft_onnx_known(op, 0, "start", start, &n[0]) || !weft_onnx_known(op, 1, "limit", limit, &n[1]) ||
+        !weft_onnx_known_ints(op, 2, "delta", delta, &n[2]))
+        return;
+    if (n[0] != 1 || n[1] != 1 || n[2] != 1 || delta[0] == 0) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "start, limit and delta must be single numbers, and delta not 0");
+        return;
+    }
+    const weft_dim distance = delta[0] > 0 ? weft_dim_sub(dims, limit[0], start[0]) : weft_dim_sub(dims, start[0], limit[0]);
+    const weft_dim count = weft_dim_ceil_div(dims, distance, weft_dim_of(delta[0] > 0 ? delta[0] : -delta[0]));
+    const struct weft_type type = {.dtype = weft_onnx_type(op, op->input[0]).dtype, .rank = 1,
+                                   .extent = {weft_onnx_max(op, count, weft_dim_of(0))}};
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);
+    weft_val value = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, &type);
+    if (delta[0] != 1)
+        value = weft_onnx_binary(op, WEFT_OP_mul, value, weft_onnx_splat(op, &type, (double)delta[0]));
+    if (!weft_dim_is(start[0], 0))
+        value = weft_onnx_binary(op, WEFT_OP_add, value,
+                                 weft_onnx_broadcast(op, weft_onnx_reshape(op, op->input[0], 0, NULL), &type));
+    op->output[0] = value;
+}
+
+const struct onnx_row weft_onnx_shape[] = {
+    {"Constant", 1, 0, 0, 0, import_constant},
+    {"ConstantOfShape", 9, 1, 1, 0, import_constant_of_shape},
+    {"Expand", 8, 2, 2, 0, import_expand},
+    {"Flatten", 1, 1, 1, 0, import_flatten},
+    {"Range", 11, 3, 3, 0, import_range},
+    {"Reshape", 5, 2, 2, 0, import_reshape},
+    {"Shape", 1, 1, 1, 0, import_shape},
+    {"Size", 1, 1, 1, 0, import_size},
+    {"Squeeze", 1, 1, 1, 0, import_squeeze},
+    {"Squeeze", 13, 1, 2, 0, import_squeeze},
+    {"Unsqueeze", 1, 1, 1, 0, import_unsqueeze},
+    {"Unsqueeze", 13, 2, 2, 0, import_unsqueeze},
+    {0},
+};

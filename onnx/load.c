@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c: weft_load. A file is weft text if it is called so or begins like it, and an ONNX model otherwise: protobuf has no
+ * magic number, but no model begins with a word, since its first field would have an impossible number or type. */
+#include "onnx/onnx.h"
+
+#include <string.h>
+
+struct load {
+    struct weft_context *context;
+    const char *path;
+    struct weft_graph *graph;
+    struct weft_blob *file;
+    struct weft_arena scratch;
+};
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(path + length - suffix_length, suffix) == 0;
+}
+
+/* The first word, after blanks and comments, is "weft" or "graph". */
+static bool begins_like_text(const char *data, size_t bytes)
+{
+    size_t i = 0;
+    while (i < bytes && (strchr(" \t\r\n#", data[i]) != NULL && data[i])) {
+        const char *line_end = data[i] == '#' ? memchr(data + i, '\n', bytes - i) : data + i;
+        i = line_end ? (size_t)(line_end - data) + 1 : bytes;
+    }
+    static const char *const words[] = {"weft ", "graph ", "weft\t", "graph\t"};
+    for (size_t w = 0; w < 4; w++) {
+        const size_t length = strlen(words[w]);
+        if (bytes - i >= length && memcmp(data + i, words[w], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int load_protected(void *arg)
+{
+    struct load *load = arg;
+    load->file = weft_blob_map(load->context, load->path);
+    if (!load->file)
+        return load->context->error_status;
+    const char *data = load->file->data;
+    if (has_suffix(load->path, ".weft") || begins_like_text(data, load->file->bytes)) {
+        const struct weft_parse_options options = {.name = load->path};
+        uint32_t count;
+        load->graph = weft_parse_graph(load->context, data, load->file->bytes, 0, &options, &count);
+        return load->context->error_status;
+    }
+    load->graph = weft_graph_new(load->context, "main");
+    weft_graph_hold(load->graph, weft_blob_hold(load->file));
+    weft_onnx_import(load->graph, &load->scratch, load->file, load->path);
+    return load->context->error_status;
+}
+
+int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph)
+{
+    if (!context || !path || !ret_graph)
+        return WEFT_ERR_ARGUMENT;
+    struct load load = {.context = context, .path = path};
+    weft_arena_open(&load.scratch, context);
+    int status = weft_protected(context, load_protected, &load);
+    weft_arena_close(&load.scratch);
+    weft_blob_drop(load.file);
+    if (status == WEFT_OK)
+        *ret_graph = load.graph;
+    else
+        weft_graph_free(load.graph);
+    return status;
+}

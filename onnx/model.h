@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.h: an ONNX file as structs. Strings and bytes are spans of the mapped file, not NUL-terminated; arrays live in the
+ * scratch arena of the import. Tensors inside attributes and subgraphs stay undecoded until an op asks for them, so nothing here
+ * recurses. */
+#ifndef WEFT_ONNX_MODEL_H
+#define WEFT_ONNX_MODEL_H
+
+#include "ir/ir.h"
+#include "onnx/wire.h"
+
+struct onnx_string {
+    const char *data;
+    size_t length;
+};
+static inline bool onnx_is(struct onnx_string string, const char *text)
+{
+    return __builtin_strlen(text) == string.length && __builtin_memcmp(string.data, text, string.length) == 0;
+}
+
+struct onnx_strings {
+    struct onnx_string *item;
+    uint32_t count, capacity;
+};
+
+struct onnx_tensor {
+    struct onnx_string name;
+    int32_t type;            /* TensorProto.DataType */
+    uint32_t rank;           /* more than WEFT_MAX_RANK is possible: then dim holds the first ones */
+    int64_t dim[WEFT_MAX_RANK];
+    struct weft_span message; /* for another walk over the typed elements */
+    struct weft_span raw;
+    bool has_raw, external;
+    struct onnx_string location, offset, length; /* of external data */
+};
+
+enum onnx_attribute_type {
+    ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_OTHER
+};
+
+struct onnx_attribute {
+    struct onnx_string name;
+    int32_t type;            /* enum onnx_attribute_type */
+    float real;
+    int64_t integer;
+    struct onnx_string string;
+    struct weft_span message; /* of a tensor or a graph */
+    float *reals;
+    int64_t *integers;
+    uint32_t count, capacity; /* of reals or integers */
+    bool is_reference;       /* to an attribute of a function */
+    bool used;               /* set when an importer reads it */
+};
+
+struct onnx_node {
+    struct onnx_strings input, output;
+    struct onnx_string name, op, domain;
+    struct onnx_attribute *attribute;
+    uint32_t attributes, attribute_capacity;
+};
+
+struct onnx_dim {
+    bool has_value;
+    int64_t value;
+    struct onnx_string symbol;
+};
+
+struct onnx_value {
+    struct onnx_string name;
+    bool is_tensor, has_shape;
+    int32_t type;            /* TensorProto.DataType */
+    uint32_t rank;           /* may exceed WEFT_MAX_RANK */
+    struct onnx_dim dim[WEFT_MAX_RANK];
+};
+
+struct onnx_graph {
+    struct onnx_string name;
+    struct onnx_node *node;
+    struct onnx_tensor *initializer;
+    struct onnx_value *input, *output;
+    uint32_t nodes, initializers, inputs, outputs;
+    uint32_t node_capacity, initializer_capacity, input_capacity, output_capacity;
+    bool has_sparse;         /* sparse initializers, which weft does not read */
+};
+
+struct onnx_model {
+    int64_t ir_version;
+    struct onnx_graph graph;
+    bool has_graph;
+    struct onnx_string *domain; /* of opset_import */
+    int64_t *opset;
+    uint32_t opsets, opset_capacity, version_capacity;
+    uint32_t functions;
+};
+
+/* What every decoder needs; `start` is where byte offsets in messages count from. */
+struct onnx_reader {
+    struct weft_context *context;
+    struct weft_arena *arena;
+    const uint8_t *start;
+    const char *path;
+};
+
+/* Each returns false after recording an error with the file and the byte. */
+bool weft_onnx_read_model(struct onnx_reader *reader, struct weft_span file, struct onnx_model *ret_model);
+bool weft_onnx_read_graph(struct onnx_reader *reader, struct weft_span message, struct onnx_graph *ret_graph);
+bool weft_onnx_read_tensor(struct onnx_reader *reader, struct weft_span message, struct onnx_tensor *ret_tensor);
+/* Records the error of a walk, if it has one. */
+bool weft_onnx_finish(struct onnx_reader *reader, const struct weft_wire *wire);
+
+#endif
