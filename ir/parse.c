@@ -347,6 +347,20 @@ static void parse_version(struct weft_parser *p)
         end_statement(p);
 }
 
+/* The rules that no single line can break. Findings without a line of their own are shown at the graph's. */
+static void validate(struct weft_parser *p, const char *at)
+{
+    struct weft_finding *finding;
+    const uint32_t count = weft_find_errors(p->root, &p->scratch, &finding);
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_place place = weft_parse_place(p, at);
+        if (finding[i].node.id)
+            place = (struct weft_place){p->options->name, weft_node_of(p->root, finding[i].node)->line, 1, NULL};
+        weft_error(p->context, WEFT_ERR_INVALID, &place, "%s", finding[i].message);
+        p->errors++;
+    }
+}
+
 /* All graphs of the text; keeps number `index`, reads others only to report their mistakes. Returns how many there are. */
 static uint32_t parse_text(struct weft_parser *p, uint32_t index, struct weft_graph **ret_graph)
 {
@@ -363,8 +377,8 @@ static uint32_t parse_text(struct weft_parser *p, uint32_t index, struct weft_gr
         } else if (count == index || p->options->keep_going) {
             const int32_t before = p->errors;
             parse_graph(p, word.text);
-            if (p->errors == before && !weft_validate_graph(p->root))
-                p->errors++;
+            if (p->errors == before)
+                validate(p, word.text);
             if (count == index)
                 *ret_graph = p->root;
             else

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* golden.h: test files of the graph language and what runs them: `weft opt --test [--bless] PATH…`.
+ *
+ *   # test: passes=dce,cse target=avx2       for the graphs below, until the next such line
+ *   # why:  one sentence                     the idea of the next graph
+ *   graph @name(…) { … }                     a graph at the left margin
+ *   #> …                                     the exact text after the passes
+ *   #= seed=1 tol=0 low=-1 high=1            and before and after compute the same on random inputs
+ *
+ * A file with `# error: <part of a message>` at the end of lines is a test of mistakes: just these messages, at these lines. */
+#ifndef WEFT_GOLDEN_H
+#define WEFT_GOLDEN_H
+
+#include "ir/ir.h"
+
+struct weft_golden_case {
+    uint32_t index;             /* number of the graph in its file */
+    int line;                   /* of the graph, from 1 */
+    char name[64], passes[256], target[32];
+    bool strip;
+    int expect_first, expect_last; /* lines of the #> block, from 1; first 0: none yet */
+    int end;                    /* last line of the graph */
+    bool evaluate, has_tolerance;
+    uint64_t seed;
+    double tolerance, low, high;
+};
+
+struct weft_golden_file {
+    const char *path;
+    char *text;
+    size_t bytes;
+    char **line;                /* [1, lines], without line ends; in `copy` */
+    char *copy;
+    int lines;
+    bool invalid;               /* a test of mistakes */
+    struct weft_golden_case *test;
+    int tests;
+};
+
+struct weft_golden_score {
+    int passed, failed, skipped;
+    bool wants_bless;           /* some text differs from its #> block */
+};
+
+/* --- golden_file.c */
+
+/* False after saying on stderr what is wrong. */
+bool weft_golden_read(const char *path, struct weft_golden_file *ret_file);
+void weft_golden_close(struct weft_golden_file *file);
+/* The text that the #> block of a test asks for; the caller frees it. */
+char *weft_golden_expected(const struct weft_golden_file *file, const struct weft_golden_case *test);
+/* Writes the file anew with these #> blocks, one per test (NULL: as it was), if anything changes. */
+bool weft_golden_rewrite(const struct weft_golden_file *file, char *const *block);
+/* All *.weft below the paths, sorted; the caller frees each and the list. */
+char **weft_golden_find(const char *const *path, int paths, int *ret_count);
+
+/* --- golden_run.c */
+
+/* Runs the tests of a file; reports failures on stdout. `ret_block[i]` gets the text of test i after its passes if it is not
+ * the expected one, which is no failure when it is going to be blessed; else NULL. */
+void weft_golden_run(struct weft_context *context, const struct weft_golden_file *file, bool bless, char **ret_block,
+                     struct weft_golden_score *score);
+void weft_golden_run_invalid(const struct weft_golden_file *file, struct weft_golden_score *score);
+
+/* --- golden.c */
+
+int weft_golden_main(const char *const *path, int paths, bool bless);
+
+/* --- diff.c */
+
+/* Prints what to change in `from` to get `to`, as a unified diff. */
+void weft_diff_print(const char *from, const char *to, const char *from_name, const char *to_name, int first_line);
+
+/* --- opt.c */
+
+/* Runs passes by name ("a,b", or "pipeline"); false, and an error on the context, if one is unknown. `after` is called
+ * after each. Under weft_protected. */
+bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct weft_target *target,
+                     bool (*after)(void *user, const char *pass), void *user);
+/* A target that is the same on every machine. False if the name is no CPU level. */
+bool weft_opt_target(const char *name, struct weft_target *ret_target);
+
+#endif

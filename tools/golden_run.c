@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* golden_run.c: runs the tests of one file. Besides what a test asks for, every graph must survive, before and after its
+ * passes: printing and parsing again, copying, validation, a second run that gives the same text, and the strip law
+ * (stripped or not, it computes the same). */
+#include "tools/golden.h"
+#include "tools/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_GRAPHS 64
+#define MAX_EVALUATED (1 << 18) /* elements of all values, beyond which the strip law is not executed */
+
+struct run {
+    struct weft_context *context;
+    const struct weft_golden_file *file;
+    const struct weft_golden_case *test;
+    struct weft_target target;
+    struct weft_arena arena;             /* texts of the test */
+    struct weft_graph *made[MAX_GRAPHS]; /* freed with the test */
+    int count;
+    struct weft_graph *now;              /* on which passes run */
+    const char *result;                  /* text after the passes */
+    bool bless, failed, differs;
+};
+
+static bool fail(struct run *run, const char *format, ...) WEFT_PRINTF(2, 3);
+static bool fail(struct run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("FAIL %s:%d: %s: ", run->file->path, run->test->line, run->test->name);
+    vprintf(format, arguments);
+    putchar('\n');
+    va_end(arguments);
+    run->failed = true;
+    return false;
+}
+
+static struct weft_graph *keep(struct run *run, struct weft_graph *graph)
+{
+    if (graph && run->count < MAX_GRAPHS)
+        run->made[run->count++] = graph;
+    return graph;
+}
+
+static const char *print(struct run *run, const struct weft_graph *graph, const char *const *under)
+{
+    struct weft_text text = {.context = run->context, .arena = &run->arena};
+    weft_print_graph(graph, &(struct weft_print_options){.under = under}, &text);
+    return text.data;
+}
+
+/* --- what holds for every graph -------------------------------------------------------------------------------------------- */
+
+/* The bytes of a constant that was printed by its content address. */
+static struct weft_blob *find_blob(void *user, const char *hash, uint64_t *ret_offset)
+{
+    const struct weft_graph *graph = user;
+    for (uint32_t i = 1; i < graph->nodes; i++) {
+        const struct weft_node_info *info = &graph->node[i];
+        if (info->dead || !info->constant || info->constant->kind != WEFT_CONST_BLOB)
+            continue;
+        const struct weft_type *type = weft_type_of(graph, (weft_val){info->first_result});
+        const int64_t count = weft_dim_value(weft_type_elements(graph->dims, type));
+        char found[33];
+        weft_blob_hash((const char *)info->constant->blob->data + info->constant->offset,
+                       (size_t)weft_dtype_bytes(type->dtype, count), found);
+        if (strcmp(found, hash) == 0) {
+            *ret_offset = info->constant->offset;
+            return weft_blob_hold(info->constant->blob);
+        }
+    }
+    struct weft_blob *found = NULL;
+    for (uint32_t i = 0; i < graph->bodies && !found; i++)
+        found = find_blob(graph->body[i], hash, ret_offset);
+    return found;
+}
+
+static void show_difference(const char *want, const char *got, const char *want_name, const char *got_name)
+{
+    weft_diff_print(want, got, want_name, got_name, 1);
+}
+
+static bool check_round_trip(struct run *run, struct weft_graph *graph, const char *when)
+{
+    const char *text = print(run, graph, NULL);
+    const struct weft_parse_options options = {.name = run->file->path, .find_blob = find_blob, .user = graph};
+    struct weft_graph *again = keep(run, weft_parse_graph(run->context, text, strlen(text), 0, &options, NULL));
+    if (!again)
+        return fail(run, "what is printed %s does not parse:\n%s\n%s", when, weft_last_error(run->context), text);
+    const char *second = print(run, again, NULL);
+    if (strcmp(text, second) != 0) {
+        fail(run, "printed %s, parsed and printed again, it is another text", when);
+        show_difference(text, second, "printed", "printed again");
+        return false;
+    }
+    const char *copy = print(run, keep(run, weft_graph_copy(graph)), NULL);
+    if (strcmp(text, copy) != 0) {
+        fail(run, "a copy made %s prints another text", when);
+        show_difference(text, copy, "graph", "copy");
+        return false;
+    }
+    return true;
+}
+
+static bool check_valid(struct run *run, struct weft_graph *graph, const char *when)
+{
+    struct weft_finding *finding;
+    const uint32_t count = weft_find_errors(graph, &run->arena, &finding);
+    if (count == 0)
+        return true;
+    const char **under = weft_new(&run->arena, const char *, graph->nodes);
+    fail(run, "%u broken rules %s", count, when);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t node = finding[i].node.id;
+        if (node && under[node])
+            under[node] = weft_arena_format(&run->arena, "%s\n%s", under[node], finding[i].message);
+        else if (node)
+            under[node] = finding[i].message;
+        else
+            printf("  %s\n", finding[i].message);
+    }
+    fputs(print(run, graph, under), stdout);
+    return false;
+}
+
+/* --- evaluation ------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Floats between low and high; integers and bool 0 or 1, which are legal indices nearly everywhere. */
+static bool make_input(const struct run *run, const struct weft_graph *graph, weft_val param, uint64_t *state,
+                       struct weft_tensor *tensor)
+{
+    const struct weft_type *type = weft_type_of(graph, param);
+    *tensor = (struct weft_tensor){.dtype = type->dtype, .rank = type->rank};
+    int64_t count = 1;
+    for (int i = 0; i < type->rank; i++)
+        count *= tensor->extent[i] = weft_dim_hint(graph->dims, type->extent[i]);
+    weft_tensor_dense(tensor);
+    tensor->data = calloc((size_t)count + 1, 8);
+    const double low = run->test->evaluate ? run->test->low : -1, high = run->test->evaluate ? run->test->high : 1;
+    for (int64_t i = 0; tensor->data && i < count; i++) {
+        const uint64_t bits = next_random(state);
+        if (weft_dtype_is_float(type->dtype))
+            weft_store_real(type->dtype, tensor->data, i, low + (high - low) * (double)(bits >> 11) * 0x1p-53);
+        else
+            weft_store_integer(type->dtype, tensor->data, i, (int64_t)(bits >> 63));
+    }
+    return tensor->data != NULL;
+}
+
+/* NULL after a failure, which is reported. */
+static struct weft_tensor *evaluate(struct run *run, const struct weft_graph *graph)
+{
+    struct weft_tensor *in = weft_new(&run->arena, struct weft_tensor, graph->params + 1);
+    struct weft_tensor *out = weft_new(&run->arena, struct weft_tensor, graph->returns + 1);
+    uint64_t state = run->test->seed;
+    bool right = true;
+    for (uint32_t i = 0; i < graph->params; i++)
+        right = make_input(run, graph, graph->param[i], &state, &in[i]) && right;
+    right = right && weft_eval_graph(graph, in, graph->params, out, graph->returns) == WEFT_OK;
+    for (uint32_t i = 0; i < graph->params; i++)
+        free(in[i].data);
+    if (!right)
+        fail(run, "it cannot be evaluated: %s", weft_last_error(run->context));
+    return right ? out : NULL;
+}
+
+static void release(struct run *run, const struct weft_graph *graph, struct weft_tensor *tensor)
+{
+    for (uint32_t i = 0; tensor && i < graph->returns; i++)
+        weft_tensor_free(run->context, &tensor[i]);
+}
+
+static bool compare(struct run *run, const struct weft_graph *graph, const struct weft_tensor *want,
+                    const struct weft_tensor *got, bool exact, const char *what)
+{
+    for (uint32_t i = 0; i < graph->returns; i++) {
+        double bound = exact ? 0 : run->test->has_tolerance ? run->test->tolerance : weft_tool_bound(graph, i);
+        struct weft_comparison result;
+        char message[256];
+        if (!weft_tool_compare(&got[i], &want[i], bound, &result, message))
+            return fail(run, "%s: result %u: %s", what, i, message);
+        if (!result.same)
+            return fail(run, "%s: result %u differs by %g of its largest magnitude, the bound is %g (NaN or infinite on one "
+                        "side: %lld elements)", what, i, result.max_rel, bound, (long long)result.nans);
+    }
+    return true;
+}
+
+/* Both graphs on the same random inputs. */
+static bool check_same(struct run *run, const struct weft_graph *before, const struct weft_graph *after, bool exact,
+                       const char *what)
+{
+    if (before->returns != after->returns)
+        return fail(run, "%s: it returned %u values and now returns %u", what, before->returns, after->returns);
+    struct weft_tensor *want = evaluate(run, before), *got = want ? evaluate(run, after) : NULL;
+    const bool same = got && compare(run, before, want, got, exact, what);
+    release(run, before, want);
+    release(run, after, got);
+    return same;
+}
+
+static double elements(const struct weft_graph *graph)
+{
+    double sum = 0;
+    for (uint32_t i = 1; i < graph->values; i++) {
+        double product = 1;
+        for (int axis = 0; axis < graph->value[i].type.rank; axis++)
+            product *= (double)weft_dim_hint(graph->dims, graph->value[i].type.extent[axis]);
+        sum += product;
+    }
+    return sum;
+}
+
+/* Dropping all that says how, and keeping what, changes no bit of any result. */
+static bool check_strip(struct run *run, struct weft_graph *graph)
+{
+    struct weft_graph *stripped = keep(run, weft_graph_copy(graph));
+    if (!weft_strip(stripped))
+        return true;
+    if (!check_valid(run, stripped, "after stripping"))
+        return false;
+    if (weft_strip(stripped))
+        return fail(run, "stripping it twice changes it twice");
+    return elements(graph) > MAX_EVALUATED || check_same(run, graph, stripped, /* exact= */ true, "stripping");
+}
+
+/* --- one test ------------------------------------------------------------------------------------------------------------------------ */
+
+static struct weft_graph *parse(struct run *run)
+{
+    const struct weft_parse_options options = {.name = run->file->path};
+    return keep(run, weft_parse_graph(run->context, run->file->text, run->file->bytes, run->test->index, &options, NULL));
+}
+
+static bool after_pass(void *user, const char *pass)
+{
+    struct run *run = user;
+    const char *when = weft_arena_format(&run->arena, "after %s", pass);
+    return check_valid(run, run->now, when) && check_round_trip(run, run->now, when);
+}
+
+static bool check_expected(struct run *run)
+{
+    char *expected = weft_golden_expected(run->file, run->test);
+    const bool same = expected && strcmp(expected, run->result) == 0;
+    run->differs = !same;
+    if (!same && !run->bless) {
+        fail(run, run->test->expect_first ? "the text is not the expected one" : "there is no #> block");
+        if (expected)
+            weft_diff_print(expected, run->result, "expected", "got",
+                            run->test->expect_first ? run->test->expect_first : run->test->end + 1);
+    }
+    free(expected);
+    return same || run->bless;
+}
+
+static bool run_passes(struct run *run, struct weft_graph *graph, bool check)
+{
+    run->now = graph;
+    if (run->test->passes[0] &&
+        !weft_opt_passes(graph, run->test->passes, &run->target, check ? after_pass : NULL, run))
+        return run->failed ? false : fail(run, "%s", weft_last_error(run->context));
+    if (run->test->strip)
+        weft_strip(graph);
+    return true;
+}
+
+static int run_test(void *arg)
+{
+    struct run *run = arg;
+    struct weft_graph *before = parse(run), *first = parse(run), *second = parse(run);
+    if (!before || !first || !second) {
+        fail(run, "\n%s", weft_last_error(run->context));
+        return WEFT_OK;
+    }
+    if (!check_round_trip(run, before, "before any pass") || !check_strip(run, before) ||
+        !run_passes(run, first, /* check= */ true) || !run_passes(run, second, /* check= */ false))
+        return WEFT_OK;
+    run->result = print(run, first, NULL);
+    const char *again = print(run, second, NULL);
+    if (strcmp(run->result, again) != 0) {
+        fail(run, "two runs give two texts");
+        show_difference(run->result, again, "first run", "second run");
+    } else if (check_expected(run) && check_strip(run, first) && run->test->evaluate) {
+        check_same(run, before, first, /* exact= */ false, "before and after");
+    }
+    return WEFT_OK;
+}
+
+void weft_golden_run(struct weft_context *context, const struct weft_golden_file *file, bool bless, char **ret_block,
+                     struct weft_golden_score *score)
+{
+    for (int i = 0; i < file->tests; i++) {
+        struct run run = {.context = context, .file = file, .test = &file->test[i], .bless = bless};
+        weft_arena_open(&run.arena, context);
+        if (!weft_opt_target(run.test->target[0] ? run.test->target : "avx2", &run.target))
+            fail(&run, "no CPU level is called '%s'", run.test->target);
+        else if (weft_protected(context, run_test, &run) == WEFT_ERR_NOMEM)
+            fail(&run, "out of memory");
+        ret_block[i] = run.result && run.differs ? strdup(run.result) : NULL;
+        score->failed += run.failed;
+        score->passed += !run.failed;
+        score->wants_bless |= run.differs;
+        while (run.count > 0)
+            weft_graph_free(run.made[--run.count]);
+        weft_arena_close(&run.arena);
+    }
+}
+
+/* --- tests of mistakes ----------------------------------------------------------------------------------------------------------------- */
+
+/* Which expected messages came, and what came unexpected. */
+struct mistakes {
+    const struct weft_golden_file *file;
+    bool *met;               /* by number of the directive in the file */
+    int unexpected;
+};
+
+/* Directive `number` of the whole file, at whose line; the message runs to the next directive or the line's end. */
+static const char *find_directive(const struct weft_golden_file *file, int line, int *number, const char *from)
+{
+    static const char word[] = "# error:";
+    const char *at = strstr(from ? from : file->line[line], word);
+    if (at)
+        ++*number;
+    return at ? at + strlen(word) : NULL;
+}
+
+static bool is_part(const char *directive, const char *message)
+{
+    directive += strspn(directive, " ");
+    const char *end = strstr(directive, "# error:");
+    size_t length = end ? (size_t)(end - directive) : strlen(directive);
+    while (length > 0 && directive[length - 1] == ' ')
+        length--;
+    for (const char *c = message; length > 0 && *c; c++)
+        if (strncmp(c, directive, length) == 0)
+            return true;
+    return false;
+}
+
+static void meet(void *user, const struct weft_diagnostic *diagnostic)
+{
+    struct mistakes *mistakes = user;
+    int number = -1;
+    for (int line = 1; line <= mistakes->file->lines; line++) {
+        const char *at = NULL;
+        while ((at = find_directive(mistakes->file, line, &number, at)) != NULL)
+            if (line == diagnostic->line && !mistakes->met[number] && is_part(at, diagnostic->message)) {
+                mistakes->met[number] = true;
+                return;
+            }
+    }
+    printf("FAIL %s:%d:%d: unexpected: %s\n", mistakes->file->path, (int)diagnostic->line, (int)diagnostic->column,
+           diagnostic->message);
+    mistakes->unexpected++;
+}
+
+struct parse_all {
+    struct weft_context *context;
+    const struct weft_golden_file *file;
+};
+
+static int parse_all(void *arg)
+{
+    const struct parse_all *call = arg;
+    const struct weft_parse_options options = {.name = call->file->path, .keep_going = true};
+    struct weft_graph *graph = weft_parse_graph(call->context, call->file->text, call->file->bytes, 0, &options, NULL);
+    if (graph)
+        weft_graph_free(graph);
+    return WEFT_OK;
+}
+
+void weft_golden_run_invalid(const struct weft_golden_file *file, struct weft_golden_score *score)
+{
+    int count = 0;
+    for (int line = 1; line <= file->lines; line++)
+        for (const char *at = NULL; (at = strstr(at ? at : file->line[line], "# error:")) != NULL; at++)
+            count++;
+    struct mistakes mistakes = {.file = file, .met = calloc((size_t)count + 1, sizeof(bool))};
+    struct weft_context *context = NULL;
+    const struct weft_context_options options = {.size = sizeof options, .diagnose = meet, .diagnose_user = &mistakes};
+    if (!mistakes.met || weft_open(&options, &context) < 0) {
+        printf("FAIL %s: out of memory\n", file->path);
+        score->failed++;
+    } else {
+        weft_protected(context, parse_all, &(struct parse_all){context, file});
+        int number = -1;
+        for (int line = 1; line <= file->lines; line++)
+            for (const char *at = NULL; (at = find_directive(file, line, &number, at)) != NULL;) {
+                if (!mistakes.met[number])
+                    printf("FAIL %s:%d: this message did not come:%s\n", file->path, line, at);
+                *(mistakes.met[number] ? &score->passed : &score->failed) += 1;
+            }
+        score->failed += mistakes.unexpected;
+        weft_close(context);
+    }
+    free(mistakes.met);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opt.c: weft opt: passes on text, the lists of what there is, and the runner of test files. */
+#include "tools/golden.h"
+#include "tools/tools.h"
+
+#include "kernels/kernels.h"
+#include "passes/passes.h"
+#include "weft/viz.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- passes by name ------------------------------------------------------------------------------------------------------------ */
+
+static bool run_named(struct weft_graph *graph, const char *name, const struct weft_target *target)
+{
+    if (strcmp(name, "pipeline") == 0) {
+        weft_run_passes(graph, target);
+        return true;
+    }
+    const struct weft_pass_info *pass = weft_pass_find(name);
+    if (pass)
+        weft_run_pass_info(graph, pass, target);
+    else
+        weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL, "no pass is called '%s'; weft opt --list-passes shows them all",
+                   name);
+    return pass != NULL;
+}
+
+bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct weft_target *target,
+                     bool (*after)(void *user, const char *pass), void *user)
+{
+    while (*names) {
+        char name[64];
+        const size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        if (!run_named(graph, name, target) || (after && !after(user, name)))
+            return false;
+        names += length + (names[length] == ',');
+    }
+    return true;
+}
+
+bool weft_opt_target(const char *name, struct weft_target *ret_target)
+{
+    *ret_target = (struct weft_target){.threads = 4, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20};
+    snprintf(ret_target->name, sizeof ret_target->name, "%s", name);
+    return weft_cpu_parse(name, &ret_target->cpu);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------------------------------------ */
+
+static void print_ops(void)
+{
+    static const char *const traits[] = {"elementwise", "view", "reduction", "contraction", "movement", "composite",
+                                         "commutative", "stated", "source", "control", "placement"};
+    for (int op = 1; op < WEFT_OP_COUNT; op++) {
+        const struct weft_op_info *info = &weft_ops[op];
+        printf("%-13s %d", info->name, info->min_operands);
+        if (info->max_operands < 0)
+            printf("..");
+        else if (info->max_operands > info->min_operands)
+            printf("..%d", info->max_operands);
+        const char *separator = "  ";
+        for (unsigned i = 0; i < sizeof traits / sizeof *traits; i++)
+            if (info->traits & (1u << i)) {
+                printf("%s%s", separator, traits[i]);
+                separator = ",";
+            }
+        for (const struct weft_attr_spec *spec = info->attrs; spec->key != WEFT_ATTR_NONE; spec++) {
+            printf("  %s", weft_attr_names[spec->key]);
+            if (spec->words)
+                printf("=(%s)", spec->words);
+            else if (spec->has_default)
+                printf("=%g", spec->fallback);
+            else if (!spec->required)
+                printf("?");
+        }
+        putchar('\n');
+    }
+}
+
+static void print_passes(void)
+{
+    for (unsigned i = 0; i < weft_pass_count; i++)
+        printf("%-20s %s\n", weft_passes[i].name, weft_passes[i].help);
+    printf("%-20s %s\n", "pipeline", "all of them, in the order and as often as the default says");
+}
+
+static void print_kernels(void)
+{
+    char cpu[128];
+    const struct weft_kernel_info *kernel;
+    for (unsigned i = 0; (kernel = weft_kernel_at(i)) != NULL; i++) {
+        weft_cpu_describe(kernel->cpu, cpu, sizeof cpu);
+        printf("%-9s %-48s %s\n", kernel->family, kernel->name, cpu);
+    }
+}
+
+/* --- one graph --------------------------------------------------------------------------------------------------------------------- */
+
+struct options {
+    const char *passes, *target, *print, *to;
+    bool strip, list_ops, list_passes, list_kernels, test, bless;
+};
+
+struct job {
+    const struct options *options;
+    const char *path;
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_target target;
+};
+
+static int apply(void *arg)
+{
+    struct job *job = arg;
+    if (job->options->passes)
+        weft_opt_passes(job->graph, job->options->passes, job->options->target ? &job->target : NULL, NULL, NULL);
+    if (job->options->strip)
+        weft_strip(job->graph);
+    return WEFT_OK;
+}
+
+static bool load(struct job *job)
+{
+    if (strcmp(job->path, "-") != 0)
+        return weft_load(job->context, job->path, &job->graph) >= 0;
+    size_t bytes = 0, capacity = 1 << 16;
+    char *text = malloc(capacity);
+    while (text && !feof(stdin) && !ferror(stdin)) {
+        bytes += fread(text + bytes, 1, capacity - bytes, stdin);
+        if (bytes == capacity) {
+            char *grown = realloc(text, capacity *= 2);
+            if (!grown)
+                free(text);
+            text = grown;
+        }
+    }
+    if (!text)
+        fputs("weft opt: out of memory\n", stderr);
+    const bool right = text && weft_parse(job->context, text, bytes, "standard input", &job->graph) >= 0;
+    free(text);
+    return right;
+}
+
+static int count_stats(void *arg)
+{
+    const struct job *job = arg;
+    const struct weft_graph *graph = job->graph;
+    int64_t count[WEFT_OP_COUNT] = {0}, constants = 0;
+    weft_foreach_node(graph, n) {
+        const struct weft_node_info *info = weft_node_of(graph, n);
+        count[info->op]++;
+        if (info->constant && info->constant->kind == WEFT_CONST_BLOB) {
+            const struct weft_type *type = weft_type_of(graph, weft_result(graph, n, 0));
+            constants += weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
+        }
+    }
+    printf("nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n", graph->live_nodes,
+           graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies, graph->groups ? graph->groups - 1 : 0,
+           (long long)constants);
+    for (int op = 1; op < WEFT_OP_COUNT; op++)
+        if (count[op])
+            printf("op.%s %lld\n", weft_ops[op].name, (long long)count[op]);
+    return WEFT_OK;
+}
+
+static bool write_text(const struct job *job, char *text)
+{
+    FILE *to = job->options->to ? fopen(job->options->to, "wb") : stdout;
+    bool right = to && fputs(text, to) >= 0;
+    if (to && (to == stdout ? fflush(to) : fclose(to)))
+        right = false;
+    if (!right)
+        fprintf(stderr, "weft opt: %s: %s\n", job->options->to ? job->options->to : "standard output", strerror(errno));
+    weft_free_text(job->context, text);
+    return right;
+}
+
+static bool print_plan(struct job *job, char **ret_text)
+{
+    struct weft_plan *plan;
+    const struct weft_compile_options options = {.size = sizeof options,
+                                                 .target = job->options->target ? &job->target : NULL,
+                                                 .flags = job->options->passes ? WEFT_COMPILE_NO_PASSES : 0};
+    if (weft_compile(job->graph, &options, &plan) < 0)
+        return false;
+    const bool right = weft_plan_print(plan, ret_text) >= 0;
+    weft_plan_destroy(plan);
+    return right;
+}
+
+static bool print_dot(struct job *job, char **ret_text)
+{
+#ifdef WEFT_HAVE_VIZ
+    const struct weft_dot_options options = {.size = sizeof options};
+    return weft_dot(job->graph, &options, ret_text) >= 0;
+#else
+    (void)job, (void)ret_text;
+    fputs("weft opt: this build has no Graphviz, so no --print=dot\n", stderr);
+    return false;
+#endif
+}
+
+static bool print_result(struct job *job)
+{
+    const char *what = job->options->print ? job->options->print : "ir";
+    char *text = NULL;
+    if (strcmp(what, "stats") == 0)
+        return weft_protected(job->context, count_stats, job) >= 0;
+    const bool right = strcmp(what, "plan") == 0  ? print_plan(job, &text)
+                       : strcmp(what, "dot") == 0 ? print_dot(job, &text)
+                                                  : weft_print(job->graph, &text) >= 0;
+    return right && write_text(job, text);
+}
+
+static int run_job(struct job *job)
+{
+    int code = WEFT_EXIT_FAILED;
+    if (!weft_tool_open(NULL, 0, &job->context))
+        return code;
+    if (load(job) && weft_protected(job->context, apply, job) >= 0 && print_result(job))
+        code = WEFT_EXIT_OK;
+    if (job->graph)
+        weft_graph_destroy(job->graph);
+    weft_close(job->context);
+    return code;
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------------------------- */
+
+static int check_print(const struct weft_usage *usage, const char *print)
+{
+    static const char *const known[] = {"ir", "plan", "dot", "stats"};
+    for (unsigned i = 0; print && i < sizeof known / sizeof *known; i++)
+        if (strcmp(print, known[i]) == 0)
+            return -1;
+    if (print && strcmp(print, "c") == 0)
+        return weft_tool_misused(usage, "--print=c: this version emits no C");
+    return print ? weft_tool_misused(usage, "--print is ir, plan, dot or stats, not '%s'", print) : -1;
+}
+
+int weft_cmd_opt(int argc, char **argv)
+{
+    struct options options = {0};
+    const struct weft_option table[] = {
+        {"--passes", WEFT_OPTION_WORD, &options.passes, "A,B", "run these passes, in this order; \"pipeline\" is the default pipeline"},
+        {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL", "compile for baseline, avx2, avx512 … instead of this CPU"},
+        {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
+        {"--print", WEFT_OPTION_WORD, &options.print, "WHAT", "ir (the graph, as text), plan, dot or stats"},
+        {"-o", WEFT_OPTION_WORD, &options.to, "FILE", "write there"},
+        {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL, "every op: operands, traits, attributes (? optional, =default)"},
+        {"--list-passes", WEFT_OPTION_FLAG, &options.list_passes, NULL, "every pass"},
+        {"--list-kernels", WEFT_OPTION_FLAG, &options.list_kernels, NULL, "every kernel and the CPU it needs"},
+        {"--test", WEFT_OPTION_FLAG, &options.test, NULL, "run the test files below the paths"},
+        {"--bless", WEFT_OPTION_FLAG, &options.bless, NULL, "with --test: write what came into the #> blocks"},
+        {0}};
+    const struct weft_usage usage = {
+        "weft opt [options] FILE|-   or   weft opt --test [--bless] PATH…",
+        "Reads a graph (weft text or ONNX), runs passes on it and prints it. Test files: tools/golden.h; the language:\n"
+        "ir/FORMAT.md.",
+        table, 0, WEFT_TOOL_WORDS};
+    struct weft_words words;
+    int code = weft_tool_options(&usage, argc, argv, &words);
+    if (code >= 0)
+        return code;
+    if (options.list_ops)
+        print_ops();
+    if (options.list_passes)
+        print_passes();
+    if (options.list_kernels)
+        print_kernels();
+    if (options.list_ops || options.list_passes || options.list_kernels)
+        return WEFT_EXIT_OK;
+    if (options.bless && !options.test)
+        return weft_tool_misused(&usage, "--bless goes with --test");
+    if (words.count == 0 || (!options.test && words.count != 1))
+        return weft_tool_misused(&usage, options.test ? "--test wants a path" : "it wants one file, or - for standard input");
+    if (options.test)
+        return weft_golden_main(words.word, words.count, options.bless);
+    struct job job = {.options = &options, .path = words.word[0]};
+    if (options.target && !weft_opt_target(options.target, &job.target))
+        return weft_tool_misused(&usage, "no CPU level is called '%s'", options.target);
+    code = check_print(&usage, options.print);
+    return code >= 0 ? code : run_job(&job);
+}
