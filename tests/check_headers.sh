@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Public headers compile alone, as C17 and as C++17, without a warning; internal headers compile alone as C17.
+# usage: check_headers.sh SOURCE "CC" "CXX or empty" "flags for cgraph or empty"
+set -u
+cd "$1" || exit 1
+cc=$2 cxx=$3 cgraph=$4
+passed=0 failed=0 skipped=0
+
+try() { # what, compiler and flags, header
+    if printf '#include "%s"\n' "$3" | $2 -Wall -Wextra -Werror -pedantic -fsyntax-only -; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED: $3 as $1"
+        failed=$((failed + 1))
+    fi
+}
+
+for header in weft/weft.h weft/viz.h; do
+    try C17 "$cc -x c -std=c17 -Iinclude" $header
+    if [ -n "$cxx" ]; then
+        try C++17 "$cxx -x c++ -std=c++17 -Iinclude" $header
+    else
+        skipped=$((skipped + 1))
+    fi
+done
+for header in $(find ir onnx passes sched kernels runtime viz tools -name '*.h' | sort); do
+    case $header in
+    viz/*) [ -n "$cgraph" ] || { skipped=$((skipped + 1)); continue; } ;;
+    esac
+    try C17 "$cc -x c -std=c17 -D_GNU_SOURCE -I. -Iinclude $cgraph -Wno-unused-parameter -Wno-unused-function" "$header"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]

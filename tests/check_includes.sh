@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Includes go one way. Left of the colon a folder, right of it the folders whose headers its files may include; every folder
+# may also include its own. "weft" is include/weft. Kernels see no graph, and nothing below the tools sees them.
+# usage: check_includes.sh SOURCE
+set -u
+cd "$1" || exit 1
+allowed='
+kernels:
+ir:       weft kernels
+onnx:     weft ir
+passes:   weft ir sched
+sched:    weft ir kernels
+runtime:  weft ir kernels sched passes onnx
+viz:      weft ir
+tools:    weft ir kernels sched passes onnx runtime viz
+examples: weft
+'
+status=0
+for folder in kernels ir onnx passes sched runtime viz tools examples; do
+    may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
+    for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
+        case $folder in
+        examples) pattern='s/^ *# *include *[<"]\(weft\/[^>"]*\|[^>"]*"\).*/\1/p' ;;
+        *) pattern='s/^ *# *include *"\([^"]*\)".*/\1/p' ;;
+        esac
+        for header in $(sed -n "$pattern" "$file"); do
+            [ -e "$(dirname "$file")/$header" ] && continue # its own folder
+            to=${header%%/*}
+            case " $folder $may " in
+            *" $to "*) ;;
+            *)
+                echo "$file includes $header: $folder may include its own headers and those of: ${may:-nothing}"
+                status=1
+                ;;
+            esac
+            [ -e "$header" ] || [ -e "include/$header" ] || { echo "$file includes $header, which is not there"; status=1; }
+        done
+    done
+done
+exit $status
