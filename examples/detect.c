@@ -3,9 +3,9 @@
  *
  *     detect MODEL.onnx PICTURE.png OUT.png
  *
- * The model (models/ultraface-rfb-320) takes one RGB picture of 320 by 240 as f32[1,3,240,320], (x - 127) / 128, and gives
- * for each of 4420 places a score and a box in fractions of the picture. Pictures of other sizes are scaled to fit, with
- * grey borders, and boxes are mapped back. Of boxes that overlap by more than 30 % the best stays. */
+ * The model (models/ultraface-rfb-320) takes one RGB picture of 320 by 240 as f32[1,3,240,320], (x - 127) / 128, and
+ * gives for each of 4420 places a score and a box in fractions of the picture. Pictures of other sizes are scaled to
+ * fit, with grey borders, and boxes are mapped back. Of boxes that overlap by more than 30 % the best stays. */
 #include <weft/weft.h>
 
 #include <png.h>
@@ -49,7 +49,7 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* --- the picture ------------------------------------------------------------------------------------------------------------ */
+/* --- the picture -------------------------------------------------------------------------------------------------- */
 
 static struct picture read_picture(const char *path)
 {
@@ -111,7 +111,7 @@ static void draw_box(struct picture *p, const struct face *f)
                 memcpy(&p->rgb[(row * width + column) * 3], (const unsigned char[]){40, 230, 80}, 3);
 }
 
-/* --- the faces ---------------------------------------------------------------------------------------------------------------- */
+/* --- the faces ---------------------------------------------------------------------------------------------------- */
 
 static float overlap(const struct face *a, const struct face *b)
 {
@@ -152,7 +152,7 @@ static int pick_faces(const struct weft_tensor *scores, const struct weft_tensor
     return faces;
 }
 
-/* --- the model ---------------------------------------------------------------------------------------------------------------- */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 struct detector {
     struct weft_context *context;

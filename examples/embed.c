@@ -3,8 +3,8 @@
  *
  *     picture [1,3,16,16] ── conv 3x3 ── + bias ── relu ── reshape [1,2048] ── matmul ── classes [1,10]
  *
- * planned once, and run; then plain loops compute the same, and both are compared. A framework that hands graphs to weft
- * does just this: walk its own graph, one weft_append for each node, and keep the plan.
+ * planned once, and run; then plain loops compute the same, and both are compared. A framework that hands graphs to
+ * weft does just this: walk its own graph, one weft_append for each node, and keep the plan.
  *
  *     cc embed.c $(pkg-config --cflags --libs weft) -lm && ./a.out */
 #include <weft/weft.h>
@@ -45,8 +45,8 @@ static struct shape shape(int rank, int64_t a, int64_t b, int64_t c, int64_t d)
     return (struct shape){rank, {weft_extent(a), weft_extent(b), weft_extent(c), weft_extent(d)}};
 }
 
-/* One node with one result. The operand list ends with a value of id 0. `result` is needed by ops that do not infer their
- * type: reshape, broadcast, cast. */
+/* One node with one result. The operand list ends with a value of id 0. `result` is needed by ops that do not infer
+ * their type: reshape, broadcast, cast. */
 static weft_val node(struct weft_context *context, struct weft_graph *graph, const char *op, const weft_val operand[3],
                      const struct weft_attribute *attribute, size_t attributes, const struct shape *result)
 {

@@ -24,11 +24,18 @@ for header in weft/weft.h weft/viz.h; do
         skipped=$((skipped + 1))
     fi
 done
+# Bodies that are compiled once for each instruction set need its flags.
+flags_of() {
+    case $1 in
+    *avx512*) echo -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma ;;
+    *avx2*) echo -mavx2 -mfma -mf16c ;;
+    esac
+}
 for header in $(find ir onnx passes sched kernels runtime viz tools -name '*.h' | sort); do
     case $header in
     viz/*) [ -n "$cgraph" ] || { skipped=$((skipped + 1)); continue; } ;;
     esac
-    try C17 "$cc -x c -std=c17 -D_GNU_SOURCE -I. -Iinclude $cgraph -Wno-unused-parameter -Wno-unused-function" "$header"
+    try C17 "$cc -x c -std=c17 -D_GNU_SOURCE -I. -Iinclude $cgraph $(flags_of "$header") -Wno-unused-parameter -Wno-unused-function" "$header"
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -177,8 +177,8 @@ static void print_json(const struct figures *f, const char *path)
         printf("%.4g", f->max_abs_err);
     else
         printf("null");
-    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, \"kernels\": %d, \"threads\": %d}\n",
-           f->fallback_pct, f->relayout_pct, f->kernels, f->threads);
+    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, ", f->fallback_pct, f->relayout_pct);
+    printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
 }
 
 static void print_lines(const struct figures *f, const char *path)
@@ -231,11 +231,11 @@ int weft_cmd_bench(int argc, char **argv)
     };
     const struct weft_usage usage = {
         "weft bench MODEL [options]",
-        "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of loading to the\n"
-        "first runnable state; compile_ms from the same start to the last kernel in place; first_ms the first run;\n"
-        "peak_rss_mb of the process; arena_mb of intermediates; max_abs_err against the expected outputs, else against\n"
-        "the reference evaluator, null with --no-verify; unfused_ms null until something is fused; fallback_pct and\n"
-        "relayout_pct of the time; kernels; threads.",
+        "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of\n"
+        "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
+        "first_ms of the first run; peak_rss_mb of the process; arena_mb of intermediates; max_abs_err against\n"
+        "the expected outputs, else against the reference evaluator, null with --no-verify; unfused_ms null\n"
+        "until something is fused; fallback_pct and relayout_pct of the time; kernels; threads.",
         table, 1, 1};
     struct weft_words words;
     const int code = weft_tool_options(&usage, argc, argv, &words);

@@ -9,10 +9,11 @@ int weft_cmd_check(int argc, char **argv)
         {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
         {0},
     };
-    const struct weft_usage usage = {"weft check MODEL [options]",
-                                     "Reads and plans a model without running it. Every unsupported op is named, with its count; the exit\n"
-                                     "code is then 1.",
-                                     table, 1, 1};
+    const struct weft_usage usage = {
+        "weft check MODEL [options]",
+        "Reads and plans a model without running it. Every unsupported op is named, with its count; the exit\n"
+        "code is then 1.",
+        table, 1, 1};
     struct weft_words words;
     const int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c: results against expectations, with a bound that comes from the graph.
  *
- * Two programs that compute a sum of n products in different orders differ by about sqrt(n) roundings when signs are mixed
- * (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019). The bound follows the graph from its
- * inputs: each value gets the error of the worst operand way plus what its own op adds, in units of its dtype's
- * rounding, relative to its largest magnitude. First order and norm-wise: it takes no account of cancellation that an
- * ill-conditioned model adds, and is no proof; it is how far two honest programs can be apart on a sane model. */
+ * Two programs that compute a sum of n products in different orders differ by about sqrt(n) roundings when signs are
+ * mixed (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019). The bound follows the graph
+ * from its inputs: each value gets the error of the worst operand way plus what its own op adds, in units of its
+ * dtype's rounding, relative to its largest magnitude. First order and norm-wise: it takes no account of the
+ * cancellation in an ill-conditioned model, and is no proof; it is how far two honest programs may be apart. */
 #include "tools/tools.h"
 
 #include "ir/ir.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- the bound ---------------------------------------------------------------------------------------------------------------- */
+/* --- the bound ---------------------------------------------------------------------------------------------------- */
 
 static double rounding_of(int dtype)
 {
@@ -123,7 +123,7 @@ double weft_tool_bound(const struct weft_graph *graph, size_t output)
     return bound;
 }
 
-/* --- the comparison --------------------------------------------------------------------------------------------------------------- */
+/* --- the comparison ----------------------------------------------------------------------------------------------- */
 
 static bool same_shape(const struct weft_tensor *got, const struct weft_tensor *want, char message[256])
 {

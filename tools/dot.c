@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.c: weft dot: a model as a picture. DOT is written by libweft-viz; what is not DOT is rendered by Graphviz's `dot`, as a
- * process of its own. */
+/* dot.c: weft dot: a model as a picture. DOT is written by libweft-viz; what is not DOT is rendered by Graphviz's
+ * `dot`, as a process of its own. */
 #include "tools/tools.h"
 
 #include "weft/viz.h"
@@ -131,7 +131,7 @@ int weft_cmd_dot(int argc, char **argv)
     struct weft_model_options options = {0};
     bool whole = false;
     const struct weft_option table[] = {
-        {"-o", WEFT_OPTION_WORD, &request.to, "FILE", "F.dot, or F.svg, F.png … through the program 'dot'; without: DOT to stdout"},
+        {"-o", WEFT_OPTION_WORD, &request.to, "FILE", "F.dot; F.svg, F.png … through the program 'dot'; without: to stdout"},
         {"--focus", WEFT_OPTION_WORD, &request.focus, "NAME", "only what is near this value or node"},
         {"--radius", WEFT_OPTION_NUMBER, &request.radius, "K", "how near, in edges (3)"},
         {"--max-nodes", WEFT_OPTION_NUMBER, &request.max_nodes, "N", "cut the picture after N nodes (2000)"},
@@ -143,8 +143,8 @@ int weft_cmd_dot(int argc, char **argv)
     };
     const struct weft_usage usage = {
         "weft dot MODEL [options]",
-        "Draws the plan of a model: op, value, type with layout and kernel in each box, weights folded into the boxes that\n"
-        "read them, one colour for each layout, changes of layout in red.",
+        "Draws the plan of a model: op, value, type with layout and kernel in each box, weights folded into the\n"
+        "boxes that read them, one colour for each layout, changes of layout in red.",
         table, 1, 1};
     struct weft_words words;
     const int code = weft_tool_options(&usage, argc, argv, &words);

@@ -53,7 +53,7 @@ bool weft_tool_open(const char *cpu, int threads, struct weft_context **ret_cont
     return status >= 0;
 }
 
-/* --- inputs ----------------------------------------------------------------------------------------------------------------- */
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 static bool read_input(struct weft_model *model, size_t i, const char *path)
 {
@@ -162,7 +162,7 @@ static bool make_inputs(const struct weft_model_options *options, struct weft_mo
     return true;
 }
 
-/* --- the model ---------------------------------------------------------------------------------------------------------------- */
+/* --- the model ---------------------------------------------------------------------------------------------------- */
 
 static bool bind_inputs(struct weft_model *model)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* npy.c: the .npy format (numpy.lib.format, NEP 1): "\x93NUMPY", two version bytes, the length of a header (two bytes, or
- * four from version 2 on), the header, then the elements. The header is a Python dictionary with exactly the keys descr,
- * fortran_order and shape; a scanner for the few literals it can hold is all that is needed. */
+/* npy.c: the .npy format (numpy.lib.format, NEP 1): "\x93NUMPY", two version bytes, the length of a header (two bytes,
+ * or four from version 2 on), the header, then the elements. The header is a Python dictionary with exactly the keys
+ * descr, fortran_order and shape; a scanner for the few literals it can hold is all that is needed. */
 #include "tools/npy.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool fail(char *message, const char *format, ...)
     return false;
 }
 
-/* --- the header ------------------------------------------------------------------------------------------------------------- */
+/* --- the header --------------------------------------------------------------------------------------------------- */
 
 struct header {
     char descr[16];
@@ -145,7 +145,8 @@ static bool parse_header(const char *text, struct header *header, char *message)
     }
     skip_blanks(&s);
     if (*s.at || !header->seen_descr || !header->seen_order || !header->seen_shape)
-        return fail(message, "the header %s", *s.at ? "goes on after its dictionary" : "lacks descr, fortran_order or shape");
+        return fail(message, "the header %s",
+                    *s.at ? "goes on after its dictionary" : "lacks descr, fortran_order or shape");
     return true;
 }
 
@@ -163,7 +164,7 @@ static int find_dtype(const char *descr, char *message)
     return 0;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static bool read_header(FILE *from, struct header *header, char *message)
 {
@@ -308,7 +309,7 @@ void weft_npy_free(struct weft_tensor *tensor)
     *tensor = (struct weft_tensor){0};
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 /* Magic, header and padding to a multiple of 64 bytes. */
 static bool write_header(FILE *to, const char *code, const struct weft_tensor *tensor)

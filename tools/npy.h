@@ -12,8 +12,8 @@
 
 #define WEFT_NPY_MESSAGE 256
 
-/* Reads one array from a seekable stream, at its position. On failure returns false with one sentence in `message`. Any bytes
- * are safe to read: nothing is allocated that the file does not hold. Freed with weft_npy_free. */
+/* Reads one array from a seekable stream, at its position. On failure returns false with one sentence in `message`. Any
+ * bytes are safe to read: nothing is allocated that the file does not hold. Freed with weft_npy_free. */
 bool weft_npy_read(FILE *from, struct weft_tensor *ret_tensor, char message[WEFT_NPY_MESSAGE]);
 bool weft_npy_load(const char *path, struct weft_tensor *ret_tensor, char message[WEFT_NPY_MESSAGE]);
 /* Any strides. */

@@ -22,8 +22,8 @@ static void print_usage(const struct weft_usage *usage)
 int weft_tool_misused(const struct weft_usage *usage, const char *format, ...)
 {
     char command[32]; /* the first two words of the usage line */
-    const char *end = strchr(usage->line + 5, ' ');
-    snprintf(command, sizeof command, "%.*s", (int)(end ? end - usage->line : (ptrdiff_t)strlen(usage->line)), usage->line);
+    const int length = 5 + (int)strcspn(usage->line + 5, " "); /* behind "weft " */
+    snprintf(command, sizeof command, "%.*s", length, usage->line);
     fprintf(stderr, "%s: ", command);
     va_list arguments;
     va_start(arguments, format);

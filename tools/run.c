@@ -142,7 +142,7 @@ int weft_cmd_run(int argc, char **argv)
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
         {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
-        {"--check", WEFT_OPTION_WORD, &check, "DIR", "compare with output_N.npy; inputs are input_N.npy there unless -i"},
+        {"--check", WEFT_OPTION_WORD, &check, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
         {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long (best of 20 runs)"},
         {0},
     };

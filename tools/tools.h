@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools.h: what the subcommands of `weft` share. A subcommand is a function `int weft_cmd_<name>(int argc, char **argv)` in a
- * file of its name; argv[0] is the subcommand's word. It prints results to stdout and complaints to stderr, and returns
- * an exit code. */
+/* tools.h: what the subcommands of `weft` share. A subcommand is a function `int weft_cmd_<name>(int argc, char
+ * **argv)` in a file of its name; argv[0] is the subcommand's word. It prints results to stdout and complaints to
+ * stderr, and returns an exit code. */
 #ifndef WEFT_TOOLS_H
 #define WEFT_TOOLS_H
 
@@ -21,7 +21,7 @@ int weft_cmd_dot(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 
-/* --- options.c: command lines ---------------------------------------------------------------------------------------- */
+/* --- options.c: command lines ------------------------------------------------------------------------------------- */
 
 #define WEFT_TOOL_WORDS 64
 /* Words of a command line, in order. */
@@ -50,7 +50,7 @@ int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, str
 /* "weft run: …; see weft run --help" on stderr; returns WEFT_EXIT_USAGE. */
 int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- model.c: a model with its inputs, ready to run --------------------------------------------------------------------- */
+/* --- model.c: a model with its inputs, ready to run --------------------------------------------------------------- */
 
 #define WEFT_TOOL_PORTS 64
 struct weft_model_options {
@@ -90,7 +90,7 @@ double weft_tool_now_ms(void);
 /* "2.1 MB". */
 const char *weft_tool_bytes(double bytes, char text[32]);
 
-/* --- compare.c: results against expectations ------------------------------------------------------------------------------- */
+/* --- compare.c: results against expectations ---------------------------------------------------------------------- */
 
 struct weft_comparison {
     double max_abs, max_rel; /* largest difference, absolute and over the largest magnitude of what was expected */
@@ -104,7 +104,7 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
 /* What the relative error of output i may be, from the lengths of the sums on the way to it. */
 double weft_tool_bound(const struct weft_graph *graph, size_t output);
 
-/* --- timing.c: which kernel takes how long ------------------------------------------------------------------------------------ */
+/* --- timing.c: which kernel takes how long ------------------------------------------------------------------------ */
 
 struct weft_step_time {
     char kernel[96], value[96];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft.c: the command. Finds the subcommand in a table and hands over; all else is in the file of the subcommand's name. */
+/* weft.c: the command. Finds the subcommand in a table and hands over; all else is in the file of the subcommand's
+ * name. */
 #include "tools/tools.h"
 
 #include <stdio.h>

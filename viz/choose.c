@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose.c: what a picture shows.
  *
- * The root and the bodies of its `if` and `loop` nodes become scenes, breadth first, so that depth costs no stack. In each
- * scene, what is known before the run (constants, and views, relayouts and casts of them) folds into its consumers'
- * labels. A focus keeps what is within some edges of one node, in both directions; a limit keeps the first nodes in
- * order. Bodies are shown with the node that owns them. */
+ * The root and the bodies of its `if` and `loop` nodes become scenes, breadth first, so that depth costs no stack. In
+ * each scene, what is known before the run (constants, and views, relayouts and casts of them) folds into its
+ * consumers' labels. A focus keeps what is within some edges of one node, in both directions; a limit keeps the first
+ * nodes in order. Bodies are shown with the node that owns them. */
 #include "viz/dot.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ static void fold_constants(struct weft_scene *scene)
     const struct weft_graph *graph = scene->graph;
     weft_foreach_node(graph, n) {
         const struct weft_op_info *op = weft_op_of(graph, n);
-        bool folded = op->traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_PLACEMENT) || weft_opcode_of(graph, n) == WEFT_OP_cast;
+        const bool moves = op->traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_PLACEMENT);
+        bool folded = moves || weft_opcode_of(graph, n) == WEFT_OP_cast;
         for (unsigned i = 0; folded && i < weft_node_of(graph, n)->operands; i++) {
             const weft_node def = weft_def(graph, weft_operand(graph, n, i));
             folded = def.id && scene->folded[def.id];

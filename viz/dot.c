@@ -20,7 +20,7 @@ enum { GRAPH_LABEL, GRAPH_STYLE, GRAPH_COLOR };
 enum { NODE_LABEL, NODE_TOOLTIP, NODE_ID };
 enum { EDGE_STYLE, EDGE_COLOR, EDGE_PENWIDTH, EDGE_TOOLTIP };
 
-/* --- draw ----------------------------------------------------------------------------------------------------------------- */
+/* --- draw --------------------------------------------------------------------------------------------------------- */
 
 /* cgraph takes char * for what it only reads. */
 static void set(void *object, Agsym_t *attribute, const char *value)
@@ -188,7 +188,7 @@ static void draw(struct weft_picture *picture)
     }
 }
 
-/* --- write ---------------------------------------------------------------------------------------------------------------- */
+/* --- write -------------------------------------------------------------------------------------------------------- */
 
 /* agwrite must not be left by a jump, so its text is collected in plain memory first. */
 static int put_string(void *channel, const char *string)

@@ -54,14 +54,14 @@ struct weft_picture {
     int64_t hottest, heat_sum;
 };
 
-/* --- choose.c --------------------------------------------------------------------------------------------------------- */
+/* --- choose.c ----------------------------------------------------------------------------------------------------- */
 
 /* Makes the scenes: the root is the first, and a body comes after the graph that owns it. */
 void weft_dot_gather(struct weft_picture *picture);
 /* Decides what is shown. False, with an error, if nothing is named like the focus. */
 bool weft_dot_choose(struct weft_picture *picture);
 
-/* --- label.c ---------------------------------------------------------------------------------------------------------- */
+/* --- label.c ------------------------------------------------------------------------------------------------------ */
 
 /* Appends `string` so that it is plain text inside an HTML-like label, whatever bytes it holds. */
 void weft_dot_escape(struct weft_text *text, const char *string);
@@ -73,7 +73,8 @@ const char *weft_dot_type(struct weft_picture *picture, const struct weft_graph 
 const char *weft_dot_colour(struct weft_picture *picture, const struct weft_graph *graph, weft_val value);
 /* HTML-like labels, left in picture->label. `hidden` neighbours are mentioned. */
 void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node, unsigned hidden);
-void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word, weft_val value);
+void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word,
+                         weft_val value);
 void weft_dot_title(struct weft_picture *picture);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.c: what stands inside the boxes.
  *
- * A node is a small table: op with its attributes, result, type with layout, kernel, time, and one row for each operand that
- * is known before the run (weights and what is made from them alone), which would otherwise be half of all boxes. The
- * table's colour is that of the layout, so a change of storage is a change of colour along the way.
+ * A node is a small table: op with its attributes, result, type with layout, kernel, time, and one row for each operand
+ * that is known before the run (weights and what is made from them alone), which would otherwise be half of all boxes.
+ * The table's colour is that of the layout, so a change of storage is a change of colour along the way.
  *
- * All text from graphs goes through weft_dot_escape: Graphviz parses labels as XML and gives up on a whole picture for one
- * stray byte, and names in model files hold anything. */
+ * All text from graphs goes through weft_dot_escape: Graphviz parses labels as XML and gives up on a whole picture for
+ * one stray byte, and names in model files hold anything. */
 #include "viz/dot.h"
 
 #include <inttypes.h>
@@ -24,7 +24,10 @@ static int sequence_length(const unsigned char *s)
 {
     if (s[0] < 0x80)
         return 1;
-    const int length = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    const int length = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+                       : (s[0] & 0xf0) == 0xe0       ? 3
+                       : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                     : 0;
     for (int i = 1; i < length; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
@@ -163,9 +166,9 @@ static void add_row(struct weft_text *label, const char *string)
 
 static void begin_table(struct weft_picture *picture, const char *colour)
 {
+    static const char look[] = "BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\"";
     picture->label.length = 0;
-    weft_text_format(&picture->label,
-                     "<TABLE BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\" BGCOLOR=\"%s\">", colour);
+    weft_text_format(&picture->label, "<TABLE %s BGCOLOR=\"%s\">", look, colour);
 }
 
 /* "%w = const f32[16,3,3,3]" or "%b = 0.5": one operand that is known before the run, through the views over it. */
@@ -259,7 +262,8 @@ void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *
     weft_text_add(label, "</TABLE>");
 }
 
-void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word, weft_val value)
+void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word,
+                         weft_val value)
 {
     const struct weft_graph *graph = scene->graph;
     const char *type = weft_dot_type(picture, graph, value);

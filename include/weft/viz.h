@@ -20,8 +20,8 @@ struct weft_dot_options {
     size_t heats;
 };
 
-/* The graph as DOT: constants folded into labels, groups as clusters, layouts by colour, relayouts bold, stable ids, the same
- * text for the same graph. The caller frees the text with weft_free_text of the graph's context. */
+/* The graph as DOT: constants folded into labels, groups as clusters, layouts by colour, relayouts bold, stable ids,
+ * the same text for the same graph. The caller frees the text with weft_free_text of the graph's context. */
 WEFT_API int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_npy.c: .npy files: what is written can be read, other writers' variants can be read, hostile bytes are refused with a
- * message. */
+/* test_npy.c: .npy files: what is written can be read, other writers' variants can be read, hostile bytes are refused
+ * with a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,7 +180,8 @@ static void hostile_headers_are_refused(void **state)
 static void every_truncation_is_refused(void **state)
 {
     char whole[256], message[WEFT_NPY_MESSAGE];
-    FILE *f = open_array("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", "0123456789abcdef01234567", 24);
+    static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
+    FILE *f = open_array(header, "0123456789abcdef01234567", 24);
     const size_t bytes = fread(whole, 1, sizeof whole, f);
     fclose(f);
     for (size_t cut = 0; cut < bytes; cut++) {
