@@ -177,7 +177,8 @@ static void print_json(const struct figures *f, const char *path)
         printf("%.4g", f->max_abs_err);
     else
         printf("null");
-    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, ", f->fallback_pct, f->relayout_pct);
+    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, ", f->fallback_pct,
+           f->relayout_pct);
     printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
 }
 

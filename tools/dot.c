@@ -131,7 +131,7 @@ int weft_cmd_dot(int argc, char **argv)
     struct weft_model_options options = {0};
     bool whole = false;
     const struct weft_option table[] = {
-        {"-o", WEFT_OPTION_WORD, &request.to, "FILE", "F.dot; F.svg, F.png … through the program 'dot'; without: to stdout"},
+        {"-o", WEFT_OPTION_WORD, &request.to, "FILE", "F.dot; F.svg, F.png … through 'dot'; without: to stdout"},
         {"--focus", WEFT_OPTION_WORD, &request.focus, "NAME", "only what is near this value or node"},
         {"--radius", WEFT_OPTION_NUMBER, &request.radius, "K", "how near, in edges (3)"},
         {"--max-nodes", WEFT_OPTION_NUMBER, &request.max_nodes, "N", "cut the picture after N nodes (2000)"},
