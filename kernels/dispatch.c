@@ -6,6 +6,9 @@
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
 static const struct weft_kernel_info kernels[] = {
+#define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
+#include "kernels/conv/conv.def"
+
 #define WEFT_GEMM(name, cpu, ...) {"gemm", #name, cpu},
 #include "kernels/gemm/gemm.def"
 

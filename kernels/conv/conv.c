@@ -169,7 +169,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN)
-        floats += weft_conv_group_size(conv, &s) * (form == WEFT_CONV_CHANNELS ? s.groups : 1);
+        floats += weft_conv_aligned(weft_conv_group_size(conv, &s) * (form == WEFT_CONV_CHANNELS ? s.groups : 1));
     conv->scratch = (size_t)floats * sizeof(float);
     const double flops = 2.0 * (double)s.n * (double)(s.groups * s.o) * (double)s.pixels * (double)s.k;
     conv->parts = weft_gemm_parts(flops, units, workers);

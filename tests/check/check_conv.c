@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_conv.c: every kernel of conv.def against the chain that conv.h defines, bit for bit.
+ *
+ * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
+ * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, 1 to
+ * 8 parts that run in reverse order. The whole buffer of y is compared. */
+#include "kernels/check.h"
+#include "kernels/conv/conv.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { CASES = 250, TRIES = 200 };
+
+/* Strides of an array with channels in front of (0) or behind (1) the spatial axes, or with no unit stride in either
+ * (2); returns the elements from the first to the last one. */
+static int64_t choose_strides(struct weft_check *check, int64_t kind, int32_t spatial, const int64_t extent[5],
+                              int64_t ret_stride[5])
+{
+    const int32_t rank = 2 + spatial;
+    const int64_t gap = weft_check_between(check, 0, 2) == 0 ? weft_check_between(check, 1, 4) : 0;
+    int64_t run = kind == 2 ? 2 : 1, last = 1;
+    for (int32_t i = rank - 1; i >= 0; i--) {
+        const int32_t axis = kind != 1 || i == 0 ? i : i == rank - 1 ? 1 : i + 1;
+        ret_stride[axis] = run;
+        last += (extent[axis] - 1) * run;
+        run = run * extent[axis] + (i == rank - 1 ? gap : 0);
+    }
+    return last;
+}
+
+struct sizes {
+    int64_t x, y, w;
+};
+
+static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
+{
+    const bool depth = form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
+    const bool point = form == WEFT_CONV_POINT || weft_check_between(check, 0, 7) == 0;
+    const bool deep = weft_check_between(check, 0, 31) == 0;
+    struct weft_conv v = {.cpu = weft_check_cpu(check), .n = weft_check_between(check, 1, 2)};
+    v.spatial = depth ? (int32_t)weft_check_between(check, 1, 2) : (int32_t)weft_check_between(check, 1, 3);
+    v.groups = depth ? weft_check_between(check, 2, 40) : weft_check_between(check, 0, 1) * 2 + 1;
+    const int64_t c = depth ? 1 : weft_check_between(check, 1, deep ? 300 : 20);
+    const int64_t o =
+        depth ? (form == WEFT_CONV_CHANNELS ? 1 : weft_check_between(check, 1, 2)) : weft_check_between(check, 1, 70);
+    v.c = v.groups * c, v.o = v.groups * o;
+    for (int d = 0; d < v.spatial; d++) {
+        v.kernel[d] = point ? 1 : depth && weft_check_between(check, 0, 1) ? 3 : weft_check_between(check, 1, 4);
+        v.stride[d] = point ? 1 : weft_check_between(check, 1, 3), v.dilation[d] = weft_check_between(check, 1, 2);
+        v.pad[d] = point ? 0 : weft_check_between(check, 0, 3);
+        v.in_extent[d] = weft_check_between(check, 1, v.spatial == 1 ? 90 : v.spatial == 2 ? 18 : 6);
+        const int64_t window = (v.kernel[d] - 1) * v.dilation[d] + 1;
+        const int64_t padded = v.in_extent[d] + v.pad[d] + (point ? 0 : weft_check_between(check, 0, 3));
+        v.in_extent[d] += padded < window ? window - padded : 0;
+        v.out_extent[d] = padded < window ? 1 : (padded - window) / v.stride[d] + 1;
+    }
+    int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, c};
+    for (int d = 0; d < v.spatial; d++)
+        x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
+    const bool last = form == WEFT_CONV_ROWS || form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
+    const int64_t kind = form == WEFT_CONV_PLAIN ? 2 : form == WEFT_CONV_POINT ? weft_check_between(check, 0, 1) : last;
+    const bool mixed = form != WEFT_CONV_CHANNELS && weft_check_between(check, 0, 3) == 0;
+    ret_sizes->x = choose_strides(check, mixed ? weft_check_between(check, 0, 2) : kind, v.spatial, x, v.x_stride);
+    ret_sizes->y = choose_strides(check, kind, v.spatial, y, v.y_stride);
+    ret_sizes->w = choose_strides(check, weft_check_between(check, 0, 2), v.spatial, w, v.w_stride);
+    v.w_packed = weft_check_between(check, 0, 1);
+    return v;
+}
+
+/* One result: the chain over taps and channels. at: index of the result in the spatial axes. */
+static float chain(const struct weft_conv *v, const float *x, const float *w, int64_t n, int64_t o, const int64_t at[3])
+{
+    const int64_t channels = v->c / v->groups, group = o / (v->o / v->groups);
+    int64_t taps = 1;
+    for (int d = 0; d < v->spatial; d++)
+        taps *= v->kernel[d];
+    float sum = 0;
+    for (int64_t t = 0; t < taps; t++) {
+        int64_t rest = t, from = n * v->x_stride[0], weight = o * v->w_stride[0];
+        bool inside = true;
+        for (int d = v->spatial - 1; d >= 0; d--) {
+            const int64_t tap = rest % v->kernel[d], place = at[d] * v->stride[d] - v->pad[d] + tap * v->dilation[d];
+            rest /= v->kernel[d];
+            inside = inside && place >= 0 && place < v->in_extent[d];
+            from += place * v->x_stride[2 + d];
+            weight += tap * v->w_stride[2 + d];
+        }
+        for (int64_t c = 0; c < channels; c++)
+            sum = fmaf(inside ? x[from + (group * channels + c) * v->x_stride[1]] : 0.0f,
+                       w[weight + c * v->w_stride[1]], sum);
+    }
+    return sum;
+}
+
+static void define(const struct weft_conv *v, float *y, const float *x, const float *w)
+{
+    int64_t pixels = 1;
+    for (int d = 0; d < v->spatial; d++)
+        pixels *= v->out_extent[d];
+    for (int64_t i = 0; i < v->n * v->o * pixels; i++) {
+        const int64_t n = i / pixels / v->o, o = i / pixels % v->o;
+        int64_t at[3], rest = i % pixels, to = n * v->y_stride[0] + o * v->y_stride[1];
+        for (int d = v->spatial - 1; d >= 0; d--) {
+            at[d] = rest % v->out_extent[d];
+            rest /= v->out_extent[d];
+            to += at[d] * v->y_stride[2 + d];
+        }
+        y[to] = chain(v, x, w, n, o, at);
+    }
+}
+
+static void describe(const struct weft_conv *v, int parts, int fill, char *text, size_t bytes)
+{
+    int used =
+        snprintf(text, bytes, "n %lld c %lld o %lld groups %lld%s, %d parts, fill %d, axes", (long long)v->n,
+                 (long long)v->c, (long long)v->o, (long long)v->groups, v->w_packed ? " packed" : "", parts, fill);
+    for (int d = 0; d < v->spatial; d++) {
+        used += snprintf(text + used, bytes - (size_t)used, " %lld>%lld(k%lld s%lld d%lld p%lld)",
+                         (long long)v->in_extent[d], (long long)v->out_extent[d], (long long)v->kernel[d],
+                         (long long)v->stride[d], (long long)v->dilation[d], (long long)v->pad[d]);
+    }
+}
+
+static void check_case(struct weft_check *check, struct weft_conv *v, const struct sizes *sizes, int parts)
+{
+    const int fill = (int)weft_check_between(check, 0, WEFT_FILLS - 1);
+    float *x = weft_check_alloc(check, (size_t)sizes->x * sizeof *x),
+          *w = weft_check_alloc(check, (size_t)sizes->w * sizeof *w);
+    float *got = weft_check_alloc(check, (size_t)sizes->y * sizeof *got);
+    float *want = weft_check_alloc(check, (size_t)sizes->y * sizeof *want);
+    weft_check_fill(check, x, sizes->x, fill);
+    weft_check_fill(check, w, sizes->w, fill);
+    weft_check_fill(check, got, sizes->y, WEFT_FILL_PLAIN);
+    for (int64_t i = 0; i < sizes->y; i++)
+        want[i] = got[i];
+    define(v, want, x, w);
+    const float *weights = w;
+    if (v->w_packed) {
+        float *pack = weft_check_alloc(check, weft_conv_pack_bytes(v));
+        weft_conv_pack(v, pack, w);
+        weights = pack;
+    }
+    void *scratch = weft_check_alloc(check, v->scratch);
+    for (int part = parts - 1; part >= 0; part--)
+        weft_conv_run(v, got, x, weights, scratch, part, parts);
+    char what[300];
+    describe(v, parts, fill, what, sizeof what);
+    weft_check_same(check, what, got, want, sizes->y);
+}
+
+/* --- speed --- */
+
+struct timed {
+    struct weft_conv conv;
+    float *y;
+    const float *x, *w;
+    void *scratch;
+};
+static void run_timed(void *user)
+{
+    const struct timed *t = user;
+    weft_conv_run(&t->conv, t->y, t->x, t->w, t->scratch, 0, 1);
+}
+
+/* A square map in either order, where dispatch takes the kernel under test for it. */
+static void bench_shape(struct weft_check *check, const struct weft_conv_kernel *kernel, const int64_t shape[7],
+                        bool last)
+{
+    const int64_t c = shape[0], o = shape[1], groups = shape[2], in = shape[3], k = shape[4], stride = shape[5],
+                  pad = shape[6];
+    const int64_t out = (in + 2 * pad - k) / stride + 1, x_size = c * in * in, y_size = o * out * out,
+                  w_size = c / groups * o * k * k;
+    struct timed t = {.conv = {.cpu = weft_check_cpu(check),
+                               .spatial = 2,
+                               .n = 1,
+                               .c = c,
+                               .o = o,
+                               .groups = groups,
+                               .in_extent = {in, in},
+                               .out_extent = {out, out},
+                               .kernel = {k, k},
+                               .stride = {stride, stride},
+                               .dilation = {1, 1},
+                               .pad = {pad, pad},
+                               .w_packed = true,
+                               .x_stride = {x_size, last ? 1 : in * in, last ? in * c : in, last ? c : 1},
+                               .y_stride = {y_size, last ? 1 : out * out, last ? out * o : out, last ? o : 1},
+                               .w_stride = {c / groups * k * k, k * k, k, 1}}};
+    weft_conv_prepare(&t.conv, 1);
+    const double flops = 2.0 * (double)y_size * (double)(c / groups * k * k);
+    if (weft_conv_kernels[t.conv.form].run != kernel->run || (kernel->cpu == 0 && flops > 1e8))
+        return;
+    float *x = weft_check_alloc(check, (size_t)x_size * sizeof *x),
+          *w = weft_check_alloc(check, (size_t)w_size * sizeof *w);
+    float *pack = weft_check_alloc(check, weft_conv_pack_bytes(&t.conv));
+    weft_check_fill(check, x, x_size, WEFT_FILL_PLAIN);
+    weft_check_fill(check, w, w_size, WEFT_FILL_PLAIN);
+    weft_conv_pack(&t.conv, pack, w);
+    t.x = x, t.w = pack;
+    t.y = weft_check_alloc(check, (size_t)y_size * sizeof *t.y);
+    t.scratch = weft_check_alloc(check, t.conv.scratch);
+    char text[120];
+    snprintf(text, sizeof text, "%lldx%lld stride %lld %lld->%lld groups %lld on %lld %s", (long long)k, (long long)k,
+             (long long)stride, (long long)c, (long long)o, (long long)groups, (long long)in, last ? "NHWC" : "NCHW");
+    weft_check_bench(check, text, flops, "GFLOP/s", run_timed, &t);
+}
+
+static void check_kernel(struct weft_check *check, const void *user)
+{
+    const struct weft_conv_kernel *kernel = user;
+    int met = 0;
+    for (int i = 0; i < CASES * TRIES && met < CASES && !weft_check_failed(check); i++) {
+        struct sizes sizes;
+        struct weft_conv v = choose_case(check, kernel->form, &sizes);
+        const int parts = (int)weft_check_between(check, 1, 8);
+        weft_conv_prepare(&v, parts);
+        if (weft_conv_kernels[v.form].run != kernel->run)
+            continue;
+        check_case(check, &v, &sizes, parts);
+        met++;
+    }
+    if (met < CASES && !weft_check_failed(check))
+        weft_check_fail(check, "dispatch took this kernel in %d cases only", met);
+    /* c, o, groups, extent, kernel, stride, padding */
+    static const int64_t shapes[][7] = {
+        {64, 64, 1, 56, 3, 1, 1},   {256, 256, 1, 14, 3, 1, 1},  {512, 512, 1, 7, 3, 1, 1}, {3, 64, 1, 224, 7, 2, 3},
+        {3, 16, 1, 240, 3, 2, 1},   {256, 1024, 1, 14, 1, 1, 0}, {32, 64, 1, 60, 1, 1, 0},  {96, 96, 96, 56, 3, 1, 1},
+        {32, 32, 32, 120, 3, 2, 1}, {256, 256, 256, 9, 3, 1, 1}};
+    for (size_t i = 0; weft_check_benching(check) && i < sizeof shapes / sizeof *shapes; i++) {
+        bench_shape(check, kernel, shapes[i], /* last= */ false);
+        bench_shape(check, kernel, shapes[i], /* last= */ true);
+    }
+}
+
+void weft_check_conv(struct weft_check *check)
+{
+    for (unsigned i = 0; i < weft_conv_kernel_count; i++)
+        weft_check_kernel(check, weft_conv_kernels[i].name, weft_conv_kernels[i].cpu, check_kernel,
+                          &weft_conv_kernels[i]);
+}
