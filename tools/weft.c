@@ -12,6 +12,11 @@ static const struct command {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    {"run", weft_cmd_run, "compile a model and run it; compare with expected outputs"},
+    {"check", weft_cmd_check, "can it run? every unsupported op at once"},
+    {"bench", weft_cmd_bench, "measure a model"},
+    {"dot", weft_cmd_dot, "draw a model's plan"},
+    {"opt", weft_cmd_opt, "run passes on text; run golden tests"},
     {NULL, NULL, NULL},
 };
 
@@ -38,7 +43,7 @@ int main(int argc, char **argv)
         return WEFT_EXIT_OK;
     }
     if (!strcmp(argv[1], "--version")) {
-        puts("weft " WEFT_VERSION);
+        printf("weft %s\n", weft_version());
         return WEFT_EXIT_OK;
     }
     for (const struct command *c = commands; c->name; c++)

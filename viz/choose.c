@@ -35,9 +35,10 @@ void weft_dot_gather(struct weft_picture *picture)
             for (unsigned i = 0; i < info->attrs; i++) {
                 if (info->attr[i].kind != WEFT_ATTR_GRAPH)
                     continue;
-                const char *prefix = weft_arena_format(&picture->arena, "%s%s/%s/", picture->scene[s].prefix,
-                                                       weft_value_text(graph, weft_result(graph, n, 0)),
-                                                       weft_attr_names[info->attr[i].key]);
+                const char *owner = weft_value_text(graph, weft_result(graph, n, 0));
+                const char *prefix =
+                    weft_arena_format(&picture->arena, "%s%s/%s/", picture->scene[s].prefix,
+                                      owner + (owner[0] == '%'), weft_attr_names[info->attr[i].key]);
                 add_scene(picture, info->attr[i].graph, s, n, prefix);
             }
         }

@@ -81,6 +81,12 @@ static bool has_drawn_user(const struct weft_scene *scene, weft_val value)
     return false;
 }
 
+/* A value's text without its '%', which cgraph takes for the mark of its own anonymous names. */
+static const char *box_name(struct weft_picture *picture, const struct weft_scene *scene, const char *text)
+{
+    return weft_arena_format(&picture->arena, "%s%s", scene->prefix, text + (text[0] == '%'));
+}
+
 static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
 {
     const struct weft_graph *graph = scene->graph;
@@ -93,7 +99,7 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut ? "mut parameter" : "parameter", value);
         const char *text = weft_value_text(graph, value);
         scene->maker[value.id] =
-            draw_box(picture, scene->cluster, weft_arena_format(&picture->arena, "%s%s", scene->prefix, text), text);
+            draw_box(picture, scene->cluster, box_name(picture, scene, text), text);
     }
     weft_foreach_node(graph, n) {
         if (!scene->shown[n.id])
@@ -109,8 +115,7 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         }
         weft_dot_node_label(picture, scene, n, picture->hidden ? count_hidden(scene, n) : 0);
         const char *text = weft_value_text(graph, weft_result(graph, n, 0));
-        Agnode_t *box = draw_box(picture, cluster[info->group],
-                                 weft_arena_format(&picture->arena, "%s%s", scene->prefix, text),
+        Agnode_t *box = draw_box(picture, cluster[info->group], box_name(picture, scene, text),
                                  info->name ? info->name : text);
         for (unsigned i = 0; i < info->results; i++)
             scene->maker[weft_result(graph, n, i).id] = box;
