@@ -222,52 +222,55 @@ static const char *block_start(const struct weft_parser *p, const char *line_end
     return start;
 }
 
-void weft_parse_recover(struct weft_parser *p, bool into_block)
+void weft_parse_recover(struct weft_parser *p) { p->cursor = weft_parse_line_end(p); }
+
+/* A head may run over several lines. */
+bool weft_parse_recover_block(struct weft_parser *p)
 {
-    if (into_block) {
-        /* A graph's head may run over several lines; it ends before the next line that looks like a definition. */
-        const char *stay = weft_parse_line_end(p);
-        while (p->cursor < p->end) {
-            const char *line_end = weft_parse_line_end(p);
-            const char *start = block_start(p, line_end);
-            if (start) {
-                p->cursor = start + 1;
-                return;
-            }
-            p->cursor = line_end < p->end ? line_end + 1 : p->end;
-            weft_parse_blanks(p);
-            if (p->cursor < p->end && *p->cursor == '}')
-                break;
+    const char *stay = weft_parse_line_end(p);
+    while (p->cursor < p->end && *p->cursor != '}') {
+        const char *line_end = weft_parse_line_end(p);
+        const char *start = block_start(p, line_end);
+        if (start) {
+            p->cursor = start + 1;
+            return true;
         }
-        p->cursor = stay;
+        p->cursor = line_end < p->end ? line_end + 1 : p->end;
+        weft_parse_blanks(p);
     }
-    p->cursor = weft_parse_line_end(p);
+    p->cursor = stay;
+    return false;
 }
 
 /* --- suggestions ----------------------------------------------------------------------------------------------------------- */
 
 #define NEAR_LENGTH 48
 
-/* Edit distance (insert, drop, replace) by the usual rows, for words of up to NEAR_LENGTH letters. */
+/* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; the usual table, of which three rows are kept. For words
+ * of up to NEAR_LENGTH letters. */
 static size_t distance(struct weft_word a, const char *b, size_t b_length)
 {
-    size_t row[NEAR_LENGTH + 1];
+    size_t rows[3][NEAR_LENGTH + 1], *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_length; j++)
-        row[j] = j;
-    for (size_t i = 0; i < a.length; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b_length; j++) {
-            size_t best = diagonal + (a.text[i] != b[j]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j + 1] + 1 < best)
-                best = row[j + 1] + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = best;
+        last[j] = j;
+    for (size_t i = 1; i <= a.length; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            size_t best = last[j - 1] + (a.text[i - 1] != b[j - 1]);
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a.text[i - 1] == b[j - 2] && a.text[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
         }
+        size_t *reuse = before;
+        before = last;
+        last = row;
+        row = reuse;
     }
-    return row[b_length];
+    return last[b_length];
 }
 
 void weft_parse_near(struct weft_nearest *nearest, const char *name)

@@ -73,7 +73,7 @@ static bool parse_fuse(struct weft_parser *p, const char *at)
 
 static void close_group(struct weft_parser *p)
 {
-    if (p->errors == 0 && p->graph->live_nodes == p->group_nodes)
+    if (p->errors == p->errors_before && p->graph->live_nodes == p->group_nodes)
         weft_parse_fail(p, p->group_at, WEFT_ERR_INVALID, "group @%s is empty", p->graph->group[p->group].name);
     p->group = 0;
 }
@@ -112,7 +112,7 @@ static void end_statement(struct weft_parser *p)
     const char *end = weft_parse_line_end(p);
     const int length = (int)(end - p->cursor > 24 ? 24 : end - p->cursor);
     weft_parse_fail(p, p->cursor, WEFT_ERR_SYNTAX, "the line should end before '%.*s'", length, p->cursor);
-    weft_parse_recover(p, false);
+    weft_parse_recover(p);
 }
 
 /* The lines between a graph's braces, and the closing one. */
@@ -126,6 +126,10 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
             return;
         }
         if (weft_parse_take(p, '}')) {
+            if (p->extra_braces > 0) {
+                p->extra_braces--;
+                continue;
+            }
             if (p->group) {
                 close_group(p);
                 continue;
@@ -141,15 +145,19 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
             parse_graph(p, word.text);
             end_statement(p);
         } else if (is_fuse && !return_at) {
-            if (!parse_fuse(p, word.text))
-                weft_parse_recover(p, true);
+            const uint32_t outer = p->group;
+            if (!parse_fuse(p, word.text)) {
+                const bool entered = weft_parse_recover_block(p);
+                p->extra_braces += entered && p->group == outer;
+                p->group = entered ? p->group : outer;
+            }
         } else if (is_graph && p->group) {
             weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "a body cannot stand in a group: move it before the fuse line");
             skip_block(p);
         } else if (parse_statement(p, word, &return_at)) {
             end_statement(p);
         } else {
-            weft_parse_recover(p, false);
+            weft_parse_recover(p);
         }
     }
 }
@@ -158,7 +166,7 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
 static void check_bodies(struct weft_parser *p)
 {
     const struct weft_graph *graph = p->graph;
-    for (uint32_t i = 0; i < graph->bodies && p->errors == 0; i++) {
+    for (uint32_t i = 0; i < graph->bodies && p->errors == p->errors_before; i++) {
         bool used = false;
         weft_foreach_node(graph, n)
             for (unsigned a = 0; a < weft_node_of(graph, n)->attrs; a++) {
@@ -312,14 +320,20 @@ static void parse_graph(struct weft_parser *p, const char *at)
     p->unknown = NULL;
     p->unknown_capacity = 0;
     p->group = 0;
+    p->extra_braces = 0;
     p->head_broken = false;
     if (!right || !parse_head(p)) {
         p->head_broken = true;
-        weft_parse_recover(p, true);
+        weft_parse_recover_block(p);
     }
     parse_block(p, at);
     check_bodies(p);
+    if (p->errors > outer.errors) {
+        p->broken = weft_grow(&p->scratch, p->broken, &p->broken_capacity, p->brokens + 1, sizeof *p->broken);
+        p->broken[p->brokens++] = p->graph;
+    }
     p->graph = outer.graph;
+    p->extra_braces = outer.extra_braces;
     p->unknown = outer.unknown;
     p->unknown_capacity = outer.unknown_capacity;
     p->group = outer.group;
@@ -373,11 +387,12 @@ static uint32_t parse_text(struct weft_parser *p, uint32_t index, struct weft_gr
             if (!told)
                 weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "expected a graph, like graph @f(%%x: f32[2,3]) {");
             told = true;
-            weft_parse_recover(p, false);
+            weft_parse_recover(p);
         } else if (count == index || p->options->keep_going) {
-            const int32_t before = p->errors;
+            p->errors_before = p->errors;
+            p->brokens = 0;
             parse_graph(p, word.text);
-            if (p->errors == before)
+            if (p->errors == p->errors_before)
                 validate(p, word.text);
             if (count == index)
                 *ret_graph = p->root;

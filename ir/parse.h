@@ -37,8 +37,11 @@ struct weft_parser {
     uint32_t group;          /* that the lines stand in, or 0 */
     const char *group_at;
     uint32_t group_nodes;    /* nodes of the graph before the group */
-    int32_t errors;
+    int32_t errors, errors_before; /* so far; before the top-level graph began */
+    int32_t extra_braces;    /* of blocks whose heads were wrong */
     bool head_broken;        /* some parameters may be missing */
+    const struct weft_graph **broken; /* bodies with mistakes: what uses them is not checked */
+    uint32_t brokens, broken_capacity;
 };
 
 /* --- lex.c */
@@ -67,8 +70,10 @@ struct weft_word weft_parse_token(struct weft_parser *p);
 const char *weft_parse_line_end(const struct weft_parser *p);
 /* A signed integer that fills `word`. */
 bool weft_parse_integer(struct weft_word word, int64_t *ret);
-/* To the next line, or past the `{` that ends the line when `into_block`. */
-void weft_parse_recover(struct weft_parser *p, bool into_block);
+/* To the end of the line. */
+void weft_parse_recover(struct weft_parser *p);
+/* Past the `{` that ends this line or one of the next, if there is one; else to the end of the line, and false. */
+bool weft_parse_recover_block(struct weft_parser *p);
 /* Remembers the best of many names for "did you mean": start with best = NULL. */
 struct weft_nearest {
     struct weft_word word;

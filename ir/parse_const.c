@@ -93,6 +93,10 @@ static bool parse_list(struct weft_parser *p, const struct weft_type *type, stru
             double real;
             const bool right = is_integral(type->dtype) ? parse_element_integer(word, type->dtype, &integer)
                                                         : weft_read_real(word, &real);
+            if (!right && memchr(at, '\n', (size_t)(word.text - at))) {
+                p->cursor = at; /* what follows is more likely the next line than an element */
+                return weft_parse_fail(p, at, WEFT_ERR_SYNTAX, "the list has no ] before a line that is none of its own");
+            }
             if (!right)
                 return wrong(p, word, type->dtype);
             if (filled < count && is_integral(type->dtype))
@@ -124,8 +128,20 @@ static bool check_size(struct weft_parser *p, const struct weft_type *type, cons
                            (unsigned long long)have);
 }
 
+/* Catches what mapping says, so that it can be said with its line. */
+struct caught {
+    struct weft_arena *arena;
+    const char *message;
+};
+
+static void catch_message(void *user, const struct weft_diagnostic *diagnostic)
+{
+    struct caught *caught = user;
+    caught->message = weft_arena_format(caught->arena, "%s", diagnostic->message);
+}
+
 /* A path of the text is relative to the text's folder. Files are mapped once. */
-static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path)
+static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path, const char *path_at)
 {
     const char *name = p->options->name;
     const size_t folder = path.text[0] == '/' ? 0 : weft_folder_length(name);
@@ -133,12 +149,21 @@ static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path)
     for (uint32_t i = 0; i < p->root->blobs; i++)
         if (p->root->blob[i]->path && strcmp(p->root->blob[i]->path, full) == 0)
             return p->root->blob[i];
+    struct caught caught = {.arena = &p->scratch, .message = "cannot be mapped"};
+    const struct weft_context saved = *p->context;
+    p->context->diagnose = catch_message;
+    p->context->diagnose_user = &caught;
+    p->context->errors = (struct weft_text){.context = p->context, .arena = &p->scratch};
     struct weft_blob *blob = weft_blob_map(p->context, full);
-    if (!blob) {
-        p->errors++;
-        return NULL;
-    }
-    weft_graph_hold(p->graph, blob);
+    p->context->diagnose = saved.diagnose;
+    p->context->diagnose_user = saved.diagnose_user;
+    p->context->errors = saved.errors;
+    p->context->error_count = saved.error_count;
+    p->context->error_status = saved.error_status;
+    if (blob)
+        weft_graph_hold(p->graph, blob);
+    else
+        weft_parse_fail(p, path_at, WEFT_ERR_IO, "%s: %s", full, caught.message);
     return blob;
 }
 
@@ -161,7 +186,7 @@ static bool parse_file(struct weft_parser *p, const struct weft_type *type, stru
             return weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "an offset is a number of bytes, not '%.*s'",
                                    (int)word.length, word.text);
     }
-    *ret = (struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = map_file(p, path), .offset = (uint64_t)offset};
+    *ret = (struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = map_file(p, path, at), .offset = (uint64_t)offset};
     return ret->blob && check_size(p, type, ret, at);
 }
 

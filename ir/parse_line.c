@@ -195,13 +195,13 @@ bool weft_parse_return(struct weft_parser *p)
             if (!weft_parse_value(p, &mut) ||
                 !weft_parse_expect(p, '=', "and the new value of a mut parameter: return mut %w = %new"))
                 return false;
-            if (!weft_value_of(p->graph, mut)->is_mut && !weft_parse_unknown(p, mut))
+            if (mut.id && !weft_value_of(p->graph, mut)->is_mut && !weft_parse_unknown(p, mut))
                 return weft_parse_fail(p, at, WEFT_ERR_INVALID, "%s is not a mut parameter",
                                        weft_value_text(p->graph, mut));
         }
         if (!weft_parse_value(p, &value))
             return false;
-        if (p->errors == 0)
+        if (value.id)
             weft_add_return(p->graph, value, mut);
     } while (weft_parse_take(p, ','));
     return true;

@@ -11,11 +11,14 @@
 
 /* --- operands ------------------------------------------------------------------------------------------------------------- */
 
-/* The line further down that defines the name, or 0. Only asked once something is wrong. */
+/* The line further down in this graph that defines the name, or 0. Only asked once something is wrong. */
 static int32_t later_line(struct weft_parser *p, struct weft_word name)
 {
-    for (const char *c = p->cursor; (c = memchr(c, '%', (size_t)(p->end - c))) != NULL; c++) {
-        if ((size_t)(p->end - c) < name.length + 3 || memcmp(c + 1, name.text, name.length) != 0 ||
+    const char *end = p->cursor; /* of the graph: a brace at the left margin */
+    while (end < p->end && !(end[0] == '}' && end[-1] == '\n'))
+        end++;
+    for (const char *c = p->cursor; (c = memchr(c, '%', (size_t)(end - c))) != NULL; c++) {
+        if ((size_t)(end - c) < name.length + 3 || memcmp(c + 1, name.text, name.length) != 0 ||
             c[1 + name.length] != ':' || (c[2 + name.length] != ' ' && c[2 + name.length] != '\t'))
             continue;
         const char *before = c;
@@ -165,7 +168,7 @@ static bool parse_body(struct weft_parser *p, struct weft_attr *attr)
     for (uint32_t i = 0; i < p->graph->bodies; i++) {
         attr->graph = p->graph->body[i];
         if (weft_parse_is(name, attr->graph->name))
-            return true;
+            return true; /* perhaps broken: see is_broken */
         weft_parse_near(&nearest, attr->graph->name);
     }
     return weft_parse_fail(p, at, WEFT_ERR_INVALID, "graph @%s has no body @%.*s above this line%s", p->graph->name,
@@ -316,7 +319,17 @@ static bool parse_operands(struct weft_parser *p, weft_val **operand, uint32_t *
         *ret_silent = *ret_silent || !next->id || weft_parse_unknown(p, *next);
         ++*operands;
     } while (weft_parse_take(p, ','));
-    return true;
+    weft_parse_blanks(p);
+    return p->cursor == p->end || *p->cursor != '%' ||
+           weft_parse_fail(p, p->cursor, WEFT_ERR_SYNTAX, "operands are separated by commas");
+}
+
+static bool is_broken(const struct weft_parser *p, const struct weft_attr *attr)
+{
+    for (uint32_t i = 0; attr->kind == WEFT_ATTR_GRAPH && i < p->brokens; i++)
+        if (p->broken[i] == attr->graph)
+            return true;
+    return false;
 }
 
 weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *result, unsigned results, bool *ret_silent)
@@ -338,9 +351,11 @@ weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *resul
     }
     if (op == WEFT_OP_const && !weft_parse_constant(p, &result[0].type, &constant))
         return WEFT_NO_NODE;
-    while (weft_parse_peek(p).length > 0)
-        if (!parse_attr(p, op, attr, attrs++))
+    while (weft_parse_peek(p).length > 0) {
+        if (!parse_attr(p, op, attr, attrs))
             return WEFT_NO_NODE;
+        *ret_silent = *ret_silent || is_broken(p, &attr[attrs++]);
+    }
     if (!weft_parse_plan(p, &plan) || *ret_silent)
         return WEFT_NO_NODE;
     const struct weft_node_spec spec = {
