@@ -18,12 +18,113 @@ extern const unsigned weft_pass_count;
 #include "passes.def"
 #undef PASS
 
-/* run.c */
+/* --- run.c: the pipeline, and one pass with everything around it ------------------------------------------------ */
+
 const struct weft_pass_info *weft_pass_find(const char *name); /* - and _ are the same; NULL if unknown */
 /* Runs a pass on the graph and its bodies with everything around it: skip list, canary, validation, snapshots, timing.
  * Under weft_protected. True if the graph changed. */
 bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target);
 /* The default pipeline, to a fixed point where it says so. */
 bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target);
+/* Run number i of a pass on this graph, in order of time; NULL after the last. */
+const struct weft_pass_record *weft_pass_timing(const struct weft_graph *graph, size_t i);
+
+/* --- inspect.c: what the environment asks to be checked and shown around a pass --------------------------------- */
+
+/* Which checks WEFT_DEBUG names. */
+enum weft_debug {
+    WEFT_DEBUG_VALIDATE = 1, /* validate after every pass that changed something; always on in builds with assertions */
+    WEFT_DEBUG_CLONE = 2,    /* run the pass on a copy as well: copy and graph print the same before and after */
+    WEFT_DEBUG_REPARSE = 4,  /* print, parse, print: the same text */
+    WEFT_DEBUG_POISON = 8,   /* overwrite analyses that did not survive */
+};
+struct weft_inspection {
+    struct weft_graph *graph;
+    const struct weft_pass_info *pass;
+    uint32_t debug;
+    struct weft_graph *copy; /* of WEFT_DEBUG_CLONE */
+};
+void weft_inspect_before(struct weft_inspection *inspection);
+void weft_inspect_after(struct weft_inspection *inspection, bool changed);
+/* Is `name` in the comma-separated list of this environment variable? - and _ are the same. "all" counts where
+ * `all`. */
+bool weft_environment_names(const char *variable, const char *name, bool all);
+
+/* --- rules.c: passes made of local rules ------------------------------------------------------------------------ */
+
+struct weft_rule;
+struct weft_rewriting {
+    struct weft_graph *graph;
+    struct weft_builder build;    /* new nodes go before the node that the rule looks at */
+    weft_node node;
+    const char *pass;
+    const struct weft_rule *rule;
+    bool permitted;
+};
+
+/* Looks at one node. If the rule fits, `apply` returns the value that takes the place of the node's only result:
+ * one that was there before (weft_rewrite_to), one that it builds (after weft_rewrite_begin), or the result itself
+ * if it altered the node in place (also after weft_rewrite_begin). Else none. */
+struct weft_rule {
+    const char *name;             /* WEFT_SKIP=pass.name leaves it out */
+    int op;                       /* opcode of the nodes to look at; WEFT_OP_NONE: all */
+    weft_val (*apply)(struct weft_rewriting *rewriting, weft_node node);
+    const char *reason;           /* for the remark: why the result is the same */
+};
+struct weft_rule_set {
+    const struct weft_rule *rule;
+    unsigned count;
+};
+#define WEFT_RULE_SET(rules) {(rules), sizeof(rules) / sizeof((rules)[0])}
+
+/* Applies the rules everywhere, in order of execution, until none fits. Nodes in groups or with a kernel are left
+ * alone: what has been decided is not rewritten. Old nodes without uses are erased; their operands are left to
+ * dce. True if anything changed. */
+bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count);
+/* Asks for permission and records the remark; to be called once, before the first edit. */
+bool weft_rewrite_begin(struct weft_rewriting *rewriting);
+/* `value` if it may take the place of the node's result and that is permitted; else none. */
+weft_val weft_rewrite_to(struct weft_rewriting *rewriting, weft_val value);
+
+/* Would weft_substitute change anything? A returned value of the whole graph never becomes a parameter or another
+ * returned value, because each result has a name and a place of its own; then only the uses inside the graph
+ * count. */
+bool weft_can_substitute(const struct weft_graph *graph, weft_val from, weft_val to);
+/* Uses of `from` become uses of `to`, returns too where allowed; a result keeps its name and its layout. */
+void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to);
+/* Erases the node if none of its results is used. */
+void weft_erase_unused(struct weft_graph *graph, weft_node node);
+/* A "refused" remark, unless the same was recorded a moment ago: passes run several times. */
+void weft_refuse(struct weft_graph *graph, const char *who, weft_val where, const char *format, ...) WEFT_PRINTF(4, 5);
+
+/* Small questions that several passes ask. */
+bool weft_is_decided(const struct weft_graph *graph, weft_node node);    /* in a group, or with a kernel */
+bool weft_has_one_use(const struct weft_graph *graph, weft_val value);   /* one operand slot, not returned */
+bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node); /* no symbols in attributes or types */
+int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value); /* 0 for what is not stored */
+/* The packed elements of a const: in place, or written to scratch memory. */
+const void *weft_elements(struct weft_graph *graph, weft_val constant);
+/* The elements of a const of a float type. */
+void weft_read_reals(struct weft_graph *graph, weft_val constant, double *ret);
+/* A splat of `type` with element 0 of packed data. */
+weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data);
+/* A splat of `type` with the element of a const whose elements are all equal, exactly. */
+weft_val weft_build_uniform(struct weft_builder *b, const struct weft_type *type, weft_val constant);
+/* A const on a blob that the graph holds. */
+weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob);
+
+/* Rules that canonicalize and cancel_transpose share (canonicalize_view.c): a view that keeps its operand's type,
+ * a transpose that moves no axis, a view of a uniform constant. */
+weft_val weft_same_type(struct weft_rewriting *rewriting, weft_node node);
+weft_val weft_transpose_same(struct weft_rewriting *rewriting, weft_node node);
+weft_val weft_view_of_splat(struct weft_rewriting *rewriting, weft_node node);
+
+/* Composites of 16-bit floats are computed in f32 (decompose.c): casts where needed. */
+weft_val weft_widen(struct weft_builder *b, weft_val x);
+weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);
+
+/* Families of rules that stand in files of their own. */
+extern const struct weft_rule_set weft_canonicalize_views;      /* canonicalize_view.c */
+extern const struct weft_rule_set weft_decompose_activations;   /* decompose_activation.c */
 
 #endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cancel_transpose: merge neighbouring transposes and reshapes, drop those that change nothing.
+ *
+ *   %a: f32[8,4,2] = transpose %x perm=[2 1 0]        %b: f32[8,2,4] = transpose %x perm=[2 0 1]
+ *   %b: f32[8,2,4] = transpose %a perm=[0 2 1]   →    return %b
+ *   return %b
+ *
+ * Local rules over the walk of rules.c. Result axis i of a transpose is operand axis perm[i], so the two above take
+ * operand axis first[second[i]] to result axis i. Reshapes keep the order of elements, so only the last counts. A
+ * transpose that moves nothing but axes of extent 1 keeps the order of elements too: it is a reshape, and merges with
+ * reshapes.
+ *
+ * Why the inner one may have other users: the new node reads %x instead of %a, which costs the same and frees the
+ * pair from each other.
+ * Needs: nothing. Keeps: nothing.
+ * Not done: transposes on two sides of an elementwise op, a reduction or a concat; transposes that could move
+ * through a reshape. */
+#include "passes/passes.h"
+
+static weft_node inner_of(const struct weft_graph *g, weft_node n) { return weft_def(g, weft_operand(g, n, 0)); }
+
+static unsigned perm_at(const struct weft_graph *g, weft_node n, unsigned i)
+{
+    return (unsigned)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, i));
+}
+
+static bool is_identity(unsigned rank, const int *perm)
+{
+    for (unsigned i = 0; i < rank; i++)
+        if (perm[i] != (int)i)
+            return false;
+    return true;
+}
+
+static weft_val transpose_transpose(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_node inner = inner_of(g, n);
+    if (weft_opcode_of(g, inner) != WEFT_OP_transpose)
+        return WEFT_NO_VALUE;
+    const weft_val x = weft_operand(g, inner, 0);
+    const unsigned rank = weft_type_of(g, x)->rank;
+    int perm[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < rank; i++)
+        perm[i] = (int)perm_at(g, inner, perm_at(g, n, i));
+    if (is_identity(rank, perm) && weft_can_substitute(g, weft_result(g, n, 0), x))
+        return weft_rewrite_to(r, x);
+    return weft_rewrite_begin(r) ? weft_build_transpose(&r->build, x, perm) : WEFT_NO_VALUE;
+}
+
+/* Do the axes that have more than one element keep their order? */
+static weft_val transpose_unit_axes(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    const struct weft_type from = *weft_type_of(g, x), to = *weft_type_of(g, weft_result(g, n, 0));
+    unsigned previous = 0;
+    bool moves = false;
+    for (unsigned i = 0; i < from.rank; i++) {
+        const unsigned axis = perm_at(g, n, i);
+        moves |= axis != i;
+        if (weft_dim_is(from.extent[axis], 1))
+            continue;
+        if (axis < previous)
+            return WEFT_NO_VALUE;
+        previous = axis;
+    }
+    return moves && weft_rewrite_begin(r) ? weft_build_reshape(&r->build, x, &to) : WEFT_NO_VALUE;
+}
+
+static weft_val reshape_reshape(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_node inner = inner_of(g, n);
+    if (weft_opcode_of(g, inner) != WEFT_OP_reshape)
+        return WEFT_NO_VALUE;
+    const weft_val x = weft_operand(g, inner, 0), result = weft_result(g, n, 0);
+    const struct weft_type to = *weft_type_of(g, result);
+    if (weft_type_same(weft_type_of(g, x), &to) && weft_can_substitute(g, result, x))
+        return weft_rewrite_to(r, x);
+    return weft_rewrite_begin(r) ? weft_build_reshape(&r->build, x, &to) : WEFT_NO_VALUE;
+}
+
+static const struct weft_rule rules[] = {
+    {"transpose_splat",     WEFT_OP_transpose, weft_view_of_splat,  "all elements are the same number"},
+    {"reshape_splat",       WEFT_OP_reshape,   weft_view_of_splat,  "all elements are the same number"},
+    {"transpose_same",      WEFT_OP_transpose, weft_transpose_same, "no axis moves"},
+    {"reshape_same",        WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
+    {"transpose_transpose", WEFT_OP_transpose, transpose_transpose, "two permutations are one"},
+    {"reshape_reshape",     WEFT_OP_reshape,   reshape_reshape,     "only the last shape counts"},
+    {"transpose_unit_axes", WEFT_OP_transpose, transpose_unit_axes, "only axes of extent 1 move"},
+};
+
+bool weft_pass_cancel_transpose(struct weft_graph *graph, const struct weft_target *target)
+{
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
+    return weft_progress(graph, weft_apply_rules(graph, "cancel_transpose", sets, 1), 0);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* canonicalize_view.c: the rules of canonicalize about views and movement.
+ *
+ *   %s: f32[1,8,1,1] = const …                       %s: f32[1,8,1,1] = const …
+ *   %b: f32[2,8,4,4] = bcast %s dims=[0 1 2 3]   →   %r: f32[8] = reshape %s
+ *                                                    %b: f32[2,8,4,4] = bcast %r dims=[1]
+ *
+ * A broadcast never carries an operand's axis of extent 1, and broadcasts of broadcasts are one: so a bias per
+ * channel looks the same whatever rank its file gave it. A view of a uniform constant is a uniform constant, which
+ * takes no memory. A relayout is dropped only if its result lives exactly as its operand does; what it would be good
+ * for is decided elsewhere.
+ *
+ * Not done: slices of slices, pads of pads, concats of concats. Transposes and reshapes: cancel_transpose. */
+#include "passes/passes.h"
+
+static weft_val result_of(const struct weft_rewriting *r, weft_node n) { return weft_result(r->graph, n, 0); }
+
+static bool keeps_type(const struct weft_graph *g, weft_node n)
+{
+    return weft_type_same(weft_type_of(g, weft_operand(g, n, 0)), weft_type_of(g, weft_result(g, n, 0)));
+}
+
+/* reshape and slice: the type tells. (A slice that keeps every extent starts at 0 with step 1, or has one element
+ * there.) */
+weft_val weft_same_type(struct weft_rewriting *r, weft_node n)
+{
+    return keeps_type(r->graph, n) ? weft_rewrite_to(r, weft_operand(r->graph, n, 0)) : WEFT_NO_VALUE;
+}
+
+static bool list_is_iota(const struct weft_graph *g, weft_node n, int key, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!weft_dim_is(weft_attr_at(g, n, key, i), i))
+            return false;
+    return true;
+}
+
+static weft_val bcast_same(struct weft_rewriting *r, weft_node n)
+{
+    const struct weft_graph *g = r->graph;
+    if (!keeps_type(g, n) || !list_is_iota(g, n, WEFT_ATTR_dims, weft_type_of(g, result_of(r, n))->rank))
+        return WEFT_NO_VALUE;
+    return weft_rewrite_to(r, weft_operand(g, n, 0));
+}
+
+weft_val weft_transpose_same(struct weft_rewriting *r, weft_node n)
+{
+    const struct weft_graph *g = r->graph;
+    if (!list_is_iota(g, n, WEFT_ATTR_perm, weft_type_of(g, result_of(r, n))->rank))
+        return WEFT_NO_VALUE;
+    return weft_rewrite_to(r, weft_operand(g, n, 0));
+}
+
+static weft_val concat_one(struct weft_rewriting *r, weft_node n)
+{
+    if (r->graph->node[n.id].operands != 1)
+        return WEFT_NO_VALUE;
+    return weft_rewrite_to(r, weft_operand(r->graph, n, 0));
+}
+
+static weft_val pad_none(struct weft_rewriting *r, weft_node n)
+{
+    const struct weft_graph *g = r->graph;
+    for (unsigned i = 0; i < 2u * weft_type_of(g, result_of(r, n))->rank; i++)
+        if (!weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, i), 0))
+            return WEFT_NO_VALUE;
+    return weft_rewrite_to(r, weft_operand(g, n, 0));
+}
+
+static weft_val relayout_same(struct weft_rewriting *r, weft_node n)
+{
+    const struct weft_graph *g = r->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    if (g->value[x.id].layout != g->value[result_of(r, n).id].layout)
+        return WEFT_NO_VALUE;
+    return weft_rewrite_to(r, x);
+}
+
+weft_val weft_view_of_splat(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    double value;
+    if (!weft_const_splat(g, x, &value) || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const struct weft_type type = *weft_type_of(g, result_of(r, n));
+    return weft_build_uniform(&r->build, &type, x);
+}
+
+static weft_val bcast_unit_axes(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    const struct weft_type from = *weft_type_of(g, x), to = *weft_type_of(g, result_of(r, n));
+    struct weft_type type = {.dtype = from.dtype};
+    int axis[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < from.rank; i++) {
+        if (weft_dim_is(from.extent[i], 1))
+            continue;
+        axis[type.rank] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, i));
+        type.extent[type.rank++] = from.extent[i];
+    }
+    if (type.rank == from.rank || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    return weft_build_bcast(&r->build, weft_build_reshape(&r->build, x, &type), &to, axis);
+}
+
+static weft_val bcast_bcast(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_node inner = weft_def(g, weft_operand(g, n, 0));
+    if (weft_opcode_of(g, inner) != WEFT_OP_bcast || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const weft_val x = weft_operand(g, inner, 0);
+    const struct weft_type to = *weft_type_of(g, result_of(r, n));
+    int axis[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < weft_type_of(g, x)->rank; i++) {
+        const unsigned middle = (unsigned)weft_dim_value(weft_attr_at(g, inner, WEFT_ATTR_dims, i));
+        axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, middle));
+    }
+    return weft_build_bcast(&r->build, x, &to, axis);
+}
+
+static const struct weft_rule rules[] = {
+    {"transpose_same",  WEFT_OP_transpose, weft_transpose_same, "no axis moves"},
+    {"reshape_same",    WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
+    {"slice_same",      WEFT_OP_slice,     weft_same_type,      "it takes everything"},
+    {"bcast_same",      WEFT_OP_bcast,     bcast_same,          "nothing is repeated"},
+    {"concat_one",      WEFT_OP_concat,    concat_one,          "there is one operand"},
+    {"pad_none",        WEFT_OP_pad,       pad_none,            "all paddings are 0"},
+    {"relayout_same",   WEFT_OP_relayout,  relayout_same,       "it lives there already"},
+    {"bcast_splat",     WEFT_OP_bcast,     weft_view_of_splat,  "all elements are the same number"},
+    {"slice_splat",     WEFT_OP_slice,     weft_view_of_splat,  "all elements are the same number"},
+    {"bcast_bcast",     WEFT_OP_bcast,     bcast_bcast,         "two broadcasts are one"},
+    {"bcast_unit_axes", WEFT_OP_bcast,     bcast_unit_axes,     "axes of extent 1 need not be carried"},
+};
+const struct weft_rule_set weft_canonicalize_views = WEFT_RULE_SET(rules);

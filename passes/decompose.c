@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decompose: open composites into primitive ops; contractions stay whole.
+ *
+ *   %y: f32[4,9] = softmax %x axis=1     →     %m: f32[4] = reduce_max %x axes=[1]
+ *                                              %a: f32[4,9] = bcast %m dims=[0]
+ *                                              %d: f32[4,9] = sub %x, %a
+ *                                              %e: f32[4,9] = exp %d
+ *                                              %s: f32[4] = sum %e axes=[1]
+ *                                              %b: f32[4,9] = bcast %s dims=[0]
+ *                                              %y: f32[4,9] = div %e, %b
+ *
+ * One rule per composite over the walk of rules.c: the normalising ones here, activations in decompose_activation.c.
+ * The result is the same function as the evaluator's, which computes a composite in double and rounds once; here each
+ * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
+ * casts.
+ *
+ * batch_norm becomes (x - mean) * (scale / sqrt(var + epsilon)) + bias, with everything per channel computed on one
+ * axis.
+ * Why not x * a + (bias - mean * a), which has one step less: where mean is large, the two terms cancel and digits
+ * are lost; and a step in an elementwise chain costs nothing once the chain is one kernel. The form with two
+ * constants is fold_batchnorm's, where it is free.
+ *
+ * Needs: nothing. Keeps: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
+#include "passes/passes.h"
+
+/* --- softmax ---------------------------------------------------------------------------------------------------- */
+
+/* What the reduction over one axis lost is repeated along it. */
+static weft_val spread(struct weft_builder *b, weft_val v, const struct weft_type *type, int axis)
+{
+    int result_axis[WEFT_MAX_RANK];
+    int count = 0;
+    for (int i = 0; i < type->rank; i++)
+        if (i != axis)
+            result_axis[count++] = i;
+    return weft_build_bcast(b, v, type, result_axis);
+}
+
+static weft_val softmax(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    if (!weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const struct weft_type result = *weft_type_of(g, weft_result(g, n, 0));
+    const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
+    const weft_val x = weft_widen(b, weft_operand(g, n, 0));
+    const struct weft_type type = *weft_type_of(g, x);
+
+    const weft_val largest = weft_build_reduce(b, WEFT_OP_reduce_max, x, 1, &axis, /* keepdims= */ false);
+    const weft_val difference = weft_build_binary(b, WEFT_OP_sub, x, spread(b, largest, &type, axis));
+    const weft_val power = weft_build_unary(b, WEFT_OP_exp, difference);
+    const weft_val total = weft_build_reduce(b, WEFT_OP_sum, power, 1, &axis, /* keepdims= */ false);
+    if (weft_opcode_of(g, n) == WEFT_OP_softmax)
+        return weft_narrow(b, weft_build_binary(b, WEFT_OP_div, power, spread(b, total, &type, axis)), result.dtype);
+    const weft_val logarithm = spread(b, weft_build_unary(b, WEFT_OP_log, total), &type, axis);
+    return weft_narrow(b, weft_build_binary(b, WEFT_OP_sub, difference, logarithm), result.dtype);
+}
+
+/* --- batch norm ------------------------------------------------------------------------------------------------- */
+
+static weft_val batch_norm(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    if (!weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    weft_val in[5]; /* x, scale, bias, mean, variance */
+    for (unsigned i = 0; i < 5; i++)
+        in[i] = weft_widen(b, weft_operand(g, n, i));
+    const struct weft_type type = *weft_type_of(g, in[0]), per_channel = *weft_type_of(g, in[1]);
+    const int channels = 1;
+
+    const weft_val epsilon = weft_build_splat(b, &per_channel, weft_attr_real(g, n, WEFT_ATTR_epsilon));
+    const weft_val deviation = weft_build_unary(b, WEFT_OP_sqrt, weft_build_binary(b, WEFT_OP_add, in[4], epsilon));
+    const weft_val factor = weft_build_binary(b, WEFT_OP_div, in[1], deviation);
+    const weft_val centred = weft_build_binary(b, WEFT_OP_sub, in[0], weft_build_bcast(b, in[3], &type, &channels));
+    const weft_val scaled = weft_build_binary(b, WEFT_OP_mul, centred, weft_build_bcast(b, factor, &type, &channels));
+    const weft_val moved = weft_build_binary(b, WEFT_OP_add, scaled, weft_build_bcast(b, in[2], &type, &channels));
+    return weft_narrow(b, moved, dtype);
+}
+
+/* --- types ------------------------------------------------------------------------------------------------------ */
+
+weft_val weft_widen(struct weft_builder *b, weft_val x)
+{
+    const struct weft_type *type = weft_type_of(b->graph, x);
+    const bool narrow = weft_dtype_is_float(type->dtype) && weft_dtype_bits(type->dtype) < 32;
+    return narrow ? weft_build_cast(b, x, WEFT_F32) : x;
+}
+
+weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype)
+{
+    return weft_type_of(b->graph, x)->dtype == dtype ? x : weft_build_cast(b, x, dtype);
+}
+
+static const struct weft_rule rules[] = {
+    {"softmax",     WEFT_OP_softmax,     softmax,    "exp(x - max) over its sum"},
+    {"log_softmax", WEFT_OP_log_softmax, softmax,    "x - max - log of the sum of exp(x - max)"},
+    {"batch_norm",  WEFT_OP_batch_norm,  batch_norm, "(x - mean) * (scale / sqrt(variance + epsilon)) + bias"},
+};
+
+bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *target)
+{
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_decompose_activations};
+    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, 2), 0);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.c: the walk that passes made of local rules share, and what it means to put one value in the place of another.
+ *
+ * A rule looks at one node and the few behind its operands. The walk goes in order of execution, so operands are in
+ * their final form when a node is looked at; after a rewrite it steps back to whatever was inserted and looks at that
+ * first. One walk therefore reaches a fixed point of most rule sets, and its cost is linear in nodes plus rewrites.
+ * Rules are found by opcode.
+ *
+ * Why not a pattern language: there are a few dozen rules, and a C function can be stepped through.
+ *
+ * What a caller sees of a graph is the names, types and layouts of its parameters and results. So a result is
+ * never merged with a parameter or another result: the caller binds each to memory of its own, a copy is due
+ * anyway, and the name would be lost. Inside bodies of `if` and `loop` nobody looks, and values merge freely. */
+#include "passes/passes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- substitution ----------------------------------------------------------------------------------------------- */
+
+/* May the returns of `from` move to `to` as well? */
+static bool can_move_returns(const struct weft_graph *graph, weft_val from, weft_val to)
+{
+    const struct weft_value *old = &graph->value[from.id], *new = &graph->value[to.id];
+    if (old->returns == 0)
+        return false;
+    if (graph->root != graph)
+        return true;
+    if (new->is_param || new->returns)
+        return false;
+    /* A relayout says where its result lives; so does a kernel that has been chosen. */
+    const bool placed = (weft_op_of(graph, new->def)->traits & WEFT_PLACEMENT) || weft_is_decided(graph, new->def);
+    return old->layout == new->layout || !placed;
+}
+
+bool weft_can_substitute(const struct weft_graph *graph, weft_val from, weft_val to)
+{
+    return !weft_is(from, to) && (graph->value[from.id].uses > 0 || can_move_returns(graph, from, to));
+}
+
+void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to)
+{
+    weft_assert(weft_type_same(weft_type_of(graph, from), weft_type_of(graph, to)));
+    if (graph->value[from.id].returns > 0 && !can_move_returns(graph, from, to)) {
+        while (graph->value[from.id].first_use) {
+            const struct weft_operand *use = &graph->slot[graph->value[from.id].first_use - 1];
+            const uint32_t slot = graph->value[from.id].first_use - 1;
+            weft_replace_operand(graph, use->node, slot - graph->node[use->node.id].first_operand, to);
+        }
+        return;
+    }
+    if (graph->value[from.id].returns > 0 && graph->root == graph) {
+        graph->value[to.id].layout = graph->value[from.id].layout;
+        if (graph->value[from.id].name)
+            graph->value[to.id].name = NULL; /* it takes the result's name */
+    }
+    weft_replace_uses(graph, from, to);
+}
+
+void weft_erase_unused(struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    for (unsigned i = 0; i < info->results; i++)
+        if (graph->value[info->first_result + i].uses || graph->value[info->first_result + i].returns)
+            return;
+    weft_erase_node(graph, node);
+}
+
+/* --- the walk --------------------------------------------------------------------------------------------------- */
+
+#define MAX_RULES 96
+
+/* Rules by opcode, as chains through the rows of all sets: chain[i] is the next row for the same opcode, + 1. */
+struct rule_index {
+    const struct weft_rule *rule[MAX_RULES];
+    uint8_t first[WEFT_OP_COUNT], last[WEFT_OP_COUNT], chain[MAX_RULES];
+};
+
+static void make_index(struct rule_index *index, const char *pass, const struct weft_rule_set *sets, unsigned count)
+{
+    unsigned rules = 0;
+    *index = (struct rule_index){0};
+    for (unsigned s = 0; s < count; s++)
+        for (unsigned i = 0; i < sets[s].count; i++) {
+            const struct weft_rule *rule = &sets[s].rule[i];
+            char name[96];
+            snprintf(name, sizeof name, "%s.%s", pass, rule->name);
+            if (weft_environment_names("WEFT_SKIP", name, /* all= */ false))
+                continue;
+            weft_assert(rules < MAX_RULES);
+            index->rule[rules++] = rule;
+            if (index->last[rule->op])
+                index->chain[index->last[rule->op] - 1] = (uint8_t)rules;
+            else
+                index->first[rule->op] = (uint8_t)rules;
+            index->last[rule->op] = (uint8_t)rules;
+        }
+}
+
+bool weft_rewrite_begin(struct weft_rewriting *rewriting)
+{
+    weft_assert(!rewriting->permitted);
+    struct weft_graph *graph = rewriting->graph;
+    const weft_val result = weft_result(graph, rewriting->node, 0);
+    char who[96];
+    snprintf(who, sizeof who, "%s.%s", rewriting->pass, rewriting->rule->name);
+    if (!weft_permit(graph, who, result))
+        return false;
+    rewriting->permitted = true;
+    if (graph->value[result.id].name) /* what a rewrite made on the way has none, and nobody asks where it went */
+        weft_add_remark(graph, who, result, "done", "%s", rewriting->rule->reason);
+    return true;
+}
+
+weft_val weft_rewrite_to(struct weft_rewriting *rewriting, weft_val value)
+{
+    const weft_val result = weft_result(rewriting->graph, rewriting->node, 0);
+    if (!weft_can_substitute(rewriting->graph, result, value) || !weft_rewrite_begin(rewriting))
+        return WEFT_NO_VALUE;
+    return value;
+}
+
+/* Messages about what a rule has made point to where the old node came from. */
+static void inherit_source(struct weft_graph *graph, weft_node old, weft_val value, uint32_t first_new)
+{
+    const weft_node new = weft_def(graph, value);
+    if (new.id < first_new)
+        return;
+    graph->node[new.id].name = graph->node[old.id].name;
+    graph->node[new.id].line = graph->node[old.id].line;
+}
+
+static bool try_chain(struct weft_rewriting *rewriting, const struct rule_index *index, int op)
+{
+    struct weft_graph *graph = rewriting->graph;
+    const weft_node node = rewriting->node;
+    for (unsigned i = index->first[op]; i; i = index->chain[i - 1]) {
+        rewriting->rule = index->rule[i - 1];
+        rewriting->permitted = false;
+        rewriting->build = (struct weft_builder){graph, node};
+        const uint32_t first_new = graph->nodes;
+        const weft_val to = rewriting->rule->apply(rewriting, node);
+        if (!to.id)
+            continue;
+        weft_assert(rewriting->permitted);
+        const weft_val result = weft_result(graph, node, 0);
+        if (!weft_is(to, result)) {
+            inherit_source(graph, node, to, first_new);
+            weft_substitute(graph, result, to);
+            weft_erase_unused(graph, node);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool is_open(const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    if (info->dead || info->results != 1 || weft_is_decided(graph, node))
+        return false;
+    const struct weft_value *result = &graph->value[info->first_result];
+    return result->uses > 0 || result->returns > 0;
+}
+
+bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count)
+{
+    struct rule_index index;
+    make_index(&index, pass, sets, count);
+    struct weft_rewriting rewriting = {.graph = graph, .pass = pass};
+    /* Rules that undo each other are a broken invariant; without assertions the walk just ends. */
+    uint64_t left = 64 * ((uint64_t)graph->live_nodes + 16);
+    bool changed = false;
+    for (weft_node node = graph->first; node.id;) {
+        const weft_node previous = graph->node[node.id].previous;
+        rewriting.node = node;
+        if (!is_open(graph, node) || !(try_chain(&rewriting, &index, weft_opcode_of(graph, node)) ||
+                                       try_chain(&rewriting, &index, WEFT_OP_NONE))) {
+            node = graph->node[node.id].next;
+            continue;
+        }
+        changed = true;
+        weft_assert(left > 0);
+        if (left-- == 0)
+            break;
+        node = previous.id ? graph->node[previous.id].next : graph->first;
+    }
+    return changed;
+}
+
+/* --- questions, constants, remarks ------------------------------------------------------------------------------ */
+
+bool weft_is_decided(const struct weft_graph *graph, weft_node node)
+{
+    return graph->node[node.id].plan || graph->node[node.id].group;
+}
+
+bool weft_has_one_use(const struct weft_graph *graph, weft_val value)
+{
+    return graph->value[value.id].uses == 1 && graph->value[value.id].returns == 0;
+}
+
+static bool attr_is_constant(const struct weft_attr *attr)
+{
+    if (attr->kind == WEFT_ATTR_INT)
+        return weft_dim_is_constant(attr->integer);
+    for (uint32_t i = 0; attr->kind == WEFT_ATTR_INTS && i < attr->count; i++)
+        if (!weft_dim_is_constant(attr->integers[i]))
+            return false;
+    return true;
+}
+
+bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (!attr_is_constant(&info->attr[i]))
+            return false;
+    for (unsigned i = 0; i < info->operands; i++)
+        if (!weft_type_is_constant(weft_type_of(graph, weft_operand(graph, node, i))))
+            return false;
+    for (unsigned i = 0; i < info->results; i++)
+        if (!weft_type_is_constant(weft_type_of(graph, weft_result(graph, node, i))))
+            return false;
+    return true;
+}
+
+int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value)
+{
+    if (!weft_const_data(graph, value))
+        return 0;
+    const struct weft_type *type = weft_type_of(graph, value);
+    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
+}
+
+static weft_val build_constant(struct weft_builder *b, const struct weft_type *type,
+                               const struct weft_constant *constant)
+{
+    const weft_node node = weft_add_node(b->graph, &(struct weft_node_spec){
+        .op = WEFT_OP_const, .stated = type, .constant = constant, .before = b->before});
+    weft_assert(node.id);
+    return weft_result(b->graph, node, 0);
+}
+
+weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data)
+{
+    const bool integer = !weft_dtype_is_float(type->dtype);
+    return build_constant(b, type, &(struct weft_constant){
+        .kind = WEFT_CONST_SPLAT, .integer = integer,
+        .real = integer ? 0 : weft_load_real(type->dtype, data, 0),
+        .splat = integer ? weft_load_integer(type->dtype, data, 0) : 0});
+}
+
+weft_val weft_build_uniform(struct weft_builder *b, const struct weft_type *type, weft_val constant)
+{
+    const void *data = weft_const_data(b->graph, constant);
+    if (data)
+        return weft_build_number(b, type, data);
+    return build_constant(b, type, b->graph->node[weft_def(b->graph, constant).id].constant);
+}
+
+weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob)
+{
+    return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = blob});
+}
+
+const void *weft_elements(struct weft_graph *graph, weft_val constant)
+{
+    const void *data = weft_const_data(graph, constant);
+    if (data)
+        return data;
+    const struct weft_type *type = weft_type_of(graph, constant);
+    const int64_t n = weft_dim_value(weft_type_elements(graph->dims, type));
+    void *packed = weft_arena_new(&graph->root->scratch, (size_t)weft_dtype_bytes(type->dtype, n));
+    weft_const_write(graph, constant, packed);
+    return packed;
+}
+
+void weft_read_reals(struct weft_graph *graph, weft_val constant, double *ret)
+{
+    const struct weft_type *type = weft_type_of(graph, constant);
+    const int64_t n = weft_dim_value(weft_type_elements(graph->dims, type));
+    const void *data = weft_elements(graph, constant);
+    for (int64_t i = 0; i < n; i++)
+        ret[i] = weft_load_real(type->dtype, data, i);
+}
+
+void weft_refuse(struct weft_graph *graph, const char *who, weft_val where, const char *format, ...)
+{
+    if (!graph->value[where.id].name)
+        return;
+    char reason[384];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    const struct weft_graph *root = graph->root;
+    const char *place = weft_value_text(graph, where);
+    for (uint32_t i = root->remarks; i > 0 && i + 256 > root->remarks; i--) {
+        const struct weft_remark *old = &root->remark[i - 1];
+        if (strcmp(old->who, who) == 0 && strcmp(old->where, place) == 0 && strcmp(old->reason, reason) == 0)
+            return;
+    }
+    weft_add_remark(graph, who, where, "refused", "%s", reason);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c: the pipeline, and one pass with everything around it.
+ *
+ * A pass is a function that applies or does not; it cannot fail. Around it, in this order: is it skipped
+ * (WEFT_SKIP) → a canary bit among the analyses → run on the bodies of `if` and `loop`, innermost first, then on
+ * the graph → the canary must be gone if the pass says that it changed something, and no rewrite may have been
+ * counted if it says that it did not → checks and snapshots (inspect.c) → time. The canary finds passes that
+ * forget to say which analyses survive. */
+#include "passes/passes.h"
+
+#include <string.h>
+#include <time.h>
+
+const struct weft_pass_info weft_passes[] = {
+#define PASS(name, keeps, help) {#name, weft_pass_##name, keeps, help},
+#include "passes.def"
+#undef PASS
+};
+const unsigned weft_pass_count = sizeof weft_passes / sizeof weft_passes[0];
+
+enum pass_number {
+#define PASS(name, keeps, help) PASS_##name,
+#include "passes.def"
+#undef PASS
+    PASS_COUNT
+};
+
+/* --- the pipeline ----------------------------------------------------------------------------------------------- */
+
+/* Neighbouring steps with the same loop number > 0 repeat until none of them changes anything, at most MAX_ROUNDS
+ * times. A pass is left out while nothing has changed since it last ran: each is idempotent. The reasons at
+ * length: README.md. */
+#define MAX_ROUNDS 8
+static const struct step {
+    enum pass_number pass;
+    int loop;
+} pipeline[] = {
+    /* Exported models compute shapes with dozens of nodes: they go first, so that nobody else spends time on them. */
+    {PASS_fold_shape, 1},
+    /* Before whoever matches patterns: constants stand right, broadcasts carry no extents of 1, casts are merged. */
+    {PASS_canonicalize, 1},
+    /* A reshape between a convolution and its norm would hide one from the other. */
+    {PASS_cancel_transpose, 1},
+    /* After canonicalize, which keeps uniform constants uniform, so that they need not be computed. */
+    {PASS_fold_const, 1},
+    /* Before fold_batchnorm: a dead reader of a convolution looks like a second user. */
+    {PASS_dce, 1},
+    /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
+    {PASS_fold_batchnorm, 0},
+    /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
+    {PASS_decompose, 0},
+    {PASS_canonicalize, 2},
+    {PASS_cancel_transpose, 2},
+    {PASS_fold_shape, 2},
+    {PASS_fold_const, 2},
+    /* After the folds: only then are equal constants equal. */
+    {PASS_cse, 2},
+    {PASS_dce, 2},
+};
+enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
+
+/* The change after which each pass last ran; changes are counted from 1. */
+struct progress {
+    uint64_t changes, seen[PASS_COUNT];
+};
+
+static bool run_step(struct weft_graph *graph, const struct weft_target *target, enum pass_number pass,
+                     struct progress *progress)
+{
+    if (progress->seen[pass] == progress->changes)
+        return false;
+    const bool changed = weft_run_pass_info(graph, &weft_passes[pass], target);
+    progress->changes += changed;
+    progress->seen[pass] = progress->changes;
+    return changed;
+}
+
+bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
+{
+    struct progress progress = {.changes = 1};
+    for (unsigned first = 0; first < STEPS;) {
+        unsigned end = first + 1;
+        while (pipeline[first].loop && end < STEPS && pipeline[end].loop == pipeline[first].loop)
+            end++;
+        bool again = true;
+        for (int round = 0; again && round < (pipeline[first].loop ? MAX_ROUNDS : 1); round++) {
+            again = false;
+            for (unsigned i = first; i < end; i++)
+                again |= run_step(graph, target, pipeline[i].pass, &progress);
+        }
+        first = end;
+    }
+    return progress.changes > 1;
+}
+
+/* --- one pass --------------------------------------------------------------------------------------------------- */
+
+#define CANARY (1u << 31)
+
+static bool run_on_graph(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target)
+{
+    const int64_t rewrites = graph->root->rewrites;
+    graph->analyses |= CANARY;
+    const bool changed = pass->run(graph, target);
+    weft_assert(!changed || !(graph->analyses & ~pass->keeps)); /* it ends with weft_progress(graph, changed, keeps) */
+    weft_assert(changed || graph->root->rewrites == rewrites);  /* it says whether it changed something */
+    graph->analyses &= ~CANARY;
+    return changed;
+}
+
+/* All graphs below `graph` that a live node refers to, outer ones first, itself included. */
+static struct weft_graph **collect_graphs(struct weft_graph *graph, uint32_t *ret_count)
+{
+    struct weft_arena *scratch = &graph->root->scratch;
+    uint32_t count = 0, capacity = 0;
+    struct weft_graph **list = weft_grow(scratch, NULL, &capacity, 1, sizeof(struct weft_graph *));
+    list[count++] = graph;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_graph *outer = list[i];
+        weft_foreach_node(outer, n) {
+            const struct weft_node_info *info = &outer->node[n.id];
+            for (unsigned k = 0; k < info->attrs; k++)
+                if (info->attr[k].kind == WEFT_ATTR_GRAPH) {
+                    list = weft_grow(scratch, list, &capacity, count + 1, sizeof(struct weft_graph *));
+                    list[count++] = info->attr[k].graph;
+                }
+        }
+    }
+    *ret_count = count;
+    return list;
+}
+
+/* A body that got simpler may make its holder simpler, so bodies go first. */
+static bool run_on_tree(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target)
+{
+    uint32_t count;
+    struct weft_graph **list = collect_graphs(graph, &count);
+    bool changed = false;
+    for (uint32_t i = count; i > 0; i--)
+        changed |= run_on_graph(list[i - 1], pass, target);
+    return changed;
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target)
+{
+    if (weft_environment_names("WEFT_SKIP", pass->name, /* all= */ false))
+        return false;
+    struct weft_graph *root = graph->root;
+    if (!target)
+        target = &graph->context->target;
+    struct weft_inspection inspection = {.graph = graph, .pass = pass};
+    weft_inspect_before(&inspection);
+
+    struct weft_pass_record record = {.pass = pass->name, .nodes_before = graph->live_nodes};
+    const int64_t start = nanoseconds();
+    record.changed = run_on_tree(graph, pass, target);
+    record.ns = nanoseconds() - start;
+    record.nodes_after = graph->live_nodes;
+    root->record = weft_grow(root->arena, root->record, &root->record_capacity, root->records + 1, sizeof record);
+    root->record[root->records++] = record;
+
+    if (inspection.copy) {
+        run_on_tree(inspection.copy, pass, target);
+        weft_arena_close(&inspection.copy->scratch);
+    }
+    weft_inspect_after(&inspection, record.changed);
+    weft_arena_close(&root->scratch);
+    return record.changed;
+}
+
+const struct weft_pass_record *weft_pass_timing(const struct weft_graph *graph, size_t i)
+{
+    return i < graph->root->records ? &graph->root->record[i] : NULL;
+}
+
+/* --- public ----------------------------------------------------------------------------------------------------- */
+
+const struct weft_pass_info *weft_pass_find(const char *name)
+{
+    for (unsigned i = 0; i < weft_pass_count; i++) {
+        const char *a = weft_passes[i].name, *b = name;
+        while (*a && (*a == *b || (*a == '_' && *b == '-')))
+            a++, b++;
+        if (!*a && !*b)
+            return &weft_passes[i];
+    }
+    return NULL;
+}
+
+struct request {
+    struct weft_graph *graph;
+    const char *name; /* of a pass; NULL: the pipeline */
+    const struct weft_target *target;
+};
+
+static int run_request(void *arg)
+{
+    const struct request *request = arg;
+    struct weft_context *context = request->graph->context;
+    const struct weft_pass_info *pass = request->name ? weft_pass_find(request->name) : NULL;
+    if (request->name && !pass) {
+        weft_error(context, WEFT_ERR_ARGUMENT, NULL, "there is no pass '%s'", request->name);
+        return WEFT_ERR_ARGUMENT;
+    }
+    if (!weft_validate_graph(request->graph))
+        return WEFT_ERR_INVALID;
+    const bool changed = pass ? weft_run_pass_info(request->graph, pass, request->target)
+                              : weft_run_passes(request->graph, request->target);
+    return context->error_count > 0 ? context->error_status : changed;
+}
+
+int weft_run_pass(struct weft_graph *graph, const char *name, const struct weft_target *target)
+{
+    struct request request = {graph, name ? name : "", target};
+    return weft_protected(graph->context, run_request, &request);
+}
+
+int weft_run_pipeline(struct weft_graph *graph, const struct weft_target *target)
+{
+    struct request request = {graph, NULL, target};
+    return weft_protected(graph->context, run_request, &request);
+}
