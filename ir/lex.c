@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lex.c: the parser's walk over the text, its errors and its suggestions.
  *
- * There is no array of tokens: extents and layouts have parsers of their own which take a cursor, and a line is short. Every
- * function skips blanks first. Lines are counted on demand, from the last place that was asked for, so counting is linear
- * in the text as long as places rise, which they nearly always do. */
+ * There is no array of tokens: extents and layouts have parsers of their own which take a cursor, and a line is
+ * short. Every function skips blanks first. Lines are counted on demand, from the last place that was asked for, so
+ * counting is linear in the text as long as places rise, which they nearly always do. */
 #include "ir/parse.h"
 
 #include <stdio.h>
@@ -151,8 +151,9 @@ bool weft_parse_string(struct weft_parser *p, struct weft_word *ret)
         const char *escape = p->cursor;
         const int byte = unescape(&p->cursor, end);
         if (byte <= 0)
-            return weft_parse_fail(p, escape, WEFT_ERR_SYNTAX,
-                                   "unknown escape in a quoted text: \\\" \\\\ \\n and \\xHH (lower case, not 00) are known");
+            return weft_parse_fail(
+                p, escape, WEFT_ERR_SYNTAX,
+                "unknown escape in a quoted text: \\\" \\\\ \\n and \\xHH (lower case, not 00) are known");
         bytes[length++] = (char)byte;
     }
     if (p->cursor == end)
@@ -242,12 +243,12 @@ bool weft_parse_recover_block(struct weft_parser *p)
     return false;
 }
 
-/* --- suggestions ----------------------------------------------------------------------------------------------------------- */
+/* --- suggestions -------------------------------------------------------------------------------------------------- */
 
 #define NEAR_LENGTH 48
 
-/* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; the usual table, of which three rows are kept. For words
- * of up to NEAR_LENGTH letters. */
+/* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; the usual table, of which three rows
+ * are kept. For words of up to NEAR_LENGTH letters. */
 static size_t distance(struct weft_word a, const char *b, size_t b_length)
 {
     size_t rows[3][NEAR_LENGTH + 1], *before = rows[0], *last = rows[1], *row = rows[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse.c: text to graph; the language is FORMAT.md's. Here: files, heads and blocks; lines are in parse_line.c.
  *
- * What was read without a mistake goes through the validator, which knows the rules that span lines; so a parsed graph is a
- * valid one. The only recursion is that of bodies in bodies, and weft_graph_new_body bounds it.
+ * What was read without a mistake goes through the validator, which knows the rules that span lines; so a parsed
+ * graph is a valid one. The only recursion is that of bodies in bodies, and weft_graph_new_body bounds it.
  *
  * When memory is refused, control passes by here on its way to the protected call, and the half-made graph is freed. */
 #include "ir/parse.h"
@@ -39,7 +39,7 @@ static void skip_block(struct weft_parser *p)
     }
 }
 
-/* --- blocks ---------------------------------------------------------------------------------------------------------------- */
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t find_group(const struct weft_graph *graph, struct weft_word name)
 {
@@ -64,7 +64,8 @@ static bool parse_fuse(struct weft_parser *p, const char *at)
     p->group_at = at;
     p->group_nodes = p->graph->live_nodes;
     if (known)
-        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "there is a group @%.*s already", (int)name.length, name.text);
+        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "there is a group @%.*s already", (int)name.length,
+                               name.text);
     if (!weft_parse_plan(p, &plan) || !weft_parse_expect(p, '{', "after the head of a group"))
         return false;
     p->graph->group[p->group].plan = plan;
@@ -152,7 +153,8 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
                 p->group = entered ? p->group : outer;
             }
         } else if (is_graph && p->group) {
-            weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "a body cannot stand in a group: move it before the fuse line");
+            weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX,
+                            "a body cannot stand in a group: move it before the fuse line");
             skip_block(p);
         } else if (parse_statement(p, word, &return_at)) {
             end_statement(p);
@@ -179,7 +181,7 @@ static void check_bodies(struct weft_parser *p)
     }
 }
 
-/* --- a graph's head ---------------------------------------------------------------------------------------------------------- */
+/* --- a graph's head ----------------------------------------------------------------------------------------------- */
 
 /* A number without a sign; false and nothing taken if there is none. */
 static bool take_number(struct weft_parser *p, int64_t *ret)
@@ -203,7 +205,8 @@ static bool parse_range(struct weft_parser *p, int64_t *low, int64_t *high)
     }
     if (right && *low <= *high && *high <= INT32_MAX)
         return true;
-    return weft_parse_fail(p, at, WEFT_ERR_INVALID, "expected a range low..high or low.. with low <= high <= %d", INT32_MAX);
+    return weft_parse_fail(p, at, WEFT_ERR_INVALID, "expected a range low..high or low.. with low <= high <= %d",
+                           INT32_MAX);
 }
 
 /* N=1..64 hint=8 */
@@ -218,7 +221,8 @@ static bool parse_symbol(struct weft_parser *p)
         return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "%.*s is a function and cannot be a symbol",
                                (int)name.length, name.text);
     if (weft_symbol_find(p->root->dims, weft_parse_copy(p, name), &found))
-        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "symbol '%.*s' is declared twice", (int)name.length, name.text);
+        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "symbol '%.*s' is declared twice", (int)name.length,
+                               name.text);
     if (weft_parse_take(p, '=') && !parse_range(p, &low, &high))
         return false;
     if (weft_parse_is(weft_parse_peek(p), "hint")) {
@@ -304,7 +308,8 @@ static void parse_graph(struct weft_parser *p, const char *at)
     const char *name_at = p->cursor;
     bool right = weft_parse_name(p, '@', &name);
     if (right && name_is_taken(p->graph, name))
-        weft_parse_fail(p, name_at, WEFT_ERR_INVALID, "@%s has a body @%.*s already", p->graph->name, (int)name.length, name.text);
+        weft_parse_fail(p, name_at, WEFT_ERR_INVALID, "@%s has a body @%.*s already", p->graph->name, (int)name.length,
+                        name.text);
     const char *copy = weft_parse_copy(p, name);
     p->graph = outer.graph ? weft_graph_new_body(outer.graph, copy) : weft_graph_new(p->context, copy);
     if (!p->graph) {
@@ -315,7 +320,8 @@ static void parse_graph(struct weft_parser *p, const char *at)
     }
     if (!p->root) {
         p->root = p->graph;
-        p->root->file = p->options->name ? weft_arena_copy(p->root->arena, p->options->name, strlen(p->options->name)) : NULL;
+        p->root->file =
+            p->options->name ? weft_arena_copy(p->root->arena, p->options->name, strlen(p->options->name)) : NULL;
     }
     p->unknown = NULL;
     p->unknown_capacity = 0;
@@ -340,7 +346,7 @@ static void parse_graph(struct weft_parser *p, const char *at)
     p->head_broken = outer.head_broken;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------------- */
+/* --- texts -------------------------------------------------------------------------------------------------------- */
 
 /* weft 1 */
 static void parse_version(struct weft_parser *p)
@@ -355,7 +361,8 @@ static void parse_version(struct weft_parser *p)
     if (!take_number(p, &version))
         weft_parse_fail(p, at, WEFT_ERR_SYNTAX, "expected the version of the language: weft 1");
     else if (version != 1)
-        weft_parse_fail(p, at, WEFT_ERR_UNSUPPORTED, "this text is of version %lld of the language; this library reads version 1",
+        weft_parse_fail(p, at, WEFT_ERR_UNSUPPORTED,
+                        "this text is of version %lld of the language; this library reads version 1",
                         (long long)version);
     else
         end_statement(p);
@@ -375,7 +382,8 @@ static void validate(struct weft_parser *p, const char *at)
     }
 }
 
-/* All graphs of the text; keeps number `index`, reads others only to report their mistakes. Returns how many there are. */
+/* All graphs of the text; keeps number `index`, reads others only to report their mistakes. Returns how many there
+ * are. */
 static uint32_t parse_text(struct weft_parser *p, uint32_t index, struct weft_graph **ret_graph)
 {
     uint32_t count = 0;
@@ -476,7 +484,8 @@ static int parse_public(void *arg)
     return WEFT_OK; /* the errors that were recorded make the status */
 }
 
-int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name, struct weft_graph **ret_graph)
+int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,
+               struct weft_graph **ret_graph)
 {
     struct public_call call = {.context = context, .text = text, .name = name, .bytes = bytes};
     const int status = weft_protected(context, parse_public, &call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse.h: what the files of the parser share. lex.c walks over the text and reports errors, parse.c reads graphs and
- * their heads, parse_line.c lines, parse_op.c what stands right of a line's `=`, parse_const.c the elements of constants; text.c holds what
- * parser and printer must agree on. */
+/* parse.h: what the files of the parser share. lex.c walks over the text and reports errors, parse.c reads graphs
+ * and their heads, parse_line.c lines, parse_op.c what stands right of a line's `=`, parse_const.c the elements of
+ * constants; text.c holds what parser and printer must agree on. */
 #ifndef WEFT_PARSE_H
 #define WEFT_PARSE_H
 

@@ -53,7 +53,8 @@ static bool parse_splat(struct weft_parser *p, int dtype, struct weft_constant *
     const struct weft_word word = weft_parse_token(p);
     ret->kind = WEFT_CONST_SPLAT;
     ret->integer = is_integral(dtype);
-    const bool right = ret->integer ? parse_element_integer(word, dtype, &ret->splat) : weft_read_real(word, &ret->real);
+    const bool right =
+        ret->integer ? parse_element_integer(word, dtype, &ret->splat) : weft_read_real(word, &ret->real);
     return right || wrong(p, word, dtype);
 }
 
@@ -75,7 +76,8 @@ static bool parse_list(struct weft_parser *p, const struct weft_type *type, stru
         return false;
     /* An element takes two bytes of text, so a short text cannot ask for much memory. */
     const int64_t most = (int64_t)(p->end - at) / 2 + 1;
-    struct weft_blob *blob = weft_blob_new(p->context, (size_t)weft_dtype_bytes(type->dtype, count < most ? count : most));
+    struct weft_blob *blob =
+        weft_blob_new(p->context, (size_t)weft_dtype_bytes(type->dtype, count < most ? count : most));
     if (!blob)
         weft_out_of_memory(p->context);
     weft_graph_hold(p->graph, blob);
@@ -95,7 +97,8 @@ static bool parse_list(struct weft_parser *p, const struct weft_type *type, stru
                                                         : weft_read_real(word, &real);
             if (!right && memchr(at, '\n', (size_t)(word.text - at))) {
                 p->cursor = at; /* what follows is more likely the next line than an element */
-                return weft_parse_fail(p, at, WEFT_ERR_SYNTAX, "the list has no ] before a line that is none of its own");
+                return weft_parse_fail(p, at, WEFT_ERR_SYNTAX,
+                                       "the list has no ] before a line that is none of its own");
             }
             if (!right)
                 return wrong(p, word, type->dtype);
@@ -145,7 +148,8 @@ static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path, 
 {
     const char *name = p->options->name;
     const size_t folder = path.text[0] == '/' ? 0 : weft_folder_length(name);
-    const char *full = weft_arena_format(&p->scratch, "%.*s%.*s", (int)folder, folder ? name : "", (int)path.length, path.text);
+    const char *full =
+        weft_arena_format(&p->scratch, "%.*s%.*s", (int)folder, folder ? name : "", (int)path.length, path.text);
     for (uint32_t i = 0; i < p->root->blobs; i++)
         if (p->root->blob[i]->path && strcmp(p->root->blob[i]->path, full) == 0)
             return p->root->blob[i];
@@ -197,13 +201,15 @@ static bool parse_blob(struct weft_parser *p, const struct weft_type *type, stru
     for (size_t i = 0; i < word.length; i++)
         right = right && strchr("0123456789abcdef", word.text[i]);
     if (!right)
-        return weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "a content address is 32 hexadecimal digits, in lower case");
+        return weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX,
+                               "a content address is 32 hexadecimal digits, in lower case");
     struct weft_blob *blob = NULL;
     if (p->options->find_blob)
         blob = p->options->find_blob(p->options->user, weft_parse_copy(p, word), &ret->offset);
     if (!blob)
         return weft_parse_fail(p, word.text, WEFT_ERR_INVALID,
-                               "nobody here has the bytes %.*s: this text was printed without them", (int)word.length, word.text);
+                               "nobody here has the bytes %.*s: this text was printed without them", (int)word.length,
+                               word.text);
     weft_graph_hold(p->graph, blob);
     ret->kind = WEFT_CONST_BLOB;
     ret->blob = blob;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_line.c: the lines of a graph: types, definitions, returns.
  *
- * A line is a statement. One that is wrong is reported and skipped, and the values it should have defined are noted as
- * unknown, with their declared type where it could be read, so that the lines that use them are still read for their own
- * mistakes. A graph with any mistake is thrown away. */
+ * A line is a statement. One that is wrong is reported and skipped, and the values it should have defined are noted
+ * as unknown, with their declared type where it could be read, so that the lines that use them are still read for
+ * their own mistakes. A graph with any mistake is thrown away. */
 #include "ir/parse.h"
 
 #include <string.h>
 
-/* --- types ---------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 
 static bool extent_failed(struct weft_parser *p, const char *at, const char *end, const char *message)
 {
@@ -94,7 +94,7 @@ bool weft_parse_type(struct weft_parser *p, struct weft_declared *ret)
     return p->cursor == p->end || *p->cursor != '{' || parse_layout(p, ret);
 }
 
-/* --- values ---------------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 bool weft_parse_unknown(const struct weft_parser *p, weft_val value)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parse_op.c: what stands right of a line's `=`: op, operands, attributes, plan.
  *
- * Only the form is checked here, and what needs the place in the line for a good message: names of ops, attributes and words.
- * Arity, types and shapes are the business of the gate through which every node passes, weft_add_node. */
+ * Only the form is checked here, and what needs the place in the line for a good message: names of ops, attributes
+ * and words. Arity, types and shapes are the business of the gate through which every node passes, weft_add_node. */
 #include "ir/parse.h"
 
 #include <string.h>
 
 #define MAX_ATTRS 16
 
-/* --- operands ------------------------------------------------------------------------------------------------------------- */
+/* --- operands ----------------------------------------------------------------------------------------------------- */
 
 /* The line further down in this graph that defines the name, or 0. Only asked once something is wrong. */
 static int32_t later_line(struct weft_parser *p, struct weft_word name)
@@ -35,13 +35,14 @@ static bool undefined(struct weft_parser *p, const char *at, struct weft_word na
     const int length = (int)name.length;
     for (const struct weft_graph *outer = p->graph->parent; outer; outer = outer->parent)
         if (weft_value_find(outer, name.text, name.length).id)
-            return weft_parse_fail(p, at, WEFT_ERR_INVALID,
-                                   "%%%.*s is a value of @%s: a body sees nothing from outside, so hand it over as an operand",
-                                   length, name.text, outer->name);
+            return weft_parse_fail(
+                p, at, WEFT_ERR_INVALID,
+                "%%%.*s is a value of @%s: a body sees nothing from outside, so hand it over as an operand", length,
+                name.text, outer->name);
     const int32_t line = later_line(p, name);
     if (line)
-        return weft_parse_fail(p, at, WEFT_ERR_INVALID, "%%%.*s is used before its definition in line %d", length, name.text,
-                               line);
+        return weft_parse_fail(p, at, WEFT_ERR_INVALID, "%%%.*s is used before its definition in line %d", length,
+                               name.text, line);
     struct weft_nearest nearest = {name, NULL, 0};
     for (uint32_t i = 1; i < p->graph->values && i < 4096; i++)
         if (p->graph->value[i].name)
@@ -61,15 +62,17 @@ bool weft_parse_value(struct weft_parser *p, weft_val *ret)
     return ret->id || p->head_broken || undefined(p, at, name);
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
-/* An element of a list, or a single integer: 3, -1, N, min(…), or any expression in parentheses; so blanks can separate. */
+/* An element of a list, or a single integer: 3, -1, N, min(…), or any expression in parentheses; so blanks can
+ * separate. */
 static const char *atom_end(const struct weft_parser *p)
 {
     const char *c = p->cursor;
     if (c < p->end && *c == '-')
         c++;
-    while (c < p->end && ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_'))
+    while (c < p->end &&
+           ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_'))
         c++;
     int depth = 0;
     for (; c < p->end && *c != '\n' && (depth > 0 || *c == '('); c++) {
@@ -216,7 +219,7 @@ static bool parse_attr(struct weft_parser *p, int op, struct weft_attr *attr, un
     }
 }
 
-/* --- plan -------------------------------------------------------------------------------------------------------------------- */
+/* --- plan --------------------------------------------------------------------------------------------------------- */
 
 /* A token, or [token …] with single blanks; in the graph's arena. */
 static bool parse_plan_value(struct weft_parser *p, const char **ret)
@@ -234,7 +237,8 @@ static bool parse_plan_value(struct weft_parser *p, const char **ret)
     while (!weft_parse_take(p, ']')) {
         word = weft_parse_token(p);
         if (word.length == 0)
-            return weft_parse_fail(p, p->cursor, WEFT_ERR_SYNTAX, "expected words separated by blanks, and ], in a plan's list");
+            return weft_parse_fail(p, p->cursor, WEFT_ERR_SYNTAX,
+                                   "expected words separated by blanks, and ], in a plan's list");
         weft_text_add(&text, text.length > 1 ? " " : "");
         weft_text_addn(&text, word.text, word.length);
     }
@@ -273,7 +277,8 @@ bool weft_parse_plan(struct weft_parser *p, const struct weft_plan_note **ret)
                 return false;
         } else if (plan->kernel || plan->count > 0) {
             return weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX,
-                                   "a plan is one kernel and then key=value; '%.*s' is neither", (int)word.length, word.text);
+                                   "a plan is one kernel and then key=value; '%.*s' is neither", (int)word.length,
+                                   word.text);
         } else {
             plan->kernel = weft_arena_copy(arena, word.text, word.length);
         }
@@ -284,7 +289,7 @@ bool weft_parse_plan(struct weft_parser *p, const struct weft_plan_note **ret)
     return true;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static int parse_opcode(struct weft_parser *p)
 {

@@ -2,8 +2,8 @@
 /* print.c: graph to text; the language is FORMAT.md's.
  *
  * One graph has one text: attributes stand in the order of their op's row, unnamed values are numbered in order of
- * definition, a body is printed before the first line that uses it. So texts can be compared as texts, and what was printed
- * parses back to what prints the same.
+ * definition, a body is printed before the first line that uses it. So texts can be compared as texts, and what was
+ * printed parses back to what prints the same.
  *
  * Numbers of unnamed values live in a side array that the printer makes. They pass over numbers that serve as names. */
 #include "ir/parse.h"
@@ -23,7 +23,7 @@ struct printer {
     bool *printed;           /* by body */
 };
 
-/* --- names ------------------------------------------------------------------------------------------------------------------ */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 /* The next number from `next` on that is no name. */
 static uint32_t free_number(const struct weft_graph *graph, uint32_t next)
@@ -103,7 +103,7 @@ static void print_indent(struct printer *p, int more)
         weft_text_add(p->text, "  ");
 }
 
-/* --- attributes -------------------------------------------------------------------------------------------------------------- */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 static void print_dim(struct printer *p, weft_dim dim)
 {
@@ -165,7 +165,7 @@ static void print_plan(struct printer *p, const struct weft_plan_note *plan)
         weft_text_format(p->text, " %s=%s", plan->key[i], plan->value[i]);
 }
 
-/* --- constants ---------------------------------------------------------------------------------------------------------------- */
+/* --- constants ---------------------------------------------------------------------------------------------------- */
 
 static void print_element(struct weft_text *text, int dtype, const void *data, int64_t i)
 {
@@ -244,7 +244,7 @@ static void print_constant(struct printer *p, const struct weft_type *type, cons
     }
 }
 
-/* --- lines ---------------------------------------------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------------------------------------- */
 
 static void print_under(struct printer *p, weft_node node)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c: the parts of the language that parser and printer must agree on to the letter: names, numbers, content addresses.
+/* text.c: the parts of the language that parser and printer must agree on to the letter: names, numbers, content
+ * addresses.
  *
- * Numbers print as the shortest decimal that reads back as the same element of its type, so a text holds no more than was
- * meant (0.1, not 0.100000001) and loses nothing. The C library's number functions follow the process's locale, which
- * belongs to the program that weft is part of: a decimal comma is turned into a point and back here. */
+ * Numbers print as the shortest decimal that reads back as the same element of its type, so a text holds no more
+ * than was meant (0.1, not 0.100000001) and loses nothing. The C library's number functions follow the process's
+ * locale, which belongs to the program that weft is part of: a decimal comma is turned into a point and back here. */
 #include "ir/parse.h"
 
 #include <locale.h>
@@ -15,7 +16,8 @@
 
 bool weft_is_name_character(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c != '\0' && strchr("_.$:/-", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_.$:/-", c));
 }
 
 void weft_text_quoted(struct weft_text *text, const char *string)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate.c: every rule that a graph must keep, checked from scratch.
  *
- * Nothing that the graph stores about itself is believed: types are inferred again, use lists are counted against the operand
- * slots, elements of integer tensors are computed anew. So a pass that edits wrongly is found at once, and not where a later
- * pass trips over it. All findings are collected; a walk goes on as long as the links themselves can be trusted.
+ * Nothing that the graph stores about itself is believed: types are inferred again, use lists are counted against
+ * the operand slots, elements of integer tensors are computed anew. So a pass that edits wrongly is found at once,
+ * and not where a later pass trips over it. All findings are collected; a walk goes on as long as the links
+ * themselves can be trusted.
  *
  * Inference reports through the context. While it runs here its messages are caught instead of delivered. */
 #include "ir/parse.h"
@@ -47,7 +48,7 @@ static const char *type_text(struct validator *v, const struct weft_type *type)
     return text.data;
 }
 
-/* --- order ---------------------------------------------------------------------------------------------------------------------- */
+/* --- order -------------------------------------------------------------------------------------------------------- */
 
 /* False if the list of nodes is broken, so that nothing can be walked. */
 static bool check_order(struct validator *v)
@@ -78,7 +79,7 @@ static bool check_order(struct validator *v)
     return true;
 }
 
-/* --- values and uses ------------------------------------------------------------------------------------------------------------- */
+/* --- values and uses ---------------------------------------------------------------------------------------------- */
 
 /* Defined at all, and before `user` (none: at the end of the graph)? */
 static bool check_defined(struct validator *v, weft_val value, weft_node user)
@@ -115,14 +116,15 @@ static void check_uses(struct validator *v, const uint32_t *slots_of)
         uint32_t at = g->value[id].first_use;
         for (; at && at <= g->slots && count <= slots_of[id]; at = g->slot[at - 1].next) {
             const struct weft_operand *slot = &g->slot[at - 1];
-            if (slot->value.id != id || slot->previous != previous || slot->node.id >= g->nodes || !v->position[slot->node.id])
+            if (slot->value.id != id || slot->previous != previous || slot->node.id >= g->nodes ||
+                !v->position[slot->node.id])
                 break;
             previous = at;
             count++;
         }
         if (at || count != slots_of[id] || g->value[id].uses != count)
-            report(v, g->value[id].def, "the uses of %s are wrong: %u counted, %u found, %u in its list", text_of(v, value),
-                   g->value[id].uses, slots_of[id], count);
+            report(v, g->value[id].def, "the uses of %s are wrong: %u counted, %u found, %u in its list",
+                   text_of(v, value), g->value[id].uses, slots_of[id], count);
     }
 }
 
@@ -163,7 +165,7 @@ static void check_value(struct validator *v, weft_val value, weft_node node)
         report(v, node, "%s is {-}, but the graph returns it", text_of(v, value));
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static void check_attrs(struct validator *v, weft_node node)
 {
@@ -255,10 +257,16 @@ static void check_types(struct validator *v, weft_node node)
     weft_val *operand = weft_new(v->arena, weft_val, info->operands);
     for (unsigned i = 0; i < info->operands; i++)
         operand[i] = weft_operand(g, node, i);
-    struct weft_infer infer = {
-        .graph = g, .op = info->op, .operand = operand, .operands = info->operands, .attr = info->attr, .attrs = info->attrs,
-        .result = weft_new(v->arena, struct weft_type, info->results), .results = info->results,
-        .place = &(struct weft_place){0}, .constant = info->constant};
+    struct weft_infer infer = {.graph = g,
+                               .op = info->op,
+                               .operand = operand,
+                               .operands = info->operands,
+                               .attr = info->attr,
+                               .attrs = info->attrs,
+                               .result = weft_new(v->arena, struct weft_type, info->results),
+                               .results = info->results,
+                               .place = &(struct weft_place){0},
+                               .constant = info->constant};
     if (weft_ops[info->op].traits & WEFT_STATED)
         infer.result[0] = *weft_type_of(g, weft_result(g, node, 0));
     const char *message;
@@ -327,9 +335,12 @@ static bool check_node(struct validator *v, weft_node node, uint32_t *slots_of)
     return right;
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------------------ */
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void check_groups(struct validator *v)
 {
@@ -376,19 +387,22 @@ static void check_returns(struct validator *v)
         if (++renewed[slot->mut.id] == 2)
             report(v, WEFT_NO_NODE, "mut parameter %s gets two new values", text_of(v, slot->mut));
         if (!weft_type_same(weft_type_of(g, slot->mut), weft_type_of(g, slot->value)))
-            report(v, WEFT_NO_NODE, "the new value of mut parameter %s is %s, but the parameter is %s", text_of(v, slot->mut),
-                   type_text(v, weft_type_of(g, slot->value)), type_text(v, weft_type_of(g, slot->mut)));
+            report(v, WEFT_NO_NODE, "the new value of mut parameter %s is %s, but the parameter is %s",
+                   text_of(v, slot->mut), type_text(v, weft_type_of(g, slot->value)),
+                   type_text(v, weft_type_of(g, slot->mut)));
     }
     for (uint32_t i = 1; i < g->values; i++) {
         const weft_val value = {i};
         if (g->value[i].returns != returned[i])
-            report(v, g->value[i].def, "%s counts %u returns, but has %u", text_of(v, value), g->value[i].returns, returned[i]);
+            report(v, g->value[i].def, "%s counts %u returns, but has %u", text_of(v, value), g->value[i].returns,
+                   returned[i]);
         if (g->value[i].is_mut && !g->value[i].is_param)
             report(v, g->value[i].def, "%s is mut, but no parameter", text_of(v, value));
         else if (g->value[i].is_mut && g->parent)
             report(v, WEFT_NO_NODE, "a body cannot have mut parameters, like %s", text_of(v, value));
         else if (g->value[i].is_mut && !renewed[i])
-            report(v, WEFT_NO_NODE, "mut parameter %s has no new value: return mut %s = …", text_of(v, value), text_of(v, value));
+            report(v, WEFT_NO_NODE, "mut parameter %s has no new value: return mut %s = …", text_of(v, value),
+                   text_of(v, value));
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff.c: a unified diff of two short texts. Lines in common are found by the table of longest common subsequences, which is
- * quadratic: fine for graphs of a few hundred lines, and texts beyond that show their first difference only. */
+/* diff.c: a unified diff of two short texts. Lines in common are found by the table of longest common subsequences,
+ * which is quadratic: fine for graphs of a few hundred lines, and texts beyond that show their first difference
+ * only. */
 #include "tools/golden.h"
 
 #include <stdio.h>

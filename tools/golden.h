@@ -7,7 +7,8 @@
  *   #> …                                     the exact text after the passes
  *   #= seed=1 tol=0 low=-1 high=1            and before and after compute the same on random inputs
  *
- * A file with `# error: <part of a message>` at the end of lines is a test of mistakes: just these messages, at these lines. */
+ * A file with `# error: <part of a message>` at the end of lines is a test of mistakes: just these messages, at
+ * these lines. */
 #ifndef WEFT_GOLDEN_H
 #define WEFT_GOLDEN_H
 
@@ -56,8 +57,8 @@ char **weft_golden_find(const char *const *path, int paths, int *ret_count);
 
 /* --- golden_run.c */
 
-/* Runs the tests of a file; reports failures on stdout. `ret_block[i]` gets the text of test i after its passes if it is not
- * the expected one, which is no failure when it is going to be blessed; else NULL. */
+/* Runs the tests of a file; reports failures on stdout. `ret_block[i]` gets the text of test i after its passes if
+ * it is not the expected one, which is no failure when it is going to be blessed; else NULL. */
 void weft_golden_run(struct weft_context *context, const struct weft_golden_file *file, bool bless, char **ret_block,
                      struct weft_golden_score *score);
 void weft_golden_run_invalid(const struct weft_golden_file *file, struct weft_golden_score *score);

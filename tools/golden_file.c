@@ -15,7 +15,7 @@ static bool complain(const struct weft_golden_file *file, int line, const char *
     return false;
 }
 
-/* --- directives ---------------------------------------------------------------------------------------------------------------- */
+/* --- directives --------------------------------------------------------------------------------------------------- */
 
 /* Does the line begin with this directive? Then what follows it. */
 static const char *after(const char *line, const char *directive)
@@ -55,7 +55,8 @@ static bool read_test(const struct weft_golden_file *file, int line, const char 
     return true;
 }
 
-static bool read_evaluation(const struct weft_golden_file *file, int line, const char *text, struct weft_golden_case *test)
+static bool read_evaluation(const struct weft_golden_file *file, int line, const char *text,
+                            struct weft_golden_case *test)
 {
     char key[32], value[256];
     test->evaluate = true;
@@ -127,7 +128,7 @@ static bool read_lines(struct weft_golden_file *file)
     return file->tests > 0 || file->invalid || complain(file, 1, "no graph begins at the left margin");
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------------------------------------- */
 
 static char *read_whole(const char *path, size_t *ret_bytes)
 {
@@ -241,7 +242,7 @@ bool weft_golden_rewrite(const struct weft_golden_file *file, char *const *block
     return false;
 }
 
-/* --- folders ----------------------------------------------------------------------------------------------------------------------- */
+/* --- folders ------------------------------------------------------------------------------------------------------ */
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* golden_run.c: runs the tests of one file. Besides what a test asks for, every graph must survive, before and after its
- * passes: printing and parsing again, copying, validation, a second run that gives the same text, and the strip law
- * (stripped or not, it computes the same). */
+/* golden_run.c: runs the tests of one file. Besides what a test asks for, every graph must survive, before and after
+ * its passes: printing and parsing again, copying, validation, a second run that gives the same text, and the strip
+ * law (stripped or not, it computes the same). */
 #include "tools/golden.h"
 #include "tools/tools.h"
 
@@ -53,7 +53,7 @@ static const char *print(struct run *run, const struct weft_graph *graph, const 
     return text.data;
 }
 
-/* --- what holds for every graph -------------------------------------------------------------------------------------------- */
+/* --- what holds for every graph ----------------------------------------------------------------------------------- */
 
 /* The bytes of a constant that was printed by its content address. */
 static struct weft_blob *find_blob(void *user, const char *hash, uint64_t *ret_offset)
@@ -127,7 +127,7 @@ static bool check_valid(struct run *run, struct weft_graph *graph, const char *w
     return false;
 }
 
-/* --- evaluation ------------------------------------------------------------------------------------------------------------------- */
+/* --- evaluation --------------------------------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
 {
@@ -192,8 +192,10 @@ static bool compare(struct run *run, const struct weft_graph *graph, const struc
         if (!weft_tool_compare(&got[i], &want[i], bound, &result, message))
             return fail(run, "%s: result %u: %s", what, i, message);
         if (!result.same)
-            return fail(run, "%s: result %u differs by %g of its largest magnitude, the bound is %g (NaN or infinite on one "
-                        "side: %lld elements)", what, i, result.max_rel, bound, (long long)result.nans);
+            return fail(run,
+                        "%s: result %u differs by %g of its largest magnitude, the bound is %g (NaN or infinite on one "
+                        "side: %lld elements)",
+                        what, i, result.max_rel, bound, (long long)result.nans);
     }
     return true;
 }
@@ -236,12 +238,13 @@ static bool check_strip(struct run *run, struct weft_graph *graph)
     return elements(graph) > MAX_EVALUATED || check_same(run, graph, stripped, /* exact= */ true, "stripping");
 }
 
-/* --- one test ------------------------------------------------------------------------------------------------------------------------ */
+/* --- one test ----------------------------------------------------------------------------------------------------- */
 
 static struct weft_graph *parse(struct run *run)
 {
     const struct weft_parse_options options = {.name = run->file->path};
-    return keep(run, weft_parse_graph(run->context, run->file->text, run->file->bytes, run->test->index, &options, NULL));
+    return keep(run,
+                weft_parse_graph(run->context, run->file->text, run->file->bytes, run->test->index, &options, NULL));
 }
 
 static bool after_pass(void *user, const char *pass)
@@ -319,7 +322,7 @@ void weft_golden_run(struct weft_context *context, const struct weft_golden_file
     }
 }
 
-/* --- tests of mistakes ----------------------------------------------------------------------------------------------------------------- */
+/* --- tests of mistakes -------------------------------------------------------------------------------------------- */
 
 /* Which expected messages came, and what came unexpected. */
 struct mistakes {

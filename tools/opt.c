@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- passes by name ------------------------------------------------------------------------------------------------------------ */
+/* --- passes by name ----------------------------------------------------------------------------------------------- */
 
 static bool run_named(struct weft_graph *graph, const char *name, const struct weft_target *target)
 {
@@ -24,8 +24,8 @@ static bool run_named(struct weft_graph *graph, const char *name, const struct w
     if (pass)
         weft_run_pass_info(graph, pass, target);
     else
-        weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL, "no pass is called '%s'; weft opt --list-passes shows them all",
-                   name);
+        weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL,
+                   "no pass is called '%s'; weft opt --list-passes shows them all", name);
     return pass != NULL;
 }
 
@@ -50,7 +50,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
     return weft_cpu_parse(name, &ret_target->cpu);
 }
 
-/* --- lists ------------------------------------------------------------------------------------------------------------------------ */
+/* --- lists -------------------------------------------------------------------------------------------------------- */
 
 static void print_ops(void)
 {
@@ -99,7 +99,7 @@ static void print_kernels(void)
     }
 }
 
-/* --- one graph --------------------------------------------------------------------------------------------------------------------- */
+/* --- one graph ---------------------------------------------------------------------------------------------------- */
 
 struct options {
     const char *passes, *target, *print, *to;
@@ -159,9 +159,9 @@ static int count_stats(void *arg)
             constants += weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
         }
     }
-    printf("nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n", graph->live_nodes,
-           graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies, graph->groups ? graph->groups - 1 : 0,
-           (long long)constants);
+    printf("nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n",
+           graph->live_nodes, graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies,
+           graph->groups ? graph->groups - 1 : 0, (long long)constants);
     for (int op = 1; op < WEFT_OP_COUNT; op++)
         if (count[op])
             printf("op.%s %lld\n", weft_ops[op].name, (long long)count[op]);
@@ -230,7 +230,7 @@ static int run_job(struct job *job)
     return code;
 }
 
-/* --- the command --------------------------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int check_print(const struct weft_usage *usage, const char *print)
 {
@@ -247,22 +247,25 @@ int weft_cmd_opt(int argc, char **argv)
 {
     struct options options = {0};
     const struct weft_option table[] = {
-        {"--passes", WEFT_OPTION_WORD, &options.passes, "A,B", "run these passes, in this order; \"pipeline\" is the default pipeline"},
-        {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL", "compile for baseline, avx2, avx512 … instead of this CPU"},
+        {"--passes", WEFT_OPTION_WORD, &options.passes, "A,B",
+         "run these passes, in this order; \"pipeline\" is the default pipeline"},
+        {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL",
+         "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT", "ir (the graph, as text), plan, dot or stats"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE", "write there"},
-        {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL, "every op: operands, traits, attributes (? optional, =default)"},
+        {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
+         "every op: operands, traits, attributes (? optional, =default)"},
         {"--list-passes", WEFT_OPTION_FLAG, &options.list_passes, NULL, "every pass"},
         {"--list-kernels", WEFT_OPTION_FLAG, &options.list_kernels, NULL, "every kernel and the CPU it needs"},
         {"--test", WEFT_OPTION_FLAG, &options.test, NULL, "run the test files below the paths"},
         {"--bless", WEFT_OPTION_FLAG, &options.bless, NULL, "with --test: write what came into the #> blocks"},
         {0}};
-    const struct weft_usage usage = {
-        "weft opt [options] FILE|-   or   weft opt --test [--bless] PATH…",
-        "Reads a graph (weft text or ONNX), runs passes on it and prints it. Test files: tools/golden.h; the language:\n"
-        "ir/FORMAT.md.",
-        table, 0, WEFT_TOOL_WORDS};
+    const struct weft_usage usage = {"weft opt [options] FILE|-   or   weft opt --test [--bless] PATH…",
+                                     "Reads a graph (weft text or ONNX), runs passes on it and prints it. Test files: "
+                                     "tools/golden.h; the language:\n"
+                                     "ir/FORMAT.md.",
+                                     table, 0, WEFT_TOOL_WORDS};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
@@ -278,7 +281,8 @@ int weft_cmd_opt(int argc, char **argv)
     if (options.bless && !options.test)
         return weft_tool_misused(&usage, "--bless goes with --test");
     if (words.count == 0 || (!options.test && words.count != 1))
-        return weft_tool_misused(&usage, options.test ? "--test wants a path" : "it wants one file, or - for standard input");
+        return weft_tool_misused(&usage,
+                                 options.test ? "--test wants a path" : "it wants one file, or - for standard input");
     if (options.test)
         return weft_golden_main(words.word, words.count, options.bless);
     struct job job = {.options = &options, .path = words.word[0]};
