@@ -10,7 +10,7 @@
 #include <string.h>
 
 static void add_scene(struct weft_picture *picture, const struct weft_graph *graph, uint32_t parent, weft_node owner,
-                      const char *prefix)
+                      const char *prefix, const char *title)
 {
     picture->scene = weft_grow(&picture->arena, picture->scene, &picture->scene_capacity, picture->scenes + 1,
                                sizeof *picture->scene);
@@ -19,15 +19,28 @@ static void add_scene(struct weft_picture *picture, const struct weft_graph *gra
         .parent = parent,
         .owner = owner,
         .prefix = prefix,
+        .title = title,
         .shown = weft_new(&picture->arena, bool, graph->nodes + 1),
         .folded = weft_new(&picture->arena, bool, graph->nodes + 1),
         .maker = weft_new(&picture->arena, Agnode_t *, graph->values + 1),
     };
 }
 
+static void add_body(struct weft_picture *picture, uint32_t parent, weft_node owner, const struct weft_attr *attr)
+{
+    const struct weft_scene *scene = &picture->scene[parent];
+    const char *value = weft_value_text(scene->graph, weft_result(scene->graph, owner, 0));
+    const char *word = weft_attr_names[attr->key];
+    const char *prefix =
+        weft_arena_format(&picture->arena, "%s%s/%s/", scene->prefix, value + (value[0] == '%'), word);
+    const char *title = weft_arena_format(&picture->arena, "%s of %s: @%s", word, value,
+                                          attr->graph->name ? attr->graph->name : "");
+    add_scene(picture, attr->graph, parent, owner, prefix, title);
+}
+
 void weft_dot_gather(struct weft_picture *picture)
 {
-    add_scene(picture, picture->root, 0, WEFT_NO_NODE, "");
+    add_scene(picture, picture->root, 0, WEFT_NO_NODE, "", "");
     for (uint32_t s = 0; s < picture->scenes; s++) {
         const struct weft_graph *graph = picture->scene[s].graph;
         weft_foreach_node(graph, n) {
@@ -35,11 +48,7 @@ void weft_dot_gather(struct weft_picture *picture)
             for (unsigned i = 0; i < info->attrs; i++) {
                 if (info->attr[i].kind != WEFT_ATTR_GRAPH)
                     continue;
-                const char *owner = weft_value_text(graph, weft_result(graph, n, 0));
-                const char *prefix =
-                    weft_arena_format(&picture->arena, "%s%s/%s/", picture->scene[s].prefix,
-                                      owner + (owner[0] == '%'), weft_attr_names[info->attr[i].key]);
-                add_scene(picture, info->attr[i].graph, s, n, prefix);
+                add_body(picture, s, n, &info->attr[i]);
             }
         }
     }

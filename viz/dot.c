@@ -155,7 +155,10 @@ static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
         const weft_val value = graph->ret[r].value;
         if (picture->hidden && !scene->maker[value.id])
             continue;
-        weft_dot_port_label(picture, scene, "return", value);
+        const weft_val mut = graph->ret[r].mut;
+        const char *target = mut.id ? weft_value_text(graph, mut) : "";
+        weft_dot_port_label(picture, scene,
+                            mut.id ? weft_arena_format(&picture->arena, "return mut %s =", target) : "return", value);
         const char *name = weft_arena_format(&picture->arena, "%sreturn %u", scene->prefix, (unsigned)r);
         Agnode_t *box = draw_box(picture, scene->cluster, name, weft_value_text(graph, value));
         if (scene->maker[value.id])
@@ -183,7 +186,7 @@ static void draw(struct weft_picture *picture)
         else if (parent->cluster && parent->shown[scene->owner.id])
             scene->cluster = open_cluster(picture, parent->cluster,
                                           weft_arena_format(&picture->arena, "cluster_%s", scene->prefix),
-                                          scene->prefix, "dashed");
+                                          scene->title, "dashed");
         if (!scene->cluster)
             continue;
         draw_nodes(picture, scene);
@@ -228,7 +231,7 @@ static void open_agraph(struct weft_picture *picture)
         const char *name, *value;
     } looks[] = {
         {AGRAPH, "weft_version", WEFT_VERSION}, {AGRAPH, "rankdir", "TB"}, {AGRAPH, "fontname", "Helvetica"},
-        {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"}, {AGNODE, "fontname", "Helvetica"},
+        {AGRAPH, "fontsize", "11"}, {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"}, {AGNODE, "fontname", "Helvetica"},
         {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
     };
     picture->io = (Agiodisc_t){.putstr = put_string, .flush = flush_nothing};

@@ -14,6 +14,7 @@ struct weft_scene {
     uint32_t parent;        /* index of the scene whose node `owner` has this graph as a body */
     weft_node owner;
     const char *prefix;     /* of the names of its nodes in the picture: "", "then/", … */
+    const char *title;      /* of a body: "then of %y: @yes" */
     Agraph_t *cluster;
     bool *shown;            /* by node: drawn as a node of its own */
     bool *folded;           /* by node: known before the run, hence only a row in its consumers' labels */

@@ -268,7 +268,9 @@ void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *
     const struct weft_graph *graph = scene->graph;
     const char *type = weft_dot_type(picture, graph, value);
     begin_table(picture, weft_dot_colour(picture, graph, value));
-    weft_text_format(&picture->label, "<TR><TD><B>%s</B> ", word);
+    weft_text_add(&picture->label, "<TR><TD><B>");
+    weft_dot_escape(&picture->label, word);
+    weft_text_add(&picture->label, "</B> ");
     weft_dot_escape(&picture->label, weft_value_text(graph, value));
     end_row(&picture->label);
     add_row(&picture->label, type);
