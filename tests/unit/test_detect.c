@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_detect.c: the example finds the face: the box that it prints lies within a pixel of the one that follows from the
- * model's reference outputs, and it is drawn into the picture it writes. */
+/* test_detect.c: the example finds the face: the box that it prints lies within a pixel of the one that follows from
+ * the model's reference outputs, and it is drawn into the picture it writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

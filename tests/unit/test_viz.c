@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_viz.c: what weft_dot writes is a graph that cgraph reads back, of the right nodes and edges; the goldens of its text
- * are in tests/dot. */
+/* test_viz.c: what weft_dot writes is a graph that cgraph reads back, of the right nodes and edges; the goldens of its
+ * text are in tests/dot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
