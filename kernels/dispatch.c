@@ -12,6 +12,12 @@ static const struct weft_kernel_info kernels[] = {
 #define WEFT_GEMM(name, cpu, ...) {"gemm", #name, cpu},
 #include "kernels/gemm/gemm.def"
 
+#define POOL(id, level, cpu) {"pool", "weft_pool_" #id "__" #level, cpu},
+#include "kernels/strip/pool.def"
+
+#define REDUCE(id, level, cpu) {"reduce", "weft_reduce_" #id "__" #level, cpu},
+#include "kernels/strip/reduce.def"
+
 #define RELAYOUT(id, function, level, cpu) {"relayout", "weft_relayout_" #id "__" #level, cpu},
 #include "kernels/relayout/relayout.def"
     {"relayout", "weft_relayout_blocks__ref", 0},

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold_level.c: the inner loops of reductions and windows. Compiled once per CPU level.
+ *
+ * Bits do not depend on the level because the order of operations is fixed without looking at the width of vectors: along a
+ * line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines, and over the
+ * taps of a window, one chain for each result. 32 lanes are two chains on the widest machine, which hides most of the
+ * latency of an addition; more would only lengthen the fold of short lines. */
+#include "kernels/strip/fold.h"
+#include "kernels/strip/vector.h"
+
+#define CHAINS (WEFT_FOLD_LANES / LANES)
+#define ALWAYS(op, call)       \
+    switch (op) {              \
+    case WEFT_K_SUM:           \
+        call(WEFT_K_SUM);      \
+        break;                 \
+    case WEFT_K_PROD:          \
+        call(WEFT_K_PROD);     \
+        break;                 \
+    case WEFT_K_MAX:           \
+        call(WEFT_K_MAX);      \
+        break;                 \
+    default:                   \
+        call(WEFT_K_MIN);      \
+        break;                 \
+    }
+
+INLINE vf apply(int op, vf a, vf b)
+{
+    return op == WEFT_K_SUM ? a + b : op == WEFT_K_PROD ? a * b : op == WEFT_K_MAX ? vmax(a, b) : vmin(a, b);
+}
+
+INLINE float identity(int op)
+{
+    return op == WEFT_K_SUM ? 0.f : op == WEFT_K_PROD ? 1.f : op == WEFT_K_MAX ? -__builtin_inff() : __builtin_inff();
+}
+
+INLINE int live_of(int64_t rest) { return rest >= LANES ? LANES : rest > 0 ? (int)rest : 0; }
+
+INLINE void line_of(int op, float *lanes, const float *x, int64_t n)
+{
+    vf acc[CHAINS];
+    UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = vload(lanes + v * LANES);
+    int64_t i = 0;
+    for (; i + WEFT_FOLD_LANES <= n; i += WEFT_FOLD_LANES) {
+        UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = apply(op, acc[v], vload(x + i + v * LANES));
+    }
+    if (i < n) {
+        UNROLL for (int v = 0; v < CHAINS; v++)
+        {
+            const int live = live_of(n - i - v * LANES);
+            if (live)
+                acc[v] = apply(op, acc[v], vloadm(x + i + v * LANES, live, identity(op)));
+        }
+    }
+    UNROLL for (int v = 0; v < CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
+}
+
+static void line(int op, float *lanes, const float *x, int64_t n)
+{
+#define CALL(op) line_of(op, lanes, x, n)
+    ALWAYS(op, CALL)
+#undef CALL
+}
+
+static float finish(int op, const float *lanes)
+{
+    float x[WEFT_FOLD_LANES];
+    int half = WEFT_FOLD_LANES / 2;
+    for (int l = 0; l < half; l += LANES)
+        vstore(x + l, apply(op, vload(lanes + l), vload(lanes + half + l)));
+    for (half /= 2; half >= LANES; half /= 2)
+        for (int l = 0; l < half; l += LANES)
+            vstore(x + l, apply(op, vload(x + l), vload(x + half + l)));
+    for (; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            x[l] = weft_fold_apply(op, x[l], x[half + l]);
+    return x[0];
+}
+
+/* Four rows a pass: the running results are loaded and stored once for four rows, and memory sees few long streams. */
+INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t columns)
+{
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        const float *const p = x + r * row;
+        for (int64_t c = 0; c < columns; c += LANES) {
+            const int live = live_of(columns - c);
+            vf a;
+            if (live == LANES) {
+                a = apply(op, vload(acc + c), vload(p + c));
+                a = apply(op, a, vload(p + row + c));
+                a = apply(op, a, vload(p + 2 * row + c));
+                vstore(acc + c, apply(op, a, vload(p + 3 * row + c)));
+            } else {
+                a = apply(op, vloadm(acc + c, live, 0.f), vloadm(p + c, live, 0.f));
+                a = apply(op, a, vloadm(p + row + c, live, 0.f));
+                a = apply(op, a, vloadm(p + 2 * row + c, live, 0.f));
+                vstorem(acc + c, live, apply(op, a, vloadm(p + 3 * row + c, live, 0.f)));
+            }
+        }
+    }
+    for (; r < rows; r++)
+        for (int64_t c = 0; c < columns; c += LANES) {
+            const int live = live_of(columns - c);
+            vstorem(acc + c, live, apply(op, vloadm(acc + c, live, 0.f), vloadm(x + r * row + c, live, 0.f)));
+        }
+}
+
+static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t width)
+{
+#define CALL(op) columns_of(op, acc, x, row, rows, width)
+    ALWAYS(op, CALL)
+#undef CALL
+}
+
+#if LANES == 16
+#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#elif LANES == 8
+#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14
+#else
+#define EVEN_LANES 0, 2, 4, 6
+#endif
+
+INLINE void strided_of(int op, float *acc, const float *x, int64_t step, int64_t n)
+{
+    int64_t i = 0;
+    if (step == 1)
+        for (; i + LANES <= n; i += LANES)
+            vstore(acc + i, apply(op, vload(acc + i), vload(x + i)));
+    else if (step == 2)
+        for (; i + LANES < n; i += LANES) { /* one element more must exist: the second vector ends on an odd one */
+            const vf even = __builtin_shufflevector(vload(x + 2 * i), vload(x + 2 * i + LANES), EVEN_LANES);
+            vstore(acc + i, apply(op, vload(acc + i), even));
+        }
+    for (; i < n; i++)
+        acc[i] = weft_fold_apply(op, acc[i], x[i * step]);
+}
+
+static void strided(int op, float *acc, const float *x, int64_t step, int64_t n)
+{
+#define CALL(op) strided_of(op, acc, x, step, n)
+    ALWAYS(op, CALL)
+#undef CALL
+}
+
+/* `vectors` vectors of channels at once, in registers over all taps. The last may be partial. */
+INLINE void window_of(int op, float *out, const float *x, const struct weft_window *w, int vectors, int live, float divisor)
+{
+    vf acc[4];
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(identity(op));
+    for (int64_t d = 0; d < w->taps[0]; d++)
+        for (int64_t h = 0; h < w->taps[1]; h++) {
+            const float *p = x + d * w->step[0] + h * w->step[1];
+            for (int64_t t = 0; t < w->taps[2]; t++, p += w->step[2]) {
+                UNROLL for (int v = 0; v < vectors; v++) acc[v] =
+                    apply(op, acc[v], live == LANES ? vload(p + v * LANES) : vloadm(p + v * LANES, live, 0.f));
+            }
+        }
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        const vf result = op == WEFT_K_SUM ? acc[v] / divisor : acc[v];
+        if (live == LANES)
+            vstore(out + v * LANES, result);
+        else
+            vstorem(out + v * LANES, live, result);
+    }
+}
+
+static void window(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
+{
+    int64_t c = 0;
+#define CALL(op)                                                                 \
+    for (; c + 4 * LANES <= channels; c += 4 * LANES)                            \
+        window_of(op, out + c, x + c, w, 4, LANES, divisor);                     \
+    for (; c + LANES <= channels; c += LANES)                                    \
+        window_of(op, out + c, x + c, w, 1, LANES, divisor);                     \
+    if (c < channels)                                                            \
+    window_of(op, out + c, x + c, w, 1, (int)(channels - c), divisor)
+    ALWAYS(op, CALL)
+#undef CALL
+}
+
+const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, line, finish, columns, strided, window};
