@@ -146,7 +146,7 @@ struct weft_gemm {
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
     bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1) */
     const struct weft_gemm_kernel *kernel; /* set by prepare */
-    bool swapped;            /* set by prepare: computed as the transposed product, since C's unit stride runs along its rows */
+    bool swapped;            /* set by prepare: computed as the transposed product; packs of the two differ */
     int64_t kc;              /* set by prepare: block of k */
     int32_t parts;           /* set by prepare */
     size_t scratch;          /* set by prepare: bytes of scratch each part needs, 64-byte aligned */
@@ -169,7 +169,7 @@ struct weft_conv {
     int64_t w_stride[5];               /* o, c, kernel… */
     bool w_packed;           /* w was packed by weft_conv_pack */
     struct weft_gemm gemm;   /* set by prepare */
-    int32_t form;            /* set by prepare: which loops */
+    int32_t form;            /* set by prepare: which loops; with gemm.swapped, which pack they read */
     int32_t parts;
     size_t scratch;          /* per part */
 };
