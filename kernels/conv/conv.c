@@ -2,7 +2,7 @@
 /* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc and conv_depth.inc.
  *
  * The form follows from the strides of y, since results are written once and in vectors, while x is gathered anyway;
- * only POINT and the windows read x where it lies and look at its strides too. weft_conv_shape recomputes what the
+ * only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
 #include "kernels/conv/conv.h"
 
@@ -74,7 +74,7 @@ static enum weft_conv_form choose(const struct weft_conv_shape *s)
     if (flat && s->groups > 1 && s->c == 1 && !s->y_rows && s->o <= 2)
         return WEFT_CONV_PLANES;
     if (is_point(s))
-        return WEFT_CONV_POINT;
+        return s->y_rows ? WEFT_CONV_POINT_ROWS : WEFT_CONV_POINT_COLUMNS;
     return s->y_rows ? WEFT_CONV_ROWS : WEFT_CONV_COLUMNS;
 }
 
@@ -162,7 +162,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     conv->form = empty ? 0 : find(choose(&s), conv->cpu);
     conv->gemm = (struct weft_gemm){.cpu = conv->cpu, .kernel = weft_gemm_find(conv->cpu)};
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (form == WEFT_CONV_POINT) {
+    if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
         prepare_point(conv, &s, workers);
         return;
     }
@@ -184,7 +184,7 @@ const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kern
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (form == WEFT_CONV_POINT && s->y_rows)
+    if (form == WEFT_CONV_POINT_ROWS)
         return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
     return form == WEFT_CONV_ROWS ? weft_gemm_panels_size(conv->gemm.kernel, s->k, s->o) : s->o * s->k;
 }
@@ -211,7 +211,7 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     const float *from = w + g * s->o * s->w_o;
-    if (form == WEFT_CONV_POINT && s->y_rows) {
+    if (form == WEFT_CONV_POINT_ROWS) {
         weft_gemm_pack(&conv->gemm, pack, from);
         return;
     }

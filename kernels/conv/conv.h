@@ -12,12 +12,12 @@
  * not defined.
  *
  * Forms, chosen by prepare:
- *   POINT     one tap, stride 1, no padding: a matrix product over x where it lies.
- *   COLUMNS   y has its unit stride along the pixels (NCHW): W[o,K] · X[K,pixels], a panel of X at a time gathered to
- * scratch. ROWS      y has its unit stride along the channels (NHWC): X[pixels,K] · W[K,o], a block of pixels at a time
- * gathered. PLANES    one channel per group, few results each, y along the pixels: sliding windows over a padded band
- * of one plane. CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across
- * channels. PLAIN     the formula; also for what has no unit stride.
+ *   COLUMNS   y has its unit stride along the pixels (NCHW): W[o,K] · X[K,pixels], a panel of X gathered at a time.
+ *   ROWS      y has its unit stride along the channels (NHWC): X[pixels,K] · W[K,o], a block of pixels at a time.
+ *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
+ *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
+ *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
+ *   PLAIN     the formula; also for a y without unit stride.
  *
  * Preconditions: y overlaps neither x nor w; distinct indices of y are distinct elements; o and c divide by groups. No
  * alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
@@ -28,9 +28,10 @@
 
 enum weft_conv_form {
     WEFT_CONV_PLAIN,
-    WEFT_CONV_POINT,
     WEFT_CONV_COLUMNS,
     WEFT_CONV_ROWS,
+    WEFT_CONV_POINT_COLUMNS,
+    WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,
     WEFT_CONV_CHANNELS
 };

@@ -36,7 +36,8 @@ struct sizes {
 static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
 {
     const bool depth = form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
-    const bool point = form == WEFT_CONV_POINT || weft_check_between(check, 0, 7) == 0;
+    const bool point =
+        form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS || weft_check_between(check, 0, 7) == 0;
     const bool deep = weft_check_between(check, 0, 31) == 0;
     struct weft_conv v = {.cpu = weft_check_cpu(check), .n = weft_check_between(check, 1, 2)};
     v.spatial = depth ? (int32_t)weft_check_between(check, 1, 2) : (int32_t)weft_check_between(check, 1, 3);
@@ -58,8 +59,9 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, c};
     for (int d = 0; d < v.spatial; d++)
         x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
-    const bool last = form == WEFT_CONV_ROWS || form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
-    const int64_t kind = form == WEFT_CONV_PLAIN ? 2 : form == WEFT_CONV_POINT ? weft_check_between(check, 0, 1) : last;
+    const bool last = form == WEFT_CONV_ROWS || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
+                      weft_check_between(check, 0, 4) == 0;
+    const int64_t kind = form == WEFT_CONV_PLAIN ? 2 : last;
     const bool mixed = form != WEFT_CONV_CHANNELS && weft_check_between(check, 0, 3) == 0;
     ret_sizes->x = choose_strides(check, mixed ? weft_check_between(check, 0, 2) : kind, v.spatial, x, v.x_stride);
     ret_sizes->y = choose_strides(check, kind, v.spatial, y, v.y_stride);
