@@ -24,4 +24,14 @@ void weft_layout_pieces(struct weft_dims *dims, const struct weft_layout *layout
 /* Strides of a packed array with these storage extents. */
 void weft_layout_packed(struct weft_dims *dims, int axes, const weft_dim *extent, weft_dim *ret_stride);
 
+/* layout_view.c: the layout of a view in the making, its digits sorted by rank: where in the operand's order they come from. */
+struct weft_layout_draft {
+    struct weft_layout layout; /* explicit strides */
+    int rank[WEFT_MAX_STORAGE];
+};
+void weft_layout_draft_open(struct weft_layout_draft *draft, const struct weft_layout *operand);
+/* Digits of equal rank are added from the innermost outwards. False when there are too many. */
+bool weft_layout_draft_add(struct weft_layout_draft *draft, int axis, int64_t div, int64_t mod, weft_dim stride, int rank);
+int weft_layout_rank_of(const struct weft_layout *layout, int axis, int64_t div);
+
 #endif
