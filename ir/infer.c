@@ -29,25 +29,20 @@ const struct weft_type *weft_infer_type(const struct weft_infer *infer, unsigned
     return weft_type_of(infer->graph, infer->operand[operand]);
 }
 
-static const char *take_text(struct weft_infer *infer, struct weft_text *text)
-{
-    char *copy = weft_arena_copy(infer->graph->arena, text->length ? text->data : "", text->length);
-    weft_text_close(text);
-    return copy;
-}
+static const char *text_in_arena(const struct weft_text *text) { return text->length ? text->data : ""; }
 
 const char *weft_infer_type_text(struct weft_infer *infer, const struct weft_type *type)
 {
-    struct weft_text text = {.context = infer->graph->context};
+    struct weft_text text = {.context = infer->graph->context, .arena = infer->graph->arena};
     weft_type_print(infer->graph->dims, type, &text);
-    return take_text(infer, &text);
+    return text_in_arena(&text);
 }
 
 const char *weft_infer_dim_text(struct weft_infer *infer, weft_dim d)
 {
-    struct weft_text text = {.context = infer->graph->context};
+    struct weft_text text = {.context = infer->graph->context, .arena = infer->graph->arena};
     weft_dim_print(infer->graph->dims, d, &text);
-    return take_text(infer, &text);
+    return text_in_arena(&text);
 }
 
 /* --- attributes -------------------------------------------------------------------------------------------- */

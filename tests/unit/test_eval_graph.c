@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_eval_graph.c: evaluation of whole graphs: symbols from inputs, refusals, strides, and memory that runs out. */
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct weft_context *context;
+
+static struct weft_graph *parse(const char *text)
+{
+    struct weft_graph *graph = NULL;
+    if (weft_parse(context, text, strlen(text), "test", &graph) != WEFT_OK)
+        fail_msg("%s\n%s", weft_last_error(context), text);
+    return graph;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return weft_open(NULL, &context);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    weft_close(context);
+    return 0;
+}
+
+/* --- whole graphs --------------------------------------------------------------------------------------------------
+ */
+
+static struct weft_tensor tensor_of(void *data, int dtype, int rank, const int64_t *extent)
+{
+    struct weft_tensor tensor = {.data = data, .dtype = dtype, .rank = rank};
+    for (int axis = 0; axis < rank; axis++)
+        tensor.extent[axis] = extent[axis];
+    weft_tensor_dense(&tensor);
+    return tensor;
+}
+
+static void test_symbols(void **state)
+{
+    (void)state;
+    struct weft_graph *graph =
+        parse("weft 1\ngraph @g<N=1..8, M>(%x: f32[2*N + 1, N], %y: f32[M,3]) {\n"
+              "%a: f32[N,2*N + 1] = transpose %x perm=[1 0]\n%e: i64[2] = extents value=[N (M*N)]\n"
+              "return %a, %e\n}\n");
+    float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, y[12] = {0};
+    struct weft_tensor in[] = {tensor_of(x, WEFT_F32, 2, (int64_t[]){5, 2}),
+                               tensor_of(y, WEFT_F32, 2, (int64_t[]){4, 3})};
+    struct weft_tensor out[2] = {{0}};
+    assert_int_equal(weft_evaluate(graph, in, 2, out, 2), WEFT_OK);
+    assert_int_equal(out[0].extent[0], 2);
+    assert_int_equal(out[0].extent[1], 5);
+    assert_float_equal(((float *)out[0].data)[1], 3, 0);
+    assert_int_equal(((int64_t *)out[1].data)[0], 2);
+    assert_int_equal(((int64_t *)out[1].data)[1], 8);
+    weft_tensor_free(context, &out[0]);
+
+    /* results into the caller's memory */
+    int64_t extents[2];
+    float transposed[10];
+    weft_tensor_free(context, &out[1]);
+    out[0].data = transposed;
+    out[1].data = extents;
+    assert_int_equal(weft_evaluate(graph, in, 2, out, 2), WEFT_OK);
+    assert_ptr_equal(out[1].data, extents);
+    assert_int_equal(extents[1], 8);
+    assert_float_equal(transposed[9], 10, 0);
+    weft_graph_destroy(graph);
+}
+
+static void expect_refusal(struct weft_graph *graph, const struct weft_tensor *in, size_t count, const char *message)
+{
+    struct weft_tensor out[2] = {{0}};
+    assert_int_equal(weft_evaluate(graph, in, count, out, 2), WEFT_ERR_BINDING);
+    assert_null(out[0].data);
+    if (!strstr(weft_last_error(context), message))
+        fail_msg("'%s' is not in: %s", message, weft_last_error(context));
+}
+
+static void test_binding_errors(void **state)
+{
+    (void)state;
+    struct weft_graph *graph =
+        parse("weft 1\ngraph @g<N=1..8, M>(%x: f32[2*N + 1, N], %y: f32[M,3]) {\nreturn %x, %y\n}\n");
+    float data[64] = {0};
+    const struct weft_tensor y = tensor_of(data, WEFT_F32, 2, (int64_t[]){4, 3});
+    const struct weft_tensor x = tensor_of(data, WEFT_F32, 2, (int64_t[]){5, 2});
+    expect_refusal(graph, &x, 1, "2 parameters, but 1");
+    expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 2, (int64_t[]){5, 3}), y}, 2,
+                   "parameter %x: axis 1 has extent 2 = N, but 3 is given");
+    expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 2, (int64_t[]){19, 9}), y}, 2,
+                   "parameter %x: extent 19 of axis 0 makes N 9, but it may be 1 to 8");
+    expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(data, WEFT_F32, 2, (int64_t[]){4, 2})}, 2,
+                   "parameter %y: axis 1 has extent 3, but 2 is given");
+    expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(data, WEFT_I32, 2, (int64_t[]){4, 3})}, 2,
+                   "parameter %y has elements of type f32, but i32 is given");
+    expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(data, WEFT_F32, 1, (int64_t[]){4})}, 2,
+                   "parameter %y has rank 2, but rank 1 is given");
+    expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(NULL, WEFT_F32, 2, (int64_t[]){4, 3})}, 2,
+                   "parameter %y is given no data");
+    weft_graph_destroy(graph);
+
+    graph = parse("weft 1\ngraph @g<A, B>(%x: f32[A*B]) {\n%y: i64[1] = extents value=[A]\nreturn %x, %y\n}\n");
+    expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 1, (int64_t[]){4})}, 1,
+                   "do not determine symbol A");
+    weft_graph_destroy(graph);
+
+    graph = parse("weft 1\ngraph @g<N>(%x: f32[N]) {\n%y: f32[N - 4] = slice %x start=[4] end=[N]\nreturn %y, %x\n}\n");
+    expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 1, (int64_t[]){3})}, 1, "%y");
+    weft_graph_destroy(graph);
+}
+
+/* Strided operands and results of a single node, as the runtime uses it. */
+static void test_node_strides(void **state)
+{
+    (void)state;
+    struct weft_graph *graph =
+        parse("weft 1\ngraph @g(%a: f32[2,3], %b: f32[2,3]) {\n%r: f32[2,3] = sub %a, %b\nreturn %r\n}\n");
+    float a[6] = {1, 4, 2, 5, 3, 6}, b[3] = {1, 2, 3}, r[12];
+    for (int i = 0; i < 12; i++)
+        r[i] = -1;
+    const struct weft_tensor in[] = {{.data = a, .dtype = WEFT_F32, .rank = 2, .extent = {2, 3}, .stride = {1, 2}},
+                                     {.data = b, .dtype = WEFT_F32, .rank = 2, .extent = {2, 3}, .stride = {0, 1}}};
+    struct weft_tensor out = {.data = r, .dtype = WEFT_F32, .rank = 2, .extent = {2, 3}, .stride = {6, 2}};
+    struct weft_eval eval = {.graph = graph, .node = graph->first, .in = in, .out = &out, .context = context};
+    assert_true(weft_eval_node(&eval));
+    const float wanted[12] = {0, -1, 0, -1, 0, -1, 3, -1, 3, -1, 3, -1};
+    assert_memory_equal(r, wanted, sizeof wanted);
+    weft_graph_destroy(graph);
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------------
+ */
+
+struct limited {
+    int64_t left, held;
+};
+
+static void *limited_allocate(void *user, size_t bytes, size_t align)
+{
+    struct limited *limited = user;
+    void *memory;
+    if (limited->left == 0 || posix_memalign(&memory, align, bytes) != 0)
+        return NULL;
+    limited->left--;
+    limited->held += (int64_t)bytes;
+    return memory;
+}
+
+static void limited_release(void *user, void *memory, size_t bytes)
+{
+    ((struct limited *)user)->held -= (int64_t)bytes;
+    free(memory);
+}
+
+/* Every allocation fails once: a status, nothing lost, and outputs untouched. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "weft 1\ngraph @g<N>(%x: f32[N,4]) {\n"
+        "graph @b(%i: i64[], %c: f32[N,4]) {\n%d: f32[N,4] = add %c, %c\nreturn %d\n}\n"
+        "%n: i64[] = const value=3\n%l: f32[N,4] = loop %n, %x body=@b\n%w: f32[4,2] = const random=1 scale=1\n"
+        "%m: f32[N,2] = matmul %l, %w\n%s: f32[N,2] = softmax %m axis=1\n%f: f32[2*N] = reshape %s\nreturn %f, %s\n}\n";
+    struct limited limited = {.left = INT64_MAX};
+    const struct weft_allocator allocator = {
+        .size = sizeof allocator, .user = &limited, .allocate = limited_allocate, .release = limited_release};
+    struct weft_context *own;
+    assert_int_equal(
+        weft_open(&(struct weft_context_options){.size = sizeof(struct weft_context_options), .allocator = &allocator},
+                  &own),
+        WEFT_OK);
+    struct weft_graph *graph;
+    assert_int_equal(weft_parse(own, text, sizeof text - 1, "test", &graph), WEFT_OK);
+    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const struct weft_tensor in = tensor_of(x, WEFT_F32, 2, (int64_t[]){2, 4});
+    int64_t allowed = 0;
+    for (int status = WEFT_ERR_NOMEM; status != WEFT_OK; allowed++) {
+        struct weft_tensor out[2] = {{0}};
+        const int64_t before = limited.held - (int64_t)own->errors.capacity;
+        limited.left = allowed;
+        status = weft_evaluate(graph, &in, 1, out, 2);
+        limited.left = INT64_MAX;
+        if (status == WEFT_OK) {
+            weft_tensor_free(own, &out[0]);
+            weft_tensor_free(own, &out[1]);
+        } else {
+            assert_int_equal(status, WEFT_ERR_NOMEM);
+            assert_null(out[0].data);
+        }
+        assert_int_equal(limited.held - (int64_t)own->errors.capacity, before);
+        assert_in_range(allowed, 0, 1000);
+    }
+    assert_true(allowed > 20);
+    weft_graph_destroy(graph);
+    weft_close(own);
+    assert_int_equal(limited.held, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_binding_errors),
+        cmocka_unit_test(test_node_strides),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
