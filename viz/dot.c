@@ -231,8 +231,8 @@ static void open_agraph(struct weft_picture *picture)
         const char *name, *value;
     } looks[] = {
         {AGRAPH, "weft_version", WEFT_VERSION}, {AGRAPH, "rankdir", "TB"}, {AGRAPH, "fontname", "Helvetica"},
-        {AGRAPH, "fontsize", "11"}, {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"}, {AGNODE, "fontname", "Helvetica"},
-        {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
+        {AGRAPH, "fontsize", "11"}, {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"},
+        {AGNODE, "fontname", "Helvetica"}, {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
     };
     picture->io = (Agiodisc_t){.putstr = put_string, .flush = flush_nothing};
     picture->discipline = (Agdisc_t){.id = &AgIdDisc, .io = &picture->io};

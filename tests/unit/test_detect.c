@@ -53,9 +53,10 @@ static struct found reference_face(const char *root)
 
 static struct found printed_face(const char *root, const char *build, const char *picture)
 {
-    char command[8192], line[4096];
-    snprintf(command, sizeof command, "'%s/examples/detect' '%s/" MODEL "/model.onnx' '%s/" MODEL "/astronaut-320x240.png' '%s'",
-             build, root, root, picture);
+    char model[4096], command[16384], line[4096];
+    snprintf(model, sizeof model, "%s/" MODEL, root);
+    snprintf(command, sizeof command, "'%s/examples/detect' '%s/model.onnx' '%s/astronaut-320x240.png' '%s'", build,
+             model, model, picture);
     FILE *from = popen(command, "r");
     assert_non_null(from);
     struct found face = {0};
