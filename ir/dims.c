@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dims.c: the table of extents: symbols, atoms, products and polynomials, each stored once.
  *
- * An expression is a polynomial with integer coefficients over atoms: symbols, floor divisions, minima and maxima, whose
- * arguments are expressions again. Every polynomial is kept in one canonical form (terms sorted, like terms merged) and
- * interned, so equality is equality of one word. dims_algebra.c makes the forms,
- * dims_value.c bounds and evaluates them, dims_text.c reads and writes them.
+ * An expression is a polynomial with integer coefficients over atoms: symbols, floor divisions, minima and maxima,
+ * whose arguments are expressions again. Every polynomial is kept in one canonical form (terms sorted, like terms
+ * merged) and interned, so equality is equality of one word. dims_algebra.c makes the forms, dims_value.c bounds and
+ * evaluates them, dims_text.c reads and writes them.
  *
  *   2*N + (N + 1)/2     =  polynomial [ 2 · {N}, 1 · {a} ],  a = DIV(polynomial [ 1 · {N}, 1 · {} ], 2)
  *
  * Orders compare names and structure, never ids: the order of terms in print does not depend on how a graph came to be.
  *
- * Expressions have limits (WEFT_DIM_MAX_*): a text or a model could otherwise ask for a product of exponentially many terms,
- * and the walks here recurse, at most WEFT_DIM_MAX_DEPTH deep. Whoever exceeds them gets an error, not a wrong extent. */
+ * Expressions have limits (WEFT_DIM_MAX_*): a text or a model could otherwise ask for a product of exponentially
+ * many terms, and the walks here recurse, at most WEFT_DIM_MAX_DEPTH deep. Whoever exceeds them gets an error, not a
+ * wrong extent. */
 #include "ir/dims_table.h"
 
 #include <string.h>

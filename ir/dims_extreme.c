@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dims_extreme.c: canonical minima and maxima of extents.
  *
- * Nested ones are flattened, operands that another one bounds for all values of the symbols are dropped, a common constant
- * and a common factor are taken out, and operands are sorted: min(N + 3, min(8, M + 3)) is min(M, N, 5) + 3. A minimum and
- * a maximum are not turned into each other: max(N, 8) should print as it was written.
+ * Nested ones are flattened, operands that another one bounds for all values of the symbols are dropped, a common
+ * constant and a common factor are taken out, and operands are sorted: min(N + 3, min(8, M + 3)) is min(M, N, 5) +
+ * 3. A minimum and a maximum are not turned into each other: max(N, 8) should print as it was written.
  *
  * An atom that exists already is found before operands are dropped, so that an expression stays the same word after the
  * range of a symbol was narrowed. */

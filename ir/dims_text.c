@@ -3,11 +3,12 @@
  *
  *   expression = ["-"] product (("+" | "-") product)*
  *   product    = factor (("*" | "/" | "%") factor)*          from left to right; / rounds down, a % b = a - b*(a/b)
- *   factor     = INTEGER | SYMBOL | ("min" | "max") "(" expression ("," expression)+ ")" | "(" expression ")" | "-" factor
+ *   factor     = INTEGER | SYMBOL | "(" expression ")" | "-" factor
+ *              | ("min" | "max") "(" expression ("," expression)+ ")"
  *   SYMBOL     = a letter or "_", then letters, digits, "_" and "."
  *
- * Blanks may stand between tokens. A leading minus takes the whole product: -N/2 is -(N/2). What is printed parses to the
- * same word, and depends on names and structure only, so that text is stable from table to table.
+ * Blanks may stand between tokens. A leading minus takes the whole product: -N/2 is -(N/2). What is printed parses
+ * to the same word, and depends on names and structure only, so that text is stable from table to table.
  *
  * The parser descends recursively; parentheses and signs are bounded, at a depth that no printed expression reaches. */
 #include "ir/dims_table.h"

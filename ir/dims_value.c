@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dims_value.c: what values an expression can have (intervals), and what value it has.
  *
- * Ranges are computed once, when an entry of the table is made, and again for all entries when the range of a symbol is
- * narrowed (entries refer to older ones only, so one walk does it). An expression that was made before stays the same word
- * after narrowing, even where the narrower range would now simplify it. Plain interval arithmetic, plus one relation that
- * shapes are full of: a - d*floor(a/d) is in [0, d - 1]. */
+ * Ranges are computed once, when an entry of the table is made, and again for all entries when the range of a symbol
+ * is narrowed (entries refer to older ones only, so one walk does it). An expression that was made before stays the
+ * same word after narrowing, even where the narrower range would now simplify it. Plain interval arithmetic, plus
+ * one relation that shapes are full of: a - d*floor(a/d) is in [0, d - 1]. */
 #include "ir/dims_table.h"
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c: allocation domains: what is a legal one, and the form in which equal ones look equal.
  *
- * A layout lists storage axes from outermost to innermost. Each is a digit of a logical index, so that blocking is part of the
- * same idea as permuting: NCHW16c is {0 1/16 2 3 1%16}. The digits of an axis together are the whole index: sorted by div,
- * each takes up where its predecessor ends. Where an extent is no multiple of a split, the last block is padding.
+ * A layout lists storage axes from outermost to innermost. Each is a digit of a logical index, so that blocking is
+ * part of the same idea as permuting: NCHW16c is {0 1/16 2 3 1%16}. The digits of an axis together are the whole
+ * index: sorted by div, each takes up where its predecessor ends. Where an extent is no multiple of a split, the
+ * last block is padding.
  *
  * layout_access.c computes places, layout_view.c answers which views need no copy, layout_text.c reads and writes.
  *
- * Canonical form. Digits that only cut what lies together are merged (not where padding would change), explicit strides are
- * sorted from outermost to innermost where they are numbers, with broadcast axes (stride 0) outermost; axes of extent 1,
- * whose place in the order means nothing, stand behind their logical predecessor; strides that are those of a packed array are
- * not written down. Not done: the order of symbolic strides stays as it was stated. */
+ * Canonical form. Digits that only cut what lies together are merged (not where padding would change), explicit
+ * strides are sorted from outermost to innermost where they are numbers, with broadcast axes (stride 0) outermost;
+ * axes of extent 1, whose place in the order means nothing, stand behind their logical predecessor; strides that are
+ * those of a packed array are not written down. Not done: the order of symbolic strides stays as it was stated. */
 #include "ir/layout_digits.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ int weft_layout_digits(const struct weft_layout *layout, int axis, int *ret_stor
     return count;
 }
 
-/* --- legality -------------------------------------------------------------------------------------------------------- */
+/* --- legality ----------------------------------------------------------------------------------------------------- */
 
 static const char *check_axis(const struct weft_layout *layout, int axis)
 {
@@ -108,7 +109,7 @@ const char *weft_layout_check(const struct weft_layout *layout, const struct wef
     return layout->align & (layout->align - 1) ? "the alignment is no power of two" : NULL;
 }
 
-/* --- canonical form -------------------------------------------------------------------------------------------------- */
+/* --- canonical form ----------------------------------------------------------------------------------------------- */
 
 static void remove_axis(struct weft_layout *layout, int at)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_copy.c: how memory is walked: runs, vectors, and the kind of copy between two layouts.
  *
- * For a conversion the digits of both layouts are refined to common ones, axis by axis: borders of either must divide each
- * other. A common digit has a stride in both; those with stride 1, then 1·extent, … in both make up the run. A digit whose
- * last block is not full counts only with the greatest length that all its blocks are multiples of, and ends the run: so all
- * elements move in runs of exactly the length that is reported. Symbolic numbers are taken at their hints, as costs are. */
+ * For a conversion the digits of both layouts are refined to common ones, axis by axis: borders of either must
+ * divide each other. A common digit has a stride in both; those with stride 1, then 1·extent, … in both make up the
+ * run. A digit whose last block is not full counts only with the greatest length that all its blocks are multiples
+ * of, and ends the run: so all elements move in runs of exactly the length that is reported. Symbolic numbers are
+ * taken at their hints, as costs are. */
 #include "ir/layout_digits.h"
 
 int64_t weft_layout_run(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type)
@@ -45,7 +46,7 @@ int64_t weft_layout_vector_width(struct weft_dims *dims, const struct weft_layou
     return width;
 }
 
-/* --- conversions ----------------------------------------------------------------------------------------------------- */
+/* --- conversions -------------------------------------------------------------------------------------------------- */
 
 struct digit {
     int64_t length;          /* indices that move together, at most */
@@ -82,32 +83,37 @@ static int64_t stride_at(struct weft_dims *dims, const struct weft_pieces *piece
     return weft_dim_hint(dims, pieces->stride[k]) * (div / pieces->div[k]);
 }
 
+/* What all borders from `next` on, and the extent, are multiples of. */
+static int64_t common_block(const struct weft_pieces pieces[2], int64_t next, int64_t extent)
+{
+    int64_t block = gcd(extent, next);
+    for (int side = 0; side < 2; side++)
+        for (int k = 1; k < pieces[side].count; k++)
+            if (pieces[side].div[k] > next && pieces[side].div[k] < extent)
+                block = gcd(block, pieces[side].div[k]);
+    return block;
+}
+
 /* Common digits of one axis; those above the first pair of borders that do not divide are left out. */
 static void refine_axis(struct conversion *c, int axis, const struct weft_pieces pieces[2])
 {
     const int64_t extent = weft_dim_hint(c->dims, c->type->extent[axis]);
     c->elements *= extent;
-    int at[2] = {1, 1}; /* next borders; both functions begin at 1 */
     for (int64_t div = 1, next; div < extent; div = next) {
-        next = 0;
+        next = extent;
         for (int side = 0; side < 2; side++)
-            if (at[side] < pieces[side].count && (next == 0 || pieces[side].div[at[side]] < next))
-                next = pieces[side].div[at[side]];
-        for (int side = 0; side < 2; side++)
-            at[side] += at[side] < pieces[side].count && pieces[side].div[at[side]] == next;
-        struct digit digit = {.stride = {stride_at(c->dims, &pieces[0], div), stride_at(c->dims, &pieces[1], div)}};
-        if (next == 0 || next >= extent) {
-            next = extent;
-            digit.length = extent % div ? 1 : extent / div;
-            digit.whole = extent % div == 0;
-        } else if (next % div != 0) {
+            for (int k = 1; k < pieces[side].count; k++)
+                if (pieces[side].div[k] > div && pieces[side].div[k] < next)
+                    next = pieces[side].div[k];
+        if (next < extent && next % div != 0) {
             c->refined = false;
             return;
-        } else {
-            const int64_t common = gcd(extent, next);
-            digit.length = common % div ? 1 : common / div;
-            digit.whole = extent % next == 0;
         }
+        const int64_t block = common_block(pieces, next, extent);
+        const struct digit digit = {
+            .length = block % div ? 1 : block / div,
+            .whole = block == next && next % div == 0,
+            .stride = {stride_at(c->dims, &pieces[0], div), stride_at(c->dims, &pieces[1], div)}};
         for (int side = 0; side < 2; side++)
             c->has_unit[side] = c->has_unit[side] || digit.stride[side] == 1;
         c->digit[c->digits++] = digit;

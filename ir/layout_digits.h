@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_digits.h: what the files of the layout algebra share. Nobody else includes it.
  *
- * The place of an element is offset + f_0(index[0]) + f_1(index[1]) + …: each logical axis contributes for itself. f of an axis
- * is a sum over its digits, and has a normal form that does not depend on the storage order: pieces, see below. */
+ * The place of an element is offset + f_0(index[0]) + f_1(index[1]) + …: each logical axis contributes for itself. f
+ * of an axis is a sum over its digits, and has a normal form that does not depend on the storage order: pieces, see
+ * below. */
 #ifndef WEFT_LAYOUT_DIGITS_H
 #define WEFT_LAYOUT_DIGITS_H
 
@@ -24,14 +25,16 @@ void weft_layout_pieces(struct weft_dims *dims, const struct weft_layout *layout
 /* Strides of a packed array with these storage extents. */
 void weft_layout_packed(struct weft_dims *dims, int axes, const weft_dim *extent, weft_dim *ret_stride);
 
-/* layout_view.c: the layout of a view in the making, its digits sorted by rank: where in the operand's order they come from. */
+/* layout_view.c: the layout of a view in the making. Digits are sorted by rank: where in the operand's order they were. */
 struct weft_layout_draft {
     struct weft_layout layout; /* explicit strides */
     int rank[WEFT_MAX_STORAGE];
 };
 void weft_layout_draft_open(struct weft_layout_draft *draft, const struct weft_layout *operand);
 /* Digits of equal rank are added from the innermost outwards. False when there are too many. */
-bool weft_layout_draft_add(struct weft_layout_draft *draft, int axis, int64_t div, int64_t mod, weft_dim stride, int rank);
+bool weft_layout_draft_add(struct weft_layout_draft *draft, int axis, int64_t div, int64_t mod, weft_dim stride,
+                           int rank);
+/* Storage position of the digit of an axis that begins at div. */
 int weft_layout_rank_of(const struct weft_layout *layout, int axis, int64_t div);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_reshape.c: when is a reshape a view?
  *
- * Both shapes number the same elements: G = Σ index · (product of the extents behind). The axes are matched, from the innermost, in
- * groups of equal product; each group is a problem of its own. Within a group, the place is a sum over digits of the group's
- * number G, [start, end) with a stride:
+ * Both shapes number the same elements: G = Σ index · (product of the extents behind). The axes are matched, from
+ * the innermost, in groups of equal product; each group is a problem of its own. Within a group, the place is a sum
+ * over digits of the group's number G, [start, end) with a stride:
  *
  *   f32[4,6]{1 0} -> f32[24]     digits of G: [1, 6) stride 4, [6, 24) stride 1
  *
- * Digits that go on linearly are joined; then they are cut where the axes of the result begin and end. That works where each
- * border divides the next, and yields {0%6 0/6} here: a view that needs a split axis. A group of one axis on both sides keeps its
- * digits as they are, padding included. Numbers of a digit in a result must be constants; borders of axes may be symbolic,
- * so [N,4] -> [4*N] and [N*C] -> [N,C] are views too. */
+ * Digits that go on linearly are joined; then they are cut where the axes of the result begin and end. That works
+ * where each border divides the next, and yields {0%6 0/6} here: a view that needs a split axis. A group of one axis
+ * on both sides keeps its digits as they are, padding included. Numbers of a digit in a result must be constants;
+ * borders of axes may be symbolic, so [N,4] -> [4*N] and [N*C] -> [N,C] are views too. */
 #include "ir/layout_digits.h"
 
 struct part { /* of G */
@@ -77,6 +77,8 @@ static bool cut_parts(struct reshape *r, int first, int end)
     struct weft_dims *dims = r->dims;
     weft_dim unit = weft_dim_of(1);
     int p = 0;
+    while (first < end - 1 && weft_dim_is(r->to->extent[first], 1))
+        first++;
     for (int axis = end - 1; axis >= first; axis--) {
         const weft_dim extent = r->to->extent[axis], border = weft_dim_mul(dims, unit, extent);
         if (weft_dim_is(extent, 1))
@@ -93,7 +95,8 @@ static bool cut_parts(struct reshape *r, int first, int end)
             if (weft_dim_same(part->end, border)) {
                 done = true;
                 p++;
-            } else if (weft_dim_divides(dims, border, part->end, &ratio)) {
+            } else if (axis == first || weft_dim_divides(dims, border, part->end, &ratio)) {
+                /* all of it; the outermost axis does not start over, so its last block may be padded */
                 if (!weft_dim_divides(dims, part->end, part->start, &mod))
                     return false;
                 p++;

@@ -9,18 +9,19 @@
  *   {0 2 3 1}                                   packed, channels last
  *   {0 1/16 2 3 1%16}                           packed, channels in blocks of 16, the last block padded
  *   {0 1 | 4096 1}                              strides in elements, one per storage axis
- *   {0 1 | (N + 3) 1 +64 align=32 hint}         first element 64 elements into the storage and aligned to 32 bytes; a wish
+ *   {0 1 | (N + 3) 1 +64 align=32 hint}         first element 64 elements in, aligned to 32 bytes; a wish
  *   {?}  {-}                                    not decided; kept in registers
  *
- * Storage axes run from outermost to innermost. "/ n" divides and "% n" takes the remainder: 1%32/2 is (i % 32) / 2, which
- * prints as 1/2%16. Division comes first in print, and a chain that has no such form (1%6/4) is an error. An offset of 0, an
- * alignment of 0 (unknown) and the strength "required" are not written. Words may stand without a "|" before them. */
+ * Storage axes run from outermost to innermost. "/ n" divides and "% n" takes the remainder: 1%32/2 is (i % 32) / 2,
+ * which prints as 1/2%16. Division comes first in print, and a chain that has no such form (1%6/4) is an error. An
+ * offset of 0, an alignment of 0 (unknown) and the strength "required" are not written. Words may stand without a
+ * "|" before them. */
 #include "ir/layout_digits.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* --- print ----------------------------------------------------------------------------------------------------------- */
+/* --- print -------------------------------------------------------------------------------------------------------- */
 
 /* In parentheses if it has blanks. */
 static void print_token(const struct weft_dims *dims, weft_dim d, struct weft_text *text)
@@ -74,7 +75,7 @@ void weft_layout_print(struct weft_dims *dims, const struct weft_layout *layout,
     weft_text_add(text, *gap == '{' ? "{}" : "}");
 }
 
-/* --- parse ----------------------------------------------------------------------------------------------------------- */
+/* --- parse -------------------------------------------------------------------------------------------------------- */
 
 struct parser {
     struct weft_dims *dims;

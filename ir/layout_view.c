@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_view.c: which results of view ops can use the storage of their operand, and how they are laid out in it.
  *
- * transpose renames axes. broadcast adds axes of stride 0. slice moves the offset and scales strides; on a split axis it
- * needs starts at block borders and steps that fit the blocks. reshape is the interesting one (layout_reshape.c).
+ * transpose renames axes. broadcast adds axes of stride 0. slice moves the offset and scales strides; on a split
+ * axis it needs starts at block borders and steps that fit the blocks. reshape is the interesting one
+ * (layout_reshape.c).
  *
- * Results of slices are not canonical: the extents of the result are not known here. Not done: a slice that stays within one
- * block of a split axis without starting at its border. */
+ * Results of slices are not canonical: the extents of the result are not known here. Not done: a slice that stays
+ * within one block of a split axis without starting at its border. */
 #include "ir/layout_digits.h"
 
 bool weft_layout_transpose(const struct weft_layout *operand, const int *perm, struct weft_layout *ret)
@@ -34,9 +35,10 @@ bool weft_layout_untranspose(const struct weft_layout *result, const int *perm, 
     return true;
 }
 
-/* --- results in the making ------------------------------------------------------------------------------------------- */
+/* --- results in the making ---------------------------------------------------------------------------------------- */
 
-bool weft_layout_draft_add(struct weft_layout_draft *draft, int axis, int64_t div, int64_t mod, weft_dim stride, int rank)
+bool weft_layout_draft_add(struct weft_layout_draft *draft, int axis, int64_t div, int64_t mod, weft_dim stride,
+                           int rank)
 {
     if (draft->layout.axes == WEFT_MAX_STORAGE)
         return false;
@@ -61,9 +63,8 @@ void weft_layout_draft_open(struct weft_layout_draft *draft, const struct weft_l
         .layout = {.strength = operand->strength, .align = operand->align, .offset = operand->offset}};
 }
 
-/* --- slice ----------------------------------------------------------------------------------------------------------- */
+/* --- slice -------------------------------------------------------------------------------------------------------- */
 
-/* Storage position of the digit of an axis that begins at div. */
 int weft_layout_rank_of(const struct weft_layout *layout, int axis, int64_t div)
 {
     int digit[WEFT_MAX_STORAGE];
@@ -149,7 +150,7 @@ bool weft_layout_slice(struct weft_dims *dims, const struct weft_layout *operand
     return true;
 }
 
-/* --- broadcast ------------------------------------------------------------------------------------------------------- */
+/* --- broadcast ---------------------------------------------------------------------------------------------------- */
 
 bool weft_layout_broadcast(struct weft_dims *dims, const struct weft_layout *operand, const struct weft_type *from,
                            const struct weft_type *to, const int *result_axis, struct weft_layout *ret)

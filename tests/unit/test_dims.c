@@ -1,56 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dims.c: extents. Canonical forms by example; then random expressions, whose value for random symbols must equal the
- * value of the same operations on integers, lie in the range that the table states, and survive print and parse. */
-#include "ir/ir.h"
+/* test_dims.c: extents. Canonical forms by example; then random expressions, whose value for random symbols must equal
+ * the value of the same operations on integers, lie in the range that the table states, and survive print and parse. */
+#include "support.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-static void *take_memory(void *user, size_t bytes, size_t align)
-{
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
+static weft_dim symbol_n, symbol_m, symbol_c;
 
-static void give_memory(void *user, void *memory, size_t bytes)
+static void add_symbols(struct fixture *f)
 {
-    free(memory);
-}
-
-struct fixture {
-    struct weft_context *context;
-    struct weft_arena *arena;
-    struct weft_dims *dims;
-    weft_dim n, m, c;
-    void (*body)(struct fixture *);
-};
-
-static int run_body(void *arg)
-{
-    struct fixture *f = arg;
-    struct weft_arena arena;
-    weft_arena_open(&arena, f->context);
-    f->arena = &arena;
-    f->dims = weft_dims_new(&arena);
-    f->n = weft_symbol_add(f->dims, "N", 0, 1000, 0);
-    f->m = weft_symbol_add(f->dims, "M", 1, 64, 7);
-    f->c = weft_symbol_add(f->dims, "C", 3, 3000, 0);
-    f->body(f);
-    weft_arena_close(&arena);
-    return WEFT_OK;
-}
-
-static int run(void (*body)(struct fixture *))
-{
-    struct weft_context context = {.allocator = {.allocate = take_memory, .release = give_memory}};
-    context.errors.context = &context;
-    struct fixture f = {.context = &context, .body = body};
-    const int status = weft_protected(&context, run_body, &f);
-    weft_text_close(&context.errors);
-    return status;
+    symbol_n = weft_symbol_add(f->dims, "N", 0, 1000, 0);
+    symbol_m = weft_symbol_add(f->dims, "M", 1, 64, 7);
+    symbol_c = weft_symbol_add(f->dims, "C", 3, 3000, 0);
 }
 
 static weft_dim parse(struct fixture *f, const char *text)
@@ -68,12 +32,10 @@ static const char *print(struct fixture *f, weft_dim d)
 {
     struct weft_text text = {.context = f->context};
     weft_dim_print(f->dims, d, &text);
-    const char *copy = weft_arena_copy(f->arena, text.data, text.length);
-    weft_text_close(&text);
-    return copy;
+    return fixture_text(f, &text);
 }
 
-/* --- canonical forms --------------------------------------------------------------------------------------------------- */
+/* --- canonical forms ---------------------------------------------------------------------------------------------- */
 
 static const char *const canonical_cases[][2] = {
     {"7", "7"},
@@ -142,19 +104,19 @@ static void check_helpers(struct fixture *f)
     struct weft_dims *dims = f->dims;
     const weft_dim two = weft_dim_of(2), three = weft_dim_of(3);
     weft_dim q = weft_dim_of(77);
-    assert_true(weft_dim_same(weft_dim_ceil_div(dims, f->n, two), parse(f, "(N + 1)/2")));
-    assert_true(weft_dim_same(weft_dim_ceil_div(dims, weft_dim_mul(dims, f->n, f->m), f->m), f->n));
+    assert_true(weft_dim_same(weft_dim_ceil_div(dims, symbol_n, two), parse(f, "(N + 1)/2")));
+    assert_true(weft_dim_same(weft_dim_ceil_div(dims, weft_dim_mul(dims, symbol_n, symbol_m), symbol_m), symbol_n));
     assert_true(weft_dim_is(weft_dim_ceil_div(dims, weft_dim_of(7), three), 3));
     assert_true(weft_dim_is(weft_dim_ceil_div(dims, weft_dim_of(-7), three), -2));
     assert_true(weft_dim_divides(dims, parse(f, "6*N*M + 3*M"), parse(f, "3*M"), &q));
     assert_true(weft_dim_same(q, parse(f, "2*N + 1")));
-    assert_false(weft_dim_divides(dims, f->n, two, &q));
-    assert_false(weft_dim_divides(dims, two, f->n, &q));
-    assert_false(weft_dim_divides(dims, f->n, weft_dim_of(0), &q));
-    assert_true(weft_dim_divides(dims, weft_dim_of(0), f->n, &q));
+    assert_false(weft_dim_divides(dims, symbol_n, two, &q));
+    assert_false(weft_dim_divides(dims, two, symbol_n, &q));
+    assert_false(weft_dim_divides(dims, symbol_n, weft_dim_of(0), &q));
+    assert_true(weft_dim_divides(dims, weft_dim_of(0), symbol_n, &q));
     assert_true(weft_dim_is(q, 0));
     uint32_t symbol = 99;
-    assert_true(weft_dim_is_symbol(dims, f->m, &symbol));
+    assert_true(weft_dim_is_symbol(dims, symbol_m, &symbol));
     assert_int_equal(symbol, 1);
     assert_false(weft_dim_is_symbol(dims, parse(f, "2*M"), &symbol));
     assert_false(weft_dim_is_symbol(dims, parse(f, "M + 1"), &symbol));
@@ -175,10 +137,10 @@ static void check_helpers(struct fixture *f)
 static void check_narrowing(struct fixture *f)
 {
     const weft_dim smaller = parse(f, "min(N, 16)"), quotient = parse(f, "N/16");
-    assert_true(weft_dim_same(weft_symbol_add(f->dims, "N", 20, 5000, 40), f->n));
+    assert_true(weft_dim_same(weft_symbol_add(f->dims, "N", 20, 5000, 40), symbol_n));
     assert_int_equal(weft_symbol_at(f->dims, 0)->low, 20);
     assert_int_equal(weft_symbol_at(f->dims, 0)->high, 1000);
-    assert_int_equal(weft_dim_hint(f->dims, f->n), 40);
+    assert_int_equal(weft_dim_hint(f->dims, symbol_n), 40);
     assert_true(weft_dim_same(parse(f, "min(N, 16)"), smaller));
     int64_t low, high;
     weft_dim_range(f->dims, smaller, &low, &high);
@@ -201,10 +163,10 @@ static void check_clone(struct fixture *f)
     assert_int_equal(weft_symbol_count(f->dims), 3);
     const weft_dim a = weft_dim_add(copy, fresh, weft_dim_of(1)), b = weft_dim_add(copy, weft_dim_of(1), fresh);
     assert_true(weft_dim_same(a, b));
-    assert_true(weft_dim_same(weft_dim_mul(copy, f->n, f->m), product));
+    assert_true(weft_dim_same(weft_dim_mul(copy, symbol_n, symbol_m), product));
 }
 
-/* --- refusals ------------------------------------------------------------------------------------------------------------ */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -253,12 +215,12 @@ static void check_refusals(struct fixture *f)
 
 static void nest_until_refused(struct fixture *f)
 {
-    weft_dim d = f->c;
+    weft_dim d = symbol_c;
     for (int i = 0; i < 100; i++) /* each step keeps a division of its own inside */
-        d = weft_dim_div(f->dims, weft_dim_add(f->dims, weft_dim_mul(f->dims, d, weft_dim_of(2)), f->n), weft_dim_of(3));
+        d = weft_dim_div(f->dims, weft_dim_add(f->dims, weft_dim_add(f->dims, d, d), symbol_n), weft_dim_of(3));
 }
 
-/* --- random expressions ---------------------------------------------------------------------------------------------------- */
+/* --- random expressions ------------------------------------------------------------------------------------------- */
 
 enum { VALUES = 8, POOL = 400 };
 
@@ -333,7 +295,7 @@ static void check_random(struct fixture *f)
         }
         int count = 0;
         for (; count < 3; count++) {
-            pool[count] = count == 0 ? f->n : count == 1 ? f->m : f->c;
+            pool[count] = count == 0 ? symbol_n : count == 1 ? symbol_m : symbol_c;
             for (int v = 0; v < VALUES; v++)
                 value[count][v] = symbols[v][count];
         }
@@ -371,37 +333,31 @@ static void check_random(struct fixture *f)
     }
 }
 
-static void test_canonical(void **state)
-{
-    assert_int_equal(run(check_canonical), WEFT_OK);
-}
-static void test_helpers(void **state)
-{
-    assert_int_equal(run(check_helpers), WEFT_OK);
-}
-static void test_narrowing(void **state)
-{
-    assert_int_equal(run(check_narrowing), WEFT_OK);
-}
-static void test_clone(void **state)
-{
-    assert_int_equal(run(check_clone), WEFT_OK);
-}
-static void test_refusals(void **state)
-{
-    assert_int_equal(run(check_refusals), WEFT_OK);
-    assert_int_equal(run(nest_until_refused), WEFT_ERR_UNSUPPORTED);
-}
-static void test_random(void **state)
-{
-    assert_int_equal(run(check_random), WEFT_OK);
-}
+#define TEST(name, status)                               \
+    static void name##_with_symbols(struct fixture *f)   \
+    {                                                    \
+        add_symbols(f);                                  \
+        name(f);                                         \
+    }                                                    \
+    static void test_##name(void **state)                \
+    {                                                    \
+        assert_int_equal(fixture_run(name##_with_symbols), status); \
+    }
+TEST(check_canonical, WEFT_OK)
+TEST(check_helpers, WEFT_OK)
+TEST(check_narrowing, WEFT_OK)
+TEST(check_clone, WEFT_OK)
+TEST(check_refusals, WEFT_OK)
+TEST(check_random, WEFT_OK)
+TEST(nest_until_refused, WEFT_ERR_UNSUPPORTED)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_canonical), cmocka_unit_test(test_helpers),  cmocka_unit_test(test_narrowing),
-        cmocka_unit_test(test_clone),     cmocka_unit_test(test_refusals), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_check_canonical), cmocka_unit_test(test_check_helpers),
+        cmocka_unit_test(test_check_narrowing), cmocka_unit_test(test_check_clone),
+        cmocka_unit_test(test_check_refusals),  cmocka_unit_test(test_nest_until_refused),
+        cmocka_unit_test(test_check_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
