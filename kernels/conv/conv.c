@@ -88,6 +88,12 @@ static int32_t find(enum weft_conv_form form, uint32_t cpu)
     return best;
 }
 
+/* Flops. */
+static double work(const struct weft_conv_shape *s)
+{
+    return 2.0 * (double)s->n * (double)(s->groups * s->o) * (double)s->pixels * (double)s->k;
+}
+
 /* The product of one group, and of one image where y_rows and the images do not join into one run of pixels. */
 static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *s, int workers)
 {
@@ -109,7 +115,9 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     }
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;
-    conv->parts = g->parts;
+    const int64_t products = s->groups * (s->y_rows && g->m == s->pixels ? s->n : 1);
+    const int64_t tiles = weft_pieces(g->m, g->kernel->rows) * weft_pieces(g->n, g->kernel->columns);
+    conv->parts = weft_gemm_parts(work(s), products * g->batch * tiles, workers);
 }
 
 int64_t weft_conv_block(const struct weft_conv_shape *s, const struct weft_gemm_kernel *kernel)
@@ -171,8 +179,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     if (!conv->w_packed && form != WEFT_CONV_PLAIN)
         floats += weft_conv_aligned(weft_conv_group_size(conv, &s) * (form == WEFT_CONV_CHANNELS ? s.groups : 1));
     conv->scratch = (size_t)floats * sizeof(float);
-    const double flops = 2.0 * (double)s.n * (double)(s.groups * s.o) * (double)s.pixels * (double)s.k;
-    conv->parts = weft_gemm_parts(flops, units, workers);
+    conv->parts = weft_gemm_parts(work(&s), units, workers);
 }
 
 const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }

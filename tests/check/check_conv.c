@@ -42,7 +42,7 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     struct weft_conv v = {.cpu = weft_check_cpu(check), .n = weft_check_between(check, 1, 2)};
     v.spatial = depth ? (int32_t)weft_check_between(check, 1, 2) : (int32_t)weft_check_between(check, 1, 3);
     v.groups = depth ? weft_check_between(check, 2, 40) : weft_check_between(check, 0, 1) * 2 + 1;
-    const int64_t c = depth ? 1 : weft_check_between(check, 1, deep ? 300 : 20);
+    const int64_t c = depth ? 1 : deep ? weft_check_between(check, 200, 600) : weft_check_between(check, 1, 20);
     const int64_t o =
         depth ? (form == WEFT_CONV_CHANNELS ? 1 : weft_check_between(check, 1, 2)) : weft_check_between(check, 1, 70);
     v.c = v.groups * c, v.o = v.groups * o;

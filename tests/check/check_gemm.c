@@ -31,13 +31,13 @@ static int64_t span(int64_t batch, int64_t batch_stride, int64_t rows, int64_t r
 
 static struct weft_gemm choose_case(struct weft_check *check, const struct weft_gemm_kernel *kernel)
 {
-    const bool large = weft_check_between(check, 0, 15) == 0, deep = weft_check_between(check, 0, 31) == 0;
+    const bool deep = weft_check_between(check, 0, 31) == 0, large = !deep && weft_check_between(check, 0, 15) == 0;
     struct weft_gemm g = {
         .cpu = weft_check_cpu(check),
         .batch = weft_check_between(check, 1, 3),
         .m = weft_check_between(check, 0, large ? 260 : 3 * kernel->rows + 1),
         .n = weft_check_between(check, 0, 2 * kernel->columns + kernel->lanes + 1),
-        .k = weft_check_between(check, 0, deep ? 2200 : 40),
+        .k = deep ? weft_check_between(check, 2000, 4200) : weft_check_between(check, 0, 40),
     };
     choose_strides(check, g.m, g.k, &g.a_row, &g.a_col);
     choose_strides(check, g.k, g.n, &g.b_row, &g.b_col);
