@@ -226,7 +226,8 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
     for (uint32_t i = 0; i < in_count; i++)
         if (!check_input(&s, i))
             return WEFT_ERR_BINDING;
-    s.known = weft_allocate(graph->context, s.count * sizeof *s.known);
+    bool few[64]; /* graphs have a handful of symbols, and a run with known sizes allocates nothing */
+    s.known = s.count <= 64 ? few : weft_allocate(graph->context, s.count * sizeof *s.known);
     if (!s.known) {
         snprintf(message, message_bytes, "out of memory");
         return WEFT_ERR_NOMEM;
@@ -236,6 +237,7 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
         s.known[i] = false;
     }
     const bool solved = solve_extents(&s) && check_known(&s) && check_extents(&s);
-    weft_release(graph->context, s.known, s.count * sizeof *s.known);
+    if (s.known != few)
+        weft_release(graph->context, s.known, s.count * sizeof *s.known);
     return solved ? WEFT_OK : WEFT_ERR_BINDING;
 }

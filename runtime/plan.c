@@ -170,6 +170,8 @@ static bool home_view(struct weft_plan *plan, weft_node n, weft_val v)
     default:
         break;
     }
+    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
+    view = view && weft_layout_logical_strides(g->dims, &layout, to, stride);
     if (view)
         set_home(plan, v, from->storage, &layout);
     return view;

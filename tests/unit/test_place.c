@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of blocks in the arena: alive together never overlap, order of the input does not matter for legality, and the arena is no larger than
+ * what must be alive at once where largest-first is known to reach that. */
+#include "sched/sched.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void assert_legal(const struct weft_block *block, uint32_t count, int64_t arena)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(block[i].offset % 64, 0);
+        assert_true(block[i].offset >= 0 && block[i].offset + block[i].bytes <= arena);
+        for (uint32_t k = 0; k < i; k++) {
+            const bool together = block[i].first <= block[k].last && block[k].first <= block[i].last;
+            const bool apart = block[i].offset + block[i].bytes <= block[k].offset ||
+                               block[k].offset + block[k].bytes <= block[i].offset;
+            assert_true(!together || apart || block[i].bytes == 0 || block[k].bytes == 0);
+        }
+    }
+}
+
+/* The most bytes, each rounded to 64, that are alive at one step: no arena can be smaller. */
+static int64_t lower_bound(const struct weft_block *block, uint32_t count, int32_t steps)
+{
+    int64_t most = 0;
+    for (int32_t s = 0; s < steps; s++) {
+        int64_t alive = 0;
+        for (uint32_t i = 0; i < count; i++)
+            if (block[i].first <= s && s <= block[i].last)
+                alive += (block[i].bytes + 63) / 64 * 64;
+        most = alive > most ? alive : most;
+    }
+    return most;
+}
+
+static void a_chain_needs_two_blocks(void **state)
+{
+    struct weft_block block[10];
+    uint32_t order[10];
+    for (int i = 0; i < 10; i++)
+        block[i] = (struct weft_block){.bytes = 1000, .first = i, .last = i + 1};
+    assert_int_equal(weft_place_blocks(block, 10, order), 2 * 1024);
+    assert_legal(block, 10, 2 * 1024);
+}
+
+static void nothing_needs_nothing(void **state)
+{
+    uint32_t order[1];
+    assert_int_equal(weft_place_blocks(NULL, 0, order), 0);
+    struct weft_block empty = {.bytes = 0, .first = 0, .last = 5};
+    assert_int_equal(weft_place_blocks(&empty, 1, order), 0);
+}
+
+static void random_blocks_are_legal_and_near_the_bound(void **state)
+{
+    enum { COUNT = 60, STEPS = 40 };
+    srand(7);
+    for (int round = 0; round < 300; round++) {
+        struct weft_block block[COUNT];
+        uint32_t order[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            const int first = rand() % STEPS;
+            block[i] = (struct weft_block){.bytes = rand() % 5000, .first = first, .last = first + rand() % 6};
+        }
+        const int64_t arena = weft_place_blocks(block, COUNT, order);
+        assert_legal(block, COUNT, arena);
+        const int64_t bound = lower_bound(block, COUNT, STEPS + 6);
+        assert_true(arena >= bound && (double)arena <= 1.4 * (double)bound);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_needs_two_blocks),
+        cmocka_unit_test(nothing_needs_nothing),
+        cmocka_unit_test(random_blocks_are_legal_and_near_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

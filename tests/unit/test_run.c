@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans and executions: every graph here runs by kernels, by the reference plan and by the evaluator, and the plan itself is looked at: which
+ * values are views, where results are computed, what is bound, how often memory is asked for. */
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST 4
+#define FLOATS 4096
+
+/* --- helpers --------------------------------------------------------------------------------------------------------------- */
+
+static int allocations; /* by counting_allocate */
+
+static void *counting_allocate(void *user, size_t bytes, size_t align)
+{
+    __atomic_fetch_add(&allocations, 1, __ATOMIC_RELAXED);
+    return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+static void counting_release(void *user, void *memory, size_t bytes) { free(memory); }
+
+static struct weft_context *open_context(int threads)
+{
+    struct weft_allocator allocator = {.size = sizeof allocator, .allocate = counting_allocate, .release = counting_release};
+    struct weft_context_options options = {.size = sizeof options, .allocator = &allocator, .threads = threads};
+    struct weft_context *context;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    return context;
+}
+
+static struct weft_graph *parse(struct weft_context *context, const char *text)
+{
+    struct weft_graph *graph;
+    if (weft_parse(context, text, strlen(text), "test", &graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(context));
+    return graph;
+}
+
+static struct weft_plan *compile(const struct weft_graph *graph, uint32_t flags)
+{
+    struct weft_plan *plan;
+    struct weft_compile_options options = {.size = sizeof options, .flags = flags};
+    if (weft_compile(graph, &options, &plan) != WEFT_OK)
+        fail_msg("%s", weft_last_error(graph->context));
+    return plan;
+}
+
+/* Dense unless strides are given. Values are small multiples of 1/8, so that sums are exact in any order. */
+static struct weft_tensor tensor_of(float *data, int rank, const int64_t *extent)
+{
+    struct weft_tensor t = {.data = data, .dtype = WEFT_F32, .rank = rank};
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= t.extent[i] = extent[i];
+    weft_tensor_dense(&t);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)((i * 37 + 11) % 41 - 20) / 8;
+    return t;
+}
+
+static void assert_close(const struct weft_tensor *got, const float *want, double tolerance)
+{
+    int64_t n = 1, index[WEFT_MAX_RANK] = {0};
+    for (int i = 0; i < got->rank; i++)
+        n *= got->extent[i];
+    for (int64_t k = 0; k < n; k++) {
+        int64_t place = 0;
+        for (int i = 0; i < got->rank; i++)
+            place += index[i] * got->stride[i];
+        const double value = ((const float *)got->data)[place];
+        if (!(fabs(value - (double)want[k]) <= tolerance * (1 + fabs((double)want[k]))))
+            fail_msg("element %lld is %g, not %g", (long long)k, value, (double)want[k]);
+        for (int i = got->rank - 1; i >= 0 && ++index[i] == got->extent[i]; i--)
+            index[i] = 0;
+    }
+}
+
+/* Runs the graph on one f32 input of the given extents and compares all outputs with the evaluator's. */
+static void check_plan(const struct weft_graph *graph, uint32_t flags, int rank, const int64_t *extent, double tolerance)
+{
+    static float in[FLOATS], want[MOST][FLOATS];
+    const struct weft_tensor input = tensor_of(in, rank, extent);
+    struct weft_tensor expected[MOST] = {0};
+    const size_t outputs = graph->returns;
+    for (size_t i = 0; i < outputs; i++)
+        expected[i].data = want[i];
+    if (weft_evaluate(graph, &input, 1, expected, outputs) != WEFT_OK)
+        fail_msg("%s", weft_last_error(graph->context));
+    struct weft_plan *plan = compile(graph, flags);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &input), WEFT_OK);
+    if (weft_run(e) != WEFT_OK)
+        fail_msg("%s", weft_execution_error(e));
+    for (size_t i = 0; i < outputs; i++) {
+        struct weft_tensor got;
+        assert_int_equal(weft_output(e, i, &got), WEFT_OK);
+        assert_close(&got, want[i], tolerance);
+    }
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+}
+
+static void check_text(const char *text, int rank, const int64_t *extent, double tolerance)
+{
+    for (int threads = 1; threads <= 3; threads++) {
+        struct weft_context *context = open_context(threads);
+        struct weft_graph *graph = parse(context, text);
+        check_plan(graph, 0, rank, extent, tolerance);
+        check_plan(graph, WEFT_COMPILE_NO_PASSES, rank, extent, tolerance);
+        check_plan(graph, WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE, rank, extent, tolerance);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
+#define EXTENT(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
+
+/* --- right answers ----------------------------------------------------------------------------------------------------------- */
+
+static void views_and_copies(void **state)
+{
+    check_text("graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n  %z: f32[12,2] = reshape %y\n"
+               "  %r: f32[12,2] = relu %z\n  return %r\n}\n", EXTENT(2, 3, 4), 0);
+    check_text("graph @t(%x: f32[6,8]) {\n  %s: f32[2,4] = slice %x start=[1 0] end=[6 8] step=[3 2]\n"
+               "  %b: f32[5,2,4] = bcast %s dims=[1 2]\n  return %b, %s, %x\n}\n", EXTENT(6, 8), 0);
+    check_text("graph @t(%x: f32[2,3]) {\n  %p: f32[] = const value=-1.5\n"
+               "  %y: f32[3,4] = pad %x, %p pad=[1 -1 0 2]\n  %n: f32[3,4] = neg %y\n  return %n\n}\n", EXTENT(2, 3), 0);
+    check_text("graph @t(%x: f32[2,3]) {\n  %t: f32[3,2] = transpose %x perm=[1 0]\n  %u: f32[3,2] = reshape %x\n"
+               "  %c: f32[3,6] = concat %t, %u, %t axis=1\n  return %c\n}\n", EXTENT(2, 3), 0);
+}
+
+static void layouts_of_results(void **state)
+{
+    check_text("graph @t(%x: f32[2,3,4,5]) {\n  %y: f32[2,3,4,5]{0 2 3 1} = relu %x\n  return %y\n}\n", EXTENT(2, 3, 4, 5), 0);
+    check_text("graph @t(%x: f32[4,6]) {\n  %y: f32[4,6]{0 1 | 16 1} = neg %x\n  %z: f32[4,6]{1 0} = abs %y\n"
+               "  return %z\n}\n", EXTENT(4, 6), 0);
+}
+
+static void contractions(void **state)
+{
+    check_text("graph @t(%x: f32[2,4,5,3]) {\n  %w: f32[2,4,3,7] = const random=3 scale=1\n"
+               "  %y: f32[2,4,5,7] = matmul %x, %w\n  %v: f32[2,4,7,5] = transpose %y perm=[0 1 3 2]\n"
+               "  %z: f32[2,4,3,7] = matmul %x, %v trans_a=1 trans_b=1\n  return %y, %z\n}\n", EXTENT(2, 4, 5, 3), 1e-5);
+    check_text("graph @t(%x: f32[2,4,9,8]) {\n  %w: f32[6,2,3,3] = const random=3 scale=1\n"
+               "  %y: f32[2,6,5,4] = conv %x, %w stride=[2 2] pad=[1 1 1 1] groups=2\n"
+               "  %p: f32[2,6,3,2] = max_pool %y kernel=[2 2] stride=[2 2] pad=[1 0 0 0]\n"
+               "  %m: f32[2,6] = mean %y axes=[2 3]\n  return %p, %m\n}\n", EXTENT(2, 4, 9, 8), 1e-5);
+}
+
+static void one_plan_many_sizes(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, "graph @t<N=0..64 hint=4, L>(%x: f32[N,L]) {\n  %t: f32[L,N] = transpose %x perm=[1 0]\n"
+        "  %e: f32[L,N] = exp %t\n  %s: f32[N] = sum %e axes=[0]\n  %c: f32[2*L,N] = concat %e, %t axis=0\n"
+        "  return %s, %c\n}\n");
+    static float in[FLOATS], want[2][FLOATS];
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    static const int64_t sizes[][2] = {{3, 5}, {1, 1}, {0, 7}, {64, 20}, {3, 5}, {5, 3}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const struct weft_tensor input = tensor_of(in, 2, sizes[i]);
+        struct weft_tensor expected[2] = {{.data = want[0]}, {.data = want[1]}}, got;
+        assert_int_equal(weft_evaluate(graph, &input, 1, expected, 2), WEFT_OK);
+        assert_int_equal(weft_bind_input(e, 0, &input), WEFT_OK);
+        assert_int_equal(weft_run(e), WEFT_OK);
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(weft_output(e, k, &got), WEFT_OK);
+            assert_close(&got, want[k], 1e-5);
+        }
+    }
+    int64_t most[] = {65, 2};
+    const struct weft_tensor too_many = tensor_of(in, 2, most);
+    assert_int_equal(weft_bind_input(e, 0, &too_many), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "N"));
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static void a_mutable_parameter_gets_its_new_value(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @t(%x: f32[4], %m: mut f32[4]) {\n  %n: f32[4] = add %x, %m\n"
+        "  %d: f32[4] = sub %n, %m\n  return %d, mut %m = %n\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    float x[4], m[4], old[4];
+    const int64_t four = 4;
+    const struct weft_tensor tx = tensor_of(x, 1, &four), tm = tensor_of(m, 1, &four);
+    memcpy(old, m, sizeof m);
+    assert_int_equal(weft_bind_input(e, 0, &tx), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 1, &tm), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    struct weft_tensor d;
+    assert_int_equal(weft_output(e, 0, &d), WEFT_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_true(m[i] == old[i] + x[i]);
+        assert_true(((float *)d.data)[i] == x[i]);
+    }
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+/* --- the plan --------------------------------------------------------------------------------------------------------------------- */
+
+static void views_cost_no_kernel(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n"
+        "  %s: f32[2,3,2] = slice %y start=[1 0 0] end=[3 3 2]\n  %b: f32[5,2,3,2] = bcast %s dims=[1 2 3]\n"
+        "  %r: f32[5,2,3,2] = relu %b\n  %o: f32[30,2] = reshape %r\n  return %o\n}\n");
+    struct weft_plan *plan = compile(graph, WEFT_COMPILE_NO_PASSES);
+    assert_int_equal(plan->steps, 1); /* relu, straight into the result */
+    assert_int_equal(plan->relayouts, 0);
+    assert_int_equal(plan->storage[plan->home[plan->step[0].out.id].storage].kind, WEFT_IN_RETURN);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static void a_second_run_allocates_nothing(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, "graph @t<N>(%x: f32[N,16]) {\n  %w: f32[16,16] = const random=1 scale=1\n"
+        "  %y: f32[N,16] = matmul %x, %w\n  %z: f32[N,16] = tanh %y\n  return %z\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    static float in[FLOATS];
+    const int64_t large[] = {40, 16}, small[] = {3, 16};
+    for (int round = 0; round < 3; round++) {
+        for (int which = 0; which < 2; which++) {
+            const struct weft_tensor input = tensor_of(in, 2, which ? small : large);
+            assert_int_equal(weft_bind_input(e, 0, &input), WEFT_OK);
+            const int before = allocations;
+            assert_int_equal(weft_run(e), WEFT_OK);
+            if (round > 0)
+                assert_int_equal(allocations, before);
+        }
+    }
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+/* --- binding -------------------------------------------------------------------------------------------------------------------------- */
+
+static void wrong_tensors_are_named(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @t(%left: f32[2,3], %right: f32[2,3]) {\n"
+        "  %y: f32[2,3] = add %left, %right\n  return %y\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    float data[16];
+    const int64_t good[] = {2, 3}, bad[] = {2, 4};
+    struct weft_tensor t = tensor_of(data, 2, good);
+    assert_int_equal(weft_bind_input(e, 2, &t), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_bind_input(e, 0, NULL), WEFT_ERR_BINDING);
+    struct weft_tensor wrong = t;
+    wrong.dtype = WEFT_I32;
+    assert_int_equal(weft_bind_input(e, 0, &wrong), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "left"));
+    wrong = t;
+    wrong.rank = 1;
+    assert_int_equal(weft_bind_input(e, 0, &wrong), WEFT_ERR_BINDING);
+    wrong = t;
+    wrong.data = (char *)data + 1;
+    assert_int_equal(weft_bind_input(e, 0, &wrong), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "aligned"));
+    assert_int_equal(weft_run(e), WEFT_ERR_BINDING); /* nothing bound */
+    assert_int_equal(weft_bind_input(e, 0, &t), WEFT_OK);
+    wrong = tensor_of(data, 2, bad);
+    assert_int_equal(weft_bind_input(e, 1, &wrong), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "right"));
+    wrong = t;
+    wrong.stride[0] = 1;
+    wrong.stride[1] = 2;
+    assert_int_equal(weft_bind_input(e, 1, &wrong), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "stride"));
+    assert_int_equal(weft_output(e, 0, &wrong), WEFT_ERR_ARGUMENT); /* nothing ran */
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static void a_bound_output_is_written_in_place(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @t(%x: f32[2,3]) {\n  %y: f32[2,3]{1 0} = neg %x\n  return %y, %x\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    float in[6], out[6], same[6];
+    const int64_t extent[] = {2, 3};
+    const struct weft_tensor x = tensor_of(in, 2, extent);
+    struct weft_tensor y = x, copy = x;
+    y.data = out;
+    y.stride[0] = 1;
+    y.stride[1] = 2;
+    copy.data = same;
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_bind_output(e, 0, &y), WEFT_OK);
+    assert_int_equal(weft_bind_output(e, 1, &copy), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+            assert_true(out[i + 2 * k] == -in[3 * i + k]);
+    assert_memory_equal(in, same, sizeof in);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+/* --- executors and threads ------------------------------------------------------------------------------------------------------------ */
+
+static const char *const large_text = "graph @t(%x: f32[64,48]) {\n  %w: f32[48,48] = const random=2 scale=1\n"
+    "  %a: f32[64,48] = matmul %x, %w\n  %b: f32[64,48] = tanh %a\n  %c: f32[64,48] = matmul %b, %w\n  %d: f32[64,48] = exp %c\n"
+    "  %s: f32[64] = sum %d axes=[1]\n  return %s\n}\n";
+
+static int three_workers(void *user) { return 3; }
+
+/* Backwards, one after the other: legal where nothing was promised. */
+static void run_backwards(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    (*(int *)user)++;
+    for (int i = n - 1; i >= 0; i--)
+        fn(arg, i);
+}
+
+struct call {
+    void (*fn)(void *arg, int i);
+    void *arg;
+    int i;
+};
+
+static void *call_one(void *arg)
+{
+    struct call *call = arg;
+    call->fn(call->arg, call->i);
+    return NULL;
+}
+
+static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    pthread_t thread[3];
+    struct call call[3];
+    for (int i = 0; i < n; i++) {
+        call[i] = (struct call){fn, arg, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, call_one, &call[i]), 0);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void run_large(struct weft_context *context, float *ret)
+{
+    struct weft_graph *graph = parse(context, large_text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    static float in[FLOATS];
+    const int64_t extent[] = {64, 48};
+    const struct weft_tensor x = tensor_of(in, 2, extent);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(weft_run(e), WEFT_OK);
+    struct weft_tensor y;
+    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+    memcpy(ret, y.data, 64 * sizeof *ret);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+}
+
+static void any_executor_gives_the_same_bits(void **state)
+{
+    float want[64], got[64];
+    struct weft_context *context = open_context(1);
+    run_large(context, want);
+    weft_close(context);
+    int calls = 0;
+    const struct weft_executor executors[] = {
+        {.size = sizeof(struct weft_executor), .user = &calls, .workers = three_workers, .run = run_backwards},
+        {.size = sizeof(struct weft_executor), .flags = WEFT_EXECUTOR_CONCURRENT, .workers = three_workers, .run = run_on_threads},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct weft_context_options options = {.size = sizeof options, .executor = &executors[i]};
+        assert_int_equal(weft_open(&options, &context), WEFT_OK);
+        run_large(context, got);
+        weft_close(context);
+        assert_memory_equal(want, got, sizeof want);
+    }
+    assert_true(calls > 0); /* some kernel was large enough to be shared out */
+    for (int threads = 2; threads <= 4; threads++) {
+        context = open_context(threads);
+        run_large(context, got);
+        weft_close(context);
+        assert_memory_equal(want, got, sizeof want);
+    }
+}
+
+struct racer {
+    const struct weft_plan *plan;
+    float out[64];
+    bool ok;
+};
+
+static void *race(void *arg)
+{
+    struct racer *racer = arg;
+    float in[64 * 48];
+    const int64_t extent[] = {64, 48};
+    const struct weft_tensor x = tensor_of(in, 2, extent);
+    struct weft_execution *e;
+    racer->ok = weft_execution_create(racer->plan, &e) == WEFT_OK && weft_bind_input(e, 0, &x) == WEFT_OK;
+    for (int i = 0; i < 50; i++)
+        racer->ok = racer->ok && weft_run(e) == WEFT_OK;
+    struct weft_tensor y;
+    racer->ok = racer->ok && weft_output(e, 0, &y) == WEFT_OK;
+    if (racer->ok)
+        memcpy(racer->out, y.data, sizeof racer->out);
+    weft_execution_destroy(e);
+    return NULL;
+}
+
+static void one_plan_runs_on_many_threads(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, large_text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct racer racer[4];
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++) {
+        racer[i] = (struct racer){.plan = plan};
+        assert_int_equal(pthread_create(&thread[i], NULL, race, &racer[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+        assert_true(racer[i].ok);
+        assert_memory_equal(racer[0].out, racer[i].out, sizeof racer[0].out);
+    }
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views_and_copies),
+        cmocka_unit_test(layouts_of_results),
+        cmocka_unit_test(contractions),
+        cmocka_unit_test(one_plan_many_sizes),
+        cmocka_unit_test(a_mutable_parameter_gets_its_new_value),
+        cmocka_unit_test(views_cost_no_kernel),
+        cmocka_unit_test(a_second_run_allocates_nothing),
+        cmocka_unit_test(wrong_tensors_are_named),
+        cmocka_unit_test(a_bound_output_is_written_in_place),
+        cmocka_unit_test(any_executor_gives_the_same_bits),
+        cmocka_unit_test(one_plan_runs_on_many_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
