@@ -2,11 +2,11 @@
 /* cpu.c: what this machine can run, and how many threads this process should use.
  *
  * A feature counts only if the processor has it, the operating system saves its registers (XCR0), and, for the tiles of
- * AMX, the kernel has granted them to this process: Linux hands out the 8 KiB of tile state on request, so asking is part
- * of detecting. The compiler's own __builtin_cpu_supports knows neither that request nor cache sizes.
+ * AMX, the kernel has granted them to this process: Linux hands out the 8 KiB of tile state on request, so asking is
+ * part of detecting. The compiler's own __builtin_cpu_supports knows neither that request nor cache sizes.
  *
- * Workers: the CPU set of the process, lowered to the whole CPUs that a container's quota pays for. A quota of 1.5 gives
- * one worker and not two: a gang that is throttled in the middle of a barrier loses far more than half a CPU.
+ * Workers: the CPU set of the process, lowered to the whole CPUs that a container's quota pays for. A quota of 1.5
+ * gives one worker and not two: a gang that is throttled in the middle of a barrier loses far more than half a CPU.
  *
  * This file is compiled for the oldest x86-64 and calls nothing that is not. */
 #include "kernels/kernels.h"
@@ -19,11 +19,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define XCR0_AVX 0x6u        /* SSE and the upper halves of 256-bit registers */
-#define XCR0_AVX512 0xe6u    /* and masks, upper halves of 512-bit registers, registers 16 to 31 */
-#define XCR0_TILES 0x60000u  /* tile configuration and data */
+#define XCR0_AVX            0x6u     /* SSE and the upper halves of 256-bit registers */
+#define XCR0_AVX512         0xe6u    /* and masks, upper halves of 512-bit registers, registers 16 to 31 */
+#define XCR0_TILES          0x60000u /* tile configuration and data */
 #define ARCH_REQ_XCOMP_PERM 0x1023
-#define XFEATURE_TILE_DATA 18
+#define XFEATURE_TILE_DATA  18
 
 #define AVX512_LEVEL (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
@@ -62,8 +62,8 @@ static uint32_t detect_flags(void)
     if (!avx2)
         return 0;
     uint32_t flags = WEFT_CPU_AVX2;
-    const bool avx512 = (saved & XCR0_AVX512) == XCR0_AVX512 && has(more.b, 16) && has(more.b, 17) &&
-                        has(more.b, 28) && has(more.b, 30) && has(more.b, 31);
+    const bool avx512 = (saved & XCR0_AVX512) == XCR0_AVX512 && has(more.b, 16) && has(more.b, 17) && has(more.b, 28) &&
+                        has(more.b, 30) && has(more.b, 31);
     if (!avx512)
         return flags;
     flags |= WEFT_CPU_AVX512;
@@ -103,7 +103,8 @@ static void detect_caches(struct weft_cpu *cpu)
             break;
         if (type == 2) /* instructions */
             continue;
-        const size_t bytes = ((size_t)(r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * ((size_t)r.c + 1);
+        const size_t bytes =
+            ((size_t)(r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * ((size_t)r.c + 1);
         if (level >= 1 && level <= 3)
             *(level == 1 ? &cpu->l1 : level == 2 ? &cpu->l2 : &cpu->l3) = bytes;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dispatch.c: the list of all kernels, made from the lists of the families. Which of them runs is the families' own choice,
- * by the CPU mask in each descriptor; there is no table of function pointers to initialise and none to get stale. */
+/* dispatch.c: the list of all kernels, made from the lists of the families. Which of them runs is the families' own
+ * choice, by the CPU mask in each descriptor; there is no table of function pointers to initialise and none to get
+ * stale. */
 #include "kernels/kernels.h"
 
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
@@ -24,28 +25,28 @@ static const struct weft_kernel_info kernels[] = {
     {"relayout", "weft_relayout_runs__ref", 0},
     {"relayout", "weft_relayout_strided__ref", 0},
 
-#define F1(id, op, result) {"strip", "weft_strip_" #id "_f32__ref", 0},
-#define F2(id, op, result) F1(id, op, result)
-#define C1(id, op, result) F1(id, op, result)
-#define C2(id, op, result) F1(id, op, result)
+#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__ref", 0},
+#define F2(id, op, result)  F1(id, op, result)
+#define C1(id, op, result)  F1(id, op, result)
+#define C2(id, op, result)  F1(id, op, result)
 #define FN(id, op, in, out) {"strip", "weft_strip_" #id "__ref", 0},
 #include "kernels/strip/strip.def"
-#define F1(id, op, result) {"strip", "weft_strip_" #id "_f32__avx2", WEFT_CPU_AVX2},
-#define F2(id, op, result) F1(id, op, result)
-#define C1(id, op, result) F1(id, op, result)
-#define C2(id, op, result) F1(id, op, result)
+#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__avx2", WEFT_CPU_AVX2},
+#define F2(id, op, result)  F1(id, op, result)
+#define C1(id, op, result)  F1(id, op, result)
+#define C2(id, op, result)  F1(id, op, result)
 #define FN(id, op, in, out) {"strip", "weft_strip_" #id "__avx2", WEFT_CPU_AVX2},
 #include "kernels/strip/strip.def"
-#define F1(id, op, result) {"strip", "weft_strip_" #id "_f32__avx512", AVX512},
-#define F2(id, op, result) F1(id, op, result)
-#define C1(id, op, result) F1(id, op, result)
-#define C2(id, op, result) F1(id, op, result)
+#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__avx512", AVX512},
+#define F2(id, op, result)  F1(id, op, result)
+#define C1(id, op, result)  F1(id, op, result)
+#define C2(id, op, result)  F1(id, op, result)
 #define FN(id, op, in, out) {"strip", "weft_strip_" #id "__avx512", AVX512},
 #include "kernels/strip/strip.def"
 
 #define P1(id, op, in, out, result) {"strip", "weft_strip_" #id "__ref", 0},
 #define P2(id, op, in, out, result) P1(id, op, in, out, result)
-#define PS(id, type) P1(id, "select", type, type, 0)
+#define PS(id, type)                P1(id, "select", type, type, 0)
 #include "kernels/strip/strip_plain.def"
 };
 

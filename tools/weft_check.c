@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weft_check.c: the kernel harness. Every kernel of every family against its reference, on hostile data, at each CPU level
- * that this machine has; kernels/check.h says how a family takes part, tests/check/ holds the families.
+/* weft_check.c: the kernel harness. Every kernel of every family against its reference, on hostile data, at each CPU
+ * level that this machine has; kernels/check.h says how a family takes part, tests/check/ holds the families.
  *
  *   weft-check [--cpu=LEVEL] [--seed=N] [--bench] [--list] [FAMILY | PATTERN]…
  *
@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CANARY 0xa5
-#define SHOWN 3 /* complaints printed per kernel */
+#define CANARY     0xa5
+#define SHOWN      3 /* complaints printed per kernel */
 #define BENCH_RUNS 21
 
 struct block {
@@ -67,7 +67,8 @@ static void catch_crashes(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------ */
+/* --- memory
+ * ------------------------------------------------------------------------------------------------------------ */
 
 void *weft_check_alloc(struct weft_check *check, size_t bytes)
 {
@@ -80,8 +81,8 @@ void *weft_check_alloc(struct weft_check *check, size_t bytes)
     }
     memset(map + page, CANARY, room);
     const bool at_end = weft_check_random(check) & 1;
-    *block = (struct block){check->blocks, map, at_end ? map + page + room - bytes : map + page, map + page,
-                            room + 2 * page, room, bytes};
+    *block = (struct block){
+        check->blocks, map, at_end ? map + page + room - bytes : map + page, map + page, room + 2 * page, room, bytes};
     check->blocks = block;
     return block->data;
 }
@@ -104,7 +105,8 @@ static bool free_blocks(struct weft_check *check)
     return alive;
 }
 
-/* --- data -------------------------------------------------------------------------------------------------------------- */
+/* --- data
+ * -------------------------------------------------------------------------------------------------------------- */
 
 uint64_t weft_check_random(struct weft_check *check) /* splitmix64 */
 {
@@ -168,7 +170,8 @@ uint32_t weft_check_cpu(const struct weft_check *check) { return check->cpu; }
 bool weft_check_failed(const struct weft_check *check) { return check->complaints > 0; }
 bool weft_check_benching(const struct weft_check *check) { return check->bench; }
 
-/* --- judging ----------------------------------------------------------------------------------------------------------- */
+/* --- judging
+ * ----------------------------------------------------------------------------------------------------------- */
 
 void weft_check_fail(struct weft_check *check, const char *format, ...)
 {
@@ -199,8 +202,8 @@ bool weft_check_close(struct weft_check *check, const char *what, const float *g
         const double error = weft_check_ulps(got[i], want[i]);
         if (error <= ulps || fabs(got[i] - want[i]) <= absolute)
             continue;
-        weft_check_fail(check, "%s: element %lld of %lld is %.9g (%a), should be %.9g: %.3g ULP off, %.3g allowed", what,
-                        (long long)i, (long long)n, got[i], got[i], want[i], error, ulps);
+        weft_check_fail(check, "%s: element %lld of %lld is %.9g (%a), should be %.9g: %.3g ULP off, %.3g allowed",
+                        what, (long long)i, (long long)n, got[i], got[i], want[i], error, ulps);
         return false;
     }
     return true;
@@ -229,7 +232,8 @@ bool weft_check_same_bytes(struct weft_check *check, const char *what, const voi
     return true;
 }
 
-/* --- time ---------------------------------------------------------------------------------------------------------------- */
+/* --- time
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static double now_ns(void)
 {
@@ -267,7 +271,8 @@ void weft_check_bench(struct weft_check *check, const char *shape, double work, 
     fflush(stdout);
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * ------------------------------------------------------------------------------------------------------------- */
 
 static bool wanted(const struct weft_check *check, const char *name)
 {
@@ -383,8 +388,8 @@ int main(int argc, char **argv)
         const int passed = check.passed, failed = check.failed, skipped = check.skipped;
         families[i].run(&check);
         if (!check.list && check.passed + check.failed + check.skipped > passed + failed + skipped)
-            printf("%-10s %4d passed, %d failed, %d skipped\n", check.family, check.passed - passed, check.failed - failed,
-                   check.skipped - skipped);
+            printf("%-10s %4d passed, %d failed, %d skipped\n", check.family, check.passed - passed,
+                   check.failed - failed, check.skipped - skipped);
     }
     return report(&check);
 }

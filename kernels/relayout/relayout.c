@@ -3,11 +3,10 @@
  *
  * After sorting by the result's strides and merging, a copy is one of three things, cheapest first:
  *   runs        both arrays are contiguous along the innermost axis: memcpy after memcpy
- *   transpose   the result is contiguous along one axis and the operand along another: tiles of TILE_ROWS x TILE_COLUMNS,
- *               4-byte elements through registers, other sizes by small blocks
- *   strided     anything else (a broadcast, a step): a loop of single elements, writing in order
- * The axis along which a transposed operand is contiguous is put next to the innermost, and that is how run recognises
- * the case.
+ *   transpose   the result is contiguous along one axis and the operand along another: tiles of TILE_ROWS x
+ * TILE_COLUMNS, 4-byte elements through registers, other sizes by small blocks strided     anything else (a broadcast,
+ * a step): a loop of single elements, writing in order The axis along which a transposed operand is contiguous is put
+ * next to the innermost, and that is how run recognises the case.
  *
  * Large transposes stream their result past the caches: it would not be there any more when the consumer comes. */
 #include "kernels/relayout/relayout.h"
@@ -15,8 +14,8 @@
 
 #include <string.h>
 
-#define GRAIN 64
-#define TILE_ROWS 256
+#define GRAIN        64
+#define TILE_ROWS    256
 #define TILE_COLUMNS 32
 #define STREAM_BYTES (8 << 20)
 
@@ -37,8 +36,7 @@ static const struct tile {
     uint32_t cpu;
     weft_relayout_tile_fn fn;
 } tiles[] = {
-#define RELAYOUT(id, function, level, cpu) \
-    {"weft_relayout_" #id "__" #level, cpu, weft_relayout_##function##__##level},
+#define RELAYOUT(id, function, level, cpu) {"weft_relayout_" #id "__" #level, cpu, weft_relayout_##function##__##level},
 #include "kernels/relayout/relayout.def"
 };
 
@@ -90,15 +88,16 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
     copy->parts = weft_parts_for(2 * total * copy->bytes, workers);
 }
 
-/* --- single elements ------------------------------------------------------------------------------------------------------ */
+/* --- single elements
+ * ------------------------------------------------------------------------------------------------------ */
 
-#define STRIDED_COPY(name, type)                                                                    \
-    static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n) \
-    {                                                                                               \
-        type *const out = to;                                                                       \
-        const type *const in = from;                                                                \
-        for (int64_t i = 0; i < n; i++)                                                             \
-            out[i * to_stride] = in[i * from_stride];                                               \
+#define STRIDED_COPY(name, type)                                                                                       \
+    static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)                    \
+    {                                                                                                                  \
+        type *const out = to;                                                                                          \
+        const type *const in = from;                                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i * to_stride] = in[i * from_stride];                                                                  \
     }
 STRIDED_COPY(copy_8, uint8_t)
 STRIDED_COPY(copy_16, uint16_t)
@@ -118,12 +117,13 @@ static void transpose_blocks(int bytes, char *out, int64_t out_stride, const cha
         for (int64_t c = 0; c < columns; c += 8) {
             const int64_t height = rows - r < 8 ? rows - r : 8, end = columns - c < 8 ? columns : c + 8;
             for (int64_t j = c; j < end; j++)
-                weft_copy_strided(bytes, out + (j * out_stride + r) * bytes, 1, in + (r * in_stride + j) * bytes, in_stride,
-                                  height);
+                weft_copy_strided(bytes, out + (j * out_stride + r) * bytes, 1, in + (r * in_stride + j) * bytes,
+                                  in_stride, height);
         }
 }
 
-/* --- the loops ---------------------------------------------------------------------------------------------------------- */
+/* --- the loops
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static struct weft_walk walk_of(const struct weft_copy *copy, void *out, const void *in)
 {
@@ -185,8 +185,8 @@ static void run_tiles(const struct weft_copy *copy, void *out, const void *in, i
         const int64_t height = copy->extent[rows] - r < TILE_ROWS ? copy->extent[rows] - r : TILE_ROWS;
         const int64_t width = copy->extent[columns] - c < TILE_COLUMNS ? copy->extent[columns] - c : TILE_COLUMNS;
         if (copy->bytes == 4)
-            tile((float *)(void *)walk.at[0], out_stride, (const float *)(const void *)walk.at[1], in_stride, height, width,
-                 total >= STREAM_BYTES);
+            tile((float *)(void *)walk.at[0], out_stride, (const float *)(const void *)walk.at[1], in_stride, height,
+                 width, total >= STREAM_BYTES);
         else
             transpose_blocks(copy->bytes, walk.at[0], out_stride, walk.at[1], in_stride, height, width);
         weft_walk_next(&walk, rows);

@@ -3,18 +3,19 @@
  *
  *   out[i0·o0 + i1·o1 + …] = in[i0·s0 + i1·s1 + …]       every i
  *
- * Preconditions: distinct elements of `out`, no overlap of `out` and `in`, element sizes 1, 2, 4 or 8, aligned to that. */
+ * Preconditions: distinct elements of `out`, no overlap of `out` and `in`, element sizes 1, 2, 4 or 8, aligned to that.
+ */
 #ifndef WEFT_RELAYOUT_H
 #define WEFT_RELAYOUT_H
 
 #include "kernels/kernels.h"
 
-/* out[c · out_stride + r] = in[r · in_stride + c] for rows r and columns c of a tile of 4-byte elements. With `stream`, whole
- * cache lines of the result go past the caches where they are aligned. */
+/* out[c · out_stride + r] = in[r · in_stride + c] for rows r and columns c of a tile of 4-byte elements. With `stream`,
+ * whole cache lines of the result go past the caches where they are aligned. */
 typedef void (*weft_relayout_tile_fn)(float *out, int64_t out_stride, const float *in, int64_t in_stride, int64_t rows,
                                       int64_t columns, bool stream);
-#define RELAYOUT(id, function, level, cpu) \
-    void weft_relayout_##function##__##level(float *out, int64_t out_stride, const float *in, int64_t in_stride, \
+#define RELAYOUT(id, function, level, cpu)                                                                             \
+    void weft_relayout_##function##__##level(float *out, int64_t out_stride, const float *in, int64_t in_stride,       \
                                              int64_t rows, int64_t columns, bool stream);
 #include "kernels/relayout/relayout.def"
 

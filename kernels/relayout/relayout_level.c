@@ -2,8 +2,9 @@
 /* relayout_level.c: transposing tiles of 4-byte elements through registers. Compiled once per CPU level.
  *
  * A block of LANES x LANES is transposed by log2(LANES) rounds; each round interleaves register i with register
- * i + LANES / 2. Seen as an address (row bits, then column bits), a round rotates the whole address by one bit, so after
- * log2(LANES) rounds rows and columns have changed places. One rule for all widths, at most 64 shuffles for 256 elements.
+ * i + LANES / 2. Seen as an address (row bits, then column bits), a round rotates the whole address by one bit, so
+ * after log2(LANES) rounds rows and columns have changed places. One rule for all widths, at most 64 shuffles for 256
+ * elements.
  *
  * The alternative, plain loops, costs a store or a load of one element at a stride: ten to twenty times more time on
  * large arrays, because a cache line is fetched or written back once per element of it. */
@@ -11,17 +12,17 @@
 #include "kernels/strip/vector.h"
 
 #if LANES == 16
-#define INTERLEAVE_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define INTERLEAVE_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define INTERLEAVE_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define ROUNDS 4
+#define ROUNDS          4
 #elif LANES == 8
-#define INTERLEAVE_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define INTERLEAVE_LOW  0, 8, 1, 9, 2, 10, 3, 11
 #define INTERLEAVE_HIGH 4, 12, 5, 13, 6, 14, 7, 15
-#define ROUNDS 3
+#define ROUNDS          3
 #else
-#define INTERLEAVE_LOW 0, 4, 1, 5
+#define INTERLEAVE_LOW  0, 4, 1, 5
 #define INTERLEAVE_HIGH 2, 6, 3, 7
-#define ROUNDS 2
+#define ROUNDS          2
 #endif
 
 INLINE void transpose_block(vf r[LANES])

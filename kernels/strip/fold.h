@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold.h: the loops of reductions and windows that are compiled per CPU level (fold_level.c).
  *
- * `op` is WEFT_K_SUM, WEFT_K_PROD, WEFT_K_MAX or WEFT_K_MIN; a mean is a sum that its caller divides. Extremes keep NaN. */
+ * `op` is WEFT_K_SUM, WEFT_K_PROD, WEFT_K_MAX or WEFT_K_MIN; a mean is a sum that its caller divides. Extremes keep
+ * NaN. */
 #ifndef WEFT_STRIP_FOLD_H
 #define WEFT_STRIP_FOLD_H
 
@@ -26,7 +27,8 @@ struct weft_fold {
     /* acc[i] op= x[i · step]. */
     void (*strided)(int op, float *acc, const float *x, int64_t step, int64_t n);
     /* out[c] = (op over the taps of x[tap + c]) / divisor. */
-    void (*window)(int op, float *out, const float *x, const struct weft_window *window, int64_t channels, float divisor);
+    void (*window)(int op, float *out, const float *x, const struct weft_window *window, int64_t channels,
+                   float divisor);
 };
 extern const struct weft_fold weft_fold__ref, weft_fold__avx2, weft_fold__avx512;
 const struct weft_fold *weft_fold_find(uint32_t cpu);

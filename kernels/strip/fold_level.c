@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_level.c: the inner loops of reductions and windows. Compiled once per CPU level.
  *
- * Bits do not depend on the level because the order of operations is fixed without looking at the width of vectors: along a
- * line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines, and over the
- * taps of a window, one chain for each result. 32 lanes are two chains on the widest machine, which hides most of the
- * latency of an addition; more would only lengthen the fold of short lines. */
+ * Bits do not depend on the level because the order of operations is fixed without looking at the width of vectors:
+ * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines, and
+ * over the taps of a window, one chain for each result. 32 lanes are two chains on the widest machine, which hides most
+ * of the latency of an addition; more would only lengthen the fold of short lines. */
 #include "kernels/strip/fold.h"
 #include "kernels/strip/vector.h"
 
 #define CHAINS (WEFT_FOLD_LANES / LANES)
-#define ALWAYS(op, call)       \
-    switch (op) {              \
-    case WEFT_K_SUM:           \
-        call(WEFT_K_SUM);      \
-        break;                 \
-    case WEFT_K_PROD:          \
-        call(WEFT_K_PROD);     \
-        break;                 \
-    case WEFT_K_MAX:           \
-        call(WEFT_K_MAX);      \
-        break;                 \
-    default:                   \
-        call(WEFT_K_MIN);      \
-        break;                 \
+/* One copy of `loop` per op, so that the op is a constant inside. */
+#define SPECIALISE(loop, op, ...)                                                                                      \
+    switch (op) {                                                                                                      \
+    case WEFT_K_SUM:                                                                                                   \
+        loop(WEFT_K_SUM, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
+    case WEFT_K_PROD:                                                                                                  \
+        loop(WEFT_K_PROD, __VA_ARGS__);                                                                                \
+        break;                                                                                                         \
+    case WEFT_K_MAX:                                                                                                   \
+        loop(WEFT_K_MAX, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        loop(WEFT_K_MIN, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
     }
 
 INLINE vf apply(int op, vf a, vf b)
@@ -56,12 +57,7 @@ INLINE void line_of(int op, float *lanes, const float *x, int64_t n)
     UNROLL for (int v = 0; v < CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
 }
 
-static void line(int op, float *lanes, const float *x, int64_t n)
-{
-#define CALL(op) line_of(op, lanes, x, n)
-    ALWAYS(op, CALL)
-#undef CALL
-}
+static void line(int op, float *lanes, const float *x, int64_t n) { SPECIALISE(line_of, op, lanes, x, n) }
 
 static float finish(int op, const float *lanes)
 {
@@ -107,12 +103,8 @@ INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t 
         }
 }
 
-static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t width)
-{
-#define CALL(op) columns_of(op, acc, x, row, rows, width)
-    ALWAYS(op, CALL)
-#undef CALL
-}
+static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows,
+                    int64_t width){SPECIALISE(columns_of, op, acc, x, row, rows, width)}
 
 #if LANES == 16
 #define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
@@ -137,15 +129,12 @@ INLINE void strided_of(int op, float *acc, const float *x, int64_t step, int64_t
         acc[i] = weft_fold_apply(op, acc[i], x[i * step]);
 }
 
-static void strided(int op, float *acc, const float *x, int64_t step, int64_t n)
-{
-#define CALL(op) strided_of(op, acc, x, step, n)
-    ALWAYS(op, CALL)
-#undef CALL
-}
+static void strided(int op, float *acc, const float *x, int64_t step,
+                    int64_t n){SPECIALISE(strided_of, op, acc, x, step, n)}
 
 /* `vectors` vectors of channels at once, in registers over all taps. The last may be partial. */
-INLINE void window_of(int op, float *out, const float *x, const struct weft_window *w, int vectors, int live, float divisor)
+INLINE void window_of(int op, float *out, const float *x, const struct weft_window *w, int vectors, int live,
+                      float divisor)
 {
     vf acc[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(identity(op));
@@ -167,18 +156,20 @@ INLINE void window_of(int op, float *out, const float *x, const struct weft_wind
     }
 }
 
-static void window(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
+INLINE void windows_of(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
 {
     int64_t c = 0;
-#define CALL(op)                                                                 \
-    for (; c + 4 * LANES <= channels; c += 4 * LANES)                            \
-        window_of(op, out + c, x + c, w, 4, LANES, divisor);                     \
-    for (; c + LANES <= channels; c += LANES)                                    \
-        window_of(op, out + c, x + c, w, 1, LANES, divisor);                     \
-    if (c < channels)                                                            \
-    window_of(op, out + c, x + c, w, 1, (int)(channels - c), divisor)
-    ALWAYS(op, CALL)
-#undef CALL
+    for (; c + 4 * LANES <= channels; c += 4 * LANES)
+        window_of(op, out + c, x + c, w, 4, LANES, divisor);
+    for (; c + LANES <= channels; c += LANES)
+        window_of(op, out + c, x + c, w, 1, LANES, divisor);
+    if (c < channels)
+        window_of(op, out + c, x + c, w, 1, (int)(channels - c), divisor);
+}
+
+static void window(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
+{
+    SPECIALISE(windows_of, op, out, x, w, channels, divisor)
 }
 
 const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, line, finish, columns, strided, window};

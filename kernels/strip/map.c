@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map.c: one elementwise op over strided arrays: loops around a strip kernel.
  *
- * prepare puts the axes in the order of the result's strides, merges neighbours that are one in all arrays, and takes for
- * the innermost loop the axis on which most arrays are contiguous or constant. run walks its share of the elements,
+ * prepare puts the axes in the order of the result's strides, merges neighbours that are one in all arrays, and takes
+ * for the innermost loop the axis on which most arrays are contiguous or constant. run walks its share of the elements,
  * counted in that order, a run of the innermost axis at a time; so parts are even whatever the shape, and where a part
  * begins or ends cannot matter, since elements do not depend on each other.
  *

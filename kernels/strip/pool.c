@@ -4,10 +4,10 @@
  *   y[n,c,o…] = op over taps t… of x[n, c, o·stride - pad + t·dilation …], taps outside the array left out
  *
  * Fewer than three spatial axes are three with leading extents of 1. Two forms:
- *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all taps
- *   rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of the
- *              operand; only positions for which that tap lies inside take part, so there is no test per element
- * Both take the taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
+ *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
+ * taps rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of
+ * the operand; only positions for which that tap lies inside take part, so there is no test per element Both take the
+ * taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
  *
  * Not done: sharing work between overlapping windows (separable maxima, running sums): kernels are 2 or 3 wide in
  * practice, and running sums would round differently. */
@@ -92,8 +92,8 @@ static struct taps taps_at(const struct weft_pool *pool, const struct space *s, 
     return t;
 }
 
-static void row_of_channels(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold, float *out,
-                            const float *in, int64_t depth, int64_t height)
+static void row_of_channels(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
+                            float *out, const float *in, int64_t depth, int64_t height)
 {
     struct taps t[3] = {taps_at(pool, s, 0, depth), taps_at(pool, s, 1, height)};
     const int op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX;
@@ -114,8 +114,8 @@ static void row_of_channels(const struct weft_pool *pool, const struct space *s,
     }
 }
 
-static void row_of_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold, float *out,
-                             const float *in, int64_t depth, int64_t height)
+static void row_of_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
+                             float *out, const float *in, int64_t depth, int64_t height)
 {
     const struct taps td = taps_at(pool, s, 0, depth), th = taps_at(pool, s, 1, height);
     const int op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX;
@@ -157,8 +157,8 @@ void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, in
         const int64_t height = at % s.out[1], depth = at / s.out[1] % s.out[0];
         const int64_t c = at / s.out[1] / s.out[0] % planes, n = at / s.out[1] / s.out[0] / planes;
         const float *const from = in + n * pool->in_stride[0] + c * pool->in_stride[1];
-        float *const to = out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s.out_step[0] +
-                          height * s.out_step[1];
+        float *const to =
+            out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s.out_step[0] + height * s.out_step[1];
         (channels ? row_of_channels : row_of_positions)(pool, &s, fold, to, from, depth, height);
     }
 }

@@ -6,15 +6,15 @@
  *   columns   results are contiguous in the operand: up to STRIP results side by side, one chain each
  *   strided   neither: terms are gathered into a buffer and treated as lines
  *
- * Long chains are cut. After BLOCK steps the running values are added to totals and start again, so that the error grows
- * with BLOCK plus the number of blocks and not with the number of terms. Cuts depend on the shape alone, and parts are
- * ranges of results: neither the CPU level nor the number of parts changes a bit. The price: one huge reduction to a
- * single number runs on one thread. */
+ * Long chains are cut. After BLOCK steps the running values are added to totals and start again, so that the error
+ * grows with BLOCK plus the number of blocks and not with the number of terms. Cuts depend on the shape alone, and
+ * parts are ranges of results: neither the CPU level nor the number of parts changes a bit. The price: one huge
+ * reduction to a single number runs on one thread. */
 #include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
-#define BLOCK 256  /* terms in a chain before it is put aside */
-#define STRIP 1024 /* results side by side: 4 KiB of totals and as much of running values, in L1 */
+#define BLOCK  256  /* terms in a chain before it is put aside */
+#define STRIP  1024 /* results side by side: 4 KiB of totals and as much of running values, in L1 */
 #define GATHER 256
 
 enum form { LINES, COLUMNS, STRIDED };
@@ -28,7 +28,9 @@ static enum form form_of(const struct weft_reduce *reduce)
 
 const struct weft_fold *weft_fold_find(uint32_t cpu)
 {
-    return !(weft_fold__avx512.cpu & ~cpu) ? &weft_fold__avx512 : !(weft_fold__avx2.cpu & ~cpu) ? &weft_fold__avx2 : &weft_fold__ref;
+    return !(weft_fold__avx512.cpu & ~cpu) ? &weft_fold__avx512
+           : !(weft_fold__avx2.cpu & ~cpu) ? &weft_fold__avx2
+                                           : &weft_fold__ref;
 }
 
 float weft_fold_identity(int op)
@@ -100,7 +102,8 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers)
     reduce->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
 }
 
-/* --- one result, or one strip of results ------------------------------------------------------------------------------- */
+/* --- one result, or one strip of results
+ * ------------------------------------------------------------------------------- */
 
 struct job {
     const struct weft_fold *fold;
@@ -111,8 +114,10 @@ struct job {
 
 static struct job job_of(const struct weft_reduce *reduce)
 {
-    struct job job = {.fold = weft_fold_find(reduce->cpu), .op = reduce->op == WEFT_K_MEAN ? WEFT_K_SUM : (int)reduce->op,
-                      .terms = 1, .reduced = {.rank = reduce->reduced, .arrays = 1}};
+    struct job job = {.fold = weft_fold_find(reduce->cpu),
+                      .op = reduce->op == WEFT_K_MEAN ? WEFT_K_SUM : (int)reduce->op,
+                      .terms = 1,
+                      .reduced = {.rank = reduce->reduced, .arrays = 1}};
     for (int i = 0; i < reduce->reduced; i++) {
         job.terms *= job.reduced.extent[i] = reduce->reduced_extent[i];
         job.reduced.step[0][i] = reduce->in_reduced[i] * (int64_t)sizeof(float);

@@ -12,8 +12,8 @@ extern const struct weft_strip_kernel weft_strip_table__avx2[], weft_strip_table
 /* Kernel i of all levels, plain C first, or NULL past the end. */
 const struct weft_strip_kernel *weft_strip_at(unsigned i);
 
-/* Runs `fn`, which wants a unit stride of its result and strides 0 or 1 of `inputs` operands, on strides of any kind, by
- * way of buffers on the stack. `bytes`: element sizes, result first. */
+/* Runs `fn`, which wants a unit stride of its result and strides 0 or 1 of `inputs` operands, on strides of any kind,
+ * by way of buffers on the stack. `bytes`: element sizes, result first. */
 void weft_strip_strided(const struct weft_strip_args *args, weft_strip_fn fn, int inputs,
                         const int8_t bytes[1 + WEFT_K_MAX_IN]);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strip_level.c: the strip kernels of one CPU level, made from the rows of strip.def. Compiled once per level.
  *
- * A kernel takes whole vectors, two at a time so that two independent chains of a polynomial are under way, then one, then a
- * masked tail: nothing is read or written past the end. An operand of stride 0 is spread over one vector in memory
- * and read again with a step of 0, which keeps one loop for all combinations at the price of a load that hits L1. Other
- * strides go through weft_strip_strided. */
+ * A kernel takes whole vectors, two at a time so that two independent chains of a polynomial are under way, then one,
+ * then a masked tail: nothing is read or written past the end. An operand of stride 0 is spread over one vector in
+ * memory and read again with a step of 0, which keeps one loop for all combinations at the price of a load that hits
+ * L1. Other strides go through weft_strip_strided. */
 #include "kernels/strip/functions.h"
 #include "kernels/strip/strip.h"
 
@@ -42,11 +42,11 @@ INLINE struct operand operand_of(const struct weft_strip_args *args, int i, floa
     return (struct operand){spread, 0};
 }
 
-INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb)__builtin_convertvector(mask, vsb) & 1); }
+INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb) __builtin_convertvector(mask, vsb) & 1); }
 
 INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
 {
-    const vb bytes = (vb)__builtin_convertvector(mask, vsb) & 1;
+    const vb bytes = (vb) __builtin_convertvector(mask, vsb) & 1;
     for (int lane = 0; lane < n; lane++)
         out[lane] = bytes[lane];
 }
@@ -119,47 +119,48 @@ INLINE void test2(const struct weft_strip_args *args, predicate2 f)
     }
 }
 
-/* --- one kernel a row ----------------------------------------------------------------------------------------------- */
+/* --- one kernel a row -----------------------------------------------------------------------------------------------
+ */
 
-#define F1(id, op, result)                                                                  \
-    static vf value_##id(vf x, vf p, vf q)                                                  \
-    {                                                                                       \
-        (void)p, (void)q;                                                                   \
-        return result;                                                                      \
-    }                                                                                       \
-    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
-    {                                                                                       \
-        if (args->stride[0] == 1 && args->stride[1] == 1)                                   \
-            each1(args, value_##id);                                                        \
-        else                                                                                \
-            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_f32);           \
+#define F1(id, op, result)                                                                                             \
+    static vf value_##id(vf x, vf p, vf q)                                                                             \
+    {                                                                                                                  \
+        (void)p, (void)q;                                                                                              \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)                                       \
+    {                                                                                                                  \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                                              \
+            each1(args, value_##id);                                                                                   \
+        else                                                                                                           \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_f32);                                      \
     }
-#define F2(id, op, result)                                                                  \
-    static vf value_##id(vf x, vf y) { return result; }                                     \
-    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
-    {                                                                                       \
-        if (plain_strides(args, 2))                                                         \
-            each2(args, value_##id);                                                        \
-        else                                                                                \
-            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_f32);           \
+#define F2(id, op, result)                                                                                             \
+    static vf value_##id(vf x, vf y) { return result; }                                                                \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)                                       \
+    {                                                                                                                  \
+        if (plain_strides(args, 2))                                                                                    \
+            each2(args, value_##id);                                                                                   \
+        else                                                                                                           \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_f32);                                      \
     }
-#define C1(id, op, mask)                                                                    \
-    static vi value_##id(vf x) { return mask; }                                             \
-    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
-    {                                                                                       \
-        if (args->stride[0] == 1 && args->stride[1] == 1)                                   \
-            test1(args, value_##id);                                                        \
-        else                                                                                \
-            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_test);          \
+#define C1(id, op, mask)                                                                                               \
+    static vi value_##id(vf x) { return mask; }                                                                        \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)                                       \
+    {                                                                                                                  \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                                              \
+            test1(args, value_##id);                                                                                   \
+        else                                                                                                           \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 1, sizes_test);                                     \
     }
-#define C2(id, op, mask)                                                                    \
-    static vi value_##id(vf x, vf y) { return mask; }                                       \
-    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)            \
-    {                                                                                       \
-        if (plain_strides(args, 2))                                                         \
-            test2(args, value_##id);                                                        \
-        else                                                                                \
-            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_test);          \
+#define C2(id, op, mask)                                                                                               \
+    static vi value_##id(vf x, vf y) { return mask; }                                                                  \
+    static void LEVEL(weft_strip_##id##_f32)(const struct weft_strip_args *args)                                       \
+    {                                                                                                                  \
+        if (plain_strides(args, 2))                                                                                    \
+            test2(args, value_##id);                                                                                   \
+        else                                                                                                           \
+            weft_strip_strided(args, LEVEL(weft_strip_##id##_f32), 2, sizes_test);                                     \
     }
 #define FN(id, op, in, out)
 #include "kernels/strip/strip.def"
@@ -183,43 +184,44 @@ static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
         out[i] = mask[i] ? x.p[i * x.step] : y.p[i * y.step];
 }
 
-/* --- casts between f32 and narrow types --------------------------------------------------------------------------------- */
+/* --- casts between f32 and narrow types
+ * --------------------------------------------------------------------------------- */
 
-#define FROM_16(id, convert)                                                               \
-    static void LEVEL(weft_strip_cast_##id##_f32)(const struct weft_strip_args *args)      \
-    {                                                                                      \
-        if (args->stride[0] != 1 || args->stride[1] != 1) {                                \
-            weft_strip_strided(args, LEVEL(weft_strip_cast_##id##_f32), 1, sizes_from_16); \
-            return;                                                                        \
-        }                                                                                  \
-        const uint16_t *const x = args->in[0];                                             \
-        float *const out = args->out;                                                      \
-        int64_t i = 0;                                                                     \
-        for (; i + LANES <= args->n; i += LANES)                                           \
-            vstore(out + i, convert(vhload(x + i)));                                       \
-        const int live = (int)(args->n - i);                                               \
-        uint16_t rest[LANES] = {0};                                                        \
-        for (int lane = 0; lane < live; lane++)                                            \
-            rest[lane] = x[i + lane];                                                      \
-        vstorem(out + i, live, convert(vhload(rest)));                                     \
+#define FROM_16(id, convert)                                                                                           \
+    static void LEVEL(weft_strip_cast_##id##_f32)(const struct weft_strip_args *args)                                  \
+    {                                                                                                                  \
+        if (args->stride[0] != 1 || args->stride[1] != 1) {                                                            \
+            weft_strip_strided(args, LEVEL(weft_strip_cast_##id##_f32), 1, sizes_from_16);                             \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const uint16_t *const x = args->in[0];                                                                         \
+        float *const out = args->out;                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        for (; i + LANES <= args->n; i += LANES)                                                                       \
+            vstore(out + i, convert(vhload(x + i)));                                                                   \
+        const int live = (int)(args->n - i);                                                                           \
+        uint16_t rest[LANES] = {0};                                                                                    \
+        for (int lane = 0; lane < live; lane++)                                                                        \
+            rest[lane] = x[i + lane];                                                                                  \
+        vstorem(out + i, live, convert(vhload(rest)));                                                                 \
     }
-#define TO_16(id, convert)                                                                 \
-    static void LEVEL(weft_strip_cast_f32_##id)(const struct weft_strip_args *args)        \
-    {                                                                                      \
-        if (args->stride[0] != 1 || args->stride[1] != 1) {                                \
-            weft_strip_strided(args, LEVEL(weft_strip_cast_f32_##id), 1, sizes_to_16);     \
-            return;                                                                        \
-        }                                                                                  \
-        const float *const x = args->in[0];                                                \
-        uint16_t *const out = args->out;                                                   \
-        int64_t i = 0;                                                                     \
-        for (; i + LANES <= args->n; i += LANES)                                           \
-            vhstore(out + i, convert(vload(x + i)));                                       \
-        const int live = (int)(args->n - i);                                               \
-        uint16_t rest[LANES];                                                              \
-        vhstore(rest, convert(vloadm(x + i, live, 0.f)));                                  \
-        for (int lane = 0; lane < live; lane++)                                            \
-            out[i + lane] = rest[lane];                                                    \
+#define TO_16(id, convert)                                                                                             \
+    static void LEVEL(weft_strip_cast_f32_##id)(const struct weft_strip_args *args)                                    \
+    {                                                                                                                  \
+        if (args->stride[0] != 1 || args->stride[1] != 1) {                                                            \
+            weft_strip_strided(args, LEVEL(weft_strip_cast_f32_##id), 1, sizes_to_16);                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        const float *const x = args->in[0];                                                                            \
+        uint16_t *const out = args->out;                                                                               \
+        int64_t i = 0;                                                                                                 \
+        for (; i + LANES <= args->n; i += LANES)                                                                       \
+            vhstore(out + i, convert(vload(x + i)));                                                                   \
+        const int live = (int)(args->n - i);                                                                           \
+        uint16_t rest[LANES];                                                                                          \
+        vhstore(rest, convert(vloadm(x + i, live, 0.f)));                                                              \
+        for (int lane = 0; lane < live; lane++)                                                                        \
+            out[i + lane] = rest[lane];                                                                                \
     }
 FROM_16(bf16, vfrom_bf16)
 FROM_16(f16, vfrom_f16)
@@ -256,12 +258,12 @@ static void LEVEL(weft_strip_cast_i32_f32)(const struct weft_strip_args *args)
         out[i] = (float)x[i];
 }
 
-#define FN(id, op, in, out) \
+#define FN(id, op, in, out)                                                                                            \
     {op, WEFT_K_##in, WEFT_K_##out, LEVEL_CPU, "weft_strip_" #id LEVEL_TEXT, LEVEL(weft_strip_##id)},
 #define F1(id, op, result) FN(id##_f32, op, F32, F32)
 #define F2(id, op, result) FN(id##_f32, op, F32, F32)
-#define C1(id, op, mask) FN(id##_f32, op, F32, BOOL)
-#define C2(id, op, mask) FN(id##_f32, op, F32, BOOL)
+#define C1(id, op, mask)   FN(id##_f32, op, F32, BOOL)
+#define C2(id, op, mask)   FN(id##_f32, op, F32, BOOL)
 const struct weft_strip_kernel LEVEL(weft_strip_table)[] = {
 #include "kernels/strip/strip.def"
     {0},

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vector.h: the vocabulary in which strip kernels are written once and compiled per CPU level.
  *
- * vf, vi, vu hold LANES floats, integers, unsigned integers; vd, vl, vq hold LANES / 2 doubles and 64-bit integers; vh and
- * vb hold LANES 16-bit and 8-bit elements. Arithmetic, comparison and shuffles are the compiler's vector extensions, which
- * gcc and clang share; the rest (fused multiply-add, square root, rounding, minimum, masked access, 16-bit floats) is a
- * few built-ins a level, here and nowhere else. No intrinsics header: it costs more to compile than all kernels together.
+ * vf, vi, vu hold LANES floats, integers, unsigned integers; vd, vl, vq hold LANES / 2 doubles and 64-bit integers; vh
+ * and vb hold LANES 16-bit and 8-bit elements. Arithmetic, comparison and shuffles are the compiler's vector
+ * extensions, which gcc and clang share; the rest (fused multiply-add, square root, rounding, minimum, masked access,
+ * 16-bit floats) is a few built-ins a level, here and nowhere else. No intrinsics header: it costs more to compile than
+ * all kernels together.
  *
  * Every helper gives the same bits at each level. The baseline has neither fused multiply-add nor rounding, so it calls
  * the C library a lane at a time: right, not fast. Integer arithmetic that may wrap is done in vu.
@@ -23,20 +24,20 @@
 #endif
 
 #if WEFT_LEVEL == 2
-#define LANES 16
+#define LANES       16
 #define LEVEL(name) name##__avx512
-#define LEVEL_TEXT "__avx512"
-#define LEVEL_CPU (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
+#define LEVEL_TEXT  "__avx512"
+#define LEVEL_CPU   (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 #elif WEFT_LEVEL == 1
-#define LANES 8
+#define LANES       8
 #define LEVEL(name) name##__avx2
-#define LEVEL_TEXT "__avx2"
-#define LEVEL_CPU WEFT_CPU_AVX2
+#define LEVEL_TEXT  "__avx2"
+#define LEVEL_CPU   WEFT_CPU_AVX2
 #else
-#define LANES 4
+#define LANES       4
 #define LEVEL(name) name##__ref
-#define LEVEL_TEXT "__ref"
-#define LEVEL_CPU 0
+#define LEVEL_TEXT  "__ref"
+#define LEVEL_CPU   0
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -89,7 +90,7 @@ INLINE vf vcopysign(vf x, vf s) { return (vf)(((vi)x & INT32_MAX) | ((vi)s & INT
 #if WEFT_LEVEL == 2
 
 #define WEFT_ALL_LANES ((uint16_t)-1)
-#define WEFT_CURRENT 4 /* direction of rounding as set */
+#define WEFT_CURRENT   4 /* direction of rounding as set */
 INLINE uint16_t vtail(int n) { return (uint16_t)((1u << n) - 1); }
 INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps512_mask(a, b, c, WEFT_ALL_LANES, WEFT_CURRENT); }
 #ifdef __clang__
@@ -144,10 +145,10 @@ INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
 
 #else
 
-#define EACH_LANE(expression)            \
-    vf r = x;                            \
-    for (int lane = 0; lane < 4; lane++) \
-        r[lane] = expression;            \
+#define EACH_LANE(expression)                                                                                          \
+    vf r = x;                                                                                                          \
+    for (int lane = 0; lane < 4; lane++)                                                                               \
+        r[lane] = expression;                                                                                          \
     return r
 INLINE vf vfma(vf x, vf b, vf c) { EACH_LANE(__builtin_fmaf(x[lane], b[lane], c[lane])); }
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps(x); }
@@ -189,7 +190,8 @@ INLINE void vfence(void) { __builtin_ia32_sfence(); }
 INLINE vf vmin(vf a, vf b) { return vsel(a != a, a, vmin_x86(a, b)); }
 INLINE vf vmax(vf a, vf b) { return vsel(a != a, a, vmax_x86(a, b)); }
 
-/* --- 16-bit floats --------------------------------------------------------------------------------------------------- */
+/* --- 16-bit floats ---------------------------------------------------------------------------------------------------
+ */
 
 INLINE vf vfrom_bf16(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
 /* To nearest even; NaN becomes quiet. The machine's own instruction flushes denormals, so it is not used. */
@@ -204,7 +206,7 @@ INLINE vh vto_bf16(vf x)
 INLINE vf vfrom_f16(vh x)
 {
     const vu wide = __builtin_convertvector(x, vu), sign = (wide & 0x8000) << 16, rest = (wide & 0x7fff) << 13;
-    const vu normal = rest + (112u << 23), special = normal + (112u << 23) ;
+    const vu normal = rest + (112u << 23), special = normal + (112u << 23);
     const vf small = (vf)(rest + (113u << 23)) - 0x1p-14f; /* denormal: the float unit shifts the leading one up */
     const vu loud = (vu)visel((vi)(rest > (31u << 23)), (vi)(special | 0x400000), (vi)special);
     const vu finite = (vu)visel((vi)(rest < (1u << 23)), (vi)small, (vi)normal);
@@ -214,7 +216,8 @@ INLINE vh vto_f16(vf x)
 {
     const vu u = (vu)x, sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
     const vu normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;
-    const vu small = (vu)((vf)a + 0.5f) - (126u << 23); /* the sum rounds to units of 2^-24, what a half denormal counts */
+    const vu small =
+        (vu)((vf)a + 0.5f) - (126u << 23); /* the sum rounds to units of 2^-24, what a half denormal counts */
     vu r = (vu)visel((vi)(a < (113u << 23)), (vi)small, (vi)normal);
     r = (vu)visel((vi)(a >= 0x477ff000u), viall(0x7c00), (vi)r); /* 65520 and above round to infinity */
     r = (vu)visel((vi)(a > 0x7f800000u), (vi)(((a >> 13) & 0x3ff) | 0x7e00), (vi)r);

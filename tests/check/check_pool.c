@@ -59,9 +59,12 @@ static void dense_strides(int64_t *stride, const int64_t *extent, int rank, bool
 
 static void random_pool(struct weft_check *check, struct weft_pool *p, int64_t *ret_in, int64_t *ret_out)
 {
-    *p = (struct weft_pool){.mean = weft_check_between(check, 0, 1), .count_pad = weft_check_between(check, 0, 1),
-                            .cpu = weft_check_cpu(check), .spatial = (int32_t)weft_check_between(check, 1, 3),
-                            .n = weft_check_between(check, 1, 2), .c = weft_check_between(check, 1, 90)};
+    *p = (struct weft_pool){.mean = weft_check_between(check, 0, 1),
+                            .count_pad = weft_check_between(check, 0, 1),
+                            .cpu = weft_check_cpu(check),
+                            .spatial = (int32_t)weft_check_between(check, 1, 3),
+                            .n = weft_check_between(check, 1, 2),
+                            .c = weft_check_between(check, 1, 90)};
     int64_t in[5] = {p->n, p->c}, out[5] = {p->n, p->c};
     *ret_in = *ret_out = p->n * p->c;
     for (int i = 0; i < p->spatial; i++) {
@@ -96,8 +99,9 @@ static bool check_values(struct weft_check *check, const struct weft_pool *p, co
             const double bound = p->mean ? 64 * 0x1p-24 * scale + 0x1p-149 : 0;
             if (fabs(out[to] - want) <= bound || weft_check_ulps(out[to], want) <= (p->mean ? 1 : 0))
                 continue;
-            weft_check_fail(check, "%s, n %lld c %lld at %lld %lld %lld: %.9g, should be %.9g", p->mean ? "mean" : "max",
-                            (long long)n, (long long)c, (long long)o[0], (long long)o[1], (long long)o[2], out[to], want);
+            weft_check_fail(check, "%s, n %lld c %lld at %lld %lld %lld: %.9g, should be %.9g",
+                            p->mean ? "mean" : "max", (long long)n, (long long)c, (long long)o[0], (long long)o[1],
+                            (long long)o[2], out[to], want);
             return false;
         }
     return true;
@@ -141,9 +145,17 @@ static void run_timed(void *user)
 
 static void bench(struct weft_check *check, const char *name)
 {
-    struct timed t = {.pool = {.cpu = weft_check_cpu(check), .spatial = 2, .n = 1, .c = 64, .in_extent = {112, 112},
-                               .out_extent = {56, 56}, .kernel = {3, 3}, .stride = {2, 2}, .dilation = {1, 1},
-                               .pad = {1, 1}, .pad_after = {1, 1}}};
+    struct timed t = {.pool = {.cpu = weft_check_cpu(check),
+                               .spatial = 2,
+                               .n = 1,
+                               .c = 64,
+                               .in_extent = {112, 112},
+                               .out_extent = {56, 56},
+                               .kernel = {3, 3},
+                               .stride = {2, 2},
+                               .dilation = {1, 1},
+                               .pad = {1, 1},
+                               .pad_after = {1, 1}}};
     const bool last = strstr(name, "channels") != NULL;
     dense_strides(t.pool.in_stride, (const int64_t[]){1, 64, 112, 112}, 4, last);
     dense_strides(t.pool.out_stride, (const int64_t[]){1, 64, 56, 56}, 4, last);

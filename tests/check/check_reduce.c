@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_reduce.c: reductions against double arithmetic, within the bound of their own summation order, and against their own
- * baseline form bit by bit. */
+/* check_reduce.c: reductions against double arithmetic, within the bound of their own summation order, and against
+ * their own baseline form bit by bit. */
 #include "kernels/check.h"
 #include "kernels/strip/fold.h"
 
@@ -74,9 +74,13 @@ static void random_reduce(struct weft_check *check, struct weft_reduce *r, int64
         step *= extent[order[i]] + (weft_check_between(check, 0, 3) == 0);
     }
     *r = (struct weft_reduce){.op = (enum weft_reduce_op)weft_check_between(check, WEFT_K_SUM, WEFT_K_MIN),
-                              .cpu = weft_check_cpu(check), .kept = 2, .reduced = 2,
-                              .kept_extent = {extent[0], extent[1]}, .in_kept = {stride[0], stride[1]},
-                              .reduced_extent = {extent[2], extent[3]}, .in_reduced = {stride[2], stride[3]},
+                              .cpu = weft_check_cpu(check),
+                              .kept = 2,
+                              .reduced = 2,
+                              .kept_extent = {extent[0], extent[1]},
+                              .in_kept = {stride[0], stride[1]},
+                              .reduced_extent = {extent[2], extent[3]},
+                              .in_reduced = {stride[2], stride[3]},
                               .out_stride = {extent[1], 1}};
     *ret_elements = 1;
     for (int i = 0; i < 4; i++)
@@ -154,9 +158,15 @@ static void run_timed(void *user)
 static void bench(struct weft_check *check, const char *name)
 {
     const bool lines = strstr(name, "lines") != NULL;
-    struct timed t = {.reduce = {.op = WEFT_K_SUM, .cpu = weft_check_cpu(check), .kept = 1, .reduced = 1,
-                                 .kept_extent = {1000}, .reduced_extent = {256}, .out_stride = {1},
-                                 .in_kept = {lines ? 256 : 1}, .in_reduced = {lines ? 1 : 1000}}};
+    struct timed t = {.reduce = {.op = WEFT_K_SUM,
+                                 .cpu = weft_check_cpu(check),
+                                 .kept = 1,
+                                 .reduced = 1,
+                                 .kept_extent = {1000},
+                                 .reduced_extent = {256},
+                                 .out_stride = {1},
+                                 .in_kept = {lines ? 256 : 1},
+                                 .in_reduced = {lines ? 1 : 1000}}};
     float *const in = weft_check_alloc(check, 256000 * sizeof(float));
     t.out = weft_check_alloc(check, 1000 * sizeof(float));
     t.in = in;

@@ -81,8 +81,12 @@ static void run_timed(void *user)
 
 static void bench(struct weft_check *check, int bytes)
 {
-    struct timed t = {.copy = {.bytes = bytes, .rank = 2, .cpu = weft_check_cpu(check), .extent = {1024, 1000},
-                               .out_stride = {1000, 1}, .in_stride = {1, 1024}}};
+    struct timed t = {.copy = {.bytes = bytes,
+                               .rank = 2,
+                               .cpu = weft_check_cpu(check),
+                               .extent = {1024, 1000},
+                               .out_stride = {1000, 1},
+                               .in_stride = {1, 1024}}};
     t.in = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
     t.out = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
     weft_copy_prepare(&t.copy, 1);

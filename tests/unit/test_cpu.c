@@ -2,10 +2,10 @@
 /* test_cpu.c: masks by name, their description, and that detection agrees with the compiler's own. */
 #include "kernels/kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <cmocka.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
 
 static uint32_t parsed(const char *name)
@@ -73,8 +73,10 @@ static void detection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_level_implies_the_ones_below), cmocka_unit_test(words_join),
-        cmocka_unit_test(unknown_words_are_refused),      cmocka_unit_test(descriptions),
+        cmocka_unit_test(a_level_implies_the_ones_below),
+        cmocka_unit_test(words_join),
+        cmocka_unit_test(unknown_words_are_refused),
+        cmocka_unit_test(descriptions),
         cmocka_unit_test(detection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,9 +2,9 @@
 /* test_map.c: what prepare does to axes and parts, and that any division into parts gives the same bytes. */
 #include "kernels/kernels.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct weft_cpu cpu;
@@ -13,8 +13,11 @@ static void contiguous_axes_become_one(void **state)
 {
     struct weft_map map = {
         .kernel = weft_strip_find("relu", WEFT_K_F32, WEFT_K_F32, cpu.flags),
-        .inputs = 1, .rank = 4, .extent = {2, 1, 3, 5},
-        .stride = {{15, 99, 5, 1}, {15, 7, 5, 1}}, .bytes = {4, 4},
+        .inputs = 1,
+        .rank = 4,
+        .extent = {2, 1, 3, 5},
+        .stride = {{15, 99, 5, 1}, {15, 7, 5, 1}},
+        .bytes = {4, 4},
     };
     assert_non_null(map.kernel);
     weft_map_prepare(&map, 8);
@@ -25,10 +28,14 @@ static void contiguous_axes_become_one(void **state)
 
 static void a_bias_keeps_its_axis_innermost(void **state)
 {
-    struct weft_map map = { /* channels-last result seen in the order n, c, w; one bias a channel */
+    struct weft_map map = {
+        /* channels-last result seen in the order n, c, w; one bias a channel */
         .kernel = weft_strip_find("add", WEFT_K_F32, WEFT_K_F32, cpu.flags),
-        .inputs = 2, .rank = 3, .extent = {4, 64, 100},
-        .stride = {{6400, 1, 64}, {6400, 1, 64}, {0, 1, 0}}, .bytes = {4, 4, 4},
+        .inputs = 2,
+        .rank = 3,
+        .extent = {4, 64, 100},
+        .stride = {{6400, 1, 64}, {6400, 1, 64}, {0, 1, 0}},
+        .bytes = {4, 4, 4},
     };
     weft_map_prepare(&map, 8);
     assert_int_equal(map.rank, 2);
@@ -56,13 +63,13 @@ static void scalars_and_nothing(void **state)
 {
     const float x = -2.f;
     float out = 5.f;
-    struct weft_map map = {.kernel = weft_strip_find("abs", WEFT_K_F32, WEFT_K_F32, cpu.flags), .inputs = 1,
-                           .bytes = {4, 4}};
+    struct weft_map map = {
+        .kernel = weft_strip_find("abs", WEFT_K_F32, WEFT_K_F32, cpu.flags), .inputs = 1, .bytes = {4, 4}};
     weft_map_prepare(&map, 2);
     weft_map_run(&map, &out, (const void *const[]){&x}, 0, 1);
     assert_true(out == 2.f);
-    struct weft_map none = {.kernel = map.kernel, .inputs = 1, .rank = 2, .extent = {3, 0}, .stride = {{1, 1}, {1, 1}},
-                            .bytes = {4, 4}};
+    struct weft_map none = {
+        .kernel = map.kernel, .inputs = 1, .rank = 2, .extent = {3, 0}, .stride = {{1, 1}, {1, 1}}, .bytes = {4, 4}};
     weft_map_prepare(&none, 2);
     out = 5.f;
     weft_map_run(&none, &out, (const void *const[]){&x}, 0, 1);
@@ -91,8 +98,10 @@ int main(void)
 {
     weft_cpu_detect(&cpu);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contiguous_axes_become_one), cmocka_unit_test(a_bias_keeps_its_axis_innermost),
-        cmocka_unit_test(scalars_and_nothing),        cmocka_unit_test(kernels_respect_the_mask),
+        cmocka_unit_test(contiguous_axes_become_one),
+        cmocka_unit_test(a_bias_keeps_its_axis_innermost),
+        cmocka_unit_test(scalars_and_nothing),
+        cmocka_unit_test(kernels_respect_the_mask),
         cmocka_unit_test(the_list_has_every_kernel_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
