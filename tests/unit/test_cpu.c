@@ -2,11 +2,12 @@
 /* test_cpu.c: masks by name, their description, and that detection agrees with the compiler's own. */
 #include "kernels/kernels.h"
 
-#include <cmocka.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h> /* after what it needs */
 
 static uint32_t parsed(const char *name)
 {

@@ -2,10 +2,11 @@
 /* test_map.c: what prepare does to axes and parts, and that any division into parts gives the same bytes. */
 #include "kernels/kernels.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h> /* after what it needs */
 
 static struct weft_cpu cpu;
 
