@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* viz.h: pictures of graphs, in a library of its own (libweft-viz) so that the core never links Graphviz.
- * cgraph keeps global state: calls into this library are not thread-safe. */
+ * cgraph keeps global state: calls into this library are not thread-safe. It reads graphs from within: use it with the
+ * libweft of the same version. */
 #ifndef WEFT_VIZ_H
 #define WEFT_VIZ_H
 
