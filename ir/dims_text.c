@@ -131,9 +131,10 @@ static bool parse_number(struct parser *parser, weft_dim *ret)
     const char *start = parser->at;
     int64_t value = 0;
     for (; parser->at < parser->end && is_digit(*parser->at); parser->at++) {
-        if (value > (WEFT_DIM_LIMIT - 9) / 10)
+        const int64_t digit = *parser->at - '0';
+        if (value > (WEFT_DIM_LIMIT - digit) / 10)
             return fail(parser, start, "the number is too large");
-        value = 10 * value + (*parser->at - '0');
+        value = 10 * value + digit;
     }
     *ret = weft_dim_of(value);
     return true;

@@ -89,6 +89,8 @@ static const struct weft_dim_atom *exact_quotient(const struct weft_dims *dims, 
     return term->coefficient % weft_dim_value(atom->argument[1]) ? NULL : atom;
 }
 
+enum { MAX_REFINED = 16 }; /* terms: the work grows with their cube */
+
 /* Term by term; and where d·floor(a/d) occurs, also as a - m with m in [0, d - 1], which is what bounds a % d. */
 static struct range range_terms(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms, int nesting)
 {
@@ -103,7 +105,8 @@ static struct range range_terms(struct weft_dims *dims, const struct weft_dim_te
         result.low = add_low(result.low, part.low);
         result.high = add_high(result.high, part.high);
     }
-    for (uint32_t i = 0; i < terms && nesting > 0; i++) {
+    const bool refine = nesting > 0 && terms <= MAX_REFINED;
+    for (uint32_t i = 0; i < terms && refine; i++) {
         const struct weft_dim_atom *atom = exact_quotient(dims, &term[i]);
         if (!atom)
             continue;

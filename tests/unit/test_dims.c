@@ -333,6 +333,46 @@ static void check_random(struct fixture *f)
     }
 }
 
+/* Random tokens: mostly nonsense, which must end in a message; what parses must print and parse to the same word. */
+static void check_soup(struct fixture *f)
+{
+    static const char *const tokens[] = {"N", "M", "C",  "(", ")", "(", ")", "+", "-",   "*",    "/",    "%", "1",
+                                         "2", "3", "17", "0", "X", " ", ",", "*", "min", "max(", "min(", "$", "9999999999"};
+    random_state = 12345;
+    int parsed = 0;
+    for (int round = 0; round < 200000; round++) {
+        char text[200] = "";
+        for (uint32_t n = random_below(14) + 1; n > 0; n--)
+            strcat(text, tokens[random_below(sizeof tokens / sizeof *tokens)]);
+        const char *cursor = text, *message = NULL, *end = text + strlen(text);
+        weft_dim d;
+        if (!weft_dim_parse(f->dims, &cursor, end, &d, &message)) {
+            assert_non_null(message);
+            assert_true(cursor >= text && cursor <= end);
+            continue;
+        }
+        parsed++;
+        const char *printed = print(f, d);
+        if (!weft_dim_same(parse(f, printed), d))
+            fail_msg("%s: %s parses to something else", text, printed);
+    }
+    assert_true(parsed > 10000);
+}
+
+/* The longest sums, of divisions that all ask for a closer look at the range, take no noticeable time. */
+static void check_long_sum(struct fixture *f)
+{
+    weft_dim sum = weft_dim_of(0);
+    for (int64_t k = 2; k < 256; k++) {
+        const weft_dim divisor = weft_dim_of(k), quotient = weft_dim_div(f->dims, symbol_n, divisor);
+        sum = weft_dim_add(f->dims, sum, weft_dim_mul(f->dims, quotient, divisor));
+    }
+    int64_t low, high;
+    weft_dim_range(f->dims, sum, &low, &high);
+    assert_true(low >= 0 && high <= 254 * 1000);
+    assert_true(weft_dim_same(parse(f, print(f, sum)), sum));
+}
+
 #define TEST(name, status)                               \
     static void name##_with_symbols(struct fixture *f)   \
     {                                                    \
@@ -349,6 +389,8 @@ TEST(check_narrowing, WEFT_OK)
 TEST(check_clone, WEFT_OK)
 TEST(check_refusals, WEFT_OK)
 TEST(check_random, WEFT_OK)
+TEST(check_soup, WEFT_OK)
+TEST(check_long_sum, WEFT_OK)
 TEST(nest_until_refused, WEFT_ERR_UNSUPPORTED)
 
 int main(void)
@@ -357,7 +399,8 @@ int main(void)
         cmocka_unit_test(test_check_canonical), cmocka_unit_test(test_check_helpers),
         cmocka_unit_test(test_check_narrowing), cmocka_unit_test(test_check_clone),
         cmocka_unit_test(test_check_refusals),  cmocka_unit_test(test_nest_until_refused),
-        cmocka_unit_test(test_check_random),
+        cmocka_unit_test(test_check_random),    cmocka_unit_test(test_check_soup),
+        cmocka_unit_test(test_check_long_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

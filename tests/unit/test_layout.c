@@ -782,6 +782,44 @@ static void check_symbols(struct fixture *f)
     assert_false(weft_layout_broadcast(f->dims, &plain, &row, &full, (const int[]){0}, &view));
 }
 
+/* Random tokens, as in test_dims.c. */
+static void check_soup(struct fixture *f)
+{
+    static const char *const tokens[] = {"0", "1", "2", "0", "1",  "2",     "/2",   "%2",   "/", "%", "|", "4", "24",
+                                         " ", " ", " ", "+", "(N", "- 1)", "align=", "hint", "free", "?", "-", "}", "N"};
+    (void)weft_symbol_add(f->dims, "N", 1, 100, 0);
+    const struct weft_type type = type_of(3, (const int[]){4, 6, 1});
+    uint64_t state = 99;
+    int parsed = 0, legal = 0;
+    for (int round = 0; round < 300000; round++) {
+        char text[200] = "{";
+        for (int n = 1 + round % 10; n > 0; n--) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            strcat(text, tokens[(state >> 33) % (sizeof tokens / sizeof *tokens)]);
+            strcat(text, state >> 62 ? " " : "");
+        }
+        strcat(text, "}");
+        const char *cursor = text, *message = NULL, *end = text + strlen(text);
+        struct weft_layout layout;
+        if (!weft_layout_parse(f->dims, &cursor, end, &layout, &message)) {
+            assert_non_null(message);
+            assert_true(cursor >= text && cursor <= end);
+            continue;
+        }
+        parsed++;
+        const struct weft_layout read = parse(f, print(f, &layout));
+        assert_true(weft_layout_same(&read, &layout));
+        if (weft_layout_check(&layout, &type))
+            continue;
+        legal++;
+        struct weft_layout canonical = layout;
+        weft_layout_canonical(f->dims, &canonical, &type);
+        assert_null(weft_layout_check(&canonical, &type));
+        assert_true(weft_layout_equal(f->dims, &layout, &canonical, &type));
+    }
+    assert_true(parsed > 10000 && legal > 100);
+}
+
 #define TEST(name)                                            \
     static void test_##name(void **state)                     \
     {                                                         \
@@ -795,13 +833,14 @@ TEST(reshapes)
 TEST(slices)
 TEST(broadcasts)
 TEST(symbols)
+TEST(soup)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),   cmocka_unit_test(test_each),       cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_slices), cmocka_unit_test(test_transposes), cmocka_unit_test(test_reshapes),
-        cmocka_unit_test(test_symbols), cmocka_unit_test(test_broadcasts),
+        cmocka_unit_test(test_symbols), cmocka_unit_test(test_broadcasts), cmocka_unit_test(test_soup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
