@@ -227,7 +227,7 @@ weft_dim weft_layout_axis_extent(struct weft_dims *dims, const struct weft_layou
                                  const struct weft_type *type);
 void weft_layout_strides(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type,
                          weft_dim *ret_stride); /* explicit or dense, one per storage axis */
-/* The logical strides, if no axis is split; false otherwise. */
+/* The logical strides, if every axis has one: no split, or one that strides go through evenly. */
 bool weft_layout_logical_strides(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type,
                                  weft_dim *ret_stride);
 /* Place of an element, in elements from the start of the storage. All extents and strides constant. */
@@ -247,10 +247,11 @@ bool weft_layout_broadcast(struct weft_dims *dims, const struct weft_layout *ope
 /* The layout b for which transpose(b, perm) is `result`. */
 bool weft_layout_untranspose(const struct weft_layout *result, const int *perm, struct weft_layout *ret);
 enum weft_conversion { WEFT_CONVERT_NONE, WEFT_CONVERT_RUNS, WEFT_CONVERT_TRANSPOSE, WEFT_CONVERT_GENERAL };
-/* What it takes to copy a value from layout a to b, and the longest run of elements that is contiguous in both. */
+/* What it takes to copy a value from layout a to b. All elements move in runs of *ret_run that are contiguous in both. */
 enum weft_conversion weft_layout_conversion(struct weft_dims *dims, const struct weft_layout *a,
                                             const struct weft_layout *b, const struct weft_type *type, int64_t *ret_run);
-/* Elements that are neighbours in memory when walked from the innermost storage axis outwards (constants only; symbols by hint). */
+/* Elements that are neighbours in memory when walked from the innermost storage axis outwards; the padding of splits counts as
+ * elements, symbols count with their hints. */
 int64_t weft_layout_run(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type);
 /* Largest power of two k, at most `limit`, such that each aligned block of k elements along the innermost storage axis is
  * k neighbours at a multiple of k elements, given the alignment of the storage. */
