@@ -100,6 +100,17 @@ struct weft_word weft_parse_word(struct weft_parser *p)
     return word;
 }
 
+struct weft_word weft_parse_symbol(struct weft_parser *p)
+{
+    struct weft_word word = weft_parse_word(p);
+    while (word.length > 0 && p->cursor < p->end &&
+           (is_letter(*p->cursor) || is_digit(*p->cursor) || *p->cursor == '.')) {
+        p->cursor++;
+        word.length++;
+    }
+    return word;
+}
+
 bool weft_parse_is(struct weft_word word, const char *text)
 {
     return strlen(text) == word.length && memcmp(word.text, text, word.length) == 0;

@@ -212,7 +212,7 @@ static bool parse_range(struct weft_parser *p, int64_t *low, int64_t *high)
 /* N=1..64 hint=8 */
 static bool parse_symbol(struct weft_parser *p)
 {
-    const struct weft_word name = weft_parse_word(p);
+    const struct weft_word name = weft_parse_symbol(p);
     int64_t low = 0, high = INT32_MAX, hint = 0;
     weft_dim found;
     if (name.length == 0)

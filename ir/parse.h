@@ -57,7 +57,9 @@ bool weft_parse_take(struct weft_parser *p, char c);
 bool weft_parse_expect(struct weft_parser *p, char c, const char *why);
 /* [A-Za-z_][A-Za-z0-9_]*; length 0 if there is none. */
 struct weft_word weft_parse_word(struct weft_parser *p);
-/* The same without taking it. */
+/* As words, but points may stand within: N.1 */
+struct weft_word weft_parse_symbol(struct weft_parser *p);
+/* As weft_parse_word, without taking it. */
 struct weft_word weft_parse_peek(struct weft_parser *p);
 bool weft_parse_is(struct weft_word word, const char *text);
 char *weft_parse_copy(struct weft_parser *p, struct weft_word word); /* NUL-terminated, in the scratch arena */

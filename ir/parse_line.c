@@ -13,9 +13,9 @@
 static bool extent_failed(struct weft_parser *p, const char *at, const char *end, const char *message)
 {
     p->cursor = at;
-    const struct weft_word word = weft_parse_peek(p);
+    const struct weft_word word = weft_parse_symbol(p);
     weft_dim found;
-    if (p->cursor < end && word.length > 0 && !weft_parse_is(word, "min") && !weft_parse_is(word, "max") &&
+    if (at < end && word.length > 0 && !weft_parse_is(word, "min") && !weft_parse_is(word, "max") &&
         !weft_symbol_find(p->root->dims, weft_parse_copy(p, word), &found)) {
         struct weft_nearest nearest = {word, NULL, 0};
         for (uint32_t i = 0; i < weft_symbol_count(p->root->dims); i++)

@@ -72,7 +72,7 @@ static const char *atom_end(const struct weft_parser *p)
     if (c < p->end && *c == '-')
         c++;
     while (c < p->end &&
-           ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_'))
+           ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_' || *c == '.'))
         c++;
     int depth = 0;
     for (; c < p->end && *c != '\n' && (depth > 0 || *c == '('); c++) {
