@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_text.c: what test files cannot say about the text form: unnamed values, corrupted graphs, refused memory, hostile bytes, and
- * that FORMAT.md keeps its word. */
+/* test_text.c: what test files cannot say about the text form: unnamed values, corrupted graphs, refused memory,
+ * hostile bytes, and that FORMAT.md keeps its word. */
 #include "ir/ir.h"
 
 #include <locale.h>
@@ -37,7 +37,7 @@ static void assert_prints(const struct weft_graph *graph, const char *expected)
     weft_free_text(graph->context, text);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static void test_unnamed_values_are_numbered_around_names(void **state)
 {
@@ -50,8 +50,14 @@ static void test_unnamed_values_are_numbered_around_names(void **state)
     assert_int_equal(weft_param(graph, NULL, WEFT_F32, 1, extent, &x), WEFT_OK);
     const char *names[] = {"1", NULL, "a b", NULL};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(weft_append(graph, &(struct weft_op){.size = sizeof(struct weft_op), .op = "neg", .name = names[i],
-                                                              .operand = i ? &y[i - 1] : &x, .operands = 1}, &y[i]), WEFT_OK);
+        assert_int_equal(weft_append(graph,
+                                     &(struct weft_op){.size = sizeof(struct weft_op),
+                                                       .op = "neg",
+                                                       .name = names[i],
+                                                       .operand = i ? &y[i - 1] : &x,
+                                                       .operands = 1},
+                                     &y[i]),
+                         WEFT_OK);
     assert_int_equal(weft_return(graph, &y[3], 1), WEFT_OK);
     assert_prints(graph, "weft 1\n"
                          "graph @f(%0: f32[2]) {\n"
@@ -69,7 +75,7 @@ static void test_unnamed_values_are_numbered_around_names(void **state)
     weft_close(context);
 }
 
-/* --- several graphs, limits ------------------------------------------------------------------------------------------- */
+/* --- several graphs, limits --------------------------------------------------------------------------------------- */
 
 struct indexed {
     struct weft_context *context;
@@ -90,9 +96,10 @@ static void test_graphs_of_a_text_are_reached_by_number(void **state)
     (void)state;
     struct weft_context *context = open_context();
     struct indexed call = {.context = context,
-                           .text = "weft 1\ngraph @a(%x: f32[2]{0}) { return %x }\n"
-                                   "graph @\"}\"(%x: f32[2]) { # }\n  graph @in() {\n return %x\n }\n nonsense \"}\" \n}\n"
-                                   "graph @c(%x: f32[2]) { return %x }\n"};
+                           .text =
+                               "weft 1\ngraph @a(%x: f32[2]{0}) { return %x }\n"
+                               "graph @\"}\"(%x: f32[2]) { # }\n  graph @in() {\n return %x\n }\n nonsense \"}\" \n}\n"
+                               "graph @c(%x: f32[2]) { return %x }\n"};
     const char *names[] = {"a", NULL, "c", NULL};
     for (call.index = 0; call.index < 4; call.index++) {
         const int status = weft_protected(context, parse_indexed, &call);
@@ -152,7 +159,7 @@ static void test_errors_are_limited(void **state)
     weft_close(context);
 }
 
-/* --- numbers do not depend on the locale ------------------------------------------------------------------------------- */
+/* --- numbers do not depend on the locale -------------------------------------------------------------------------- */
 
 static void test_numbers_ignore_the_locale(void **state)
 {
@@ -176,7 +183,7 @@ static void test_numbers_ignore_the_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
-/* --- constants by content address, messages under lines -------------------------------------------------------------------- */
+/* --- constants by content address, messages under lines ----------------------------------------------------------- */
 
 static const char *place_blob(void *user, const void *data, size_t bytes, uint64_t *ret_offset)
 {
@@ -217,7 +224,8 @@ static void test_large_constants_have_three_forms(void **state)
     call.options = (struct weft_print_options){.all_inline = true};
     assert_int_equal(weft_protected(context, print_with_options, &call), WEFT_OK);
     assert_non_null(strstr(call.text.data, "const value=[1 1 1"));
-    call.options = (struct weft_print_options){.place_blob = place_blob, .user = "w.bin"};
+    char path[] = "w.bin";
+    call.options = (struct weft_print_options){.place_blob = place_blob, .user = path};
     assert_int_equal(weft_protected(context, print_with_options, &call), WEFT_OK);
     assert_non_null(strstr(call.text.data, "const file=\"w.bin\" offset=128"));
     weft_text_close(&call.text);
@@ -240,7 +248,7 @@ static void test_messages_stand_under_their_lines(void **state)
     weft_close(context);
 }
 
-/* --- the validator finds what a wrong edit leaves behind ------------------------------------------------------------------- */
+/* --- the validator finds what a wrong edit leaves behind ---------------------------------------------------------- */
 
 static const char *const sound = "graph @f<N>(%x: f32[N,3], %w: mut f32[2]) {\n" /* nodes 1 to 7, values 3 to 9 */
                                  "  %e: i64[2] = extents value=[N 3]\n"
@@ -256,21 +264,51 @@ static const char *const sound = "graph @f<N>(%x: f32[N,3], %w: mut f32[2]) {\n"
                                  "}\n";
 
 enum corruption {
-    WRONG_USES, WRONG_SLOT, WRONG_TYPE, WRONG_ORDER, WRONG_LINK, WRONG_COUNT, WRONG_NAME, WRONG_LAYOUT, TORN_GROUP, NO_GROUP,
-    ESCAPED_REGISTER, WRONG_CONTENT, NO_ELEMENTS, SHORT_BLOB, NO_RETURN, WRONG_RETURNS, MUT_RESULT, NO_ATTRIBUTE, ERASED_OPERAND,
-    NO_VALUE, STALE_ORDER, CORRUPTIONS
+    WRONG_USES,
+    WRONG_SLOT,
+    WRONG_TYPE,
+    WRONG_ORDER,
+    WRONG_LINK,
+    WRONG_COUNT,
+    WRONG_NAME,
+    WRONG_LAYOUT,
+    TORN_GROUP,
+    NO_GROUP,
+    ESCAPED_REGISTER,
+    WRONG_CONTENT,
+    NO_ELEMENTS,
+    SHORT_BLOB,
+    NO_RETURN,
+    WRONG_RETURNS,
+    MUT_RESULT,
+    NO_ATTRIBUTE,
+    ERASED_OPERAND,
+    NO_VALUE,
+    STALE_ORDER,
+    CORRUPTIONS
 };
 static const char *const expected[CORRUPTIONS] = {
-    [WRONG_USES] = "the uses of %b are wrong", [WRONG_SLOT] = "belongs to another node",
+    [WRONG_USES] = "the uses of %b are wrong",
+    [WRONG_SLOT] = "belongs to another node",
     [WRONG_TYPE] = "%t is f32[4,N], but transpose of these operands is f32[3,N]",
-    [WRONG_ORDER] = "is used before its definition", [WRONG_LINK] = "does not lead to the node before it",
-    [WRONG_COUNT] = "live nodes", [WRONG_NAME] = "is not its own", [WRONG_LAYOUT] = "the layout of %b does not exist",
-    [TORN_GROUP] = "group @g is torn", [NO_GROUP] = "only a group keeps values in registers",
-    [ESCAPED_REGISTER] = "exists only within its group", [WRONG_CONTENT] = "the known elements of %e are out of date",
-    [NO_ELEMENTS] = "a const node, and no other, has elements", [SHORT_BLOB] = "lie outside its memory",
-    [NO_RETURN] = "mut parameter %w has no new value", [WRONG_RETURNS] = "returns, but has", [MUT_RESULT] = "is mut, but no parameter",
-    [NO_ATTRIBUTE] = "perm is missing", [ERASED_OPERAND] = "is a result of an erased node",
-    [NO_VALUE] = "no value of this graph", [STALE_ORDER] = "the cached order is out of date",
+    [WRONG_ORDER] = "is used before its definition",
+    [WRONG_LINK] = "does not lead to the node before it",
+    [WRONG_COUNT] = "live nodes",
+    [WRONG_NAME] = "is not its own",
+    [WRONG_LAYOUT] = "the layout of %b does not exist",
+    [TORN_GROUP] = "group @g is torn",
+    [NO_GROUP] = "only a group keeps values in registers",
+    [ESCAPED_REGISTER] = "exists only within its group",
+    [WRONG_CONTENT] = "the known elements of %e are out of date",
+    [NO_ELEMENTS] = "a const node, and no other, has elements",
+    [SHORT_BLOB] = "lie outside its memory",
+    [NO_RETURN] = "mut parameter %w has no new value",
+    [WRONG_RETURNS] = "returns, but has",
+    [MUT_RESULT] = "is mut, but no parameter",
+    [NO_ATTRIBUTE] = "perm is missing",
+    [ERASED_OPERAND] = "is a result of an erased node",
+    [NO_VALUE] = "no value of this graph",
+    [STALE_ORDER] = "the cached order is out of date",
 };
 
 static void corrupt(struct weft_graph *g, enum corruption which)
@@ -295,7 +333,10 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     case WRONG_RETURNS: g->value[8].returns = 7; break;
     case MUT_RESULT: g->value[8].is_mut = true; break;
     case NO_ATTRIBUTE: g->node[7].attrs = 0; break;
-    case ERASED_OPERAND: g->slot[g->node[6].first_operand].value = (weft_val){3}; g->value[3].def = (weft_node){99}; break;
+    case ERASED_OPERAND:
+        g->slot[g->node[6].first_operand].value = (weft_val){3};
+        g->value[3].def = (weft_node){99};
+        break;
     case NO_VALUE: g->slot[g->node[6].first_operand].value = (weft_val){1000}; break;
     default:
         weft_require(g, WEFT_ORDER);
@@ -340,7 +381,7 @@ static void test_corrupted_graphs_are_found(void **state)
     }
 }
 
-/* --- refused memory --------------------------------------------------------------------------------------------------------- */
+/* --- refused memory ----------------------------------------------------------------------------------------------- */
 
 struct misery {
     int64_t left;     /* allocations that still succeed */
@@ -394,7 +435,7 @@ static void test_refused_memory_is_a_status_and_no_leak(void **state)
     }
 }
 
-/* --- hostile bytes --------------------------------------------------------------------------------------------------------------- */
+/* --- hostile bytes ------------------------------------------------------------------------------------------------ */
 
 static char *read_file(const char *name, size_t *ret_bytes)
 {
@@ -456,7 +497,8 @@ static void test_mutants_of_texts_do_no_harm(void **state)
 {
     (void)state;
     mutate_and_parse(sound, strlen(sound), 3000);
-    static const char *const files[] = {"names", "types", "attributes", "constants", "layouts", "plans", "bodies", "mut"};
+    static const char *const files[] = {"names",   "types", "attributes", "constants",
+                                        "layouts", "plans", "bodies",     "mut"};
     for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
         char name[64];
         size_t bytes;
@@ -467,7 +509,7 @@ static void test_mutants_of_texts_do_no_harm(void **state)
     }
 }
 
-/* --- FORMAT.md --------------------------------------------------------------------------------------------------------------------- */
+/* --- FORMAT.md ---------------------------------------------------------------------------------------------------- */
 
 static void test_the_examples_of_the_manual_parse(void **state)
 {
