@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import.c: a model into a graph: checks, inputs, nodes in file order, results.
  *
- * Nodes are imported one by one in the order of the file, which ONNX requires to be topological. What cannot be imported does not
- * end the import: an op that weft lacks is counted, any other error is recorded, the outputs become none, and nodes that read
- * them are looked at only for whether their ops exist. So one attempt reports everything: each error once, and every unsupported
- * op with its count. Branches that are not taken (an `if` on a constant) are not looked at at all. */
+ * Nodes are imported one by one in the order of the file, which ONNX requires to be topological. What cannot be
+ * imported does not end the import: an op that weft lacks is counted, any other error is recorded, the outputs become
+ * none, and nodes that read them are looked at only for whether their ops exist. So one attempt reports everything:
+ * each error once, and every unsupported op with its count. Branches that are not taken (an `if` on a constant) are not
+ * looked at at all. */
 #include "onnx/import.h"
 #include "onnx/onnx.h"
 
@@ -17,7 +18,8 @@ const char *weft_onnx_text(struct onnx_importer *importer, struct onnx_string st
     return weft_arena_copy(importer->reader.arena, string.length ? string.data : "", string.length);
 }
 
-static bool fail(struct onnx_importer *importer, int status, const char *where, const char *format, ...) WEFT_PRINTF(4, 5);
+static bool fail(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
+    WEFT_PRINTF(4, 5);
 static bool fail(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
 {
     char message[800];
@@ -25,12 +27,12 @@ static bool fail(struct onnx_importer *importer, int status, const char *where, 
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    weft_error(importer->reader.context, status, &(struct weft_place){.file = importer->reader.path, .where = where}, "%s",
-               message);
+    weft_error(importer->reader.context, status, &(struct weft_place){.file = importer->reader.path, .where = where},
+               "%s", message);
     return false;
 }
 
-/* --- ops that weft lacks ---------------------------------------------------------------------------------------------------------- */
+/* --- ops that weft lacks ------------------------------------------------------------------------------------------ */
 
 static bool is_default_domain(struct onnx_string domain) { return domain.length == 0 || onnx_is(domain, "ai.onnx"); }
 
@@ -102,8 +104,9 @@ static bool survey_node(struct onnx_importer *importer, const struct onnx_node *
         count_missing(importer, node);
     for (uint32_t i = 0; i < node->attributes; i++) {
         struct onnx_graph graph;
-        if (node->attribute[i].type == ONNX_GRAPH && (!weft_onnx_read_graph(&importer->reader, node->attribute[i].message, &graph) ||
-                                                      !weft_onnx_survey(importer, &graph)))
+        if (node->attribute[i].type == ONNX_GRAPH &&
+            (!weft_onnx_read_graph(&importer->reader, node->attribute[i].message, &graph) ||
+             !weft_onnx_survey(importer, &graph)))
             return false;
     }
     return true;
@@ -121,7 +124,7 @@ bool weft_onnx_survey(struct onnx_importer *importer, const struct onnx_graph *g
     return readable;
 }
 
-/* --- types of inputs ---------------------------------------------------------------------------------------------------------------- */
+/* --- types of inputs ---------------------------------------------------------------------------------------------- */
 
 /* A name as a word of weft's language: other bytes become '_'. */
 static const char *word_of(struct onnx_importer *importer, struct onnx_string source)
@@ -157,7 +160,8 @@ static weft_dim symbol_of(struct onnx_importer *importer, struct onnx_string sou
     struct weft_arena *arena = importer->reader.arena;
     const uint32_t need = importer->symbols + 1;
     importer->symbol = weft_grow(arena, importer->symbol, &importer->symbol_capacity, need, sizeof *importer->symbol);
-    importer->symbol_dim = weft_grow(arena, importer->symbol_dim, &importer->dim_capacity, need, sizeof *importer->symbol_dim);
+    importer->symbol_dim =
+        weft_grow(arena, importer->symbol_dim, &importer->dim_capacity, need, sizeof *importer->symbol_dim);
     importer->symbol[importer->symbols] = source;
     importer->symbol_dim[importer->symbols++] = dim;
     return dim;
@@ -170,12 +174,14 @@ bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_valu
         return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input is no tensor");
     const int dtype = weft_onnx_dtype(value->type);
     if (!dtype)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has elements of type %s (%d), which are not supported",
+        return fail(importer, WEFT_ERR_UNSUPPORTED, name,
+                    "the input has elements of type %s (%d), which are not supported",
                     weft_onnx_dtype_name(value->type), value->type);
     if (!value->has_shape)
         return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has no shape");
     if (value->rank > WEFT_MAX_RANK)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has %u axes, more than %d", value->rank, WEFT_MAX_RANK);
+        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has %u axes, more than %d", value->rank,
+                    WEFT_MAX_RANK);
     *ret_type = (struct weft_type){.dtype = (uint8_t)dtype, .rank = (uint8_t)value->rank};
     for (unsigned i = 0; i < value->rank; i++) {
         const struct onnx_dim *dim = &value->dim[i];
@@ -187,7 +193,7 @@ bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_valu
     return true;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 /* Values of the inputs. False if one of them is not there because its own import failed. */
 static bool find_inputs(struct onnx_op *op, weft_val *input)
@@ -241,7 +247,8 @@ static void define_outputs(struct onnx_op *op, uint32_t first_value)
         if (!op->failed && !value.id)
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "output %u is not supported", i);
         if (!weft_onnx_define(op->importer, op->scope, name, NULL, value))
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "its output \"%s\" is defined twice", weft_onnx_text(op->importer, name));
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "its output \"%s\" is defined twice",
+                           weft_onnx_text(op->importer, name));
         else if (value.id >= first_value && !weft_value_of(op->graph, value)->name)
             weft_set_name(op->graph, value, name.data, name.length);
     }
@@ -251,9 +258,15 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
 {
     struct weft_arena *arena = importer->reader.arena;
     weft_val *input = weft_new(arena, weft_val, node->input.count + 1);
-    struct onnx_op op = {.importer = importer, .scope = scope, .graph = scope->graph, .node = node,
-                         .row = row_of(importer, node), .name = name_of(importer, node), .input = input,
-                         .outputs = node->output.count, .output = weft_new(arena, weft_val, node->output.count + 1)};
+    struct onnx_op op = {.importer = importer,
+                         .scope = scope,
+                         .graph = scope->graph,
+                         .node = node,
+                         .row = row_of(importer, node),
+                         .name = name_of(importer, node),
+                         .input = input,
+                         .outputs = node->output.count,
+                         .output = weft_new(arena, weft_val, node->output.count + 1)};
     const uint32_t first_value = scope->graph->values;
     const bool there = find_inputs(&op, input);
     bool readable = true;
@@ -278,12 +291,13 @@ bool weft_onnx_import_nodes(struct onnx_importer *importer, struct onnx_scope *s
     return true;
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------------------ */
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
     if (graph->has_sparse)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, weft_onnx_text(importer, graph->name), "sparse initializers are not supported");
+        return fail(importer, WEFT_ERR_UNSUPPORTED, weft_onnx_text(importer, graph->name),
+                    "sparse initializers are not supported");
     for (uint32_t i = 0; i < graph->initializers; i++)
         if (!weft_onnx_define(importer, scope, graph->initializer[i].name, &graph->initializer[i], WEFT_NO_VALUE))
             return fail(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, graph->initializer[i].name),
@@ -291,8 +305,8 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
-/* Inputs that are initializers too are defaults, which weft takes as constants: before IR version 4 all initializers had to be
- * listed as inputs. */
+/* Inputs that are initializers too are defaults, which weft takes as constants: before IR version 4 all initializers
+ * had to be listed as inputs. */
 static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
     const uint32_t initializers = scope->count;
@@ -318,7 +332,8 @@ static bool add_results(struct onnx_importer *importer, struct onnx_scope *scope
         const struct onnx_string name = graph->output[i].name;
         const struct onnx_entry *entry = weft_onnx_lookup(importer, scope, name);
         if (!entry)
-            return fail(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name), "the output is not defined by any node");
+            return fail(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name),
+                        "the output is not defined by any node");
         if (!entry->value.id)
             continue; /* its error is recorded */
         const struct weft_value *value = weft_value_of(scope->graph, entry->value);
@@ -329,7 +344,7 @@ static bool add_results(struct onnx_importer *importer, struct onnx_scope *scope
     return true;
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------------------------ */
+/* --- models ------------------------------------------------------------------------------------------------------- */
 
 static bool check_model(struct onnx_importer *importer)
 {
@@ -341,8 +356,8 @@ static bool check_model(struct onnx_importer *importer)
         if (is_default_domain(model->domain[i]))
             opset = model->opset[i];
     if (opset < ONNX_MIN_OPSET || opset > ONNX_MAX_OPSET)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, NULL, "the model uses opset %" PRId64 "; weft reads %d to %d", opset,
-                    ONNX_MIN_OPSET, ONNX_MAX_OPSET);
+        return fail(importer, WEFT_ERR_UNSUPPORTED, NULL, "the model uses opset %" PRId64 "; weft reads %d to %d",
+                    opset, ONNX_MIN_OPSET, ONNX_MAX_OPSET);
     importer->opset = (int)opset;
     return true;
 }
@@ -350,7 +365,9 @@ static bool check_model(struct onnx_importer *importer)
 bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, struct weft_blob *file, const char *path)
 {
     struct onnx_importer importer = {
-        .reader = {.context = graph->context, .arena = scratch, .start = file->data, .path = path}, .root = graph, .file = file};
+        .reader = {.context = graph->context, .arena = scratch, .start = file->data, .path = path},
+        .root = graph,
+        .file = file};
     struct weft_context *context = graph->context;
     const int32_t errors = context->error_count;
     if (!weft_onnx_read_model(&importer.reader, (struct weft_span){file->data, file->bytes}, &importer.model) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import.h: what the files of the importer share: one import, its scopes of names, and the node being imported.
  *
- * An op's import function reads like the op's definition, because everything here is sticky: after the first error on a node,
- * op->failed is set, values are none, and further calls do nothing. */
+ * An op's import function reads like the op's definition, because everything here is sticky: after the first error on a
+ * node, op->failed is set, values are none, and further calls do nothing. */
 #ifndef WEFT_ONNX_IMPORT_H
 #define WEFT_ONNX_IMPORT_H
 
@@ -13,9 +13,9 @@
 
 /* One name. Constants are made where they are first used, in each graph that uses them. */
 struct onnx_entry {
-    struct onnx_string name;     /* data NULL: a free slot */
+    struct onnx_string name;          /* data NULL: a free slot */
     const struct onnx_tensor *tensor; /* an initializer that no node of the scope's graph has asked for, or NULL */
-    weft_val value;              /* none with tensor NULL: its definition failed, so whoever reads it is skipped */
+    weft_val value;                   /* none with tensor NULL: its definition failed, so whoever reads it is skipped */
 };
 
 /* The names of one ONNX graph. A subgraph sees the names of its parents. Scopes of an `if` whose branch is known while
@@ -23,7 +23,7 @@ struct onnx_entry {
 struct onnx_scope {
     struct onnx_scope *parent;
     struct weft_graph *graph;
-    struct onnx_entry *slot;     /* open hash, a power of two */
+    struct onnx_entry *slot; /* open hash, a power of two */
     uint32_t slots, count;
     struct onnx_captures *captures; /* where values of the parent's graph are noted, or NULL */
 };
@@ -37,7 +37,7 @@ struct onnx_captures {
 
 struct onnx_missing {
     struct onnx_string domain, op;
-    const char *first;           /* name of the first node */
+    const char *first; /* name of the first node */
     uint32_t count;
 };
 
@@ -52,12 +52,12 @@ struct onnx_importer {
     struct weft_blob *file;
     struct onnx_model model;
     int opset;
-    uint32_t depth;              /* of subgraphs */
+    uint32_t depth; /* of subgraphs */
     struct onnx_missing *missing;
     uint32_t missing_count, missing_capacity;
     struct onnx_data_file *data; /* external data mapped so far */
     uint32_t data_count, data_capacity;
-    struct onnx_string *symbol;  /* dim_params seen, and the dims they became */
+    struct onnx_string *symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
     uint32_t symbols, symbol_capacity, dim_capacity;
 };
@@ -68,7 +68,7 @@ struct onnx_row {
     const char *name;
     int16_t since;
     int16_t min_inputs, max_inputs; /* max -1: any number */
-    int16_t opcode;              /* for functions that serve several ops */
+    int16_t opcode;                 /* for functions that serve several ops */
     void (*import)(struct onnx_op *op);
 };
 
@@ -88,14 +88,14 @@ struct onnx_op {
     struct weft_graph *graph;
     struct onnx_node *node;
     const struct onnx_row *row;
-    const char *name;            /* of the node, for messages; of its first output where it has none */
-    unsigned inputs, outputs;    /* trailing absent inputs are not counted */
-    const weft_val *input;       /* none: absent */
+    const char *name;         /* of the node, for messages; of its first output where it has none */
+    unsigned inputs, outputs; /* trailing absent inputs are not counted */
+    const weft_val *input;    /* none: absent */
     weft_val *output;
     bool failed;
 };
 
-/* --- import.c ---------------------------------------------------------------------------------------------------------------- */
+/* --- import.c ----------------------------------------------------------------------------------------------------- */
 
 bool weft_onnx_import_nodes(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph);
 /* Names of a graph's initializers. */
@@ -106,7 +106,7 @@ const char *weft_onnx_text(struct onnx_importer *importer, struct onnx_string st
 /* The type of a declared input; makes symbols. False after an error. */
 bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_value *value, struct weft_type *ret_type);
 
-/* --- scope.c ----------------------------------------------------------------------------------------------------------------- */
+/* --- scope.c ------------------------------------------------------------------------------------------------------ */
 
 struct onnx_entry *weft_onnx_lookup(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name);
 /* Does this scope itself have an initializer of that name? */
@@ -118,7 +118,7 @@ bool weft_onnx_define(struct onnx_importer *importer, struct onnx_scope *scope, 
 void weft_onnx_add_captured(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_scope *outer,
                             uint32_t first);
 
-/* --- tensor.c ---------------------------------------------------------------------------------------------------------------- */
+/* --- tensor.c ----------------------------------------------------------------------------------------------------- */
 
 /* The weft dtype of a TensorProto.DataType, or 0; weft_onnx_dtype_name is for messages. */
 int weft_onnx_dtype(int32_t type);
@@ -127,7 +127,7 @@ const char *weft_onnx_dtype_name(int32_t type);
 weft_val weft_onnx_constant(struct onnx_importer *importer, struct weft_graph *graph, const struct onnx_tensor *tensor,
                             const char *what);
 
-/* --- op.c: what import functions are written in ---------------------------------------------------------------------------------- */
+/* --- op.c: what import functions are written in ------------------------------------------------------------------- */
 
 void weft_onnx_fail(struct onnx_op *op, int status, const char *format, ...) WEFT_PRINTF(3, 4);
 
@@ -141,14 +141,16 @@ const int64_t *weft_onnx_ints(struct onnx_op *op, const char *name, unsigned *re
 void weft_onnx_ignore(struct onnx_op *op, const char *name); /* an attribute without a meaning here */
 
 bool weft_onnx_has(const struct onnx_op *op, unsigned input);
-weft_val weft_onnx_input(struct onnx_op *op, unsigned input); /* an error if absent */
+weft_val weft_onnx_input(struct onnx_op *op, unsigned input);        /* an error if absent */
 struct weft_type weft_onnx_type(struct onnx_op *op, weft_val value); /* a copy: pointers do not outlive additions */
 /* An axis given from -rank to rank - 1. */
 unsigned weft_onnx_axis(struct onnx_op *op, int64_t axis, unsigned rank);
-/* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if unknown. */
+/* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if
+ * unknown. */
 bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);
 /* The same for an input that has to be known: an error if it is not. `what` is its name in ONNX. */
-bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);
+bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
+                     unsigned *ret_count);
 /* The same for one that has to be constant. */
 bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, int64_t ret[WEFT_MAX_CONTENT],
                           unsigned *ret_count);
@@ -160,10 +162,13 @@ weft_val weft_onnx_binary(struct onnx_op *op, int opcode, weft_val x, weft_val y
 weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, double value);
 weft_val weft_onnx_scalar_like(struct onnx_op *op, weft_val like, double value); /* of like's dtype and shape */
 weft_val weft_onnx_cast(struct onnx_op *op, weft_val x, int dtype);              /* x itself if it has the dtype */
-weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank, const weft_dim *extent); /* x itself if no change */
+weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank,
+                           const weft_dim *extent); /* x itself if no change */
 weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, const unsigned *perm);
-weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, const weft_dim *end, const weft_dim *step);
-weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis, bool keepdims);
+weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, const weft_dim *end,
+                         const weft_dim *step);
+weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis,
+                             bool keepdims);
 
 /* One extent by numpy's rule; an error where it cannot be proved. */
 weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b);

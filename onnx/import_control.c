@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_control.c: If.
  *
- * A condition that is known while importing (exporters leave many: they test shapes) chooses its branch, whose nodes then simply
- * follow; the other branch is not even looked at. Otherwise both branches become bodies, and what they read from outside becomes
- * operands (scope.c). The depth of nesting is bounded, since this is where the import calls itself. */
+ * A condition that is known while importing (exporters leave many: they test shapes) chooses its branch, whose nodes
+ * then simply follow; the other branch is not even looked at. Otherwise both branches become bodies, and what they read
+ * from outside becomes operands (scope.c). The depth of nesting is bounded, since this is where the import calls
+ * itself. */
 #include "onnx/import.h"
 
 static bool read_branch(struct onnx_op *op, const char *name, struct onnx_graph *ret)

@@ -4,7 +4,10 @@
 
 #include <float.h>
 
-static void import_unary(struct onnx_op *op) { op->output[0] = weft_onnx_unary(op, op->row->opcode, weft_onnx_input(op, 0)); }
+static void import_unary(struct onnx_op *op)
+{
+    op->output[0] = weft_onnx_unary(op, op->row->opcode, weft_onnx_input(op, 0));
+}
 
 static void import_alias(struct onnx_op *op) { op->output[0] = weft_onnx_input(op, 0); }
 
@@ -27,8 +30,8 @@ static void import_mean(struct onnx_op *op)
     op->output[0] = weft_onnx_binary(op, WEFT_OP_div, sum, weft_onnx_scalar_like(op, sum, op->inputs));
 }
 
-/* Base and exponent may differ in type; the result has that of the base. An integer base with a float exponent is a float power
- * that is cast back. */
+/* Base and exponent may differ in type; the result has that of the base. An integer base with a float exponent is a
+ * float power that is cast back. */
 static void import_pow(struct onnx_op *op)
 {
     struct weft_type shape;
@@ -74,7 +77,7 @@ static void import_prelu(struct onnx_op *op)
     op->output[0] = weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL);
 }
 
-/* --- functions with coefficients ------------------------------------------------------------------------------------------------- */
+/* --- functions with coefficients ---------------------------------------------------------------------------------- */
 
 static weft_val with_reals(struct onnx_op *op, int opcode, unsigned count, const struct weft_attr *attrs)
 {
@@ -145,7 +148,7 @@ static void import_clip(struct onnx_op *op)
     op->output[0] = x;
 }
 
-/* --- types ---------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 
 static void import_cast(struct onnx_op *op)
 {

@@ -22,20 +22,37 @@ static void import_concat(struct onnx_op *op)
     const unsigned rank = weft_onnx_type(op, weft_onnx_input(op, 0)).rank;
     if (!weft_onnx_attribute(op, "axis", ONNX_INT))
         weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute axis is missing");
-    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), rank));
+    const struct weft_attr axis =
+        weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), rank));
     op->output[0] = op->inputs == 1 ? weft_onnx_input(op, 0)
                                     : weft_onnx_make(op, WEFT_OP_concat, op->inputs, op->input, 1, &axis, NULL);
 }
 
-/* --- cutting ------------------------------------------------------------------------------------------------------------------- */
+/* --- cutting ------------------------------------------------------------------------------------------------------ */
+
+/* Some exporters write 10^9 for "to the end". Of an axis whose extent is a symbol that is true if the symbol is not
+ * larger, so its range ends there; a larger input is then refused, instead of being cut. */
+static void bound_symbol(struct onnx_op *op, weft_dim position, weft_dim extent)
+{
+    struct weft_dims *dims = op->importer->root->dims;
+    uint32_t symbol;
+    if (!weft_dim_is_constant(position) || weft_dim_value(position) < 1000000000 ||
+        !weft_dim_is_symbol(dims, extent, &symbol))
+        return;
+    const struct weft_symbol_info *info = weft_symbol_at(dims, symbol);
+    if (weft_dim_value(position) < info->high)
+        weft_symbol_add(dims, info->name, info->low, weft_dim_value(position), info->hint);
+}
 
 /* Where ONNX's `position` lies in an axis: from the back when negative, cut to [0, extent]. */
 static weft_dim place_in(struct onnx_op *op, weft_dim position, weft_dim extent)
 {
     int64_t low, high;
+    bound_symbol(op, position, extent);
     weft_dim_range(op->graph->dims, position, &low, &high);
     if (low < 0 && high >= 0)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "it depends on a size whether a bound counts from the front or from the back");
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                       "it depends on a size whether a bound counts from the front or from the back");
     if (high < 0)
         position = weft_onnx_max(op, weft_dim_add(op->graph->dims, position, extent), weft_dim_of(0));
     return weft_onnx_min(op, position, extent);
@@ -58,8 +75,8 @@ static void slice(struct onnx_op *op, unsigned count, const weft_dim *starts, co
         if (cut[axis])
             weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is cut twice", axis);
         if (steps && steps[i] <= 0)
-            weft_onnx_fail(op, steps[i] ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_INVALID, "step %lld of axis %u is not positive",
-                           (long long)steps[i], axis);
+            weft_onnx_fail(op, steps[i] ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_INVALID,
+                           "step %lld of axis %u is not positive", (long long)steps[i], axis);
         if (op->failed)
             return;
         cut[axis] = true;
@@ -149,18 +166,20 @@ static void import_split(struct onnx_op *op)
             weft_onnx_fail(op, WEFT_ERR_INVALID, "length %lld of part %u is impossible", (long long)length[i], i);
     if (length && !op->failed && !weft_dim_is(type.extent[axis], total))
         weft_onnx_fail(op, weft_dim_is_constant(type.extent[axis]) ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
-                       "the lengths add up to %lld, which is not known to be the extent of axis %u", (long long)total, axis);
+                       "the lengths add up to %lld, which is not known to be the extent of axis %u", (long long)total,
+                       axis);
     if (!op->failed)
         cut_outputs(op, axis, length);
 }
 
-/* --- gathering, padding, repeating ----------------------------------------------------------------------------------------------------- */
+/* --- gathering, padding, repeating -------------------------------------------------------------------------------- */
 
 static void import_gather(struct onnx_op *op)
 {
     const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1)};
     const struct weft_type type = weft_onnx_type(op, operands[0]);
-    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), type.rank));
+    const struct weft_attr axis =
+        weft_attr_of_int(WEFT_ATTR_axis, weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), type.rank));
     op->output[0] = weft_onnx_make(op, WEFT_OP_gather, 2, operands, 1, &axis, NULL);
 }
 
@@ -213,7 +232,8 @@ static void import_pad(struct onnx_op *op)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "input pads must have two elements for each axis");
         return;
     }
-    const weft_val value = weft_onnx_has(op, 2) ? weft_onnx_reshape(op, op->input[2], 0, NULL) : weft_onnx_splat(op, &scalar, 0);
+    const weft_val value =
+        weft_onnx_has(op, 2) ? weft_onnx_reshape(op, op->input[2], 0, NULL) : weft_onnx_splat(op, &scalar, 0);
     pad(op, axes_count, list, weft_onnx_has(op, 3) ? axes : NULL, value);
 }
 
@@ -246,10 +266,11 @@ static void import_tile(struct onnx_op *op)
     op->output[0] = weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, axes), type.rank, extent);
 }
 
-/* --- depth and space ------------------------------------------------------------------------------------------------------------------- */
+/* --- depth and space ---------------------------------------------------------------------------------------------- */
 
 /* [n c h w] to channels and blocks of b*b and back, through six axes. */
-static weft_val through_six(struct onnx_op *op, weft_val x, const weft_dim *six, const unsigned *perm, const weft_dim *four)
+static weft_val through_six(struct onnx_op *op, weft_val x, const weft_dim *six, const unsigned *perm,
+                            const weft_dim *four)
 {
     return weft_onnx_reshape(op, weft_onnx_transpose(op, weft_onnx_reshape(op, x, 6, six), perm), 4, four);
 }
@@ -269,9 +290,10 @@ static void import_depth_to_space(struct onnx_op *op)
         return;
     const weft_dim b = weft_dim_of(size), n = type.extent[0], h = type.extent[2], w = type.extent[3];
     const weft_dim four[] = {n, depth, weft_dim_mul(dims, h, b), weft_dim_mul(dims, w, b)};
-    op->output[0] = column_first
-        ? through_six(op, x, (const weft_dim[]){n, depth, b, b, h, w}, (const unsigned[]){0, 1, 4, 2, 5, 3}, four)
-        : through_six(op, x, (const weft_dim[]){n, b, b, depth, h, w}, (const unsigned[]){0, 3, 4, 1, 5, 2}, four);
+    op->output[0] =
+        column_first
+            ? through_six(op, x, (const weft_dim[]){n, depth, b, b, h, w}, (const unsigned[]){0, 1, 4, 2, 5, 3}, four)
+            : through_six(op, x, (const weft_dim[]){n, b, b, depth, h, w}, (const unsigned[]){0, 3, 4, 1, 5, 2}, four);
 }
 
 static void import_space_to_depth(struct onnx_op *op)
@@ -281,7 +303,8 @@ static void import_space_to_depth(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     const int64_t size = weft_onnx_int(op, "blocksize", 0);
     weft_dim h = weft_dim_of(1), w = weft_dim_of(1);
-    if (type.rank != 4 || size < 1 || size > INT16_MAX || !weft_dim_divides(dims, type.extent[2], weft_dim_of(size), &h) ||
+    if (type.rank != 4 || size < 1 || size > INT16_MAX ||
+        !weft_dim_divides(dims, type.extent[2], weft_dim_of(size), &h) ||
         !weft_dim_divides(dims, type.extent[3], weft_dim_of(size), &w))
         weft_onnx_fail(op, WEFT_ERR_INVALID, "a blocksize of %lld does not fit the input", (long long)size);
     if (op->failed)

@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-/* Axes are an attribute before opset 18 (13 for ReduceSum), an input after; none means all, unless noop_with_empty_axes says
- * that none means none. */
+/* Axes are an attribute before opset 18 (13 for ReduceSum), an input after; none means all, unless noop_with_empty_axes
+ * says that none means none. */
 static unsigned axes_of(struct onnx_op *op, unsigned rank, unsigned ret[WEFT_MAX_RANK])
 {
-    const bool as_input = op->importer->opset >= (op->row->opcode == WEFT_OP_sum && onnx_is(op->node->op, "ReduceSum") ? 13 : 18);
+    const bool as_input =
+        op->importer->opset >= (op->row->opcode == WEFT_OP_sum && onnx_is(op->node->op, "ReduceSum") ? 13 : 18);
     int64_t known[WEFT_MAX_CONTENT];
     const int64_t *axes = NULL;
     unsigned count = 0, chosen_count = 0;
@@ -44,13 +45,23 @@ static struct reduction read_reduction(struct onnx_op *op)
 
 static weft_val reduce(struct onnx_op *op, const struct reduction *reduction, int opcode, weft_val x)
 {
-    return reduction->axes ? weft_onnx_reduction(op, opcode, x, reduction->axes, reduction->axis, reduction->keepdims) : x;
+    return reduction->axes ? weft_onnx_reduction(op, opcode, x, reduction->axes, reduction->axis, reduction->keepdims)
+                           : x;
 }
 
 static void import_reduce(struct onnx_op *op)
 {
     const struct reduction reduction = read_reduction(op);
     op->output[0] = reduce(op, &reduction, op->row->opcode, reduction.x);
+}
+
+/* Of bools, which are numbers of one bit here: the largest is "any", the smallest "all". */
+static void import_reduce_extreme(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    const int dtype = weft_onnx_type(op, reduction.x).dtype;
+    const weft_val x = weft_onnx_cast(op, reduction.x, dtype == WEFT_BOOL ? WEFT_U8 : dtype);
+    op->output[0] = weft_onnx_cast(op, reduce(op, &reduction, op->row->opcode, x), dtype);
 }
 
 static void import_reduce_l1(struct onnx_op *op)
@@ -77,7 +88,7 @@ static void import_reduce_log_sum(struct onnx_op *op)
     op->output[0] = weft_onnx_unary(op, WEFT_OP_log, reduce(op, &reduction, WEFT_OP_sum, reduction.x));
 }
 
-/* --- softmax -------------------------------------------------------------------------------------------------------------------- */
+/* --- softmax ------------------------------------------------------------------------------------------------------ */
 
 static weft_val softmax_along(struct onnx_op *op, weft_val x, unsigned axis)
 {
@@ -92,8 +103,8 @@ static void import_softmax(struct onnx_op *op)
     op->output[0] = softmax_along(op, x, weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), rank));
 }
 
-/* Before opset 13 the axes from `axis` on were one: [a b | c d] is [a*b c*d]. Where only one of them is longer than 1, that is a
- * softmax along it. */
+/* Before opset 13 the axes from `axis` on were one: [a b | c d] is [a*b c*d]. Where only one of them is longer than 1,
+ * that is a softmax along it. */
 static void import_softmax_flat(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
@@ -111,7 +122,8 @@ static void import_softmax_flat(struct onnx_op *op)
     if (longer <= 1)
         op->output[0] = softmax_along(op, x, last);
     else
-        op->output[0] = weft_onnx_reshape(op, softmax_along(op, weft_onnx_reshape(op, x, 2, flat), 1), type.rank, type.extent);
+        op->output[0] =
+            weft_onnx_reshape(op, softmax_along(op, weft_onnx_reshape(op, x, 2, flat), 1), type.rank, type.extent);
 }
 
 const struct onnx_row weft_onnx_reduce[] = {
@@ -120,9 +132,9 @@ const struct onnx_row weft_onnx_reduce[] = {
     {"ReduceL1", 1, 1, 2, 0, import_reduce_l1},
     {"ReduceL2", 1, 1, 2, 0, import_reduce_l2},
     {"ReduceLogSum", 1, 1, 2, 0, import_reduce_log_sum},
-    {"ReduceMax", 1, 1, 2, WEFT_OP_reduce_max, import_reduce},
+    {"ReduceMax", 1, 1, 2, WEFT_OP_reduce_max, import_reduce_extreme},
     {"ReduceMean", 1, 1, 2, WEFT_OP_mean, import_reduce},
-    {"ReduceMin", 1, 1, 2, WEFT_OP_reduce_min, import_reduce},
+    {"ReduceMin", 1, 1, 2, WEFT_OP_reduce_min, import_reduce_extreme},
     {"ReduceProd", 1, 1, 2, WEFT_OP_prod, import_reduce},
     {"ReduceSum", 1, 1, 2, WEFT_OP_sum, import_reduce},
     {"ReduceSumSquare", 1, 1, 2, 0, import_reduce_sum_square},

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_shape.c: constants, and ops that make or change shapes.
  *
- * Shapes come as tensors. A value of the graph knows its elements where they are constants or follow from extents (ir/content.c),
- * so the subgraphs that exporters build around Shape are imported as ordinary nodes, their last value tells this file the extents,
- * and dce removes them when nothing else reads them. A shape that is computed from data is refused. */
+ * Shapes come as tensors. A value of the graph knows its elements where they are constants or follow from extents
+ * (ir/content.c), so the subgraphs that exporters build around Shape are imported as ordinary nodes, their last value
+ * tells this file the extents, and dce removes them when nothing else reads them. A shape that is computed from data is
+ * refused. */
 #include "onnx/import.h"
 
+#include <math.h>
 #include <string.h>
 
-/* --- constants ------------------------------------------------------------------------------------------------------------------ */
+/* --- constants ---------------------------------------------------------------------------------------------------- */
 
 static weft_val constant_of_attribute(struct onnx_op *op, const struct onnx_attribute *attribute)
 {
@@ -22,10 +24,12 @@ static weft_val constant_of_list(struct onnx_op *op, const struct onnx_attribute
 {
     struct weft_builder builder = {.graph = op->graph};
     const bool real = attribute->type == ONNX_FLOAT || attribute->type == ONNX_FLOATS;
-    const struct weft_type type = {.dtype = real ? WEFT_F32 : WEFT_I64, .rank = list, .extent = {weft_dim_of(attribute->count)}};
+    const struct weft_type type = {
+        .dtype = real ? WEFT_F32 : WEFT_I64, .rank = list, .extent = {weft_dim_of(attribute->count)}};
     if (list)
         return weft_build_const(&builder, &type, real ? (const void *)attribute->reals : attribute->integers);
-    return real ? weft_onnx_splat(op, &type, (double)attribute->real) : weft_build_const(&builder, &type, &attribute->integer);
+    return real ? weft_onnx_splat(op, &type, (double)attribute->real)
+                : weft_build_const(&builder, &type, &attribute->integer);
 }
 
 static void import_constant(struct onnx_op *op)
@@ -33,7 +37,8 @@ static void import_constant(struct onnx_op *op)
     static const struct {
         const char *name;
         int type;
-    } forms[] = {{"value_float", ONNX_FLOAT}, {"value_int", ONNX_INT}, {"value_floats", ONNX_FLOATS}, {"value_ints", ONNX_INTS}};
+    } forms[] = {
+        {"value_float", ONNX_FLOAT}, {"value_int", ONNX_INT}, {"value_floats", ONNX_FLOATS}, {"value_ints", ONNX_INTS}};
     const struct onnx_attribute *attribute = weft_onnx_attribute(op, "value", ONNX_TENSOR);
     if (attribute)
         op->output[0] = constant_of_attribute(op, attribute);
@@ -43,7 +48,8 @@ static void import_constant(struct onnx_op *op)
             op->output[0] = constant_of_list(op, attribute, /* list= */ i >= 2);
     }
     if (!attribute)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "only attributes value, value_float(s) and value_int(s) are supported");
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                       "only attributes value, value_float(s) and value_int(s) are supported");
     op->failed = op->failed || !op->output[0].id; /* the tensor's own error is recorded */
 }
 
@@ -81,7 +87,7 @@ static void import_constant_of_shape(struct onnx_op *op)
     op->output[0] = weft_onnx_splat(op, &type, value);
 }
 
-/* --- extents as values ------------------------------------------------------------------------------------------------------------- */
+/* --- extents as values -------------------------------------------------------------------------------------------- */
 
 static weft_val extents_of(struct onnx_op *op, unsigned rank, unsigned count, const weft_dim *elements)
 {
@@ -109,11 +115,12 @@ static void import_size(struct onnx_op *op)
     op->output[0] = extents_of(op, 0, 1, &elements);
 }
 
-/* --- reshape and its kin ------------------------------------------------------------------------------------------------------------ */
+/* --- reshape and its kin ------------------------------------------------------------------------------------------ */
 
-/* The extent that -1 stands for. Factors that both shapes have are struck out first, so that N*C*H*W over N needs no proof about
- * N, which may be zero. */
-static weft_dim remaining_extent(struct onnx_op *op, const struct weft_type *from, const struct weft_type *to, unsigned unknown)
+/* The extent that -1 stands for. Factors that both shapes have are struck out first, so that N*C*H*W over N needs no
+ * proof about N, which may be zero. */
+static weft_dim remaining_extent(struct onnx_op *op, const struct weft_type *from, const struct weft_type *to,
+                                 unsigned unknown)
 {
     struct weft_dims *dims = op->graph->dims;
     weft_dim product = weft_dim_of(1), divisor = weft_dim_of(1), quotient = weft_dim_of(1);
@@ -202,7 +209,8 @@ static void import_squeeze(struct onnx_op *op)
         if (given && dropped[i] && !is_one)
             weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is not known to have extent 1", i);
         if (!given && !weft_dim_is_constant(from.extent[i]))
-            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "without axes, all extents must be known, but that of axis %u is not", i);
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                           "without axes, all extents must be known, but that of axis %u is not", i);
         if (given ? !dropped[i] : !is_one)
             extent[rank++] = from.extent[i];
     }
@@ -221,7 +229,8 @@ static void import_unsqueeze(struct onnx_op *op)
     else
         weft_onnx_known_ints(op, 1, "axes", known, &count);
     if (!axes || count > WEFT_MAX_RANK || from.rank + count > WEFT_MAX_RANK)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, !axes ? "attribute axes is missing" : "the result would have too many axes");
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                       !axes ? "attribute axes is missing" : "the result would have too many axes");
     bool added[WEFT_MAX_RANK] = {false};
     for (unsigned i = 0; i < count && !op->failed; i++) {
         const unsigned axis = weft_onnx_axis(op, axes[i], from.rank + count);
@@ -266,8 +275,33 @@ static void import_expand(struct onnx_op *op)
     op->output[0] = weft_onnx_broadcast(op, x, &shape);
 }
 
+/* --- ranges ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_number(struct onnx_op *op, weft_val value, double number)
+{
+    double splat;
+    return !op->failed && weft_const_splat(op->graph, value, &splat) && splat == number;
+}
+
 /* start + i * delta: an index, scaled and moved. */
-static void import_range(struct onnx_op *op)
+static weft_val scaled_index(struct onnx_op *op, const struct weft_type *type, weft_val start, weft_val delta)
+{
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);
+    weft_val result = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, type);
+    if (!is_number(op, delta, 1)) {
+        const weft_val steps = weft_onnx_broadcast(op, weft_onnx_reshape(op, delta, 0, NULL), type);
+        result = weft_onnx_binary(op, WEFT_OP_mul, result, steps);
+    }
+    if (!is_number(op, start, 0)) {
+        const weft_val first = weft_onnx_broadcast(op, weft_onnx_reshape(op, start, 0, NULL), type);
+        result = weft_onnx_binary(op, WEFT_OP_add, result, first);
+    }
+    return result;
+}
+
+/* The number of elements of an integer range. */
+static weft_dim count_integers(struct onnx_op *op)
 {
     weft_dim start[WEFT_MAX_CONTENT], limit[WEFT_MAX_CONTENT];
     int64_t delta[WEFT_MAX_CONTENT];
@@ -275,23 +309,41 @@ static void import_range(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     if (!weft_onnx_known(op, 0, "start", start, &n[0]) || !weft_onnx_known(op, 1, "limit", limit, &n[1]) ||
         !weft_onnx_known_ints(op, 2, "delta", delta, &n[2]))
-        return;
+        return weft_dim_of(0);
     if (n[0] != 1 || n[1] != 1 || n[2] != 1 || delta[0] == 0) {
         weft_onnx_fail(op, WEFT_ERR_INVALID, "start, limit and delta must be single numbers, and delta not 0");
-        return;
+        return weft_dim_of(0);
     }
-    const weft_dim distance = delta[0] > 0 ? weft_dim_sub(dims, limit[0], start[0]) : weft_dim_sub(dims, start[0], limit[0]);
-    const weft_dim count = weft_dim_ceil_div(dims, distance, weft_dim_of(delta[0] > 0 ? delta[0] : -delta[0]));
-    const struct weft_type type = {.dtype = weft_onnx_type(op, op->input[0]).dtype, .rank = 1,
-                                   .extent = {weft_onnx_max(op, count, weft_dim_of(0))}};
-    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);
-    weft_val value = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, &type);
-    if (delta[0] != 1)
-        value = weft_onnx_binary(op, WEFT_OP_mul, value, weft_onnx_splat(op, &type, (double)delta[0]));
-    if (!weft_dim_is(start[0], 0))
-        value = weft_onnx_binary(op, WEFT_OP_add, value,
-                                 weft_onnx_broadcast(op, weft_onnx_reshape(op, op->input[0], 0, NULL), &type));
-    op->output[0] = value;
+    const weft_dim up = weft_dim_sub(dims, limit[0], start[0]), down = weft_dim_sub(dims, start[0], limit[0]);
+    const weft_dim count =
+        weft_dim_ceil_div(dims, delta[0] > 0 ? up : down, weft_dim_of(delta[0] > 0 ? delta[0] : -delta[0]));
+    return weft_onnx_max(op, count, weft_dim_of(0));
+}
+
+/* The same of floats, which have to be constants. */
+static weft_dim count_reals(struct onnx_op *op)
+{
+    double bound[3];
+    for (unsigned i = 0; i < 3 && !op->failed; i++)
+        if (!weft_const_splat(op->graph, op->input[i], &bound[i]))
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %u must be constant", i);
+    if (op->failed)
+        return weft_dim_of(0);
+    const double count = ceil((bound[1] - bound[0]) / bound[2]);
+    if (!(count < 0x1p40))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a range from %g to %g by %g is impossible", bound[0], bound[1], bound[2]);
+    return weft_dim_of(!op->failed && count > 0 ? (int64_t)count : 0);
+}
+
+static void import_range(struct onnx_op *op)
+{
+    const weft_val start = weft_onnx_input(op, 0), delta = weft_onnx_input(op, 2);
+    weft_onnx_input(op, 1);
+    struct weft_type type = {.dtype = weft_onnx_type(op, start).dtype, .rank = 1};
+    if (op->failed)
+        return;
+    type.extent[0] = weft_dtype_is_float(type.dtype) ? count_reals(op) : count_integers(op);
+    op->output[0] = scaled_index(op, &type, start, delta);
 }
 
 const struct onnx_row weft_onnx_shape[] = {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_window.c: matrix products, convolutions, windows and the normalisation that goes with them.
  *
- * A contraction of weft has no bias: Gemm's C and Conv's B become `bcast` and `add`, the one form that later passes know. */
+ * A contraction of weft has no bias: Gemm's C and Conv's B become `bcast` and `add`, the one form that later passes
+ * know. */
 #include "onnx/import.h"
 
 #include <string.h>
 
-/* --- products ------------------------------------------------------------------------------------------------------------------ */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
 static weft_val product(struct onnx_op *op, weft_val a, weft_val b, bool trans_a, bool trans_b)
 {
-    const struct weft_attr attrs[] = {weft_attr_of_int(WEFT_ATTR_trans_a, trans_a), weft_attr_of_int(WEFT_ATTR_trans_b, trans_b)};
+    const struct weft_attr attrs[] = {weft_attr_of_int(WEFT_ATTR_trans_a, trans_a),
+                                      weft_attr_of_int(WEFT_ATTR_trans_b, trans_b)};
     return weft_onnx_make(op, WEFT_OP_matmul, 2, (const weft_val[]){a, b}, 2, attrs, NULL);
 }
 
@@ -62,8 +64,9 @@ static void import_matmul(struct onnx_op *op)
     if (column)
         b = weft_onnx_reshape(op, b, 2, (const weft_dim[]){right.extent[0], weft_dim_of(1)});
     const unsigned rank_a = row ? 2 : left.rank, rank_b = column ? 2 : right.rank;
-    weft_val result = rank_b == 2 && rank_a > 2 ? flat_product(op, a, b)
-                      : rank_a == 2 && rank_b == 2 ? product(op, a, b, false, false) : batched_product(op, a, b);
+    weft_val result = rank_b == 2 && rank_a > 2    ? flat_product(op, a, b)
+                      : rank_a == 2 && rank_b == 2 ? product(op, a, b, false, false)
+                                                   : batched_product(op, a, b);
     const struct weft_type type = weft_onnx_type(op, result);
     weft_dim extent[WEFT_MAX_RANK];
     unsigned rank = 0;
@@ -95,7 +98,7 @@ static void import_gemm(struct onnx_op *op)
     op->output[0] = result;
 }
 
-/* --- windows ------------------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 struct window {
     unsigned axes;
@@ -111,13 +114,14 @@ static void read_list(struct onnx_op *op, const char *name, unsigned count, int6
         weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s has %u elements instead of %u", name, given, count);
     for (unsigned i = 0; list && i < count && !op->failed; i++) {
         if (list[i] < low || list[i] > INT32_MAX)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s has an impossible element %lld", name, (long long)list[i]);
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s has an impossible element %lld", name,
+                           (long long)list[i]);
         ret[i] = list[i];
     }
 }
 
-/* SAME_*: as many windows as strides fit into the axis, with the padding that this takes; an odd one goes behind (UPPER) or before
- * (LOWER). With stride 1 that does not depend on the extent. */
+/* SAME_*: as many windows as strides fit into the axis, with the padding that this takes; an odd one goes behind
+ * (UPPER) or before (LOWER). With stride 1 that does not depend on the extent. */
 static void pad_to_same(struct onnx_op *op, struct window *window, const weft_dim *extent, bool lower)
 {
     struct weft_dims *dims = op->graph->dims;
@@ -125,9 +129,9 @@ static void pad_to_same(struct onnx_op *op, struct window *window, const weft_di
         const int64_t reach = (window->kernel[i] - 1) * window->dilation[i], stride = window->stride[i];
         weft_dim total = weft_dim_of(reach);
         if (stride != 1) {
-            const weft_dim last = weft_dim_mul(dims, weft_dim_of(stride),
-                                               weft_dim_sub(dims, weft_dim_ceil_div(dims, extent[i], weft_dim_of(stride)),
-                                                            weft_dim_of(1)));
+            const weft_dim last = weft_dim_mul(
+                dims, weft_dim_of(stride),
+                weft_dim_sub(dims, weft_dim_ceil_div(dims, extent[i], weft_dim_of(stride)), weft_dim_of(1)));
             total = weft_onnx_max(op, weft_dim_sub(dims, weft_dim_add(dims, last, weft_dim_of(reach + 1)), extent[i]),
                                   weft_dim_of(0));
         }
@@ -235,7 +239,7 @@ static void import_global_pool(struct onnx_op *op)
     op->output[0] = weft_onnx_reduction(op, op->row->opcode, x, count, axes, true);
 }
 
-/* --- normalisation ----------------------------------------------------------------------------------------------------------------- */
+/* --- normalisation ------------------------------------------------------------------------------------------------ */
 
 /* Scale, shift, mean and variance may have a wider type than the data: they are brought to its type. */
 static void import_batch_norm(struct onnx_op *op)

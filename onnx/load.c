@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c: weft_load. A file is weft text if it is called so or begins like it, and an ONNX model otherwise: protobuf has no
- * magic number, but no model begins with a word, since its first field would have an impossible number or type. */
+/* load.c: weft_load. A file is weft text if it is called so or begins like it, and an ONNX model otherwise: protobuf
+ * has no magic number, but no model begins with a word, since its first field would have an impossible number or type.
+ */
 #include "onnx/onnx.h"
 
 #include <string.h>

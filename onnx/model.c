@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: messages of ONNX into structs.
  *
- * One function a message, a switch over field numbers each: they are fixed for ever by onnx.proto, and are named in comments.
- * Unknown fields are skipped, as protobuf asks: newer writers add some. As protobuf asks too, the last one of a repeated
- * occurrence of a single field wins. */
+ * One function a message, a switch over field numbers each: they are fixed for ever by onnx.proto, and are named in
+ * comments. Unknown fields are skipped, as protobuf asks: newer writers add some. As protobuf asks too, the last one of
+ * a repeated occurrence of a single field wins. */
 #include "onnx/model.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void add_string(struct onnx_reader *reader, struct onnx_strings *list, st
     list->item[list->count++] = string;
 }
 
-/* --- tensors ----------------------------------------------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
 
 /* StringStringEntryProto: key 1, value 2. */
 static bool read_entry(struct onnx_reader *reader, struct weft_span message, struct onnx_string *ret_key,
@@ -98,13 +98,14 @@ bool weft_onnx_read_tensor(struct onnx_reader *reader, struct weft_span message,
     return weft_onnx_finish(reader, &wire);
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static void add_integers(struct onnx_reader *reader, struct weft_wire *wire, const struct weft_wire_field *field,
                          struct onnx_attribute *attribute)
 {
     uint64_t bits;
-    for (struct weft_wire_list list = weft_wire_list(wire, field, WEFT_WIRE_VARINT); weft_wire_list_next(&list, &bits);) {
+    for (struct weft_wire_list list = weft_wire_list(wire, field, WEFT_WIRE_VARINT);
+         weft_wire_list_next(&list, &bits);) {
         attribute->integers = weft_grow(reader->arena, attribute->integers, &attribute->capacity, attribute->count + 1,
                                         sizeof *attribute->integers);
         attribute->integers[attribute->count++] = (int64_t)bits;
@@ -115,7 +116,8 @@ static void add_reals(struct onnx_reader *reader, struct weft_wire *wire, const 
                       struct onnx_attribute *attribute)
 {
     uint64_t bits;
-    for (struct weft_wire_list list = weft_wire_list(wire, field, WEFT_WIRE_FIXED32); weft_wire_list_next(&list, &bits);) {
+    for (struct weft_wire_list list = weft_wire_list(wire, field, WEFT_WIRE_FIXED32);
+         weft_wire_list_next(&list, &bits);) {
         const uint32_t word = (uint32_t)bits;
         attribute->reals = weft_grow(reader->arena, attribute->reals, &attribute->capacity, attribute->count + 1,
                                      sizeof *attribute->reals);
@@ -123,21 +125,36 @@ static void add_reals(struct onnx_reader *reader, struct weft_wire *wire, const 
     }
 }
 
-/* Field numbers of the payloads, and the type that each stands for. A file of IR version 1 states no type; a file that puts
- * several payloads into one attribute is wrong, and so is one whose stated type has another payload. */
+/* Field numbers of the payloads, and the type that each stands for. A file of IR version 1 states no type; a file that
+ * puts several payloads into one attribute is wrong, and so is one whose stated type has another payload. */
 static int type_of_payload(uint32_t number)
 {
     switch (number) {
-    case 2: return ONNX_FLOAT;
-    case 3: return ONNX_INT;
-    case 4: return ONNX_STRING;
-    case 5: return ONNX_TENSOR;
-    case 6: return ONNX_GRAPH;
-    case 7: return ONNX_FLOATS;
-    case 8: return ONNX_INTS;
-    case 9: return ONNX_STRINGS;
-    case 10: case 11: case 14: case 15: case 22: case 23: return ONNX_OTHER;
-    default: return 0;
+    case 2:
+        return ONNX_FLOAT;
+    case 3:
+        return ONNX_INT;
+    case 4:
+        return ONNX_STRING;
+    case 5:
+        return ONNX_TENSOR;
+    case 6:
+        return ONNX_GRAPH;
+    case 7:
+        return ONNX_FLOATS;
+    case 8:
+        return ONNX_INTS;
+    case 9:
+        return ONNX_STRINGS;
+    case 10:
+    case 11:
+    case 14:
+    case 15:
+    case 22:
+    case 23:
+        return ONNX_OTHER;
+    default:
+        return 0;
     }
 }
 
@@ -232,7 +249,7 @@ static bool read_node(struct onnx_reader *reader, struct weft_span message, stru
     return weft_onnx_finish(reader, &wire);
 }
 
-/* --- types ------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 
 /* TensorShapeProto.Dimension: dim_value 1, dim_param 2. */
 static bool read_dim(struct onnx_reader *reader, struct weft_span message, struct onnx_dim *dim)
@@ -307,14 +324,15 @@ static bool read_value(struct onnx_reader *reader, struct weft_span message, str
     return weft_onnx_finish(reader, &wire);
 }
 
-/* --- graphs and models --------------------------------------------------------------------------------------------------------- */
+/* --- graphs and models -------------------------------------------------------------------------------------------- */
 
 static bool read_member(struct onnx_reader *reader, struct weft_wire *wire, const struct weft_wire_field *field,
                         struct onnx_graph *graph)
 {
     switch (field->number) {
     case 1: /* node */
-        graph->node = weft_grow(reader->arena, graph->node, &graph->node_capacity, graph->nodes + 1, sizeof *graph->node);
+        graph->node =
+            weft_grow(reader->arena, graph->node, &graph->node_capacity, graph->nodes + 1, sizeof *graph->node);
         return read_node(reader, weft_wire_bytes(wire, field), &graph->node[graph->nodes++]);
     case 2: /* name */
         graph->name = string_of(wire, field);
@@ -324,7 +342,8 @@ static bool read_member(struct onnx_reader *reader, struct weft_wire *wire, cons
                                        graph->initializers + 1, sizeof *graph->initializer);
         return weft_onnx_read_tensor(reader, weft_wire_bytes(wire, field), &graph->initializer[graph->initializers++]);
     case 11: /* input */
-        graph->input = weft_grow(reader->arena, graph->input, &graph->input_capacity, graph->inputs + 1, sizeof *graph->input);
+        graph->input =
+            weft_grow(reader->arena, graph->input, &graph->input_capacity, graph->inputs + 1, sizeof *graph->input);
         return read_value(reader, weft_wire_bytes(wire, field), &graph->input[graph->inputs++]);
     case 12: /* output */
         graph->output =
@@ -361,8 +380,10 @@ static bool read_opset(struct onnx_reader *reader, struct weft_span message, str
             domain = string_of(&wire, &field);
         else if (field.number == 2)
             version = weft_wire_integer(&wire, &field);
-    model->domain = weft_grow(reader->arena, model->domain, &model->opset_capacity, model->opsets + 1, sizeof *model->domain);
-    model->opset = weft_grow(reader->arena, model->opset, &model->version_capacity, model->opsets + 1, sizeof *model->opset);
+    model->domain =
+        weft_grow(reader->arena, model->domain, &model->opset_capacity, model->opsets + 1, sizeof *model->domain);
+    model->opset =
+        weft_grow(reader->arena, model->opset, &model->version_capacity, model->opsets + 1, sizeof *model->opset);
     model->domain[model->opsets] = domain;
     model->opset[model->opsets++] = version;
     return weft_onnx_finish(reader, &wire);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h: an ONNX file as structs. Strings and bytes are spans of the mapped file, not NUL-terminated; arrays live in the
- * scratch arena of the import. Tensors inside attributes and subgraphs stay undecoded until an op asks for them, so nothing here
- * recurses. */
+/* model.h: an ONNX file as structs. Strings and bytes are spans of the mapped file, not NUL-terminated; arrays live in
+ * the scratch arena of the import. Tensors inside attributes and subgraphs stay undecoded until an op asks for them, so
+ * nothing here recurses. */
 #ifndef WEFT_ONNX_MODEL_H
 #define WEFT_ONNX_MODEL_H
 
@@ -24,8 +24,8 @@ struct onnx_strings {
 
 struct onnx_tensor {
     struct onnx_string name;
-    int32_t type;            /* TensorProto.DataType */
-    uint32_t rank;           /* more than WEFT_MAX_RANK is possible: then dim holds the first ones */
+    int32_t type;  /* TensorProto.DataType */
+    uint32_t rank; /* more than WEFT_MAX_RANK is possible: then dim holds the first ones */
     int64_t dim[WEFT_MAX_RANK];
     struct weft_span message; /* for another walk over the typed elements */
     struct weft_span raw;
@@ -34,12 +34,20 @@ struct onnx_tensor {
 };
 
 enum onnx_attribute_type {
-    ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS, ONNX_OTHER
+    ONNX_FLOAT = 1,
+    ONNX_INT,
+    ONNX_STRING,
+    ONNX_TENSOR,
+    ONNX_GRAPH,
+    ONNX_FLOATS,
+    ONNX_INTS,
+    ONNX_STRINGS,
+    ONNX_OTHER
 };
 
 struct onnx_attribute {
     struct onnx_string name;
-    int32_t type;            /* enum onnx_attribute_type */
+    int32_t type; /* enum onnx_attribute_type */
     float real;
     int64_t integer;
     struct onnx_string string;
@@ -47,8 +55,8 @@ struct onnx_attribute {
     float *reals;
     int64_t *integers;
     uint32_t count, capacity; /* of reals or integers */
-    bool is_reference;       /* to an attribute of a function */
-    bool used;               /* set when an importer reads it */
+    bool is_reference;        /* to an attribute of a function */
+    bool used;                /* set when an importer reads it */
 };
 
 struct onnx_node {
@@ -67,8 +75,8 @@ struct onnx_dim {
 struct onnx_value {
     struct onnx_string name;
     bool is_tensor, has_shape;
-    int32_t type;            /* TensorProto.DataType */
-    uint32_t rank;           /* may exceed WEFT_MAX_RANK */
+    int32_t type;  /* TensorProto.DataType */
+    uint32_t rank; /* may exceed WEFT_MAX_RANK */
     struct onnx_dim dim[WEFT_MAX_RANK];
 };
 
@@ -79,7 +87,7 @@ struct onnx_graph {
     struct onnx_value *input, *output;
     uint32_t nodes, initializers, inputs, outputs;
     uint32_t node_capacity, initializer_capacity, input_capacity, output_capacity;
-    bool has_sparse;         /* sparse initializers, which weft does not read */
+    bool has_sparse; /* sparse initializers, which weft does not read */
 };
 
 struct onnx_model {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op.c: the words that import functions are written in: attributes, known elements, nodes, numpy's broadcasting.
  *
- * Broadcasting is made explicit: every elementwise op of weft has operands of one shape. Where extents are symbolic, two are
- * equal if they are the same expression, and 1 stretches to anything; anything else could be wrong at run time, and is refused
- * with both extents in the message. */
+ * Broadcasting is made explicit: every elementwise op of weft has operands of one shape. Where extents are symbolic,
+ * two are equal if they are the same expression, and 1 stretches to anything; anything else could be wrong at run time,
+ * and is refused with both extents in the message. */
 #include "onnx/import.h"
 
 #include <inttypes.h>
@@ -21,16 +21,23 @@ void weft_onnx_fail(struct onnx_op *op, int status, const char *format, ...)
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     weft_error(op->importer->reader.context, status,
-               &(struct weft_place){.file = op->importer->reader.path, .where = op->name}, "%.*s: %s", (int)op->node->op.length,
-               op->node->op.data, message);
+               &(struct weft_place){.file = op->importer->reader.path, .where = op->name}, "%.*s: %s",
+               (int)op->node->op.length, op->node->op.data, message);
 }
 
-/* --- attributes -------------------------------------------------------------------------------------------------------------- */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 static const char *const type_names[] = {
-    [0] = "nothing",           [ONNX_FLOAT] = "a float",      [ONNX_INT] = "an integer", [ONNX_STRING] = "a string",
-    [ONNX_TENSOR] = "a tensor", [ONNX_GRAPH] = "a graph",     [ONNX_FLOATS] = "floats",  [ONNX_INTS] = "integers",
-    [ONNX_STRINGS] = "strings", [ONNX_OTHER] = "something else",
+    [0] = "nothing",
+    [ONNX_FLOAT] = "a float",
+    [ONNX_INT] = "an integer",
+    [ONNX_STRING] = "a string",
+    [ONNX_TENSOR] = "a tensor",
+    [ONNX_GRAPH] = "a graph",
+    [ONNX_FLOATS] = "floats",
+    [ONNX_INTS] = "integers",
+    [ONNX_STRINGS] = "strings",
+    [ONNX_OTHER] = "something else",
 };
 
 struct onnx_attribute *weft_onnx_attribute(struct onnx_op *op, const char *name, int type)
@@ -41,10 +48,11 @@ struct onnx_attribute *weft_onnx_attribute(struct onnx_op *op, const char *name,
             continue;
         attribute->used = true;
         if (attribute->is_reference)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s refers to a function's attribute outside of a function", name);
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s refers to a function's attribute outside of a function",
+                           name);
         else if (attribute->type != type)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s holds %s instead of %s", name, type_names[attribute->type],
-                           type_names[type]);
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s holds %s instead of %s", name,
+                           type_names[attribute->type], type_names[type]);
         return op->failed ? NULL : attribute;
     }
     return NULL;
@@ -95,7 +103,7 @@ void weft_onnx_ignore(struct onnx_op *op, const char *name)
             op->node->attribute[i].used = true;
 }
 
-/* --- inputs ------------------------------------------------------------------------------------------------------------------ */
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
 
 bool weft_onnx_has(const struct onnx_op *op, unsigned input) { return input < op->inputs && op->input[input].id; }
 
@@ -133,9 +141,13 @@ bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MA
     *ret_count = 0;
     if (op->failed || !value.id)
         return false;
+    /* What a dim cannot hold has no content, but a constant that was only reshaped is as good as the constant. */
+    while (!weft_value_of(op->graph, value)->content && weft_def_opcode(op->graph, value) == WEFT_OP_reshape)
+        value = weft_operand(op->graph, weft_def(op->graph, value), 0);
     const struct weft_value *info = weft_value_of(op->graph, value);
     const weft_dim elements = weft_type_elements(op->graph->dims, &info->type);
-    if (!weft_dim_is_constant(elements) || weft_dim_value(elements) > WEFT_MAX_CONTENT || weft_dtype_is_float(info->type.dtype))
+    if (!weft_dim_is_constant(elements) || weft_dim_value(elements) > WEFT_MAX_CONTENT ||
+        weft_dtype_is_float(info->type.dtype))
         return false;
     const unsigned count = (unsigned)weft_dim_value(elements);
     *ret_count = count;
@@ -151,12 +163,14 @@ bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MA
     return info->content || count == 0;
 }
 
-bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count)
+bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
+                     unsigned *ret_count)
 {
     const weft_val value = weft_onnx_input(op, input);
     if (weft_onnx_elements(op, value, ret, ret_count))
         return true;
-    weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s is computed from data; it must be a constant or follow from extents", what);
+    weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                   "input %s is computed from data; it must be a constant or follow from extents", what);
     return false;
 }
 
@@ -174,7 +188,7 @@ bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, 
     return constant;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 weft_val weft_onnx_make(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand, unsigned attrs,
                         const struct weft_attr *attr, const struct weft_type *stated)
@@ -184,9 +198,15 @@ weft_val weft_onnx_make(struct onnx_op *op, int opcode, unsigned operands, const
             weft_onnx_fail(op, WEFT_ERR_INVALID, "an input is missing");
     if (op->failed)
         return WEFT_NO_VALUE;
-    const weft_node node = weft_add_node(op->graph, &(struct weft_node_spec){
-        .op = opcode, .operand = operand, .operands = operands, .attr = attr, .attrs = attrs, .stated = stated,
-        .name = op->name, .place = {.file = op->importer->reader.path, .where = op->name}});
+    const weft_node node = weft_add_node(
+        op->graph, &(struct weft_node_spec){.op = opcode,
+                                            .operand = operand,
+                                            .operands = operands,
+                                            .attr = attr,
+                                            .attrs = attrs,
+                                            .stated = stated,
+                                            .name = op->name,
+                                            .place = {.file = op->importer->reader.path, .where = op->name}});
     if (!node.id) {
         op->failed = true; /* the error is recorded */
         return WEFT_NO_VALUE;
@@ -209,10 +229,14 @@ weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, doubl
     if (op->failed)
         return WEFT_NO_VALUE;
     const bool integer = !weft_dtype_is_float(type->dtype);
-    const weft_node node = weft_add_node(op->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_const, .stated = type, .name = op->name,
-        .constant = &(struct weft_constant){.kind = WEFT_CONST_SPLAT, .integer = integer, .real = value,
-                                            .splat = integer ? (int64_t)value : 0}});
+    const weft_node node = weft_add_node(
+        op->graph,
+        &(struct weft_node_spec){
+            .op = WEFT_OP_const,
+            .stated = type,
+            .name = op->name,
+            .constant = &(struct weft_constant){
+                .kind = WEFT_CONST_SPLAT, .integer = integer, .real = value, .splat = integer ? (int64_t)value : 0}});
     if (!node.id) {
         op->failed = true;
         return WEFT_NO_VALUE;
@@ -266,15 +290,18 @@ weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, const unsigned *per
     return weft_onnx_make(op, WEFT_OP_transpose, 1, &x, 1, &attr, NULL);
 }
 
-weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, const weft_dim *end, const weft_dim *step)
+weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, const weft_dim *end,
+                         const weft_dim *step)
 {
     const unsigned rank = weft_onnx_type(op, x).rank;
-    const struct weft_attr attr[] = {weft_attr_of_dims(WEFT_ATTR_start, rank, start), weft_attr_of_dims(WEFT_ATTR_end, rank, end),
+    const struct weft_attr attr[] = {weft_attr_of_dims(WEFT_ATTR_start, rank, start),
+                                     weft_attr_of_dims(WEFT_ATTR_end, rank, end),
                                      weft_attr_of_dims(WEFT_ATTR_step, rank, step)};
     return weft_onnx_make(op, WEFT_OP_slice, 1, &x, step ? 3 : 2, attr, NULL);
 }
 
-weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis, bool keepdims)
+weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis,
+                             bool keepdims)
 {
     weft_dim list[WEFT_MAX_RANK];
     for (unsigned i = 0; i < axes; i++)
@@ -284,7 +311,7 @@ weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigne
     return weft_onnx_make(op, opcode, 1, &x, 2, attr, NULL);
 }
 
-/* --- broadcasting -------------------------------------------------------------------------------------------------------------- */
+/* --- broadcasting ------------------------------------------------------------------------------------------------- */
 
 static const char *dim_text(struct onnx_op *op, weft_dim dim)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scope.c: names of an import, and what subgraphs read from outside.
  *
- * ONNX subgraphs see every name around them; weft's bodies stand alone. A name that a body's scope does not have is looked up
- * in its parents. Found there, a constant is made again in the body (its bytes are shared), a small integer tensor whose
- * elements are known becomes `extents` in the body, so that shapes stay known inside, and any other value becomes an operand of
- * the node and a parameter of its bodies. Parameters are added while a body is being read; the bodies of one node get the same
- * ones, so whoever has been read first gets those of the later ones at the end. */
+ * ONNX subgraphs see every name around them; weft's bodies stand alone. A name that a body's scope does not have is
+ * looked up in its parents. Found there, a constant is made again in the body (its bytes are shared), a small integer
+ * tensor whose elements are known becomes `extents` in the body, so that shapes stay known inside, and any other value
+ * becomes an operand of the node and a parameter of its bodies. Parameters are added while a body is being read; the
+ * bodies of one node get the same ones, so whoever has been read first gets those of the later ones at the end. */
 #include "onnx/import.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static struct onnx_entry *slot_of(const struct onnx_scope *scope, struct onnx_st
     uint32_t i = (uint32_t)XXH3_64bits(name.data, name.length) & (scope->slots - 1);
     for (;; i = (i + 1) & (scope->slots - 1)) {
         struct onnx_entry *entry = &scope->slot[i];
-        if (!entry->name.data || (entry->name.length == name.length && memcmp(entry->name.data, name.data, name.length) == 0))
+        if (!entry->name.data ||
+            (entry->name.length == name.length && memcmp(entry->name.data, name.data, name.length) == 0))
             return entry;
     }
 }
@@ -59,14 +60,14 @@ bool weft_onnx_define(struct onnx_importer *importer, struct onnx_scope *scope, 
     return true;
 }
 
-/* --- captures ---------------------------------------------------------------------------------------------------------------- */
+/* --- captures ----------------------------------------------------------------------------------------------------- */
 
 static weft_val copy_const(struct onnx_scope *scope, const struct weft_graph *outer, weft_val value)
 {
     const struct weft_constant *constant = weft_node_of(outer, weft_def(outer, value))->constant;
     const struct weft_type type = *weft_type_of(outer, value);
-    const weft_node node = weft_add_node(scope->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_const, .stated = &type, .constant = constant});
+    const weft_node node = weft_add_node(
+        scope->graph, &(struct weft_node_spec){.op = WEFT_OP_const, .stated = &type, .constant = constant});
     return node.id ? weft_result(scope->graph, node, 0) : WEFT_NO_VALUE;
 }
 
@@ -76,8 +77,8 @@ static weft_val copy_content(struct onnx_scope *scope, const struct weft_graph *
     const weft_dim count = weft_type_elements(outer->dims, &type);
     const struct weft_attr attr =
         weft_attr_of_dims(WEFT_ATTR_value, (unsigned)weft_dim_value(count), weft_value_of(outer, value)->content);
-    const weft_node node = weft_add_node(scope->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_extents, .attr = &attr, .attrs = 1, .stated = &type});
+    const weft_node node = weft_add_node(
+        scope->graph, &(struct weft_node_spec){.op = WEFT_OP_extents, .attr = &attr, .attrs = 1, .stated = &type});
     return node.id ? weft_result(scope->graph, node, 0) : WEFT_NO_VALUE;
 }
 
@@ -85,8 +86,10 @@ static void note_capture(struct onnx_importer *importer, struct onnx_captures *c
                          weft_val outer)
 {
     struct weft_arena *arena = importer->reader.arena;
-    captures->name = weft_grow(arena, captures->name, &captures->name_capacity, captures->count + 1, sizeof *captures->name);
-    captures->outer = weft_grow(arena, captures->outer, &captures->outer_capacity, captures->count + 1, sizeof *captures->outer);
+    captures->name =
+        weft_grow(arena, captures->name, &captures->name_capacity, captures->count + 1, sizeof *captures->name);
+    captures->outer =
+        weft_grow(arena, captures->outer, &captures->outer_capacity, captures->count + 1, sizeof *captures->outer);
     captures->name[captures->count] = name;
     captures->outer[captures->count++] = outer;
 }
@@ -98,7 +101,8 @@ static weft_val add_parameter(struct onnx_importer *importer, struct onnx_scope 
     return weft_add_param(scope->graph, weft_onnx_text(importer, name), &type);
 }
 
-static weft_val capture(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name, weft_val value)
+static weft_val capture(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name,
+                        weft_val value)
 {
     const struct weft_graph *outer = scope->parent->graph;
     if (weft_is_const(outer, value))
@@ -120,7 +124,7 @@ void weft_onnx_add_captured(struct onnx_importer *importer, struct onnx_scope *s
     }
 }
 
-/* --- looking up ---------------------------------------------------------------------------------------------------------------- */
+/* --- looking up --------------------------------------------------------------------------------------------------- */
 
 /* Makes the constant of an initializer at its first use. */
 static void make_constant(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_entry *entry)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c: TensorProto into constants.
  *
- * Raw and external data stay where they are: a const points into the mapped file, at whatever address the writer happened to
- * leave it. Only single elements (which are better off as splats, known to every pass) and the typed fields, whose elements are
- * varints or spread over several fields, are converted into memory. Everything a tensor says about sizes is checked against the
- * bytes that are there before anything is made.
+ * Raw and external data stay where they are: a const points into the mapped file, at whatever address the writer
+ * happened to leave it. Only single elements (which are better off as splats, known to every pass) and the typed
+ * fields, whose elements are varints or spread over several fields, are converted into memory. Everything a tensor says
+ * about sizes is checked against the bytes that are there before anything is made.
  *
- * External data may lie beside the model or below it and nowhere else: its location is a relative path without `..`, and what it
- * resolves to, symbolic links included, is inside the model's folder (of the link or of the file that it points to: model
- * caches link both into one store). */
+ * External data may lie beside the model or below it and nowhere else: its location is a relative path without `..`,
+ * and what it resolves to, symbolic links included, is inside the model's folder (of the link or of the file that it
+ * points to: model caches link both into one store). */
 #include "onnx/import.h"
 
 #include <limits.h>
@@ -21,14 +21,29 @@ static const struct {
     uint8_t dtype;
     uint8_t field; /* of the typed elements when there is no raw data */
 } types[] = {
-    [1] = {"float", WEFT_F32, 4},          [2] = {"uint8", WEFT_U8, 5},           [3] = {"int8", WEFT_I8, 5},
-    [4] = {"uint16", WEFT_U16, 5},         [5] = {"int16", WEFT_I16, 5},          [6] = {"int32", WEFT_I32, 5},
-    [7] = {"int64", WEFT_I64, 7},          [8] = {"string", 0, 6},                [9] = {"bool", WEFT_BOOL, 5},
-    [10] = {"float16", WEFT_F16, 5},       [11] = {"double", WEFT_F64, 10},       [12] = {"uint32", WEFT_U32, 11},
-    [13] = {"uint64", WEFT_U64, 11},       [14] = {"complex64", 0, 4},            [15] = {"complex128", 0, 10},
-    [16] = {"bfloat16", WEFT_BF16, 5},     [17] = {"float8e4m3fn", WEFT_F8E4M3, 5}, [18] = {"float8e4m3fnuz", 0, 5},
-    [19] = {"float8e5m2", WEFT_F8E5M2, 5}, [20] = {"float8e5m2fnuz", 0, 5},       [21] = {"uint4", WEFT_U4, 5},
-    [22] = {"int4", WEFT_I4, 5},           [23] = {"float4e2m1", 0, 5},
+    [1] = {"float", WEFT_F32, 4},
+    [2] = {"uint8", WEFT_U8, 5},
+    [3] = {"int8", WEFT_I8, 5},
+    [4] = {"uint16", WEFT_U16, 5},
+    [5] = {"int16", WEFT_I16, 5},
+    [6] = {"int32", WEFT_I32, 5},
+    [7] = {"int64", WEFT_I64, 7},
+    [8] = {"string", 0, 6},
+    [9] = {"bool", WEFT_BOOL, 5},
+    [10] = {"float16", WEFT_F16, 5},
+    [11] = {"double", WEFT_F64, 10},
+    [12] = {"uint32", WEFT_U32, 11},
+    [13] = {"uint64", WEFT_U64, 11},
+    [14] = {"complex64", 0, 4},
+    [15] = {"complex128", 0, 10},
+    [16] = {"bfloat16", WEFT_BF16, 5},
+    [17] = {"float8e4m3fn", WEFT_F8E4M3, 5},
+    [18] = {"float8e4m3fnuz", 0, 5},
+    [19] = {"float8e5m2", WEFT_F8E5M2, 5},
+    [20] = {"float8e5m2fnuz", 0, 5},
+    [21] = {"uint4", WEFT_U4, 5},
+    [22] = {"int4", WEFT_I4, 5},
+    [23] = {"float4e2m1", 0, 5},
 };
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -92,9 +107,11 @@ static bool check_shape(struct maker *maker)
 
 static weft_val add_const(const struct maker *maker, const struct weft_constant *constant)
 {
-    const weft_node node = weft_add_node(maker->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_const, .stated = &maker->type, .constant = constant,
-        .place = {.file = maker->importer->reader.path, .where = maker->what}});
+    const weft_node node = weft_add_node(
+        maker->graph, &(struct weft_node_spec){.op = WEFT_OP_const,
+                                               .stated = &maker->type,
+                                               .constant = constant,
+                                               .place = {.file = maker->importer->reader.path, .where = maker->what}});
     return node.id ? weft_result(maker->graph, node, 0) : WEFT_NO_VALUE;
 }
 
@@ -117,7 +134,7 @@ static struct weft_blob *new_blob(const struct maker *maker)
     return blob;
 }
 
-/* --- bytes in a file ----------------------------------------------------------------------------------------------------------- */
+/* --- bytes in a file ---------------------------------------------------------------------------------------------- */
 
 /* Files are little-endian. */
 static weft_val add_swapped(const struct maker *maker, const uint8_t *data)
@@ -141,7 +158,8 @@ static weft_val add_bytes(const struct maker *maker, struct weft_blob *file, con
         return add_const(maker, &(struct weft_constant){.kind = WEFT_CONST_SPLAT,
                                                         .integer = !weft_dtype_is_float(maker->type.dtype)});
     weft_graph_hold(maker->graph, weft_blob_hold(file));
-    return add_const(maker, &(struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = file,
+    return add_const(maker, &(struct weft_constant){.kind = WEFT_CONST_BLOB,
+                                                    .blob = file,
                                                     .offset = (uint64_t)(data - (const uint8_t *)file->data)});
 }
 
@@ -149,20 +167,24 @@ static weft_val add_raw(const struct maker *maker)
 {
     const struct weft_span raw = maker->tensor->raw;
     if (raw.bytes != maker->bytes) {
-        fail(maker, WEFT_ERR_INVALID, "its shape asks for %zu bytes of data, but there are %zu", maker->bytes, raw.bytes);
+        fail(maker, WEFT_ERR_INVALID, "its shape asks for %zu bytes of data, but there are %zu", maker->bytes,
+             raw.bytes);
         return WEFT_NO_VALUE;
     }
     return add_bytes(maker, maker->importer->file, raw.data);
 }
 
-/* --- typed fields -------------------------------------------------------------------------------------------------------------- */
+/* --- typed fields ------------------------------------------------------------------------------------------------- */
 
 static void store_low(void *data, size_t size, int64_t i, uint64_t bits)
 {
     const uint8_t byte = (uint8_t)bits;
     const uint16_t half = (uint16_t)bits;
     const uint32_t word = (uint32_t)bits;
-    const void *from = size == 1 ? (const void *)&byte : size == 2 ? (const void *)&half : size == 4 ? (const void *)&word : &bits;
+    const void *from = size == 1   ? (const void *)&byte
+                       : size == 2 ? (const void *)&half
+                       : size == 4 ? (const void *)&word
+                                   : &bits;
     memcpy((char *)data + (size_t)i * size, from, size);
 }
 
@@ -196,8 +218,8 @@ static weft_val add_typed(const struct maker *maker)
     if (!walk_typed(maker, NULL, &count))
         return WEFT_NO_VALUE;
     if (count != numbers) {
-        fail(maker, WEFT_ERR_INVALID, "its shape asks for %lld elements, but there are %lld", (long long)maker->elements,
-             (long long)(halves ? 2 * count : count));
+        fail(maker, WEFT_ERR_INVALID, "its shape asks for %lld elements, but there are %lld",
+             (long long)maker->elements, (long long)(halves ? 2 * count : count));
         return WEFT_NO_VALUE;
     }
     uint64_t single = 0;
@@ -209,7 +231,7 @@ static weft_val add_typed(const struct maker *maker)
     return maker->elements == 1 ? add_splat(maker, data) : add_bytes(maker, maker->importer->file, NULL);
 }
 
-/* --- external data --------------------------------------------------------------------------------------------------------------- */
+/* --- external data ------------------------------------------------------------------------------------------------ */
 
 /* Relative, and no component is `..`; a backslash could be a separator elsewhere, and means nothing good here. */
 static bool is_plain_path(struct onnx_string path)
@@ -255,15 +277,16 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
     char resolved[PATH_MAX], model[PATH_MAX];
     if (realpath(path, resolved) && !is_within(folder, resolved) &&
         !(realpath(importer->reader.path, model) && is_within(folder_of(arena, model), resolved))) {
-        fail(maker, WEFT_ERR_INVALID, "its data file \"%.*s\" is a link out of the model's folder", (int)location.length,
-             location.data);
+        fail(maker, WEFT_ERR_INVALID, "its data file \"%.*s\" is a link out of the model's folder",
+             (int)location.length, location.data);
         return NULL;
     }
     struct weft_blob *blob = weft_blob_map(importer->reader.context, path);
     if (!blob)
         return NULL;
     weft_graph_hold(importer->root, blob);
-    importer->data = weft_grow(arena, importer->data, &importer->data_capacity, importer->data_count + 1, sizeof *importer->data);
+    importer->data =
+        weft_grow(arena, importer->data, &importer->data_capacity, importer->data_count + 1, sizeof *importer->data);
     importer->data[importer->data_count++] = (struct onnx_data_file){location, blob};
     return blob;
 }
@@ -298,9 +321,9 @@ static weft_val add_external(const struct maker *maker)
     if (!file)
         return WEFT_NO_VALUE;
     if (length != maker->bytes || offset > file->bytes || length > file->bytes - offset) {
-        fail(maker, WEFT_ERR_INVALID, "its shape asks for %zu bytes, but it has %llu at offset %llu of \"%.*s\" (%zu bytes)",
-             maker->bytes, (unsigned long long)length, (unsigned long long)offset, (int)location.length, location.data,
-             file->bytes);
+        fail(maker, WEFT_ERR_INVALID,
+             "its shape asks for %zu bytes, but it has %llu at offset %llu of \"%.*s\" (%zu bytes)", maker->bytes,
+             (unsigned long long)length, (unsigned long long)offset, (int)location.length, location.data, file->bytes);
         return WEFT_NO_VALUE;
     }
     return add_bytes(maker, file, (const uint8_t *)file->data + offset);

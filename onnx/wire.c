@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c: the protobuf wire format, as described on protobuf.dev under "Encoding".
  *
- * Lengths are 64-bit and compared with what is left, never added to a pointer first, so no length can wrap. Numbers are put
- * together from bytes: the file is unaligned, and little-endian on any machine. Groups (wire types 3 and 4) have been
- * deprecated since before ONNX existed, and are refused. */
+ * Lengths are 64-bit and compared with what is left, never added to a pointer first, so no length can wrap. Numbers are
+ * put together from bytes: the file is unaligned, and little-endian on any machine. Groups (wire types 3 and 4) have
+ * been deprecated since before ONNX existed, and are refused. */
 #include "onnx/wire.h"
 
 #include <string.h>
 
 struct weft_wire weft_wire_open(struct weft_span message)
 {
-    return (struct weft_wire){.cursor = message.data, .end = message.bytes ? message.data + message.bytes : message.data};
+    return (struct weft_wire){.cursor = message.data,
+                              .end = message.bytes ? message.data + message.bytes : message.data};
 }
 
 bool weft_wire_fail(struct weft_wire *wire, const uint8_t *at, const char *error)
@@ -128,7 +129,8 @@ struct weft_wire_list weft_wire_list(struct weft_wire *wire, const struct weft_w
             weft_wire_fail(wire, field->at, "a packed list ends within an element");
     } else if (field->type == type) {
         list.is_single = true;
-        list.single = type == WEFT_WIRE_VARINT ? field->integer : load_little(field->span.data, (unsigned)field->span.bytes);
+        list.single =
+            type == WEFT_WIRE_VARINT ? field->integer : load_little(field->span.data, (unsigned)field->span.bytes);
     } else {
         weft_wire_fail(wire, field->at, "an element of a list has the wrong wire type");
     }

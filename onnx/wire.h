@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h: the protobuf wire format, read in place.
  *
- * A message is a run of fields: a varint tag (number * 8 + wire type) and a payload. The reader walks the fields of one message
- * and hands out spans of the file for what is nested; it never descends by itself, allocates nothing, and never looks outside
- * its span. The first malformed byte ends the walk: `error` and `culprit` say what and where, and stay. */
+ * A message is a run of fields: a varint tag (number * 8 + wire type) and a payload. The reader walks the fields of one
+ * message and hands out spans of the file for what is nested; it never descends by itself, allocates nothing, and never
+ * looks outside its span. The first malformed byte ends the walk: `error` and `culprit` say what and where, and stay.
+ */
 #ifndef WEFT_ONNX_WIRE_H
 #define WEFT_ONNX_WIRE_H
 
@@ -26,10 +27,10 @@ struct weft_wire {
 
 struct weft_wire_field {
     uint32_t number;
-    uint8_t type;           /* enum weft_wire_type */
-    uint64_t integer;       /* of a varint */
-    struct weft_span span;  /* payload of the other types: 8, any number of, or 4 bytes */
-    const uint8_t *at;      /* the tag */
+    uint8_t type;          /* enum weft_wire_type */
+    uint64_t integer;      /* of a varint */
+    struct weft_span span; /* payload of the other types: 8, any number of, or 4 bytes */
+    const uint8_t *at;     /* the tag */
 };
 
 struct weft_wire weft_wire_open(struct weft_span message);
@@ -43,8 +44,8 @@ struct weft_span weft_wire_bytes(struct weft_wire *wire, const struct weft_wire_
 int64_t weft_wire_integer(struct weft_wire *wire, const struct weft_wire_field *field);
 float weft_wire_float(struct weft_wire *wire, const struct weft_wire_field *field);
 
-/* One field of a repeated scalar, which writers may pack (all elements in one span) or not (one element a field). `type` is
- * the wire type of an element: WEFT_WIRE_VARINT, _FIXED32 or _FIXED64. */
+/* One field of a repeated scalar, which writers may pack (all elements in one span) or not (one element a field).
+ * `type` is the wire type of an element: WEFT_WIRE_VARINT, _FIXED32 or _FIXED64. */
 struct weft_wire_list {
     struct weft_wire *wire;
     const uint8_t *cursor, *end;
