@@ -81,7 +81,9 @@ static void slice(struct onnx_op *op, unsigned count, const weft_dim *starts, co
             return;
         cut[axis] = true;
         start[axis] = place_in(op, starts[i], type.extent[axis]);
-        end[axis] = weft_onnx_max(op, place_in(op, ends[i], type.extent[axis]), start[axis]);
+        end[axis] = place_in(op, ends[i], type.extent[axis]);
+        if (!weft_dim_same(end[axis], type.extent[axis])) /* no start lies behind the extent */
+            end[axis] = weft_onnx_max(op, end[axis], start[axis]);
         step[axis] = weft_dim_of(steps ? steps[i] : 1);
     }
     op->output[0] = weft_onnx_slice(op, x, start, end, step);

@@ -275,7 +275,7 @@ static void import_expand(struct onnx_op *op)
     op->output[0] = weft_onnx_broadcast(op, x, &shape);
 }
 
-/* --- ranges ---------------------------------------------------------------------------------------------------------
+/* --- ranges --------------------------------------------------------------------------------------------------------
  */
 
 static bool is_number(struct onnx_op *op, weft_val value, double number)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c: weft_load. A file is weft text if it is called so or begins like it, and an ONNX model otherwise: protobuf
- * has no magic number, but no model begins with a word, since its first field would have an impossible number or type.
- */
+ * has no magic number, but no model begins with a word, since its first field would be an impossible one. */
 #include "onnx/onnx.h"
 
 #include <string.h>

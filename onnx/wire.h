@@ -3,8 +3,7 @@
  *
  * A message is a run of fields: a varint tag (number * 8 + wire type) and a payload. The reader walks the fields of one
  * message and hands out spans of the file for what is nested; it never descends by itself, allocates nothing, and never
- * looks outside its span. The first malformed byte ends the walk: `error` and `culprit` say what and where, and stay.
- */
+ * looks outside its span. The first malformed byte ends the walk: `error` and `culprit` say what and where. */
 #ifndef WEFT_ONNX_WIRE_H
 #define WEFT_ONNX_WIRE_H
 
