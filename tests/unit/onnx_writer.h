@@ -219,6 +219,7 @@ static inline void close_folder(struct folder *folder)
 
 static inline void write_file(const char *path, const void *data, size_t count)
 {
+    remove(path); /* some file systems wait for the disk when a file is cut to nothing and written again */
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, count, file), count);
