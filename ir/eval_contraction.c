@@ -6,6 +6,8 @@
  * fixed order: rising k, or channel by channel and tap by tap. */
 #include "ir/eval.h"
 
+#include <math.h>
+
 /* sum[i] += scale · row[i · step] */
 static void add_scaled(bool real, int64_t n, union weft_number *sum, union weft_number scale,
                        const union weft_number *row, int64_t step)
@@ -105,6 +107,18 @@ static void reach_of(const struct convolution *c, int axis, int64_t tap, int64_t
     *ret_shift = shift;
 }
 
+/* Padding is zeros that take part: with an infinite weight or a NaN they make a NaN, which leaving them out would not.
+ */
+static void add_padding(const struct convolution *c, union weft_number *sum, double weight, const int64_t *first,
+                        const int64_t *end)
+{
+    for (int64_t z = 0; z < c->out[0]; z++)
+        for (int64_t y = 0; y < c->out[1]; y++)
+            for (int64_t x = 0; x < c->out[2]; x++, sum++)
+                if (z < first[0] || z >= end[0] || y < first[1] || y >= end[1] || x < first[2] || x >= end[2])
+                    sum->real += weight * 0;
+}
+
 /* Adds one tap of one channel of the operand to a channel of the result. */
 static void add_tap(const struct convolution *c, union weft_number *sum, const union weft_number *plane,
                     union weft_number weight, const int64_t *tap)
@@ -112,6 +126,8 @@ static void add_tap(const struct convolution *c, union weft_number *sum, const u
     int64_t first[3], end[3], shift[3];
     for (int axis = 0; axis < 3; axis++)
         reach_of(c, axis, tap[axis], &first[axis], &end[axis], &shift[axis]);
+    if (c->real && !isfinite(weight.real))
+        add_padding(c, sum, weight.real, first, end);
     if (end[2] <= first[2])
         return;
     for (int64_t z = first[0]; z < end[0]; z++)

@@ -12,14 +12,11 @@
 
 bool weft_infer_fail(struct weft_infer *infer, const char *format, ...)
 {
-    va_list arguments, again;
+    char message[1024]; /* as much as a diagnostic holds */
+    va_list arguments;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    char *message = weft_new(infer->graph->arena, char, length + 1);
-    vsnprintf(message, (size_t)length + 1, format, again);
-    va_end(again);
     weft_error(infer->graph->context, WEFT_ERR_INVALID, infer->place, "%s: %s", weft_ops[infer->op].name, message);
     return false;
 }

@@ -392,6 +392,19 @@ static void test_conv(void **state)
            0, 31, 4);
 }
 
+static void test_conv_padding(void **state)
+{
+    (void)state;
+    /* a filter larger than what it meets: some taps only ever see padding */
+    EXPECT("%x: f32[1,1,1] = const value=[2]\n%w: f32[1,1,5] = const value=[1 2 3 4 5]\n"
+           "%r: f32[1,1,1] = conv %x, %w pad=[2 2]",
+           6);
+    /* padding is zeros, and zero times infinity is no number */
+    EXPECT("%x: f32[1,1,2] = const value=[2 3]\n%w: f32[1,1,2] = const value=[inf 1]\n"
+           "%r: f32[1,1,3] = conv %x, %w pad=[1 1]",
+           NAN, INF, INF);
+}
+
 static void test_pool(void **state)
 {
     (void)state;
@@ -473,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_movement),
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_padding),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_if),
         cmocka_unit_test(test_loop),
