@@ -5,7 +5,7 @@
  *   %b: f32[2,8,4,4] = bcast %s dims=[0 1 2 3]   →   %r: f32[8] = reshape %s
  *                                                    %b: f32[2,8,4,4] = bcast %r dims=[1]
  *
- * A broadcast never carries an operand's axis of extent 1, and broadcasts of broadcasts are one: so a bias per
+ * A broadcast repeats no operand's axis of extent 1, and broadcasts of broadcasts are one: so a bias per
  * channel looks the same whatever rank its file gave it. A view of a uniform constant is a uniform constant, which
  * takes no memory. A relayout is dropped only if its result lives exactly as its operand does; what it would be good
  * for is decided elsewhere.
@@ -87,6 +87,7 @@ weft_val weft_view_of_splat(struct weft_rewriting *r, weft_node n)
     return weft_build_uniform(&r->build, &type, x);
 }
 
+/* An axis of extent 1 that stays 1 does no harm by itself; but constants are stored, so theirs go for free. */
 static weft_val bcast_unit_axes(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
@@ -94,13 +95,17 @@ static weft_val bcast_unit_axes(struct weft_rewriting *r, weft_node n)
     const struct weft_type from = *weft_type_of(g, x), to = *weft_type_of(g, result_of(r, n));
     struct weft_type type = {.dtype = from.dtype};
     int axis[WEFT_MAX_RANK];
+    bool useful = weft_is_const(g, x);
     for (unsigned i = 0; i < from.rank; i++) {
-        if (weft_dim_is(from.extent[i], 1))
+        const int to_axis = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, i));
+        if (weft_dim_is(from.extent[i], 1)) {
+            useful |= !weft_dim_is(to.extent[to_axis], 1);
             continue;
-        axis[type.rank] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, i));
+        }
+        axis[type.rank] = to_axis;
         type.extent[type.rank++] = from.extent[i];
     }
-    if (type.rank == from.rank || !weft_rewrite_begin(r))
+    if (!useful || type.rank == from.rank || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     return weft_build_bcast(&r->build, weft_build_reshape(&r->build, x, &type), &to, axis);
 }
