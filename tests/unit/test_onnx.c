@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_onnx.c: what models become: small ones, written byte by byte, compared as text. Real ones are in test_onnx_models.c,
- * hostile ones in test_onnx_hostile.c. */
+/* test_onnx.c: what models become: small ones, written byte by byte, compared as text. Real ones are in
+ * test_onnx_models.c, hostile ones in test_onnx_hostile.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -94,6 +94,65 @@ static void test_every_bent_byte(void **state)
     close_folder(&folder);
 }
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+struct budget {
+    int left;        /* allocations that are still granted */
+    int outstanding; /* allocations that have not been released */
+};
+
+static void *allocate_within(void *user, size_t bytes, size_t align)
+{
+    struct budget *budget = user;
+    if (budget->left-- <= 0)
+        return NULL;
+    budget->outstanding++;
+    void *memory = NULL;
+    return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+static void release_within(void *user, void *memory, size_t bytes)
+{
+    struct budget *budget = user;
+    (void)bytes;
+    budget->outstanding -= memory != NULL;
+    free(memory);
+}
+
+/* Whichever allocation is refused, loading ends with WEFT_ERR_NOMEM and gives back everything it took. */
+static void test_every_refused_allocation(void **state)
+{
+    (void)state;
+    struct folder folder = open_folder();
+    const struct bytes model = rich_model();
+    write_file(folder.model, model.data, model.count);
+    struct budget budget = {.left = INT32_MAX};
+    const struct weft_allocator allocator = {
+        .size = sizeof allocator, .user = &budget, .allocate = allocate_within, .release = release_within};
+    const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator};
+    struct weft_context *context = NULL;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    int status = WEFT_ERR_NOMEM, granted = 0;
+    for (; status != WEFT_OK && granted < 10000; granted++) {
+        struct weft_graph *graph = NULL;
+        const int before = budget.outstanding;
+        budget.left = granted;
+        status = weft_load(context, folder.model, &graph);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_NOMEM);
+        budget.left = INT32_MAX;
+        if (status == WEFT_OK)
+            weft_graph_destroy(graph);
+        assert_true(budget.outstanding <= before + 1); /* the text of the error may have grown, and stays */
+    }
+    assert_int_equal(status, WEFT_OK);
+    assert_true(granted > 5);
+    weft_close(context);
+    assert_int_equal(budget.outstanding, 0);
+    close_folder(&folder);
+}
+
+/* --- messages ----------------------------------------------------------------------------------------------------- */
+
 static void expect_bytes(const void *data, size_t count, const char *text)
 {
     struct bytes model = {.count = 0};
@@ -350,11 +409,17 @@ static void test_external_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_truncation), cmocka_unit_test(test_every_bent_byte),
-        cmocka_unit_test(test_wire_errors),      cmocka_unit_test(test_packed_lists),
-        cmocka_unit_test(test_deep_nesting),     cmocka_unit_test(test_all_unsupported_ops_at_once),
-        cmocka_unit_test(test_broken_graphs),    cmocka_unit_test(test_shapes_from_data),
-        cmocka_unit_test(test_attributes),       cmocka_unit_test(test_external_refusals),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_every_bent_byte),
+        cmocka_unit_test(test_every_refused_allocation),
+        cmocka_unit_test(test_wire_errors),
+        cmocka_unit_test(test_packed_lists),
+        cmocka_unit_test(test_deep_nesting),
+        cmocka_unit_test(test_all_unsupported_ops_at_once),
+        cmocka_unit_test(test_broken_graphs),
+        cmocka_unit_test(test_shapes_from_data),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_external_refusals),
         cmocka_unit_test(test_external_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
