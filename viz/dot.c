@@ -266,10 +266,18 @@ static void sort_heat(struct weft_picture *picture)
         const char *name = options->heat_name[i];
         picture->heat[i] = (struct weft_heat){name[0] == '%' ? name + 1 : name, options->heat_ns[i]};
         picture->heat_sum += options->heat_ns[i];
-        if (options->heat_ns[i] > picture->hottest)
-            picture->hottest = options->heat_ns[i];
     }
     qsort(picture->heat, picture->heats, sizeof *picture->heat, order_of_heat);
+    size_t values = 0; /* a value that takes several steps is one entry */
+    for (size_t i = 0; i < picture->heats; i++) {
+        if (values > 0 && !strcmp(picture->heat[values - 1].name, picture->heat[i].name))
+            picture->heat[values - 1].ns += picture->heat[i].ns;
+        else
+            picture->heat[values++] = picture->heat[i];
+        if (picture->heat[values - 1].ns > picture->hottest)
+            picture->hottest = picture->heat[values - 1].ns;
+    }
+    picture->heats = values;
 }
 
 /* Everything that may run out of memory or find a fault; what it leaves behind belongs to the picture. */

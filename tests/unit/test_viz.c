@@ -138,9 +138,9 @@ static void an_unknown_focus_is_an_error(void **state)
 
 static void times_are_shown(void **state)
 {
-    const char *name[] = {"%l", "r", "gone"};
-    const int64_t ns[] = {3000000, 1000000, 0};
-    const struct weft_dot_options options = {.size = sizeof options, .heat_name = name, .heat_ns = ns, .heats = 3};
+    const char *name[] = {"%l", "r", "gone", "l"}; /* with or without %; several steps for one value add up */
+    const int64_t ns[] = {1000000, 1000000, 0, 2000000};
+    const struct weft_dot_options options = {.size = sizeof options, .heat_name = name, .heat_ns = ns, .heats = 4};
     char *dot = draw(*state, diamond, &options);
     Agraph_t *graph = read_back(dot);
     assert_non_null(strstr(attribute(find(graph, "l"), "label"), "3.000 ms, 75.0 %"));
