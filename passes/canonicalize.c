@@ -209,7 +209,9 @@ static weft_val abs_neg(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     const weft_val inner = weft_operand(g, n, 0);
-    if (weft_def_opcode(g, inner) != WEFT_OP_neg || !weft_rewrite_begin(r))
+    const int dtype = weft_type_of(g, inner)->dtype;
+    const bool has_sign = weft_dtype_is_float(dtype) || weft_dtype_is_signed(dtype); /* else a negation wraps upwards */
+    if (!has_sign || weft_def_opcode(g, inner) != WEFT_OP_neg || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     weft_replace_operand(g, n, 0, weft_operand(g, weft_def(g, inner), 0));
     return weft_result(g, n, 0);
