@@ -79,7 +79,8 @@ def run_json(command):
 
 def measure_weft(weft, folder, threads, seconds):
     inputs = sorted(folder.glob("input_*.npy"), key=lambda p: int(p.stem.split("_")[1]))
-    command = [weft, "bench", folder / "model.onnx", "--json", "--no-verify", "--seconds", seconds, "--threads", threads]
+    command = [weft, "bench", folder / "model.onnx", "--json", "--no-verify"]
+    command += ["--seconds", seconds, "--threads", threads]
     for path in inputs:
         command += ["-i", path]
     return run_json([str(word) for word in command])

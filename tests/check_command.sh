@@ -34,7 +34,7 @@ graph @small<N=1..64 hint=3>(%x: f32[N,4], %k: i64[N]) {
   return %z, %l
 }
 TEXT
-printf 'weft 1\ngraph @bad(%%x: f32[4]) {\n  %%y: f32[4] = expp %%x\n  %%z: f32[4] = sinn %%x\n  return %%y\n}\n' >bad.weft
+sed -e 's/= exp/= expp/; s/= sum/= summ/' small.weft >bad.weft
 head -c 1000 "$model/model.onnx" >cut.onnx
 printf 'not a model' >noise.onnx
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each tests/dot/X.weft is drawn as X.dot says, to the byte, and Graphviz draws that without a complaint. WEFT_BLESS=1 rewrites
-# the .dot files instead.
+# Each tests/dot/X.weft is drawn as X.dot says, to the byte, and Graphviz draws that without a complaint. WEFT_BLESS=1
+# rewrites the .dot files.
 # usage: check_dot.sh WEFT FOLDER
 set -u
 weft=$1
@@ -20,7 +20,8 @@ for source in "$2"/*.weft; do
     fi
     if ! command -v dot >/dev/null; then
         skipped=$((skipped + 1))
-    elif dot -Tsvg "$work/got.dot" -o "$work/got.svg" 2>"$work/log" && ! [ -s "$work/log" ] && grep -q '</svg>' "$work/got.svg"; then
+    elif dot -Tsvg "$work/got.dot" -o "$work/got.svg" 2>"$work/log" && ! [ -s "$work/log" ] &&
+        grep -q '</svg>' "$work/got.svg"; then
         passed=$((passed + 1))
     else
         echo "FAILED: dot complains about $expected"

@@ -35,7 +35,8 @@ for header in $(find ir onnx passes sched kernels runtime viz tools -name '*.h' 
     case $header in
     viz/*) [ -n "$cgraph" ] || { skipped=$((skipped + 1)); continue; } ;;
     esac
-    try C17 "$cc -x c -std=c17 -D_GNU_SOURCE -I. -Iinclude $cgraph $(flags_of "$header") -Wno-unused-parameter -Wno-unused-function" "$header"
+    flags="-I. -Iinclude $cgraph $(flags_of "$header") -Wno-unused-parameter -Wno-unused-function"
+    try C17 "$cc -x c -std=c17 -D_GNU_SOURCE $flags" "$header"
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Includes go one way. Left of the colon a folder, right of it the folders whose headers its files may include; every folder
-# may also include its own. "weft" is include/weft. Kernels see no graph, and nothing below the tools sees them.
+# Includes go one way. Left of the colon a folder, right of it the folders whose headers its files may include; every
+# folder may also include its own. "weft" is include/weft. Kernels see no graph, and nothing sees the tools.
 # usage: check_includes.sh SOURCE
 set -u
 cd "$1" || exit 1
@@ -34,7 +34,10 @@ for folder in kernels ir onnx passes sched runtime viz tools examples; do
                 status=1
                 ;;
             esac
-            [ -e "$header" ] || [ -e "include/$header" ] || { echo "$file includes $header, which is not there"; status=1; }
+            if [ ! -e "$header" ] && [ ! -e "include/$header" ]; then
+                echo "$file includes $header, which is not there"
+                status=1
+            fi
         done
     done
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `meson install` leaves behind is enough: a program finds weft by pkg-config, compiles, links and runs, in C and C++, and
-# the installed command starts.
+# What `meson install` leaves behind is enough: a program finds weft by pkg-config, compiles, links and runs, in C and
+# C++, and the installed command starts.
 # usage: check_install.sh MESON SOURCE BUILD "CC" "CXX or empty"
 set -eu
 meson=$1 source=$2 build=$3 cc=$4 cxx=$5
