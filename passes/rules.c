@@ -49,11 +49,13 @@ void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to)
         }
         return;
     }
-    if (graph->value[from.id].returns > 0 && graph->root == graph) {
-        graph->value[to.id].layout = graph->value[from.id].layout;
-        if (graph->value[from.id].name)
-            graph->value[to.id].name = NULL; /* it takes the result's name */
-    }
+    const bool is_result = graph->value[from.id].returns > 0 && graph->root == graph;
+    struct weft_value *new = &graph->value[to.id];
+    const bool is_new = new->uses == 0 && new->returns == 0 && !new->is_param;
+    if (is_result || is_new) /* what was built for this lives where the old value did */
+        new->layout = graph->value[from.id].layout;
+    if (is_result && graph->value[from.id].name)
+        new->name = NULL; /* it takes the result's name */
     weft_replace_uses(graph, from, to);
 }
 
