@@ -114,7 +114,7 @@ void weft_diff_print(const char *from, const char *to, const char *from_name, co
     struct side *side = malloc(2 * sizeof *side);
     struct edit *edit = malloc(2 * MAX_LINES * sizeof *edit);
     const bool small = side && edit && split(from, &side[0]) && split(to, &side[1]);
-    short *table = small ? malloc(((size_t)side[0].lines + 1) * ((size_t)side[1].lines + 1) * sizeof *table) : NULL;
+    short *table = small ? calloc(((size_t)side[0].lines + 1) * ((size_t)side[1].lines + 1), sizeof *table) : NULL;
     printf("--- %s\n+++ %s\n", from_name, to_name);
     if (table)
         print_edits(&side[0], &side[1], edit, find_edits(&side[0], &side[1], table, edit), first_line);
