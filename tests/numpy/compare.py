@@ -129,7 +129,8 @@ def cases(rng):
         weight = tame(rng, "f64", 3 * groups, 2, *taps)
         attrs = " ".join(f"{k}=[{' '.join(map(str, v))}]" for k, v in
                          (("stride", stride), ("pad", pad), ("dilation", dilation)))
-        yield f"conv %a, %b {attrs} groups={groups}", (image, weight), conv(image, weight, stride, pad, dilation, groups)
+        y = conv(image, weight, stride, pad, dilation, groups)
+        yield f"conv %a, %b {attrs} groups={groups}", (image, weight), y
 
 
 def run(weft, folder, line, operands, wanted):
