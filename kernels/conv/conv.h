@@ -79,9 +79,12 @@ static inline int64_t weft_conv_offset(const int64_t index[3], const int64_t str
 static inline void weft_conv_inside(int64_t first, int64_t step, int64_t extent, int64_t count, int64_t *ret_begin,
                                     int64_t *ret_end)
 {
-    const int64_t end = extent <= first ? 0 : (extent - first + step - 1) / step;
+    int64_t end = extent <= first ? 0 : extent - first, begin = first >= 0 ? 0 : -first;
+    if (step != 1) { /* divisions take longer than what a short row needs otherwise */
+        end = (end + step - 1) / step;
+        begin = (begin + step - 1) / step;
+    }
     *ret_end = end < count ? end : count;
-    const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
     *ret_begin = begin < *ret_end ? begin : *ret_end;
 }
 
