@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """weft beside onnxruntime on the same machine, in turns, so that what disturbs one disturbs the other.
 
-    python3 bench/beside_onnxruntime.py [--weft build/weft] [--rounds 5] [--threads 1 2] MODEL_FOLDER…
+    python3 bench/beside_onnxruntime.py [--weft build/weft] [--rounds 5] [--threads 1,2] MODEL_FOLDER…
 
 A model folder holds model.onnx and input_N.npy. Each round runs `weft bench` and then an onnxruntime process (so that
 neither's threads linger while the other is measured), both on the same inputs and with the same number of threads; the
@@ -96,15 +96,15 @@ def main():
     parser.add_argument("--weft", default="build/weft")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=2)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2])
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
         print(json.dumps(measure_peer(arguments.folders[0], arguments.threads[0], arguments.seconds)))
         return
-    print("| model | threads | weft ms | onnxruntime ms | weft / ort | ready ms, weft / ort | first ms, weft / ort "
-          "| MB, weft / ort |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| model | threads | weft ms | onnxruntime ms | weft / ort | best ms, weft / ort | ready ms, weft / ort "
+          "| first ms, weft / ort | MB, weft / ort |")
+    print("|---|---|---|---|---|---|---|---|---|")
     version = ""
     for folder in arguments.folders:
         for threads in arguments.threads:
@@ -115,8 +115,8 @@ def main():
                                       "--seconds", str(arguments.seconds), str(folder)]))
                 version = peer[-1]["version"]
             mine, theirs = middle(own, "median_ms"), middle(peer, "median_ms")
-            pairs = [f"{middle(own, key):.1f} / {middle(peer, key):.1f}"
-                     for key in ("ready_ms", "first_ms", "peak_rss_mb")]
+            pairs = [f"{middle(own, key):.3g} / {middle(peer, key):.3g}"
+                     for key in ("min_ms", "ready_ms", "first_ms", "peak_rss_mb")]
             print(f"| {folder.resolve().name} | {threads} | {mine:.3f} | {theirs:.3f} | {mine / theirs:.2f} "
                   f"| {' | '.join(pairs)} |", flush=True)
     print(f"\nonnxruntime {version}; {arguments.rounds} rounds of {arguments.seconds} s each, in turns; medians. "
