@@ -18,8 +18,8 @@ struct weft_window {
 struct weft_fold {
     const char *level; /* "__avx2" */
     uint32_t cpu;
-    /* lanes[i mod 32] op= x[i], first to last. */
-    void (*line)(int op, float *lanes, const float *x, int64_t n);
+    /* lanes[i mod 32] op= x[i], first to last; with `fresh` the lanes start from the identity. */
+    void (*line)(int op, float *lanes, const float *x, int64_t n, bool fresh);
     /* The lanes folded: l with l + 16, then l + 8, 4, 2, 1. */
     float (*finish)(int op, const float *lanes);
     /* acc[c] op= x[r · row + c] for r in [0, rows), in that order. */
@@ -34,7 +34,22 @@ extern const struct weft_fold weft_fold__ref, weft_fold__avx2, weft_fold__avx512
 const struct weft_fold *weft_fold_find(uint32_t cpu);
 
 /* What op leaves unchanged, and op on two numbers with the same bits as in vectors. */
-float weft_fold_identity(int op);
-float weft_fold_apply(int op, float a, float b);
+static inline float weft_fold_identity(int op)
+{
+    return op == WEFT_K_MAX ? -__builtin_inff() : op == WEFT_K_MIN ? __builtin_inff() : op == WEFT_K_PROD ? 1.f : 0.f;
+}
+static inline float weft_fold_apply(int op, float a, float b)
+{
+    switch (op) {
+    case WEFT_K_MAX:
+        return a != a || a > b ? a : b;
+    case WEFT_K_MIN:
+        return a != a || a < b ? a : b;
+    case WEFT_K_PROD:
+        return a * b;
+    default:
+        return a + b;
+    }
+}
 
 #endif

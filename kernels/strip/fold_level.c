@@ -31,17 +31,12 @@ INLINE vf apply(int op, vf a, vf b)
     return op == WEFT_K_SUM ? a + b : op == WEFT_K_PROD ? a * b : op == WEFT_K_MAX ? vmax(a, b) : vmin(a, b);
 }
 
-INLINE float identity(int op)
-{
-    return op == WEFT_K_SUM ? 0.f : op == WEFT_K_PROD ? 1.f : op == WEFT_K_MAX ? -__builtin_inff() : __builtin_inff();
-}
-
 INLINE int live_of(int64_t rest) { return rest >= LANES ? LANES : rest > 0 ? (int)rest : 0; }
 
-INLINE void line_of(int op, float *lanes, const float *x, int64_t n)
+INLINE void line_of(int op, float *lanes, const float *x, int64_t n, bool fresh)
 {
     vf acc[CHAINS];
-    UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = vload(lanes + v * LANES);
+    UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = fresh ? vall(weft_fold_identity(op)) : vload(lanes + v * LANES);
     int64_t i = 0;
     for (; i + WEFT_FOLD_LANES <= n; i += WEFT_FOLD_LANES) {
         UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = apply(op, acc[v], vload(x + i + v * LANES));
@@ -51,27 +46,32 @@ INLINE void line_of(int op, float *lanes, const float *x, int64_t n)
         {
             const int live = live_of(n - i - v * LANES);
             if (live)
-                acc[v] = apply(op, acc[v], vloadm(x + i + v * LANES, live, identity(op)));
+                acc[v] = apply(op, acc[v], vloadm(x + i + v * LANES, live, weft_fold_identity(op)));
         }
     }
     UNROLL for (int v = 0; v < CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
 }
 
-static void line(int op, float *lanes, const float *x, int64_t n) { SPECIALISE(line_of, op, lanes, x, n) }
+static void line(int op, float *lanes, const float *x, int64_t n,
+                 bool fresh){SPECIALISE(line_of, op, lanes, x, n, fresh)}
+
+INLINE void finish_of(int op, const float *lanes, float *ret)
+{
+    float x[WEFT_FOLD_LANES / 2];
+    for (int l = 0; l < WEFT_FOLD_LANES / 2; l += LANES)
+        vstore(x + l, apply(op, vload(lanes + l), vload(lanes + WEFT_FOLD_LANES / 2 + l)));
+    UNROLL for (int half = WEFT_FOLD_LANES / 4; half > 0; half /= 2)
+    {
+        UNROLL for (int l = 0; l < half; l++) x[l] = weft_fold_apply(op, x[l], x[half + l]);
+    }
+    *ret = x[0];
+}
 
 static float finish(int op, const float *lanes)
 {
-    float x[WEFT_FOLD_LANES];
-    int half = WEFT_FOLD_LANES / 2;
-    for (int l = 0; l < half; l += LANES)
-        vstore(x + l, apply(op, vload(lanes + l), vload(lanes + half + l)));
-    for (half /= 2; half >= LANES; half /= 2)
-        for (int l = 0; l < half; l += LANES)
-            vstore(x + l, apply(op, vload(x + l), vload(x + half + l)));
-    for (; half > 0; half /= 2)
-        for (int l = 0; l < half; l++)
-            x[l] = weft_fold_apply(op, x[l], x[half + l]);
-    return x[0];
+    float result;
+    SPECIALISE(finish_of, op, lanes, &result)
+    return result;
 }
 
 /* Four rows a pass: the running results are loaded and stored once for four rows, and memory sees few long streams. */
@@ -103,16 +103,28 @@ INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t 
         }
 }
 
-static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows,
-                    int64_t width){SPECIALISE(columns_of, op, acc, x, row, rows, width)}
+static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t width)
+{
+    SPECIALISE(columns_of, op, acc, x, row, rows, width)
+}
 
 #if LANES == 16
-#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31
 #elif LANES == 8
-#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14
+#define EVEN_LANES 0, 2, 4, 6, 9, 11, 13, 15
 #else
-#define EVEN_LANES 0, 2, 4, 6
+#define EVEN_LANES 0, 2, 5, 7
 #endif
+
+/* Every second element of 2 LANES - 1, by two vectors that share one: the element after the last may not exist. */
+INLINE vf load_even(const float *x) { return __builtin_shufflevector(vload(x), vload(x + LANES - 1), EVEN_LANES); }
+
+INLINE vf load_even_tail(const float *x, int n)
+{
+    const int places = 2 * n - 1, low = places < LANES ? places : LANES - 1;
+    const vf high = places > LANES ? vloadm(x + LANES - 1, places - LANES + 1, 0.f) : vall(0.f);
+    return __builtin_shufflevector(vloadm(x, low, 0.f), high, EVEN_LANES);
+}
 
 INLINE void strided_of(int op, float *acc, const float *x, int64_t step, int64_t n)
 {
@@ -121,10 +133,16 @@ INLINE void strided_of(int op, float *acc, const float *x, int64_t step, int64_t
         for (; i + LANES <= n; i += LANES)
             vstore(acc + i, apply(op, vload(acc + i), vload(x + i)));
     else if (step == 2)
-        for (; i + LANES < n; i += LANES) { /* one element more must exist: the second vector ends on an odd one */
-            const vf even = __builtin_shufflevector(vload(x + 2 * i), vload(x + 2 * i + LANES), EVEN_LANES);
-            vstore(acc + i, apply(op, vload(acc + i), even));
+        for (; i + LANES <= n; i += LANES)
+            vstore(acc + i, apply(op, vload(acc + i), load_even(x + 2 * i)));
+    if (step == 1 || step == 2) {
+        const int live = (int)(n - i);
+        if (live > 0) {
+            const vf rest = step == 1 ? vloadm(x + i, live, 0.f) : load_even_tail(x + 2 * i, live);
+            vstorem(acc + i, live, apply(op, vloadm(acc + i, live, 0.f), rest));
         }
+        return;
+    }
     for (; i < n; i++)
         acc[i] = weft_fold_apply(op, acc[i], x[i * step]);
 }
@@ -137,7 +155,7 @@ INLINE void window_of(int op, float *out, const float *x, const struct weft_wind
                       float divisor)
 {
     vf acc[4];
-    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(identity(op));
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t d = 0; d < w->taps[0]; d++)
         for (int64_t h = 0; h < w->taps[1]; h++) {
             const float *p = x + d * w->step[0] + h * w->step[1];

@@ -142,8 +142,9 @@ INLINE vf vjoin(vd low, vd high)
     return __builtin_shufflevector(l, h, LOW_LANES, HIGH_LANES);
 }
 
-#define NEAREST_SHIFT 0x1.8p52 /* added and taken away: to the nearest integer; added: the low bits are that integer   \
-                                */
+#define NEAREST_SHIFT                                                                                                  \
+    0x1.8p52 /* added and taken away: to the nearest integer; added: the low bits are that integer                     \
+              */
 
 /* sin (turn 0) or cos (turn 1) for |x| <= 2^22: x = n π/2 + r. */
 INLINE vd vd_sine(vd x, int64_t turn)

@@ -11,6 +11,7 @@
  *
  * Not done: sharing work between overlapping windows (separable maxima, running sums): kernels are 2 or 3 wide in
  * practice, and running sums would round differently. */
+#include "kernels/relayout/relayout.h"
 #include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
@@ -137,11 +138,10 @@ static void row_of_positions(const struct weft_pool *pool, const struct space *s
                                       s->stride[2] * s->in_step[2], end - first);
                 }
             }
-        for (int64_t i = 0; i < n; i++) {
-            const float divisor =
-                pool->mean ? (float)(td.counted * th.counted * taps_at(pool, s, 2, w + i).counted) : 1.f;
-            out[(w + i) * s->out_step[2]] = acc[i] / divisor;
-        }
+        if (pool->mean)
+            for (int64_t i = 0; i < n; i++)
+                acc[i] /= (float)(td.counted * th.counted * taps_at(pool, s, 2, w + i).counted);
+        weft_copy_strided(sizeof *acc, out + w * s->out_step[2], s->out_step[2], acc, 1, n);
     }
 }
 

@@ -33,25 +33,6 @@ const struct weft_fold *weft_fold_find(uint32_t cpu)
                                            : &weft_fold__ref;
 }
 
-float weft_fold_identity(int op)
-{
-    return op == WEFT_K_MAX ? -__builtin_inff() : op == WEFT_K_MIN ? __builtin_inff() : op == WEFT_K_PROD ? 1.f : 0.f;
-}
-
-float weft_fold_apply(int op, float a, float b)
-{
-    switch (op) {
-    case WEFT_K_MAX:
-        return a != a || a > b ? a : b;
-    case WEFT_K_MIN:
-        return a != a || a < b ? a : b;
-    case WEFT_K_PROD:
-        return a * b;
-    default:
-        return a + b;
-    }
-}
-
 const char *weft_reduce_name(const struct weft_reduce *reduce)
 {
     static const char *const names[] = {
@@ -137,7 +118,6 @@ static float reduce_lines(struct job *job, const float *in, int64_t stride)
     const int inner = job->reduced.rank - 1;
     const int64_t n = job->reduced.extent[inner], piece = stride == 1 ? BLOCK * WEFT_FOLD_LANES : GATHER;
     bool first = true;
-    set_all(total, WEFT_FOLD_LANES, weft_fold_identity(job->op));
     job->reduced.at[0] = (char *)in;
     for (int64_t done = 0; done < job->terms; done += n) {
         const float *const x = (const float *)(const void *)job->reduced.at[0];
@@ -149,18 +129,14 @@ static float reduce_lines(struct job *job, const float *in, int64_t stride)
                     buffer[j] = line[j * stride];
                 line = buffer;
             }
-            if (first) {
-                job->fold->line(job->op, total, line, length);
-                first = false;
-                continue;
-            }
-            set_all(running, WEFT_FOLD_LANES, weft_fold_identity(job->op));
-            job->fold->line(job->op, running, line, length);
-            job->fold->line(job->op, total, running, WEFT_FOLD_LANES);
+            job->fold->line(job->op, first ? total : running, line, length, true);
+            if (!first)
+                job->fold->line(job->op, total, running, WEFT_FOLD_LANES, false);
+            first = false;
         }
         weft_walk_next(&job->reduced, inner - 1);
     }
-    return job->fold->finish(job->op, total);
+    return first ? weft_fold_identity(job->op) : job->fold->finish(job->op, total);
 }
 
 static void reduce_columns(struct job *job, float *total, const float *in, int64_t columns)

@@ -51,7 +51,7 @@ INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
         out[lane] = bytes[lane];
 }
 
-INLINE vi load_mask(const uint8_t *p) { return __builtin_convertvector(vbload(p), vi) != 0; }
+INLINE vi load_mask(const uint8_t *p) { return vwiden(vbload(p)) != 0; }
 
 INLINE void each1(const struct weft_strip_args *args, function1 f)
 {

@@ -72,6 +72,19 @@ INLINE void vhstore(uint16_t *p, vh x) { *(vh_any *)p = x; }
 INLINE vb vbload(const uint8_t *p) { return *(const vb_any *)p; }
 INLINE void vbstore(uint8_t *p, vb x) { *(vb_any *)p = x; }
 
+/* LANES bytes as integers. gcc 12 converts such vectors an element at a time, so the levels say how. */
+#if WEFT_LEVEL == 2 && !defined __clang__
+typedef char v16c __attribute__((vector_size(16)));
+INLINE vi vwiden(vb x) { return __builtin_ia32_pmovzxbd512_mask((v16c)x, (vi){0}, (uint16_t)-1); }
+#elif WEFT_LEVEL == 1 && !defined __clang__
+typedef char v16c __attribute__((vector_size(16)));
+typedef int64_t v2l __attribute__((vector_size(16)));
+typedef int64_t v1l __attribute__((vector_size(8)));
+INLINE vi vwiden(vb x) { return __builtin_ia32_pmovzxbd256((v16c)(v2l){((v1l)x)[0], 0}); }
+#else
+INLINE vi vwiden(vb x) { return __builtin_convertvector(x, vi); }
+#endif
+
 /* --- choice: masks have all or no bits of a lane set, as comparisons give them ------------------------------------ */
 
 #if WEFT_LEVEL == 2 && !defined __clang__ /* gcc 12 does not fold the three operations into one */
