@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ir.h: the graph as the rest of weft sees it. One section per .c file of this folder, in reading order.
  *
- * A graph is a list of nodes in order of execution. A node applies one op to values and defines values; parameters are
- * values without a node. Everything is an id into arrays that live in the root graph's arena; ids are never reused, so a
- * side array indexed by id stays right while a pass edits. Shape is apart from layout: a value's type says what it is,
- * its layout says how it is stored. Nothing here is freed one by one. */
+ * A graph is a list of nodes in order of execution. A node applies one op to values and defines values; parameters
+ * are values without a node. Everything is an id into arrays that live in the root graph's arena; ids are never
+ * reused, so a side array indexed by id stays right while a pass edits. Shape is apart from layout: a value's type
+ * says what it is, its layout says how it is stored. Nothing here is freed one by one. */
 #ifndef WEFT_IR_H
 #define WEFT_IR_H
 
@@ -16,7 +16,7 @@
 #define WEFT_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define WEFT_MAX_STORAGE 16
 
-/* --- base.c: context, protected calls, arena, vectors, strings, diagnostics ------------------------------------------ */
+/* --- base.c: context, protected calls, arena, vectors, strings, diagnostics --------------------------------------- */
 
 /* Broken invariants stop the process in builds with assertions, which all tests use; never wrong input. */
 #ifdef NDEBUG
@@ -55,9 +55,9 @@ struct weft_context {
     int32_t error_status;    /* status of the first of them */
 };
 
-/* Runs fn(arg) so that an allocation that fails in an arena ends it with WEFT_ERR_NOMEM. The first protected call on the
- * stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's status.
- * Nested calls just run fn. Every public function of the compile phase goes through here. */
+/* Runs fn(arg) so that an allocation that fails in an arena ends it with WEFT_ERR_NOMEM. The first protected call on
+ * the stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's
+ * status. Nested calls just run fn. Every public function of the compile phase goes through here. */
 int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg);
 _Noreturn void weft_out_of_memory(struct weft_context *context);
 
@@ -100,7 +100,7 @@ void weft_error(struct weft_context *context, int status, const struct weft_plac
 void weft_note(struct weft_context *context, int severity, const struct weft_place *place, const char *format, ...)
     WEFT_PRINTF(4, 5);
 
-/* --- blob.c: bytes of constants, shared between a graph and its clones ------------------------------------------------ */
+/* --- blob.c: bytes of constants, shared between a graph and its clones -------------------------------------------- */
 
 /* Counted memory: allocated, or a part of a mapped file. Reference counts are atomic. */
 struct weft_blob {
@@ -118,7 +118,7 @@ struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
 struct weft_blob *weft_blob_hold(struct weft_blob *blob);
 void weft_blob_drop(struct weft_blob *blob);
 
-/* --- dtype.c ----------------------------------------------------------------------------------------------------------- */
+/* --- dtype.c ------------------------------------------------------------------------------------------------------ */
 
 bool weft_dtype_is_float(int dtype);
 bool weft_dtype_is_int(int dtype);     /* signed or unsigned, not bool */
@@ -132,11 +132,12 @@ void weft_store_integer(int dtype, void *data, int64_t i, int64_t value);  /* in
 /* Bytes of n packed elements. */
 int64_t weft_dtype_bytes(int dtype, int64_t n);
 
-/* --- dims.c: extents as expressions over symbols ------------------------------------------------------------------------- */
+/* --- dims.c: extents as expressions over symbols ------------------------------------------------------------------ */
 
-/* A weft_dim is either a constant (low bit 0, value in the upper 63 bits) or an index into the table of expressions. Equal
- * expressions are one entry: a == b as polynomials, with floor divisions, minima and maxima as atoms, if and only if the
- * bits are equal. Extents are never negative, but expressions in between and elements of integer tensors may be. */
+/* A weft_dim is either a constant (low bit 0, value in the upper 63 bits) or an index into the table of expressions.
+ * Equal expressions are one entry: a == b as polynomials, with floor divisions, minima and maxima as atoms, if and
+ * only if the bits are equal. Extents are never negative, but expressions in between and elements of integer tensors
+ * may be. */
 static inline bool weft_dim_is_constant(weft_dim d) { return (d.bits & 1) == 0; }
 static inline int64_t weft_dim_value(weft_dim d) { return d.bits >> 1; } /* of a constant */
 static inline weft_dim weft_dim_of(int64_t value) { return (weft_dim){(int64_t)((uint64_t)value << 1)}; }
@@ -179,9 +180,10 @@ int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text);
 /* Parses an expression (integers, symbols, + - * / % min() max() and parentheses) at *cursor, which it advances. On
  * failure returns false with a constant message; *cursor then stands at the culprit. Unknown symbols are an error. */
-bool weft_dim_parse(struct weft_dims *dims, const char **cursor, const char *end, weft_dim *ret, const char **ret_message);
+bool weft_dim_parse(struct weft_dims *dims, const char **cursor, const char *end, weft_dim *ret,
+                    const char **ret_message);
 
-/* --- layout.c: allocation domains ------------------------------------------------------------------------------------------ */
+/* --- layout.c: allocation domains --------------------------------------------------------------------------------- */
 
 /* One storage axis: digit (index[axis] / div) % mod of a logical index; mod 0 means no modulus. */
 struct weft_axis {
@@ -216,8 +218,8 @@ struct weft_layout weft_layout_order(int rank, const int *order); /* dense, oute
 bool weft_layout_is_row_major(const struct weft_layout *layout); /* dense, natural order, no offset, no split */
 /* Breaks the rule of coverage? Then a constant message, else NULL. */
 const char *weft_layout_check(const struct weft_layout *layout, const struct weft_type *type);
-/* Canonical form: axes of extent 1 right behind their logical predecessor, neighbouring digits of one axis merged, numeric
- * strides sorted, explicit strides that equal the dense ones turned to dense. */
+/* Canonical form: axes of extent 1 right behind their logical predecessor, neighbouring digits of one axis merged,
+ * numeric strides sorted, explicit strides that equal the dense ones turned to dense. */
 void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, const struct weft_type *type);
 bool weft_layout_same(const struct weft_layout *a, const struct weft_layout *b); /* of canonical layouts: same places */
 /* Same places for every element, ignoring axes of extent 1; strength and align do not count. */
@@ -235,8 +237,8 @@ int64_t weft_layout_place(struct weft_dims *dims, const struct weft_layout *layo
                           const int64_t *index);
 weft_dim weft_layout_elements(struct weft_dims *dims, const struct weft_layout *layout,
                               const struct weft_type *type); /* elements of storage, padding included, from offset on */
-/* The layout of the result of a view op whose operand is stored in `operand`: false where no strided layout of the result
- * addresses the same storage. transpose: result axis i is operand axis perm[i]. */
+/* The layout of the result of a view op whose operand is stored in `operand`: false where no strided layout of the
+ * result addresses the same storage. transpose: result axis i is operand axis perm[i]. */
 bool weft_layout_transpose(const struct weft_layout *operand, const int *perm, struct weft_layout *ret);
 bool weft_layout_reshape(struct weft_dims *dims, const struct weft_layout *operand, const struct weft_type *from,
                          const struct weft_type *to, struct weft_layout *ret);
@@ -247,22 +249,25 @@ bool weft_layout_broadcast(struct weft_dims *dims, const struct weft_layout *ope
 /* The layout b for which transpose(b, perm) is `result`. */
 bool weft_layout_untranspose(const struct weft_layout *result, const int *perm, struct weft_layout *ret);
 enum weft_conversion { WEFT_CONVERT_NONE, WEFT_CONVERT_RUNS, WEFT_CONVERT_TRANSPOSE, WEFT_CONVERT_GENERAL };
-/* What it takes to copy a value from layout a to b. All elements move in runs of *ret_run that are contiguous in both. */
+/* What it takes to copy a value from layout a to b. All elements move in runs of *ret_run that are contiguous in
+ * both. */
 enum weft_conversion weft_layout_conversion(struct weft_dims *dims, const struct weft_layout *a,
-                                            const struct weft_layout *b, const struct weft_type *type, int64_t *ret_run);
-/* Elements that are neighbours in memory when walked from the innermost storage axis outwards; the padding of splits counts as
- * elements, symbols count with their hints. */
+                                            const struct weft_layout *b, const struct weft_type *type,
+                                            int64_t *ret_run);
+/* Elements that are neighbours in memory when walked from the innermost storage axis outwards; the padding of splits
+ * counts as elements, symbols count with their hints. */
 int64_t weft_layout_run(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type);
-/* Largest power of two k, at most `limit`, such that each aligned block of k elements along the innermost storage axis is
- * k neighbours at a multiple of k elements, given the alignment of the storage. */
+/* Largest power of two k, at most `limit`, such that each aligned block of k elements along the innermost storage
+ * axis is k neighbours at a multiple of k elements, given the alignment of the storage. */
 int64_t weft_layout_vector_width(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type,
                                  int dtype, int64_t limit);
-void weft_layout_print(struct weft_dims *dims, const struct weft_layout *layout, struct weft_text *text); /* "{0 2 3 1}" */
+void weft_layout_print(struct weft_dims *dims, const struct weft_layout *layout,
+                       struct weft_text *text); /* "{0 2 3 1}" */
 /* Parses at '{'; as weft_dim_parse. */
 bool weft_layout_parse(struct weft_dims *dims, const char **cursor, const char *end, struct weft_layout *ret,
                        const char **ret_message);
 
-/* --- ops.c: what ops.def says --------------------------------------------------------------------------------------------- */
+/* --- ops.c: what ops.def says ------------------------------------------------------------------------------------- */
 
 enum weft_attr_key {
     WEFT_ATTR_NONE,
@@ -320,7 +325,7 @@ int weft_opcode_find(const char *name, size_t length);    /* 0 if unknown */
 int weft_attr_key_find(const char *name, size_t length);  /* 0 if unknown */
 const struct weft_attr_spec *weft_attr_spec_find(int opcode, int key); /* NULL if the op has no such attribute */
 
-/* --- graph.c: ids, values, nodes, uses -------------------------------------------------------------------------------------- */
+/* --- graph.c: ids, values, nodes, uses ---------------------------------------------------------------------------- */
 
 typedef struct { uint32_t id; } weft_node; /* id 0 is "none" */
 #define WEFT_NO_VALUE ((weft_val){0})
@@ -461,17 +466,29 @@ struct weft_graph {
 
 static inline struct weft_value *weft_value_of(const struct weft_graph *g, weft_val v) { return &g->value[v.id]; }
 static inline struct weft_node_info *weft_node_of(const struct weft_graph *g, weft_node n) { return &g->node[n.id]; }
-static inline const struct weft_type *weft_type_of(const struct weft_graph *g, weft_val v) { return &g->value[v.id].type; }
+static inline const struct weft_type *weft_type_of(const struct weft_graph *g, weft_val v)
+{
+    return &g->value[v.id].type;
+}
 static inline int weft_opcode_of(const struct weft_graph *g, weft_node n) { return g->node[n.id].op; }
 static inline weft_node weft_def(const struct weft_graph *g, weft_val v) { return g->value[v.id].def; }
 static inline int weft_def_opcode(const struct weft_graph *g, weft_val v) { return g->node[g->value[v.id].def.id].op; }
-static inline weft_val weft_operand(const struct weft_graph *g, weft_node n, unsigned i) { return g->slot[g->node[n.id].first_operand + i].value; }
-static inline weft_val weft_result(const struct weft_graph *g, weft_node n, unsigned i) { return (weft_val){g->node[n.id].first_result + i}; }
+static inline weft_val weft_operand(const struct weft_graph *g, weft_node n, unsigned i)
+{
+    return g->slot[g->node[n.id].first_operand + i].value;
+}
+static inline weft_val weft_result(const struct weft_graph *g, weft_node n, unsigned i)
+{
+    return (weft_val){g->node[n.id].first_result + i};
+}
 static inline bool weft_is(weft_val a, weft_val b) { return a.id == b.id; }
-static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, weft_node n) { return &weft_ops[g->node[n.id].op]; }
+static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, weft_node n)
+{
+    return &weft_ops[g->node[n.id].op];
+}
 
-/* Live nodes in order. The body may erase any node and insert others; those inserted right after the current one are not
- * visited. (A dead node keeps its `next`, so a walk that stands on one finds its way back.) */
+/* Live nodes in order. The body may erase any node and insert others; those inserted right after the current one are
+ * not visited. (A dead node keeps its `next`, so a walk that stands on one finds its way back.) */
 #define weft_foreach_node(g, n) \
     for (weft_node n = (g)->first, next_##n = {n.id ? (g)->node[n.id].next.id : 0}; n.id; \
          n = next_##n, next_##n.id = n.id ? (g)->node[n.id].next.id : 0) \
@@ -480,7 +497,8 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
 struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
 void weft_graph_free(struct weft_graph *graph);
-struct weft_graph *weft_graph_copy(const struct weft_graph *graph); /* under weft_protected; live nodes only, blobs held */
+struct weft_graph *weft_graph_copy(
+    const struct weft_graph *graph); /* under weft_protected; live nodes only, blobs held */
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);
@@ -517,10 +535,10 @@ void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struc
 void weft_require(struct weft_graph *graph, uint32_t analyses);
 bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps); /* returns changed */
 
-void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format, ...)
-    WEFT_PRINTF(5, 6);
+void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
+                     ...) WEFT_PRINTF(5, 6);
 
-/* --- constant.c: elements of const nodes ------------------------------------------------------------------------------------- */
+/* --- constant.c: elements of const nodes -------------------------------------------------------------------------- */
 
 bool weft_is_const(const struct weft_graph *graph, weft_val value); /* defined by a const node */
 /* If all elements of a const are one known number. */
@@ -530,7 +548,7 @@ void weft_const_write(const struct weft_graph *graph, weft_val value, void *data
 /* The elements in place, or NULL for a splat or random const. Perhaps unaligned. */
 const void *weft_const_data(const struct weft_graph *graph, weft_val value);
 
-/* --- infer.c, infer_*.c: result types; content.c: symbolic elements ----------------------------------------------------------- */
+/* --- infer.c, infer_*.c: result types; content.c: symbolic elements ----------------------------------------------- */
 
 /* A node about to exist. Types of operands by value; `result` is filled by the op's infer function, and holds the
  * stated type beforehand where the op is WEFT_STATED (one result). */
@@ -559,7 +577,7 @@ bool weft_infer_run(struct weft_infer *infer);
 #define WEFT_MAX_CONTENT 64
 const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node);
 
-/* --- build.c: making nodes ------------------------------------------------------------------------------------------------------ */
+/* --- build.c: making nodes ---------------------------------------------------------------------------------------- */
 
 struct weft_node_spec {
     int op;
@@ -600,10 +618,10 @@ struct weft_attr weft_attr_of_word(int key, const char *word);
 struct weft_attr weft_attr_of_ints(struct weft_graph *graph, int key, unsigned count, const int64_t *values);
 struct weft_attr weft_attr_of_dims(int key, unsigned count, const weft_dim *values);
 
-/* --- edit.c: the few legal rewrites ------------------------------------------------------------------------------------------------ */
+/* --- edit.c: the few legal rewrites ------------------------------------------------------------------------------- */
 
-/* The one counter of decisions: true if rewrite number n may happen (WEFT_STOP_AFTER=n bisects). Asked once per rewrite,
- * before the first edit of it. `who` is the pass, `where` the value that changes. */
+/* The one counter of decisions: true if rewrite number n may happen (WEFT_STOP_AFTER=n bisects). Asked once per
+ * rewrite, before the first edit of it. `who` is the pass, `where` the value that changes. */
 bool weft_permit(struct weft_graph *graph, const char *who, weft_val where);
 /*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none */
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b);
@@ -625,12 +643,13 @@ void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel,
  * anything changed. */
 bool weft_strip(struct weft_graph *graph);
 
-/* --- print.c, parse.c, validate.c: the language of FORMAT.md --------------------------------------------------------------------------- */
+/* --- print.c, parse.c, validate.c: the language of FORMAT.md ------------------------------------------------------ */
 
 struct weft_print_options {
     const char *const *under;    /* per node id, a text to print as a comment below the line, or NULL */
     uint32_t inline_limit;       /* constants of up to so many elements are printed in place; 0: 64 */
     bool all_inline;             /* print every blob constant in place, whatever its size */
+    bool absolute_files;         /* the text will not lie in the folder that the graph came from */
     /* Called for a larger constant that lies in no file; returns a file name and sets the offset, or NULL: then its
      * content hash stands in the text. */
     const char *(*place_blob)(void *user, const void *data, size_t bytes, uint64_t *ret_offset);
@@ -649,8 +668,8 @@ struct weft_parse_options {
     struct weft_blob *(*find_blob)(void *user, const char *hash, uint64_t *ret_offset);
     void *user;
 };
-/* Parses top-level graph number `index` of a text. Errors are recorded with line and column, several at once. NULL if there
- * were errors; *ret_count gets the number of top-level graphs. */
+/* Parses top-level graph number `index` of a text. Errors are recorded with line and column, several at once. NULL
+ * if there were errors; *ret_count gets the number of top-level graphs. */
 struct weft_graph *weft_parse_graph(struct weft_context *context, const char *text, size_t bytes, uint32_t index,
                                     const struct weft_parse_options *options, uint32_t *ret_count);
 
@@ -663,7 +682,7 @@ uint32_t weft_find_errors(const struct weft_graph *graph, struct weft_arena *are
 /* Records each finding as an error; true if there is none. */
 bool weft_validate_graph(const struct weft_graph *graph);
 
-/* --- eval.c, eval_*.c: the reference evaluator --------------------------------------------------------------------------------------------- */
+/* --- eval.c, eval_*.c: the reference evaluator -------------------------------------------------------------------- */
 
 /* One node with its tensors. Tensors are strided (outputs too); extents and strides are concrete. */
 struct weft_eval {
@@ -680,9 +699,10 @@ bool weft_eval_node(struct weft_eval *eval);
 /* Evaluates a whole graph. `out[i].data` NULL: allocated (dense). Returns a status and records errors. */
 int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
                     struct weft_tensor *out, uint32_t out_count);
-/* Solves the symbols from the extents of the inputs; checks every extent and range. On failure a message in `message`. */
-int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count, int64_t *symbols,
-                       char *message, size_t message_bytes);
+/* Solves the symbols from the extents of the inputs; checks every extent and range. On failure a message in
+ * `message`. */
+int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
+                       int64_t *symbols, char *message, size_t message_bytes);
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
 

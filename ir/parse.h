@@ -34,6 +34,9 @@ struct weft_parser {
     struct weft_graph *root, *graph;
     bool *unknown;
     uint32_t unknown_capacity;
+    struct weft_declared *result; /* of the line that is being read, and its operands: memory that every line uses again */
+    weft_val *operand;
+    uint32_t result_capacity, operand_capacity;
     uint32_t group;          /* that the lines stand in, or 0 */
     const char *group_at;
     uint32_t group_nodes;    /* nodes of the graph before the group */

@@ -159,18 +159,18 @@ static bool finish_node(struct weft_parser *p, weft_node node, const struct weft
 /* %a: type, %b: type = op … */
 bool weft_parse_definition(struct weft_parser *p)
 {
-    struct weft_declared *result = NULL;
-    uint32_t results = 0, capacity = 0;
+    uint32_t results = 0;
     bool right = true, silent = false;
     do {
-        result = weft_grow(&p->scratch, result, &capacity, results + 1, sizeof *result);
-        struct weft_declared *next = &result[results];
+        p->result = weft_grow(&p->scratch, p->result, &p->result_capacity, results + 1, sizeof *p->result);
+        struct weft_declared *next = &p->result[results];
         weft_parse_blanks(p);
-        next->at = p->cursor;
+        *next = (struct weft_declared){.at = p->cursor};
         right = weft_parse_name(p, '%', &next->name) && ++results &&
                 weft_parse_expect(p, ':', "and a type after the name of a result") && weft_parse_type(p, next);
     } while (right && weft_parse_take(p, ','));
     right = right && weft_parse_expect(p, '=', "after the type of a result");
+    const struct weft_declared *result = p->result;
     weft_node node = WEFT_NO_NODE;
     if (right)
         node = weft_parse_op(p, result, results, &silent);

@@ -310,15 +310,14 @@ static int parse_opcode(struct weft_parser *p)
 }
 
 /* %a, %b; *ret_silent if one of them is unknown. */
-static bool parse_operands(struct weft_parser *p, weft_val **operand, uint32_t *operands, bool *ret_silent)
+static bool parse_operands(struct weft_parser *p, uint32_t *operands, bool *ret_silent)
 {
-    uint32_t capacity = 0;
     weft_parse_blanks(p);
     if (p->cursor == p->end || *p->cursor != '%')
         return true;
     do {
-        *operand = weft_grow(&p->scratch, *operand, &capacity, *operands + 1, sizeof **operand);
-        weft_val *next = &(*operand)[*operands];
+        p->operand = weft_grow(&p->scratch, p->operand, &p->operand_capacity, *operands + 1, sizeof *p->operand);
+        weft_val *next = &p->operand[*operands];
         if (!weft_parse_value(p, next))
             return false;
         *ret_silent = *ret_silent || !next->id || weft_parse_unknown(p, *next);
@@ -342,12 +341,11 @@ weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *resul
     weft_parse_blanks(p);
     const struct weft_place place = weft_parse_place(p, p->cursor);
     const int op = parse_opcode(p);
-    weft_val *operand = NULL;
     uint32_t operands = 0, attrs = 0;
     struct weft_attr attr[MAX_ATTRS];
     struct weft_constant constant = {0};
     const struct weft_plan_note *plan;
-    if (!op || !parse_operands(p, &operand, &operands, ret_silent))
+    if (!op || !parse_operands(p, &operands, ret_silent))
         return WEFT_NO_NODE;
     if (weft_ops[op].results >= 0 && (unsigned)weft_ops[op].results != results) {
         weft_parse_fail(p, result[0].at, WEFT_ERR_INVALID, "%s has %d result, but %u are declared", weft_ops[op].name,
@@ -364,7 +362,7 @@ weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *resul
     if (!weft_parse_plan(p, &plan) || *ret_silent)
         return WEFT_NO_NODE;
     const struct weft_node_spec spec = {
-        .op = op, .operand = operand, .operands = operands, .attr = attr, .attrs = attrs, .place = place,
+        .op = op, .operand = p->operand, .operands = operands, .attr = attr, .attrs = attrs, .place = place,
         .stated = weft_ops[op].traits & WEFT_STATED ? &result[0].type : NULL,
         .constant = op == WEFT_OP_const ? &constant : NULL};
     const weft_node node = weft_add_node(p->graph, &spec);

@@ -9,7 +9,9 @@
 #include "ir/parse.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define INLINE_LIMIT 64
@@ -177,12 +179,15 @@ static void print_element(struct weft_text *text, int dtype, const void *data, i
         weft_text_format(text, "%" PRId64, weft_load_integer(dtype, data, i));
 }
 
-/* file="…": relative to the folder that the graph came from, as the parser reads it. */
+/* file="…": relative to the folder that the graph came from, as the parser reads it, or from the root of all folders. */
 static void print_file(struct printer *p, const char *path, uint64_t offset)
 {
     const char *source = p->graph->root->file;
     const size_t folder = weft_folder_length(source);
-    if (folder > 0 && strncmp(path, source, folder) == 0)
+    char absolute[PATH_MAX];
+    if (p->options->absolute_files && realpath(path, absolute))
+        path = absolute;
+    else if (folder > 0 && strncmp(path, source, folder) == 0)
         path += folder;
     weft_text_add(p->text, " file=");
     weft_text_quoted(p->text, path);

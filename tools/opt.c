@@ -112,6 +112,7 @@ struct job {
     struct weft_context *context;
     struct weft_graph *graph;
     struct weft_target target;
+    char *text;                /* of the result */
 };
 
 static int apply(void *arg)
@@ -205,16 +206,32 @@ static bool print_dot(struct job *job, char **ret_text)
 #endif
 }
 
+/* As weft_print, but with files by their whole path where the text goes to another folder than the graph came from. */
+static int print_graph(void *arg)
+{
+    struct job *job = arg;
+    const char *from = job->graph->file ? job->graph->file : "", *to = job->options->to ? job->options->to : "";
+    const char *slash = strrchr(from, '/');
+    const size_t folder = slash ? (size_t)(slash - from) + 1 : 0;
+    const char *to_slash = strrchr(to, '/');
+    const bool same = folder == (to_slash ? (size_t)(to_slash - to) + 1 : 0) && strncmp(from, to, folder) == 0;
+    struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
+    weft_text_add(&text, "weft 1\n");
+    weft_print_graph(job->graph, &(struct weft_print_options){.absolute_files = !same}, &text);
+    job->text = weft_text_take(&text);
+    weft_arena_close(&job->graph->scratch);
+    return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
+}
+
 static bool print_result(struct job *job)
 {
     const char *what = job->options->print ? job->options->print : "ir";
-    char *text = NULL;
     if (strcmp(what, "stats") == 0)
         return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = strcmp(what, "plan") == 0  ? print_plan(job, &text)
-                       : strcmp(what, "dot") == 0 ? print_dot(job, &text)
-                                                  : weft_print(job->graph, &text) >= 0;
-    return right && write_text(job, text);
+    const bool right = strcmp(what, "plan") == 0  ? print_plan(job, &job->text)
+                       : strcmp(what, "dot") == 0 ? print_dot(job, &job->text)
+                                                  : weft_protected(job->context, print_graph, job) >= 0;
+    return right && write_text(job, job->text);
 }
 
 static int run_job(struct job *job)
