@@ -333,7 +333,7 @@ static const struct family {
     void (*run)(struct weft_check *);
 } families[] = {
 #define CHECK(family) {#family, weft_check_##family},
-#include "kernels/check.def"
+#include WEFT_CHECK_LIST
 };
 
 static int report(const struct weft_check *check)
