@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base.c: memory that dies together, calls that survive running out of it, texts, and messages.
  *
- * An arena never returns NULL. When the allocator refuses, control jumps to the innermost protected call, which is the public
- * function that the user made; so no function in between checks for memory, and none needs to clean up, because everything
- * it had belongs to an arena that its owner frees as a whole. The idea is Lua's. Execution does not use any of this: it reserves its
- * memory before it runs and checks each reservation. */
+ * An arena never returns NULL. When the allocator refuses, control jumps to the innermost protected call, which is the
+ * public function that the user made; so no function in between checks for memory, and none needs to clean up, because
+ * everything it had belongs to an arena that its owner frees as a whole. The idea is Lua's. Execution does not use any
+ * of this: it reserves its memory before it runs and checks each reservation. */
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ void weft_assert_failed(const char *condition, const char *file, int line)
     abort();
 }
 
-/* --- protected calls --------------------------------------------------------------------------------------------------- */
+/* --- protected calls ---------------------------------------------------------------------------------------------- */
 
 int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg)
 {
@@ -66,7 +66,7 @@ void weft_release(struct weft_context *context, void *memory, size_t bytes)
         context->allocator.release(context->allocator.user, memory, bytes ? bytes : 1);
 }
 
-/* --- arena ---------------------------------------------------------------------------------------------------------------- */
+/* --- arena -------------------------------------------------------------------------------------------------------- */
 
 void weft_arena_open(struct weft_arena *arena, struct weft_context *context)
 {
@@ -134,7 +134,8 @@ char *weft_arena_format(struct weft_arena *arena, const char *format, ...)
     va_start(arguments, format);
     va_list again;
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    char start[256]; /* most texts fit; the call tells the length either way */
+    const int length = vsnprintf(start, sizeof start, format, arguments);
     va_end(arguments);
     char *text = weft_arena_new(arena, (size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, again);
@@ -156,7 +157,7 @@ void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint3
     return copy;
 }
 
-/* --- text ------------------------------------------------------------------------------------------------------------------ */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 /* Inside a protected call a refused allocation ends it; outside, the text just stops growing. */
 static bool reserve(struct weft_text *text, size_t more)
@@ -201,7 +202,8 @@ static void add_formatted(struct weft_text *text, const char *format, va_list ar
 {
     va_list again;
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    char start[256];
+    const int length = vsnprintf(start, sizeof start, format, arguments);
     if (length >= 0 && reserve(text, (size_t)length)) {
         vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
@@ -234,7 +236,7 @@ char *weft_text_take(const struct weft_text *text)
     return copy;
 }
 
-/* --- messages -------------------------------------------------------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------------------------------------------- */
 
 /* Hundreds of follow-up errors help nobody. */
 #define MAX_ERRORS 100

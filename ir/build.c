@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.c: the one gate through which nodes come to be, and the cursor builder that passes use.
  *
- * A node that got through has legal operands, checked attributes in the order of its op's row without those that equal their
- * defaults, inferred result types, and the symbolic elements of small integer results. So no pass checks any of this again. */
+ * A node that got through has legal operands, checked attributes in the order of its op's row without those that equal
+ * their defaults, inferred result types, and the symbolic elements of small integer results. So no pass checks any of
+ * this again. */
 #include "ir/ir.h"
 
 #include <string.h>
 
-/* --- attributes -------------------------------------------------------------------------------------------------------------- */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 static bool is_default(const struct weft_attr_spec *spec, const struct weft_attr *attr)
 {
@@ -65,7 +66,7 @@ static struct weft_attr *normal_attrs(struct weft_graph *g, int op, const struct
     return attrs;
 }
 
-/* --- the gate ------------------------------------------------------------------------------------------------------------------ */
+/* --- the gate ----------------------------------------------------------------------------------------------------- */
 
 static unsigned most_results(const struct weft_node_spec *spec)
 {
@@ -151,7 +152,7 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     return node;
 }
 
-/* --- the cursor builder ---------------------------------------------------------------------------------------------------------- */
+/* --- the cursor builder ------------------------------------------------------------------------------------------- */
 
 weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const weft_val *operand, unsigned attrs,
                     const struct weft_attr *attr, const struct weft_type *stated)
@@ -163,14 +164,18 @@ weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const wef
     return weft_result(b->graph, node, 0);
 }
 
-weft_val weft_build_unary(struct weft_builder *b, int op, weft_val x) { return weft_build(b, op, 1, &x, 0, NULL, NULL); }
+weft_val weft_build_unary(struct weft_builder *b, int op, weft_val x)
+{
+    return weft_build(b, op, 1, &x, 0, NULL, NULL);
+}
 
 weft_val weft_build_binary(struct weft_builder *b, int op, weft_val x, weft_val y)
 {
     return weft_build(b, op, 2, (const weft_val[]){x, y}, 0, NULL, NULL);
 }
 
-static weft_val build_constant(struct weft_builder *b, const struct weft_type *type, const struct weft_constant *constant)
+static weft_val build_constant(struct weft_builder *b, const struct weft_type *type,
+                               const struct weft_constant *constant)
 {
     const weft_node node = weft_add_node(b->graph, &(struct weft_node_spec){
         .op = WEFT_OP_const, .stated = type, .constant = constant, .before = b->before});

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* constant.c: the elements of const nodes, wherever they come from: a splat, bytes in memory or in a mapped file, or the generator of
- * seeded numbers that lets a text stand for a model with weights without carrying them. */
+/* constant.c: the elements of const nodes, wherever they come from: a splat, bytes in memory or in a mapped file, or
+ * the generator of seeded numbers that lets a text stand for a model with weights without carrying them. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@ static const struct weft_constant *constant_of(const struct weft_graph *graph, w
 
 bool weft_is_const(const struct weft_graph *graph, weft_val value) { return constant_of(graph, value) != NULL; }
 
-/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014), its output function applied to a counter:
- * element i can be had without those before it. */
+/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014), its output function applied
+ * to a counter: element i can be had without those before it. */
 static double random_element(const struct weft_constant *constant, uint64_t i)
 {
     uint64_t z = constant->seed * 0x9E3779B97F4A7C15u + i + 0x9E3779B97F4A7C15u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy.c: a graph again, without what is dead. Ids are dealt out anew in order of execution; everything that prints is kept. Weights are
- * shared. Copying is also how a graph that was edited much gives its memory back. */
+/* copy.c: a graph again, without what is dead. Ids are dealt out anew in order of execution; everything that prints is
+ * kept. Weights are shared. Copying is also how a graph that was edited much gives its memory back. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -65,10 +65,16 @@ static void copy_node(struct mapping *m, weft_node old)
         operands[i] = m->value[weft_operand(m->from, old, i).id];
     if (info->constant && info->constant->kind == WEFT_CONST_BLOB)
         weft_graph_hold(m->to, weft_blob_hold(info->constant->blob));
-    const weft_node node = weft_add_node(m->to, &(struct weft_node_spec){
-        .op = info->op, .operand = operands, .operands = info->operands, .attr = copy_attrs(m, info), .attrs = info->attrs,
-        .stated = info->results ? &m->from->value[info->first_result].type : NULL, .constant = info->constant,
-        .name = info->name, .place = {.line = info->line}});
+    const weft_node node = weft_add_node(
+        m->to, &(struct weft_node_spec){.op = info->op,
+                                        .operand = operands,
+                                        .operands = info->operands,
+                                        .attr = copy_attrs(m, info),
+                                        .attrs = info->attrs,
+                                        .stated = info->results ? &m->from->value[info->first_result].type : NULL,
+                                        .constant = info->constant,
+                                        .name = info->name,
+                                        .place = {.line = info->line}});
     weft_assert(node.id);
     struct weft_node_info *copy = &m->to->node[node.id];
     copy->plan = copy_note(m->to, info->plan);

@@ -3,7 +3,8 @@
  *
  * Sums and products are those of polynomials. A floor division a / b becomes
  *   1. long division by the leading term of b, coefficients rounded down: a = q·b + r with one r for all a that
- *      differ by multiples of b. The result is q + floor(r / b), so (2*N + 2)/2 is N + 1 and (N - 1)/2 is (N + 1)/2 - 1;
+ *      differ by multiples of b. The result is q + floor(r / b), so (2*N + 2)/2 is N + 1 and (N - 1)/2 is (N + 1)/2 -
+ * 1;
  *   2. common factors of r and b cancelled, with floor((g·x + c) / (g·d)) = floor((x + floor(c/g)) / d) for constants;
  *   3. a division inside a division: floor((floor(x/c) + y) / d) = floor((x + c·y) / (c·d));
  *   repeated until nothing changes; then a range may still show that the rest is one number. What remains is an atom.

@@ -14,7 +14,7 @@
 
 enum weft_dim_atom_kind { WEFT_DIM_SYMBOL, WEFT_DIM_DIV, WEFT_DIM_MIN, WEFT_DIM_MAX };
 
-/* What polynomials are made of. Arguments are canonical: numerator and denominator of DIV, two or more of MIN and MAX. */
+/* What polynomials are made of. Arguments are canonical: numerator and denominator of DIV, two or more of MIN, MAX. */
 struct weft_dim_atom {
     uint8_t kind;
     uint32_t symbol;

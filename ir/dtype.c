@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.c: element types, and single elements of packed arrays as double or 64-bit integers.
  *
- * Every float type of at most 32 bits is exact in double, so reading loses nothing, and storing rounds once: the small formats are
- * rounded straight from double, since going through f32 would round twice. Data may be unaligned (mapped files). */
+ * Every float type of at most 32 bits is exact in double, so reading loses nothing, and storing rounds once: the small
+ * formats are rounded straight from double, since going through f32 would round twice. Data may be unaligned (mapped
+ * files). */
 #include "ir/ir.h"
 
 #include <math.h>
@@ -13,23 +14,23 @@ static const struct {
     uint8_t bits;
     bool real, integer, is_signed, storage;
 } types[] = {
-    [WEFT_F64] = {"f64", 64, .real = true},
-    [WEFT_F32] = {"f32", 32, .real = true},
-    [WEFT_BF16] = {"bf16", 16, .real = true},
-    [WEFT_F16] = {"f16", 16, .real = true},
-    [WEFT_I64] = {"i64", 64, .integer = true, .is_signed = true},
-    [WEFT_I32] = {"i32", 32, .integer = true, .is_signed = true},
-    [WEFT_I16] = {"i16", 16, .integer = true, .is_signed = true},
-    [WEFT_I8] = {"i8", 8, .integer = true, .is_signed = true},
-    [WEFT_U64] = {"u64", 64, .integer = true},
-    [WEFT_U32] = {"u32", 32, .integer = true},
-    [WEFT_U16] = {"u16", 16, .integer = true},
-    [WEFT_U8] = {"u8", 8, .integer = true},
-    [WEFT_BOOL] = {"bool", 8},
-    [WEFT_I4] = {"i4", 4, .integer = true, .is_signed = true, .storage = true},
-    [WEFT_U4] = {"u4", 4, .integer = true, .storage = true},
-    [WEFT_F8E4M3] = {"f8e4m3", 8, .real = true, .storage = true},
-    [WEFT_F8E5M2] = {"f8e5m2", 8, .real = true, .storage = true},
+    [WEFT_F64] = {.name = "f64", .bits = 64, .real = true},
+    [WEFT_F32] = {.name = "f32", .bits = 32, .real = true},
+    [WEFT_BF16] = {.name = "bf16", .bits = 16, .real = true},
+    [WEFT_F16] = {.name = "f16", .bits = 16, .real = true},
+    [WEFT_I64] = {.name = "i64", .bits = 64, .integer = true, .is_signed = true},
+    [WEFT_I32] = {.name = "i32", .bits = 32, .integer = true, .is_signed = true},
+    [WEFT_I16] = {.name = "i16", .bits = 16, .integer = true, .is_signed = true},
+    [WEFT_I8] = {.name = "i8", .bits = 8, .integer = true, .is_signed = true},
+    [WEFT_U64] = {.name = "u64", .bits = 64, .integer = true},
+    [WEFT_U32] = {.name = "u32", .bits = 32, .integer = true},
+    [WEFT_U16] = {.name = "u16", .bits = 16, .integer = true},
+    [WEFT_U8] = {.name = "u8", .bits = 8, .integer = true},
+    [WEFT_BOOL] = {.name = "bool", .bits = 8},
+    [WEFT_I4] = {.name = "i4", .bits = 4, .integer = true, .is_signed = true, .storage = true},
+    [WEFT_U4] = {.name = "u4", .bits = 4, .integer = true, .storage = true},
+    [WEFT_F8E4M3] = {.name = "f8e4m3", .bits = 8, .real = true, .storage = true},
+    [WEFT_F8E5M2] = {.name = "f8e5m2", .bits = 8, .real = true, .storage = true},
 };
 #define TYPES ((int)(sizeof types / sizeof types[0]))
 
@@ -56,9 +57,10 @@ int64_t weft_dtype_bytes(int dtype, int64_t n)
     return bits >= 8 ? n * (bits / 8) : (n * bits + 7) / 8;
 }
 
-/* --- small floats ------------------------------------------------------------------------------------------------------------ */
+/* --- small floats ------------------------------------------------------------------------------------------------- */
 
-/* A format by its fields. `finite` formats (f8e4m3) have no infinity: their top exponent holds numbers, and all ones is NaN. */
+/* A format by its fields. `finite` formats (f8e4m3) have no infinity: their top exponent holds numbers, and all ones is
+ * NaN. */
 struct format {
     int exponent_bits, mantissa_bits;
     bool finite;
@@ -91,7 +93,8 @@ static double decode(struct format f, uint32_t bits)
     return bits >> (f.exponent_bits + f.mantissa_bits) & 1 ? -value : value;
 }
 
-/* Nearest, ties to even. Beyond the largest number: infinity, or NaN in a finite format (as ONNX casts without saturation). */
+/* Nearest, ties to even. Beyond the largest number: infinity, or NaN in a finite format (as ONNX casts without
+ * saturation). */
 static uint32_t encode(struct format f, double value)
 {
     const int top = (1 << f.exponent_bits) - 1, bias = top / 2;
@@ -110,12 +113,13 @@ static uint32_t encode(struct format f, double value)
     if (value == 0 || unit < lowest)
         unit = lowest;
     const uint64_t whole = (uint64_t)nearbyint(ldexp(fabs(value), -unit)); /* exact but for this rounding */
-    const uint64_t code = whole + ((uint64_t)(unit - lowest) << f.mantissa_bits); /* a carry moves into the exponent by itself */
+    const uint64_t code =
+        whole + ((uint64_t)(unit - lowest) << f.mantissa_bits); /* a carry moves into the exponent by itself */
     const uint64_t limit = ((uint64_t)top << f.mantissa_bits) + (f.finite ? ones : 0);
     return code >= limit ? overflow : sign | (uint32_t)code;
 }
 
-/* --- elements ------------------------------------------------------------------------------------------------------------------ */
+/* --- elements ----------------------------------------------------------------------------------------------------- */
 
 #define LOAD(type) \
     type x; \

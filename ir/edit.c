@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edit.c: the few legal rewrites. Whatever changes a graph goes through here or through weft_add_node, so that use lists, order,
- * names and the validity of analyses are kept in one place. Each has a drawing in ir.h. */
+/* edit.c: the few legal rewrites. Whatever changes a graph goes through here or through weft_add_node, so that use
+ * lists, order, names and the validity of analyses are kept in one place. Each has a drawing in ir.h. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -93,7 +93,8 @@ void weft_erase_node(struct weft_graph *graph, weft_node node)
     struct weft_node_info *info = &graph->node[node.id];
     weft_assert(!info->dead);
     for (unsigned i = 0; i < info->results; i++)
-        weft_assert(graph->value[info->first_result + i].uses == 0 && graph->value[info->first_result + i].returns == 0);
+        weft_assert(graph->value[info->first_result + i].uses == 0 &&
+                    graph->value[info->first_result + i].returns == 0);
     for (unsigned i = 0; i < info->operands; i++)
         unlink_use(graph, info->first_operand + i);
     unlink_node(graph, node);
@@ -115,7 +116,7 @@ void weft_move_before(struct weft_graph *graph, weft_node node, weft_node before
     graph->analyses &= ~WEFT_ORDER;
 }
 
-/* --- attributes and plans ---------------------------------------------------------------------------------------------------- */
+/* --- attributes and plans ----------------------------------------------------------------------------------------- */
 
 void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
 {
@@ -161,7 +162,7 @@ void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel,
     graph->node[node.id].plan = note;
 }
 
-/* --- the strip law ------------------------------------------------------------------------------------------------------------- */
+/* --- the strip law ------------------------------------------------------------------------------------------------ */
 
 static bool strip_layouts(struct weft_graph *g)
 {
@@ -187,7 +188,8 @@ static bool strip_one(struct weft_graph *g)
         if (!(weft_ops[info->op].traits & WEFT_PLACEMENT))
             continue;
         const weft_val result = weft_result(g, n, 0), operand = weft_operand(g, n, 0);
-        /* A returned relayout of a parameter, or of a value that is returned as well, says where a result lives: it stays. */
+        /* A returned relayout of a parameter, or of a value that is returned as well, says where a result lives: it
+         * stays. */
         const struct weft_value *from = &g->value[operand.id];
         if (g->value[result.id].returns && (from->is_param || from->returns))
             continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c: the arrays behind ids: values, nodes, operand slots, names, layouts, attributes, remarks; copies of whole graphs.
+/* graph.c: the arrays behind ids: values, nodes, operand slots, names, layouts, attributes, remarks; copies of whole
+ * graphs.
  *
- * Arrays double in the root's arena and leave their old selves behind, so a struct pointer dies with the next addition, an
- * id never does. */
+ * Arrays double in the root's arena and leave their old selves behind, so a struct pointer dies with the next addition,
+ * an id never does. */
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@ struct weft_name_slot {
     uint32_t value; /* 0: free */
 };
 
-/* --- life -------------------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 static int64_t limit_from_environment(void)
 {
@@ -67,7 +68,8 @@ struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *na
     g->name = weft_arena_copy(g->arena, name, strlen(name));
     g->file = parent->file;
     open_arrays(g);
-    parent->body = weft_grow(g->arena, parent->body, &parent->body_capacity, parent->bodies + 1, sizeof(struct weft_graph *));
+    parent->body =
+        weft_grow(g->arena, parent->body, &parent->body_capacity, parent->bodies + 1, sizeof(struct weft_graph *));
     parent->body[parent->bodies++] = g;
     return g;
 }
@@ -96,7 +98,7 @@ void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
     root->blob[root->blobs++] = blob;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t hash_text(const char *text, size_t length)
 {
@@ -171,12 +173,14 @@ void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, s
     }
 }
 
-/* --- parameters, returns, groups --------------------------------------------------------------------------------------------- */
+/* --- parameters, returns, groups ---------------------------------------------------------------------------------- */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type)
 {
-    graph->value = weft_grow(graph->arena, graph->value, &graph->value_capacity, graph->values + 1, sizeof *graph->value);
-    graph->param = weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
+    graph->value =
+        weft_grow(graph->arena, graph->value, &graph->value_capacity, graph->values + 1, sizeof *graph->value);
+    graph->param =
+        weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
     const weft_val v = {graph->values++};
     graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = (uint16_t)graph->params};
     graph->param[graph->params++] = v;
@@ -203,12 +207,13 @@ void weft_clear_returns(struct weft_graph *graph)
 
 uint32_t weft_add_group(struct weft_graph *graph, const char *name)
 {
-    graph->group = weft_grow(graph->arena, graph->group, &graph->group_capacity, graph->groups + 1, sizeof *graph->group);
+    graph->group =
+        weft_grow(graph->arena, graph->group, &graph->group_capacity, graph->groups + 1, sizeof *graph->group);
     graph->group[graph->groups] = (struct weft_group){.name = weft_arena_copy(graph->arena, name, strlen(name))};
     return graph->groups++;
 }
 
-/* --- layouts --------------------------------------------------------------------------------------------------------------------- */
+/* --- layouts ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t hash_layout(const struct weft_layout *layout)
 {
@@ -252,7 +257,8 @@ uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *
     for (; root->layout_hash[slot]; slot = (slot + 1) & (root->layout_hash_size - 1))
         if (same_in_all(&root->layout[root->layout_hash[slot]], &canonical))
             return root->layout_hash[slot];
-    root->layout = weft_grow(root->arena, root->layout, &root->layout_capacity, root->layouts + 1, sizeof *root->layout);
+    root->layout =
+        weft_grow(root->arena, root->layout, &root->layout_capacity, root->layouts + 1, sizeof *root->layout);
     root->layout[root->layouts] = canonical;
     root->layout_hash[slot] = root->layouts;
     return root->layouts++;
@@ -269,7 +275,7 @@ void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struc
     graph->value[value.id].layout = weft_intern_layout(graph, layout, &graph->value[value.id].type);
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------------------ */
+/* --- attributes --------------------------------------------------------------------------------------------------- */
 
 const struct weft_attr *weft_attr_find(const struct weft_graph *graph, weft_node node, int key)
 {
@@ -341,7 +347,7 @@ bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b)
     return false;
 }
 
-/* --- types ----------------------------------------------------------------------------------------------------------------------- */
+/* --- types -------------------------------------------------------------------------------------------------------- */
 
 weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type)
 {
@@ -381,7 +387,7 @@ void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struc
     weft_text_add(text, "]");
 }
 
-/* --- analyses and remarks --------------------------------------------------------------------------------------------------------- */
+/* --- analyses and remarks ----------------------------------------------------------------------------------------- */
 
 void weft_require(struct weft_graph *graph, uint32_t analyses)
 {
@@ -401,7 +407,8 @@ bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps)
     return changed;
 }
 
-void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format, ...)
+void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
+                     ...)
 {
     char reason[512];
     va_list arguments;
@@ -409,7 +416,8 @@ void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, 
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
     struct weft_graph *root = graph->root;
-    root->remark = weft_grow(root->arena, root->remark, &root->remark_capacity, root->remarks + 1, sizeof *root->remark);
+    root->remark =
+        weft_grow(root->arena, root->remark, &root->remark_capacity, root->remarks + 1, sizeof *root->remark);
     root->remark[root->remarks++] = (struct weft_remark){
         .who = weft_arena_copy(root->arena, who, strlen(who)),
         .where = where.id ? weft_value_text(graph, where) : graph->name,

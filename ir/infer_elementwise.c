@@ -20,7 +20,7 @@ bool weft_infer_numeric(struct weft_infer *infer) { return all_same(infer, WEFT_
 bool weft_infer_real(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_REAL); }
 bool weft_infer_logic(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_BOOL); }
 
-bool weft_infer_numeric_or_bool(struct weft_infer *infer)
+bool weft_infer_any(struct weft_infer *infer)
 {
     infer->result[0] = *weft_infer_type(infer, 0); /* elements only move: types for storage are welcome */
     return true;

@@ -25,7 +25,7 @@ void weft_layout_pieces(struct weft_dims *dims, const struct weft_layout *layout
 /* Strides of a packed array with these storage extents. */
 void weft_layout_packed(struct weft_dims *dims, int axes, const weft_dim *extent, weft_dim *ret_stride);
 
-/* layout_view.c: the layout of a view in the making. Digits are sorted by rank: where in the operand's order they were. */
+/* layout_view.c: the layout of a view in the making. Digits are sorted by rank: where they were in the operand. */
 struct weft_layout_draft {
     struct weft_layout layout; /* explicit strides */
     int rank[WEFT_MAX_STORAGE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* public.c: the builder and the life of graphs, as weft.h declares them. Each function packs its arguments, and does its work in a
- * protected call, so that running out of memory is a status like any other. */
+/* public.c: the builder and the life of graphs, as weft.h declares them. Each function packs its arguments, and does
+ * its work in a protected call, so that running out of memory is a status like any other. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static int wrong(struct weft_context *context, const char *where, const char *me
     return WEFT_ERR_ARGUMENT;
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------------ */
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
 
 struct create {
     struct weft_context *context;
@@ -73,7 +73,7 @@ int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_gra
 
 void weft_graph_destroy(struct weft_graph *graph) { weft_graph_free(graph); }
 
-/* --- extents ------------------------------------------------------------------------------------------------------------------- */
+/* --- extents ------------------------------------------------------------------------------------------------------ */
 
 weft_dim weft_extent(int64_t value) { return weft_dim_of(value); }
 
@@ -135,7 +135,7 @@ int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, weft_dim 
     return status;
 }
 
-/* --- values and nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- values and nodes --------------------------------------------------------------------------------------------- */
 
 static int make_type(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, struct weft_type *ret)
 {
@@ -197,13 +197,15 @@ static int make_value(struct value v, int (*fn)(void *), weft_val *ret_value)
     return status;
 }
 
-int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent, weft_val *ret_value)
+int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+               weft_val *ret_value)
 {
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent},
                       make_param, ret_value);
 }
 
-int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data, weft_val *ret_value)
+int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
+                  weft_val *ret_value)
 {
     weft_dim extents[WEFT_MAX_RANK];
     for (int i = 0; i < rank && i < WEFT_MAX_RANK; i++)
@@ -250,7 +252,8 @@ static int read_attr(struct weft_graph *graph, const struct weft_attribute *give
                          (ret->kind == WEFT_ATTR_GRAPH && !ret->graph) ||
                          (ret->kind == WEFT_ATTR_INTS && ret->count && !ret->integers) ||
                          (ret->kind == WEFT_ATTR_REALS && ret->count && !ret->reals);
-    return missing ? wrong(graph->context, given->name, "the member that this attribute's kind asks for is not set") : WEFT_OK;
+    return missing ? wrong(graph->context, given->name, "the member that this attribute's kind asks for is not set")
+                   : WEFT_OK;
 }
 
 static int append(void *arg)
@@ -260,7 +263,8 @@ static int append(void *arg)
     const struct weft_op *op = a->op;
     const int opcode = op->op ? weft_opcode_find(op->op, strlen(op->op)) : 0;
     if (!opcode || opcode == WEFT_OP_const)
-        return wrong(graph->context, op->op, opcode ? "constants are made by weft_constant and weft_splat" : "there is no such op");
+        return wrong(graph->context, op->op,
+                     opcode ? "constants are made by weft_constant and weft_splat" : "there is no such op");
     for (size_t i = 0; i < op->operands; i++)
         if (!is_value(graph, op->operand[i]))
             return wrong(graph->context, op->op, "an operand is not a value of this graph");
@@ -314,7 +318,8 @@ static int set_returns(void *arg)
 
 int weft_return(struct weft_graph *graph, const weft_val *values, size_t count)
 {
-    return weft_protected(graph->context, set_returns, &(struct result){.graph = graph, .values = values, .count = count});
+    return weft_protected(graph->context, set_returns,
+                          &(struct result){.graph = graph, .values = values, .count = count});
 }
 
 static int set_layout(void *arg)
@@ -336,5 +341,6 @@ static int set_layout(void *arg)
 
 int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout)
 {
-    return weft_protected(graph->context, set_layout, &(struct result){.graph = graph, .values = &value, .layout = layout});
+    return weft_protected(graph->context, set_layout,
+                          &(struct result){.graph = graph, .values = &value, .layout = layout});
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.h: the infer and eval rules that rows of ops.def name. Included by the files that define them and by ops.c. Several ops
- * share a rule, so a prototype repeats. */
+/* rules.h: the infer and eval rules that rows of ops.def name. Included by the files that define them and by ops.c.
+ * Several ops share a rule, so a prototype repeats. */
 #ifndef WEFT_RULES_H
 #define WEFT_RULES_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.h: what every kernel family shares. Kernels know scalars, strides and descriptors; they never see a graph.
  *
- * A family is a folder: X.h (the mathematics and the preconditions), X.def (one row per kernel: prototypes, dispatch, the
- * list of the harness and of `weft opt --list-kernels` come from it), X_ref.c (plain loops, the definition of correct) and
- * X_<isa>.c. Names: weft_<op>_<types>_<tile>__<isa>.
+ * A family is a folder: X.h (the mathematics and the preconditions), X.def (one row per kernel: prototypes, dispatch,
+ * the list of the harness and of `weft opt --list-kernels` come from it), X_ref.c (plain loops, the definition of
+ * correct) and X_<isa>.c. Names: weft_<op>_<types>_<tile>__<isa>.
  *
- * How a kernel runs: the caller fills a descriptor (`struct weft_map`, `weft_gemm`, …) with extents and strides, calls the
- * family's `prepare` once, which chooses loops and the number of parts, and may then call `run` any number of times with
- * other buffers, from several threads, each doing its own part. `run` allocates nothing. Results do not depend on the
- * number of parts or on who runs them. */
+ * How a kernel runs: the caller fills a descriptor (`struct weft_map`, `weft_gemm`, …) with extents and strides, calls
+ * the family's `prepare` once, which chooses loops and the number of parts, and may then call `run` any number of times
+ * with other buffers, from several threads, each doing its own part. `run` allocates nothing. Results do not depend on
+ * the number of parts or on who runs them. */
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- cpu.c ----------------------------------------------------------------------------------------------------------- */
+/* --- cpu.c -------------------------------------------------------------------------------------------------------- */
 
 #define WEFT_CPU_AVX2 (1u << 0)       /* x86-64-v3: AVX2, FMA, F16C, BMI2 */
 #define WEFT_CPU_AVX512 (1u << 1)     /* x86-64-v4: F, BW, CD, DQ, VL */
@@ -33,13 +33,13 @@ struct weft_cpu {
     int32_t workers;     /* threads this process should use: CPU set and container limits respected */
 };
 void weft_cpu_detect(struct weft_cpu *ret);
-/* The mask of a level by name: "baseline", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512fp16", "amx", "all"; a level
- * implies the ones below. "a+b" joins. 0 and false if a word is unknown. */
+/* The mask of a level by name: "baseline", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512fp16", "amx", "all"; a
+ * level implies the ones below. "a+b" joins. 0 and false if a word is unknown. */
 bool weft_cpu_parse(const char *name, uint32_t *ret_flags);
 /* "avx512+bf16+vnni", written to `text`. */
 void weft_cpu_describe(uint32_t flags, char *text, size_t bytes);
 
-/* --- lists, for the harness and --list-kernels -------------------------------------------------------------------------- */
+/* --- lists, for the harness and --list-kernels -------------------------------------------------------------------- */
 
 struct weft_kernel_info {
     const char *family, *name; /* "gemm", "weft_gemm_f32_6x64__avx512" */
@@ -48,7 +48,7 @@ struct weft_kernel_info {
 /* Kernel i of all families, or NULL past the end. */
 const struct weft_kernel_info *weft_kernel_at(unsigned i);
 
-/* --- types by their number in enum weft_dtype (kernels include no graph header) ------------------------------------------ */
+/* --- types by their number in enum weft_dtype (kernels include no graph header) ----------------------------------- */
 
 enum { WEFT_K_F64 = 1, WEFT_K_F32, WEFT_K_BF16, WEFT_K_F16, WEFT_K_I64, WEFT_K_I32, WEFT_K_I16, WEFT_K_I8,
        WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL };
@@ -56,7 +56,7 @@ enum { WEFT_K_F64 = 1, WEFT_K_F32, WEFT_K_BF16, WEFT_K_F16, WEFT_K_I64, WEFT_K_I
 #define WEFT_K_RANK 8
 #define WEFT_K_MAX_IN 3
 
-/* --- strip/map.c: elementwise over strided arrays --------------------------------------------------------------------- */
+/* --- strip/map.c: elementwise over strided arrays ----------------------------------------------------------------- */
 
 /* One op over one strip: out[i·s0] = f(a[i·s1], b[i·s2], c[i·s3]) for i in [0, n); strides in elements, 0 allowed for
  * operands. out may be an operand with the same stride, else the arrays do not overlap. */
@@ -87,15 +87,16 @@ struct weft_map {
     double param[2];
     int32_t parts;    /* set by prepare: at most so many parts are worth it */
 };
-/* Merges axes that are contiguous in all arrays, puts the axis with the best strides innermost, sets parts (1 for small work). */
+/* Merges axes that are contiguous in all arrays, puts the axis with the best strides innermost, sets parts (1 for small
+ * work). */
 void weft_map_prepare(struct weft_map *map, int workers);
 void weft_map_run(const struct weft_map *map, void *out, const void *const *in, int part, int parts);
 
-/* --- strip/reduce.c: sums, means, products, extremes --------------------------------------------------------------------- */
+/* --- strip/reduce.c: sums, means, products, extremes -------------------------------------------------------------- */
 
 enum weft_reduce_op { WEFT_K_SUM, WEFT_K_MEAN, WEFT_K_PROD, WEFT_K_MAX, WEFT_K_MIN };
-/* f32 only. Accumulates in f32 with one fixed order of virtual lanes, whatever the vector width and the number of parts.
- * NaN operands give NaN. `kept` axes run over results, `reduced` axes over terms. */
+/* f32 only. Accumulates in f32 with one fixed order of virtual lanes, whatever the vector width and the number of
+ * parts. NaN operands give NaN. `kept` axes run over results, `reduced` axes over terms. */
 struct weft_reduce {
     enum weft_reduce_op op;
     uint32_t cpu;
@@ -108,9 +109,10 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers);
 void weft_reduce_run(const struct weft_reduce *reduce, float *out, const float *in, int part, int parts);
 const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel that run uses */
 
-/* --- strip/pool.c: windows ------------------------------------------------------------------------------------------------- */
+/* --- strip/pool.c: windows ---------------------------------------------------------------------------------------- */
 
-/* f32. Arrays are [n, c, spatial…] logically, any strides. Padding never wins a maximum and counts in a mean only with count_pad. */
+/* f32. Arrays are [n, c, spatial…] logically, any strides. Padding never wins a maximum and counts in a mean only with
+ * count_pad. */
 struct weft_pool {
     bool mean, count_pad;
     uint32_t cpu;
@@ -123,7 +125,7 @@ void weft_pool_prepare(struct weft_pool *pool, int workers);
 void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts);
 const char *weft_pool_name(const struct weft_pool *pool);
 
-/* --- relayout/relayout.c: copies between strided arrays --------------------------------------------------------------------- */
+/* --- relayout/relayout.c: copies between strided arrays ----------------------------------------------------------- */
 
 /* out[i…] = in[i…] for elements of 1, 2, 4 or 8 bytes; in strides may be 0. Arrays do not overlap. */
 struct weft_copy {
@@ -136,10 +138,10 @@ void weft_copy_prepare(struct weft_copy *copy, int workers);
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 const char *weft_copy_name(const struct weft_copy *copy);
 
-/* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 --------------------------------------------------------------------------------------- */
+/* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
 
-/* Any strides (elements), so transposes are strides. One chain over k per result, fused multiply-add: neither tiles nor parts nor
- * packing change a bit. B may be packed before (constant weights): then b points to the pack. */
+/* Any strides (elements), so transposes are strides. One chain over k per result, fused multiply-add: neither tiles nor
+ * parts nor packing change a bit. B may be packed before (constant weights): then b points to the pack. */
 struct weft_gemm {
     uint32_t cpu;
     int64_t batch, m, n, k;
@@ -154,10 +156,11 @@ struct weft_gemm {
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
 void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const float *b); /* b unpacked, by b_row and b_col */
-void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const float *b, void *scratch, int part, int parts);
+void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const float *b, void *scratch, int part,
+                   int parts);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
 
-/* --- conv/conv.h: convolution, f32 ------------------------------------------------------------------------------------------------ */
+/* --- conv/conv.h: convolution, f32 -------------------------------------------------------------------------------- */
 
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */
 struct weft_conv {
@@ -176,7 +179,8 @@ struct weft_conv {
 void weft_conv_prepare(struct weft_conv *conv, int workers);
 size_t weft_conv_pack_bytes(const struct weft_conv *conv);
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const float *w);
-void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part, int parts);
+void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
+                   int parts);
 const char *weft_conv_name(const struct weft_conv *conv);
 
 #endif

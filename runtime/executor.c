@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor.c: gangs of workers that walk through a plan together, and the default executor on OpenMP.
  *
- * One parallel region per run, a barrier between kernels: a fork costs several microseconds, a barrier of spinning workers well under
- * one. The barrier gives up spinning after 20 microseconds, so that a worker that lost its core does not make the others burn theirs.
- * The size of the gang is what OpenMP really gave, read inside the region. */
+ * One parallel region per run, a barrier between kernels: a fork costs several microseconds, a barrier of spinning
+ * workers well under one. The barrier gives up spinning after 20 microseconds, so that a worker that lost its core does
+ * not make the others burn theirs. The size of the gang is what OpenMP really gave, read inside the region. */
 #include "runtime/runtime.h"
 
 #include <linux/futex.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- barrier ------------------------------------------------------------------------------------------------------------- */
+/* --- barrier ------------------------------------------------------------------------------------------------------ */
 
 #define SPIN_NS 20000
 #define SPINS_BETWEEN_CLOCKS 64
@@ -77,7 +77,7 @@ void weft_barrier_wait(struct weft_barrier *barrier)
     atomic_fetch_sub(&barrier->sleepers, 1);
 }
 
-/* --- OpenMP ---------------------------------------------------------------------------------------------------------------- */
+/* --- OpenMP ------------------------------------------------------------------------------------------------------- */
 
 static int openmp_workers(void *user)
 {
@@ -87,8 +87,8 @@ static int openmp_workers(void *user)
     return cpu.workers < limit ? cpu.workers : limit;
 }
 
-/* For a caller of the public interface the promise holds only if all n are there; so the default executor makes none, and gangs on it go
- * through gang_openmp. */
+/* For a caller of the public interface the promise holds only if all n are there; so the default executor makes none,
+ * and gangs on it go through gang_openmp. */
 static void openmp_run(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
 #pragma omp parallel for num_threads(n) schedule(static)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frame.c: a plan for one tuple of sizes. Extents and strides become numbers, blocks get their offsets in the arena, kernels
- * prepare their descriptors. All of it lies in one block of memory, so that executions can keep a few frames and switch. */
+/* frame.c: a plan for one tuple of sizes. Extents and strides become numbers, blocks get their offsets in the arena,
+ * kernels prepare their descriptors. All of it lies in one block of memory, so that executions can keep a few frames
+ * and switch. */
 #include "runtime/runtime.h"
 #include "sched/sched.h"
 
@@ -87,11 +88,16 @@ static int64_t byte_offset(const struct weft_plan *plan, const struct weft_frame
 static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, uint32_t number)
 {
     const struct weft_step *step = &plan->step[number];
-    struct weft_bind bind = {.plan = plan, .step = step, .symbols = frame->symbols, .workers = plan->workers, .parts = 1,
+    struct weft_bind bind = {.plan = plan,
+                             .step = step,
+                             .symbols = frame->symbols,
+                             .workers = plan->workers,
+                             .parts = 1,
                              .out = frame->tensor[step->out.id]};
     if (step->to)
         for (int i = 0; i < bind.out.rank; i++)
-            bind.out.stride[i] = weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->symbols);
+            bind.out.stride[i] =
+                weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->symbols);
     for (unsigned i = 0; i < step->inputs; i++)
         bind.in[i] = frame->tensor[step->in[i].id];
     step->kind->bind(&bind, frame->descriptors + step->descriptor);

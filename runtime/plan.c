@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: from a graph to homes and steps.
  *
- * Values get their homes in order of execution. A view lives where its operand lives, if a strided layout can say so; else it is
- * copied. A result is computed where the caller wants it; a reshape that is returned hands its home back to the value it reshapes, so that
- * the last kernel writes the result itself. Everything else is a block of the arena, alive from the step that writes it to the last that
- * reads it. What depends on sizes is left to frame.c. */
+ * Values get their homes in order of execution. A view lives where its operand lives, if a strided layout can say so;
+ * else it is copied. A result is computed where the caller wants it; a reshape that is returned hands its home back to
+ * the value it reshapes, so that the last kernel writes the result itself. Everything else is a block of the arena,
+ * alive from the step that writes it to the last that reads it. What depends on sizes is left to frame.c. */
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* --- homes --------------------------------------------------------------------------------------------------------------- */
+/* --- homes -------------------------------------------------------------------------------------------------------- */
 
 static uint32_t add_storage(struct weft_plan *plan, struct weft_storage storage)
 {
@@ -30,7 +30,8 @@ static void set_home(struct weft_plan *plan, weft_val v, uint32_t storage, const
     weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
 }
 
-/* As stated, or row-major where nothing is decided. From offset 0: a value that is computed or bound begins where its storage does. */
+/* As stated, or row-major where nothing is decided. From offset 0: a value that is computed or bound begins where its
+ * storage does. */
 static struct weft_layout home_layout(const struct weft_graph *g, weft_val v)
 {
     struct weft_layout layout = weft_layout_of(g, v);
@@ -71,14 +72,15 @@ static bool is_plain(const struct weft_graph *g, weft_val v)
     return weft_layout_is_row_major(&layout);
 }
 
-/* Result slots: the value itself, or what it reshapes, is computed there, unless that has a home already (a parameter, a
- * constant, the value of an earlier slot): then a copy at the end fills the slot. */
+/* Result slots: the value itself, or what it reshapes, is computed there, unless that has a home already (a parameter,
+ * a constant, the value of an earlier slot): then a copy at the end fills the slot. */
 static void home_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->returns; i++) {
         weft_val v = g->ret[i].value;
-        struct weft_storage storage = {.kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
+        struct weft_storage storage = {
+            .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
         struct weft_layout layout = home_layout(g, v);
         weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
         plan->return_storage[i] = add_storage(plan, storage);
@@ -102,8 +104,8 @@ static struct weft_layout splat_layout(int rank)
     return layout;
 }
 
-/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file, unless their
- * address is odd for their type: then the plan has a copy. */
+/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file, unless
+ * their address is odd for their type: then the plan has a copy. */
 static void home_constant(struct weft_plan *plan, weft_val v)
 {
     const struct weft_graph *g = plan->graph;
@@ -186,7 +188,7 @@ static void home_block(struct weft_plan *plan, weft_val v)
     set_home(plan, v, storage, &layout);
 }
 
-/* --- steps ----------------------------------------------------------------------------------------------------------------- */
+/* --- steps -------------------------------------------------------------------------------------------------------- */
 
 static void live_at(struct weft_plan *plan, weft_val v, int32_t step)
 {
@@ -283,8 +285,8 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first});
 }
 
-/* Results that were computed elsewhere are copied, and the new values of mutable parameters go last: until then the old ones may be
- * read. */
+/* Results that were computed elsewhere are copied, and the new values of mutable parameters go last: until then the old
+ * ones may be read. */
 static void plan_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
@@ -298,9 +300,10 @@ static void plan_returns(struct weft_plan *plan)
                                               .inputs = 1, .to = plan->home[g->ret[i].mut.id].storage});
 }
 
-/* --- what the plan says of itself -------------------------------------------------------------------------------------------- */
+/* --- what the plan says of itself --------------------------------------------------------------------------------- */
 
-static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, char *text, size_t bytes)
+static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, char *text,
+                       size_t bytes)
 {
     const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
     switch ((enum weft_storage_kind)storage->kind) {
@@ -324,8 +327,8 @@ static void annotate(struct weft_plan *plan, const struct weft_frame *frame)
         const char *const values[] = {place, parts};
         const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
         weft_set_plan(plan->graph, step->node, kernel, 2, keys, values);
-        weft_add_remark(plan->graph, "plan", step->out, step->kind == &weft_step_reference ? "fallback" : "chosen", "%s",
-                        kernel);
+        weft_add_remark(plan->graph, "plan", step->out, step->kind == &weft_step_reference ? "fallback" : "chosen",
+                        "%s", kernel);
     }
 }
 
@@ -340,14 +343,15 @@ static bool check_layouts(const struct weft_graph *g)
         weft_dim stride[WEFT_MAX_RANK];
         if (weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), stride))
             continue;
-        weft_error(g->context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
+        weft_error(g->context, WEFT_ERR_UNSUPPORTED,
+                   &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
                    "is stored with split axes, which no kernel reads yet");
         legal = false;
     }
     return legal;
 }
 
-/* --- public -------------------------------------------------------------------------------------------------------------------- */
+/* --- public ------------------------------------------------------------------------------------------------------- */
 
 struct compile {
     const struct weft_graph *source;
@@ -401,7 +405,8 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     if (!c.plan)
         return WEFT_ERR_NOMEM;
     *c.plan = (struct weft_plan){.context = context, .target = c.options.target ? *c.options.target : context->target};
-    c.plan->workers = context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
+    c.plan->workers =
+        context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);
     if (status == WEFT_OK)
         *ret_plan = c.plan;
@@ -432,7 +437,8 @@ static int port(const struct weft_plan *plan, weft_val v, struct weft_port *ret_
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_type *type = weft_type_of(g, v);
-    struct weft_port p = {.name = g->value[v.id].name ? g->value[v.id].name : "", .dtype = type->dtype, .rank = type->rank};
+    struct weft_port p = {
+        .name = g->value[v.id].name ? g->value[v.id].name : "", .dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++)
         p.extent[i] = weft_dim_is_constant(type->extent[i]) ? weft_dim_value(type->extent[i]) : -1;
     struct weft_text text = {.context = g->context};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: executions: binding tensors, walking through the steps on a gang.
  *
- * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. A barrier stands
- * before a step only where the work changes hands: between two steps of one part worker 0 just goes on. */
+ * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. A
+ * barrier stands before a step only where the work changes hands: between two steps of one part worker 0 goes on. */
 #include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* --- life ---------------------------------------------------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------------------------------------------------- */
 
 #define NEW(execution, member, count) \
     ((execution)->member = weft_allocate((execution)->plan->context, sizeof *(execution)->member * ((count) + 1)), \
@@ -74,9 +74,12 @@ static int fail(struct weft_execution *e, int status, const char *format, ...)
     return status;
 }
 
-/* --- binding --------------------------------------------------------------------------------------------------------------------- */
+/* --- binding ------------------------------------------------------------------------------------------------------ */
 
-static const char *name_of(const struct weft_graph *g, weft_val v) { return g->value[v.id].name ? g->value[v.id].name : "?"; }
+static const char *name_of(const struct weft_graph *g, weft_val v)
+{
+    return g->value[v.id].name ? g->value[v.id].name : "?";
+}
 
 /* Type and rank; extents are checked when all inputs are there, since symbols tie them together. */
 static int check_tensor(struct weft_execution *e, const char *what, size_t i, weft_val v, const struct weft_tensor *t)
@@ -96,7 +99,8 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         if (t->extent[axis] < 0 || t->stride[axis] < 0)
             return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': extent or stride of axis %d is negative", what, i,
                         name_of(g, v), axis);
-        if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) || elements > (int64_t)1 << 46)
+        if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) || elements > (int64_t)1
+                                                                                                                 << 46)
             return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, name_of(g, v));
         if (t->extent[axis] == 0)
             return WEFT_OK;
@@ -162,18 +166,18 @@ static int check_port(struct weft_execution *e, const char *what, uint32_t i, co
     bool empty = false;
     for (int axis = 0; axis < want.rank; axis++) {
         if (t->extent[axis] != want.extent[axis])
-            return fail(e, WEFT_ERR_BINDING, "%s %u '%s': axis %d has extent %lld, the plan needs %lld", what, i, name, axis,
-                        (long long)t->extent[axis], (long long)want.extent[axis]);
+            return fail(e, WEFT_ERR_BINDING, "%s %u '%s': axis %d has extent %lld, the plan needs %lld", what, i, name,
+                        axis, (long long)t->extent[axis], (long long)want.extent[axis]);
         empty |= want.extent[axis] == 0;
     }
     for (int axis = 0; axis < want.rank && !empty; axis++)
         if (want.extent[axis] != 1 && t->stride[axis] != want.stride[axis])
-            return fail(e, WEFT_ERR_BINDING, "%s %u '%s': axis %d has stride %lld, the plan's layout %lld", what, i, name,
-                        axis, (long long)t->stride[axis], (long long)want.stride[axis]);
+            return fail(e, WEFT_ERR_BINDING, "%s %u '%s': axis %d has stride %lld, the plan's layout %lld", what, i,
+                        name, axis, (long long)t->stride[axis], (long long)want.stride[axis]);
     return WEFT_OK;
 }
 
-/* --- preparing ---------------------------------------------------------------------------------------------------------------------- */
+/* --- preparing ---------------------------------------------------------------------------------------------------- */
 
 static int solve(struct weft_execution *e)
 {
@@ -267,7 +271,7 @@ static int prepare(struct weft_execution *e)
     return WEFT_OK;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 struct run {
     struct weft_execution *execution;
@@ -291,8 +295,13 @@ static void fill_call(struct run *run, uint32_t number, int worker, struct weft_
     const struct weft_plan *plan = e->plan;
     const struct weft_step *step = &plan->step[number];
     const struct weft_frame_step *bound = &e->frame->step[number];
-    *call = (struct weft_call){.plan = plan, .step = step, .frame = e->frame, .base = e->base, .failed = &run->failed,
-                               .parts = bound->parts, .scratch = (char *)e->scratch.data + (size_t)worker * e->frame->scratch_bytes};
+    *call = (struct weft_call){.plan = plan,
+                               .step = step,
+                               .frame = e->frame,
+                               .base = e->base,
+                               .failed = &run->failed,
+                               .parts = bound->parts,
+                               .scratch = (char *)e->scratch.data + (size_t)worker * e->frame->scratch_bytes};
     const uint32_t storage = step->to ? step->to : plan->home[step->out.id].storage;
     call->out = (char *)e->base[storage] + bound->out_offset;
     for (unsigned i = 0; i < step->inputs; i++)
@@ -407,7 +416,8 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
         e->fallback_ns += step->kind == &weft_step_reference ? ns[i] : 0;
         e->relayout_ns += step->kind == &weft_step_copy ? ns[i] : 0;
         if (fn)
-            fn(user, step->kind->kernel(weft_frame_descriptor(e->frame, step), step), name_of(plan->graph, step->out), ns[i]);
+            fn(user, step->kind->kernel(weft_frame_descriptor(e->frame, step), step), name_of(plan->graph, step->out),
+               ns[i]);
     }
     weft_release(plan->context, ns, (plan->steps + 1) * sizeof *ns);
     return status;
@@ -424,10 +434,16 @@ int weft_output(const struct weft_execution *e, size_t i, struct weft_tensor *re
 int weft_execution_statistics(const struct weft_execution *e, struct weft_statistics *ret_statistics)
 {
     const struct weft_plan *plan = e->plan;
-    const struct weft_statistics all = {
-        .size = ret_statistics->size, .arena_bytes = (int64_t)e->arena.bytes, .constant_bytes = plan->constant_bytes,
-        .kernels = (int32_t)plan->steps, .relayouts = plan->relayouts, .fallbacks = plan->fallbacks,
-        .workers = plan->workers, .fallback_ns = e->fallback_ns, .relayout_ns = e->relayout_ns, .total_ns = e->total_ns};
+    const struct weft_statistics all = {.size = ret_statistics->size,
+                                        .arena_bytes = (int64_t)e->arena.bytes,
+                                        .constant_bytes = plan->constant_bytes,
+                                        .kernels = (int32_t)plan->steps,
+                                        .relayouts = plan->relayouts,
+                                        .fallbacks = plan->fallbacks,
+                                        .workers = plan->workers,
+                                        .fallback_ns = e->fallback_ns,
+                                        .relayout_ns = e->relayout_ns,
+                                        .total_ns = e->total_ns};
     const size_t bytes = ret_statistics->size && ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all;
     memcpy(ret_statistics, &all, bytes);
     return WEFT_OK;

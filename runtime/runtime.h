@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.h: plans and how they run.
  *
- *   graph ──plan.c──► homes (where each value lives) and steps (which kernel computes it)     immutable, shared by threads
- *         ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors    cached per execution
+ *   graph ──plan.c──► homes (where each value lives) and steps (which kernel computes it)     immutable, shared by
+ * threads ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors    cached per execution
  *         ──run.c───► base pointers of the storages, then step after step on a gang of workers
  *
- * A storage is memory with one base pointer: a parameter, a result, a constant, a block of the arena. A value's home is a storage
- * and a layout in it; a view has its operand's storage and another layout. */
+ * A storage is memory with one base pointer: a parameter, a result, a constant, a block of the arena. A value's home is
+ * a storage and a layout in it; a view has its operand's storage and another layout. */
 #ifndef WEFT_RUNTIME_H
 #define WEFT_RUNTIME_H
 
@@ -15,10 +15,10 @@
 
 #include <stdatomic.h>
 
-/* --- executor.c ------------------------------------------------------------------------------------------------------ */
+/* --- executor.c --------------------------------------------------------------------------------------------------- */
 
-/* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers` and is what the
- * executor really gave. A gang that is busy with another run gives n = 1. */
+/* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers`
+ * and is what the executor really gave. A gang that is busy with another run gives n = 1. */
 void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg);
 /* Workers that a run on this context can have at most. */
 int weft_gang_size(const struct weft_context *context);
@@ -34,7 +34,7 @@ struct weft_barrier {
 void weft_barrier_open(struct weft_barrier *barrier, int workers);
 void weft_barrier_wait(struct weft_barrier *barrier);
 
-/* --- plan.c ------------------------------------------------------------------------------------------------------------ */
+/* --- plan.c ------------------------------------------------------------------------------------------------------- */
 
 enum weft_storage_kind { WEFT_IN_NONE, WEFT_IN_PARAM, WEFT_IN_RETURN, WEFT_IN_CONSTANT, WEFT_IN_ARENA };
 struct weft_storage {
@@ -96,7 +96,7 @@ struct weft_plan {
 /* Zeroed memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
 
-/* --- step.c, step_*.c: what can compute a node ----------------------------------------------------------------------------- */
+/* --- step.c, step_*.c: what can compute a node -------------------------------------------------------------------- */
 
 /* A step being bound to sizes: concrete tensors without data, kernels prepared for so many workers. */
 struct weft_bind {
@@ -108,7 +108,8 @@ struct weft_bind {
     /* results */
     int32_t parts;
     size_t scratch;         /* bytes per worker */
-    int64_t out_offset, in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
+    int64_t out_offset,
+        in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
 };
 struct weft_call {
     const struct weft_plan *plan;
@@ -138,7 +139,7 @@ extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_po
 /* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */
 void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data);
 
-/* --- frame.c ------------------------------------------------------------------------------------------------------------------- */
+/* --- frame.c ------------------------------------------------------------------------------------------------------ */
 
 struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_INPUTS]; /* bytes from the storages' bases */
@@ -169,7 +170,7 @@ static inline const void *weft_frame_descriptor(const struct weft_frame *frame, 
     return frame->descriptors + step->descriptor;
 }
 
-/* --- run.c ----------------------------------------------------------------------------------------------------------------------- */
+/* --- run.c -------------------------------------------------------------------------------------------------------- */
 
 #define WEFT_FRAMES 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c: which kernel family computes which op. A family that cannot take the dtypes of a node leaves it to the reference evaluator,
- * which takes everything; so there is always an answer. */
+/* step.c: which kernel family computes which op. A family that cannot take the dtypes of a node leaves it to the
+ * reference evaluator, which takes everything; so there is always an answer. */
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void take_operands(const struct weft_graph *g, weft_node n, struct weft_s
         step->in[i] = weft_operand(g, n, i);
 }
 
-/* --- elementwise --------------------------------------------------------------------------------------------------------- */
+/* --- elementwise -------------------------------------------------------------------------------------------------- */
 
 static double attr_or(const struct weft_graph *g, weft_node n, int key, double otherwise)
 {
@@ -65,9 +65,10 @@ static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_st
     return true;
 }
 
-/* --- the rest -------------------------------------------------------------------------------------------------------------- */
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
 
-static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind, struct weft_step *step)
+static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                       struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_attr *acc =
@@ -79,7 +80,8 @@ static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct w
     return true;
 }
 
-static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind, struct weft_step *step)
+static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                        struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     if (weft_dtype_bits(weft_type_of(g, step->out)->dtype) < 8)
@@ -94,7 +96,8 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
 static bool choose_reshape(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     const struct weft_layout layout = weft_layout_of(plan->graph, step->out);
-    return (layout.kind != WEFT_STORED || weft_layout_is_row_major(&layout)) && choose_copy(plan, n, &weft_step_copy, step);
+    return (layout.kind != WEFT_STORED || weft_layout_is_row_major(&layout)) &&
+           choose_copy(plan, n, &weft_step_copy, step);
 }
 
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
@@ -130,7 +133,7 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     }
 }
 
-/* --- the reference evaluator as a kernel ------------------------------------------------------------------------------------- */
+/* --- the reference evaluator as a kernel -------------------------------------------------------------------------- */
 
 static void bind_reference(struct weft_bind *bind, void *descriptor) {}
 

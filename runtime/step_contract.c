@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_contract.c: matrix products and convolutions. Constant weights are packed once, when the plan is made, for the sizes that the hints
- * give; where other sizes lead to other loops, which want another pack, the weights are read as they are. */
+/* step_contract.c: matrix products and convolutions. Constant weights are packed once, when the plan is made, for the
+ * sizes that the hints give; where other sizes lead to other loops, which want another pack, the weights are read as
+ * they are. */
 #include "runtime/runtime.h"
 
-/* --- gemm ------------------------------------------------------------------------------------------------------------------ */
+/* --- gemm --------------------------------------------------------------------------------------------------------- */
 
 /* Merges the leading axes into one batch; false if the strides of a tensor do not allow that. */
 static bool batch_stride(const struct weft_tensor *t, int64_t *ret)
@@ -29,7 +30,8 @@ struct gemm_step {
     int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK];
 };
 
-static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const struct weft_tensor *a, const struct weft_tensor *b)
+static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const struct weft_tensor *a,
+                      const struct weft_tensor *b)
 {
     struct weft_gemm *g = &s->gemm;
     g->batch = 1;
@@ -51,7 +53,8 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
 {
     const struct weft_graph *graph = bind->plan->graph;
     const weft_node n = bind->step->node;
-    const bool trans_a = weft_attr_int(graph, n, WEFT_ATTR_trans_a), trans_b = weft_attr_int(graph, n, WEFT_ATTR_trans_b);
+    const bool trans_a = weft_attr_int(graph, n, WEFT_ATTR_trans_a),
+               trans_b = weft_attr_int(graph, n, WEFT_ATTR_trans_b);
     const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &bind->out;
     const int row = c->rank - 2, col = c->rank - 1;
     *s = (struct gemm_step){.gemm = {
@@ -104,15 +107,19 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
 
 const struct weft_step_kind weft_step_gemm = {"gemm", sizeof(struct gemm_step), bind_gemm, run_gemm, name_gemm};
 
-/* --- conv ------------------------------------------------------------------------------------------------------------------- */
+/* --- conv --------------------------------------------------------------------------------------------------------- */
 
 static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 {
     const struct weft_graph *g = bind->plan->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
-    *conv = (struct weft_conv){.cpu = bind->plan->target.cpu, .spatial = x->rank - 2, .n = x->extent[0], .c = x->extent[1],
-                               .o = y->extent[1], .groups = weft_attr_int(g, n, WEFT_ATTR_groups)};
+    *conv = (struct weft_conv){.cpu = bind->plan->target.cpu,
+                               .spatial = x->rank - 2,
+                               .n = x->extent[0],
+                               .c = x->extent[1],
+                               .o = y->extent[1],
+                               .groups = weft_attr_int(g, n, WEFT_ATTR_groups)};
     for (int i = 0; i < x->rank; i++) {
         conv->x_stride[i] = x->stride[i];
         conv->y_stride[i] = y->stride[i];
@@ -150,11 +157,14 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     weft_conv_run(conv, call->out, call->in[0], w, call->scratch, call->part, call->parts);
 }
 
-static const char *name_conv(const void *descriptor, const struct weft_step *step) { return weft_conv_name(descriptor); }
+static const char *name_conv(const void *descriptor, const struct weft_step *step)
+{
+    return weft_conv_name(descriptor);
+}
 
 const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), bind_conv, run_conv, name_conv};
 
-/* --- packs ------------------------------------------------------------------------------------------------------------------- */
+/* --- packs -------------------------------------------------------------------------------------------------------- */
 
 static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_copy.c: steps that move elements: views that must be copied, relayouts, results computed elsewhere, the operands of a concat into
- * their places, a padding around what it pads. All are one strided copy; they differ in how operand and result are seen. */
+/* step_copy.c: steps that move elements: views that must be copied, relayouts, results computed elsewhere, the operands
+ * of a concat into their places, a padding around what it pads. All are one strided copy; they differ in how operand
+ * and result are seen. */
 #include "runtime/runtime.h"
 
 static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, const int64_t *extent,
@@ -34,7 +35,8 @@ static void view_strides(struct weft_bind *bind, int64_t *stride)
             const int64_t result = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, axis));
             stride[result] = in->extent[i] == 1 ? 0 : in->stride[i];
         } else if (opcode == WEFT_OP_slice) {
-            stride[i] = in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_step, axis), bind->symbols);
+            stride[i] =
+                in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_step, axis), bind->symbols);
             bind->in_offset +=
                 in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_start, axis), bind->symbols);
         }
@@ -60,11 +62,14 @@ static void run_copy(const void *descriptor, struct weft_call *call)
     weft_copy_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
-static const char *name_copy(const void *descriptor, const struct weft_step *step) { return weft_copy_name(descriptor); }
+static const char *name_copy(const void *descriptor, const struct weft_step *step)
+{
+    return weft_copy_name(descriptor);
+}
 
 const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
 
-/* --- concat ----------------------------------------------------------------------------------------------------------------- */
+/* --- concat ------------------------------------------------------------------------------------------------------- */
 
 static void bind_concat(struct weft_bind *bind, void *descriptor)
 {
@@ -80,7 +85,7 @@ static void bind_concat(struct weft_bind *bind, void *descriptor)
 
 const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_copy), bind_concat, run_copy, name_copy};
 
-/* --- pad ---------------------------------------------------------------------------------------------------------------------- */
+/* --- pad ---------------------------------------------------------------------------------------------------------- */
 
 /* Part 0 fills the whole result with the scalar, part 1 copies what is inside; negative padding crops. */
 static void bind_pad(struct weft_bind *bind, void *descriptor)
@@ -94,7 +99,8 @@ static void bind_pad(struct weft_bind *bind, void *descriptor)
         stride[i] = 0;
         if (bind->step->part == 0)
             continue;
-        const int64_t before = weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)i), bind->symbols);
+        const int64_t before =
+            weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)i), bind->symbols);
         const int64_t after =
             weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)(rank + i)), bind->symbols);
         stride[i] = bind->in[0].stride[i];

@@ -2,7 +2,7 @@
 /* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions, windows. */
 #include "runtime/runtime.h"
 
-/* --- map ------------------------------------------------------------------------------------------------------------------ */
+/* --- map ---------------------------------------------------------------------------------------------------------- */
 
 static void bind_map(struct weft_bind *bind, void *descriptor)
 {
@@ -36,7 +36,7 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
 
 const struct weft_step_kind weft_step_map = {"map", sizeof(struct weft_map), bind_map, run_map, name_map};
 
-/* --- reduce ----------------------------------------------------------------------------------------------------------------- */
+/* --- reduce ------------------------------------------------------------------------------------------------------- */
 
 static enum weft_reduce_op reduce_op(int opcode)
 {
@@ -80,11 +80,15 @@ static void run_reduce(const void *descriptor, struct weft_call *call)
     weft_reduce_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
-static const char *name_reduce(const void *descriptor, const struct weft_step *step) { return weft_reduce_name(descriptor); }
+static const char *name_reduce(const void *descriptor, const struct weft_step *step)
+{
+    return weft_reduce_name(descriptor);
+}
 
-const struct weft_step_kind weft_step_reduce = {"reduce", sizeof(struct weft_reduce), bind_reduce, run_reduce, name_reduce};
+const struct weft_step_kind weft_step_reduce = {"reduce", sizeof(struct weft_reduce), bind_reduce, run_reduce,
+                                                name_reduce};
 
-/* --- pool --------------------------------------------------------------------------------------------------------------------- */
+/* --- pool --------------------------------------------------------------------------------------------------------- */
 
 static void bind_pool(struct weft_bind *bind, void *descriptor)
 {
@@ -119,6 +123,9 @@ static void run_pool(const void *descriptor, struct weft_call *call)
     weft_pool_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
-static const char *name_pool(const void *descriptor, const struct weft_step *step) { return weft_pool_name(descriptor); }
+static const char *name_pool(const void *descriptor, const struct weft_step *step)
+{
+    return weft_pool_name(descriptor);
+}
 
 const struct weft_step_kind weft_step_pool = {"pool", sizeof(struct weft_pool), bind_pool, run_pool, name_pool};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c: offsets in the arena, largest block first.
  *
- * Each block goes into the lowest gap that fits between the blocks already placed that are alive at the same time. Large first, since a
- * large block that comes late finds the space cut up by small ones. Placed blocks are kept sorted by offset, so one walk over
- * them finds the gap. Quadratic in the number of blocks, which is that of intermediates of one plan. */
+ * Each block goes into the lowest gap that fits between the blocks already placed that are alive at the same time.
+ * Large first, since a large block that comes late finds the space cut up by small ones. Placed blocks are kept sorted
+ * by offset, so one walk over them finds the gap. Quadratic in the number of blocks, which is that of intermediates of
+ * one plan. */
 #include "sched/sched.h"
 
 #include <stdlib.h>

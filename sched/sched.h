@@ -5,7 +5,7 @@
 
 #include "ir/ir.h"
 
-/* --- place.c: arena offsets by lifetime --------------------------------------------------------------------------------- */
+/* --- place.c: arena offsets by lifetime --------------------------------------------------------------------------- */
 
 /* One buffer: `bytes` long, alive from step `first` to step `last`, both included. */
 struct weft_block {
@@ -13,9 +13,9 @@ struct weft_block {
     int32_t first, last;
     int64_t offset; /* result: a multiple of 64 */
 };
-/* Gives every block an offset such that blocks alive at the same step do not overlap; returns the bytes of the arena. Greedy by
- * size, first fit in the gaps left by placed neighbours in time (as in Pisarchyk and Lee, Efficient Memory Management for Deep
- * Neural Net Inference, 2020). Deterministic. `order` is scratch for `count` numbers. */
+/* Gives every block an offset such that blocks alive at the same step do not overlap; returns the bytes of the arena.
+ * Greedy by size, first fit in the gaps left by placed neighbours in time (as in Pisarchyk and Lee, Efficient Memory
+ * Management for Deep Neural Net Inference, 2020). Deterministic. `order` is scratch for `count` numbers. */
 int64_t weft_place_blocks(struct weft_block *block, uint32_t count, uint32_t *order);
 
 #endif

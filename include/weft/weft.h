@@ -7,7 +7,8 @@
  *  - It returns WEFT_OK (0) or a negative weft_status. Results come last, in ret_x, and are untouched on error.
  *  - The library never prints, aborts or exits. What went wrong is delivered through the context's callback, message by
  *    message, and the joined text of the last failing call is kept: weft_last_error().
- *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came from.
+ *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
+ *    from.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
@@ -48,7 +49,7 @@ WEFT_API const char *weft_status_text(int status);
 /* The version of the library that is loaded, to be compared with WEFT_VERSION. */
 WEFT_API const char *weft_version(void);
 
-/* --- element types ------------------------------------------------------------------------------------------------- */
+/* --- element types ------------------------------------------------------------------------------------------------ */
 
 enum weft_dtype {
     WEFT_F64 = 1, WEFT_F32, WEFT_BF16, WEFT_F16, WEFT_I64, WEFT_I32, WEFT_I16, WEFT_I8,
@@ -71,12 +72,12 @@ struct weft_tensor {
     int64_t stride[WEFT_MAX_RANK]; /* in elements */
 };
 
-/* --- context --------------------------------------------------------------------------------------------------------- */
+/* --- context ------------------------------------------------------------------------------------------------------ */
 
 struct weft_context;
 struct weft_target; /* what code is made for: CPU features, caches, threads */
 
-/* Both functions may be called from any thread. `allocate` returns memory aligned to `align` (a power of two) or NULL. */
+/* Both may be called from any thread. `allocate` returns memory aligned to `align` (a power of two) or NULL. */
 struct weft_allocator {
     size_t size;
     void *user;
@@ -114,7 +115,7 @@ struct weft_context_options {
     const struct weft_executor *executor;   /* NULL: OpenMP; the struct is copied */
     void (*diagnose)(void *user, const struct weft_diagnostic *); /* NULL: only weft_last_error() */
     void *diagnose_user;
-    const char *cpu; /* "avx2", "avx512", "baseline": a mask over what the machine has; NULL: WEFT_CPU, else everything */
+    const char *cpu; /* "avx2", "avx512", "baseline": mask over what there is; NULL: WEFT_CPU, else everything */
     int32_t threads; /* upper bound on workers; 0: what the executor and the container allow */
     int32_t reserved;
 };
@@ -130,12 +131,12 @@ WEFT_API const struct weft_target *weft_context_target(const struct weft_context
 /* Releases a text that a ret_text parameter returned; NULL is fine. */
 WEFT_API void weft_free_text(struct weft_context *context, char *text);
 
-/* --- graphs: from text and files ----------------------------------------------------------------------------------- */
+/* --- graphs: from text and files ---------------------------------------------------------------------------------- */
 
 struct weft_graph;
 
-/* Reads a graph from a file: ONNX, or weft text when the name ends in ".weft" or it begins like weft text. Weights stay mapped from the file. The caller
- * destroys the graph, before the context. */
+/* Reads a graph from a file: ONNX, or weft text when the name ends in ".weft" or it begins like weft text. Weights stay
+ * mapped from the file. The caller destroys the graph, before the context. */
 WEFT_API int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph);
 /* Parses the first top-level graph of a text (language: ir/FORMAT.md). `name` stands in messages, and references to
  * files are relative to its folder. */
@@ -148,7 +149,7 @@ WEFT_API int weft_print(const struct weft_graph *graph, char **ret_text);
 /* Checks every rule of the language; WEFT_ERR_INVALID and all findings if one is broken. */
 WEFT_API int weft_validate(struct weft_graph *graph);
 
-/* --- graphs: the builder ------------------------------------------------------------------------------------------- */
+/* --- graphs: the builder ------------------------------------------------------------------------------------------ */
 
 typedef struct { uint32_t id; } weft_val;   /* a value of one graph; id 0 is "none" */
 typedef struct { int64_t bits; } weft_dim;  /* an extent: a constant or an expression over the graph's symbols */
@@ -171,7 +172,8 @@ WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name,
 
 /* A constant extent. */
 WEFT_API weft_dim weft_extent(int64_t value);
-/* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are narrowed. */
+/* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are
+ * narrowed. */
 WEFT_API int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint,
                          weft_dim *ret_dim);
 /* a op b for op in + - * / (floor) % m (min) M (max). */
@@ -206,7 +208,7 @@ WEFT_API int weft_return(struct weft_graph *graph, const weft_val *values, size_
 /* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
 WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);
 
-/* --- passes -------------------------------------------------------------------------------------------------------- */
+/* --- passes ------------------------------------------------------------------------------------------------------- */
 
 /* Runs one pass by its name, with - or _ ("fold_batchnorm"; `weft opt --list-passes`). `target` NULL: the context's.
  * Returns 1 if the graph changed, 0 if not, or a negative status: unknown name, or a graph that is not valid. */
@@ -225,7 +227,7 @@ WEFT_API size_t weft_remark_count(const struct weft_graph *graph);
 /* Remark i in order of decision; strings live as long as the graph. */
 WEFT_API int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark);
 
-/* --- plan and execution --------------------------------------------------------------------------------------------- */
+/* --- plan and execution ------------------------------------------------------------------------------------------- */
 
 struct weft_plan;
 struct weft_execution;
@@ -288,7 +290,7 @@ struct weft_statistics {
     int64_t total_ns;       /* of the last timed run, all kernels */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
-/* Runs once with a clock around each kernel. For every step `fn` gets the kernel's name, the value it computes, and ns. */
+/* Runs once with a clock around each kernel. For each step `fn` gets the kernel's name, the value it computes, ns. */
 WEFT_API int weft_run_timed(struct weft_execution *execution,
                             void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
 

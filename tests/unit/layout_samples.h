@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_samples.h: the layouts that the tests of the algebra go through, and the definition that they compare with:
- * all permutations of rank up to 4 over several shapes; packed, padded, with an offset, with splits that divide and splits
- * that do not. */
+ * all permutations of rank up to 4 over several shapes; packed, padded, with an offset, with splits that divide and
+ * splits that do not. */
 #ifndef WEFT_TEST_LAYOUT_SAMPLES_H
 #define WEFT_TEST_LAYOUT_SAMPLES_H
 

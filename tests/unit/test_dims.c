@@ -336,8 +336,9 @@ static void check_random(struct fixture *f)
 /* Random tokens: mostly nonsense, which must end in a message; what parses must print and parse to the same word. */
 static void check_soup(struct fixture *f)
 {
-    static const char *const tokens[] = {"N", "M", "C",  "(", ")", "(", ")", "+", "-",   "*",    "/",    "%", "1",
-                                         "2", "3", "17", "0", "X", " ", ",", "*", "min", "max(", "min(", "$", "9999999999"};
+    static const char *const tokens[] = {"N", "M", "C", "(",   ")",    "(",    ")",  "+",         "-",
+                                         "*", "/", "%", "1",   "2",    "3",    "17", "0",         "X",
+                                         " ", ",", "*", "min", "max(", "min(", "$",  "9999999999"};
     random_state = 12345;
     int parsed = 0;
     for (int round = 0; round < 200000; round++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of blocks in the arena: alive together never overlap, order of the input does not matter for legality, and the arena is no larger than
- * what must be alive at once where largest-first is known to reach that. */
+/* Places of blocks in the arena: alive together never overlap, order of the input does not matter for legality, and the
+ * arena is no larger than what must be alive at once where largest-first is known to reach that. */
 #include "sched/sched.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans and executions: every graph here runs by kernels, by the reference plan and by the evaluator, and the plan itself is looked at: which
- * values are views, where results are computed, what is bound, how often memory is asked for. */
+/* Plans and executions: every graph here runs by kernels, by the reference plan and by the evaluator, and the plan
+ * itself is looked at: which values are views, where results are computed, what is bound, how often memory is asked
+ * for. */
 #include "runtime/runtime.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 #define MOST 4
 #define FLOATS 4096
 
-/* --- helpers --------------------------------------------------------------------------------------------------------------- */
+/* --- helpers ------------------------------------------------------------------------------------------------------ */
 
 static int allocations; /* by counting_allocate */
 
@@ -31,7 +32,8 @@ static void counting_release(void *user, void *memory, size_t bytes) { free(memo
 
 static struct weft_context *open_context(int threads)
 {
-    struct weft_allocator allocator = {.size = sizeof allocator, .allocate = counting_allocate, .release = counting_release};
+    struct weft_allocator allocator = {
+        .size = sizeof allocator, .allocate = counting_allocate, .release = counting_release};
     struct weft_context_options options = {.size = sizeof options, .allocator = &allocator, .threads = threads};
     struct weft_context *context;
     assert_int_equal(weft_open(&options, &context), WEFT_OK);
@@ -86,7 +88,8 @@ static void assert_close(const struct weft_tensor *got, const float *want, doubl
 }
 
 /* Runs the graph on one f32 input of the given extents and compares all outputs with the evaluator's. */
-static void check_plan(const struct weft_graph *graph, uint32_t flags, int rank, const int64_t *extent, double tolerance)
+static void check_plan(const struct weft_graph *graph, uint32_t flags, int rank, const int64_t *extent,
+                       double tolerance)
 {
     static float in[FLOATS], want[MOST][FLOATS];
     const struct weft_tensor input = tensor_of(in, rank, extent);
@@ -126,23 +129,27 @@ static void check_text(const char *text, int rank, const int64_t *extent, double
 
 #define EXTENT(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
 
-/* --- right answers ----------------------------------------------------------------------------------------------------------- */
+/* --- right answers ------------------------------------------------------------------------------------------------ */
 
 static void views_and_copies(void **state)
 {
-    check_text("graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n  %z: f32[12,2] = reshape %y\n"
-               "  %r: f32[12,2] = relu %z\n  return %r\n}\n", EXTENT(2, 3, 4), 0);
+    check_text(
+        "graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n  %z: f32[12,2] = reshape %y\n"
+        "  %r: f32[12,2] = relu %z\n  return %r\n}\n",
+        EXTENT(2, 3, 4), 0);
     check_text("graph @t(%x: f32[6,8]) {\n  %s: f32[2,4] = slice %x start=[1 0] end=[6 8] step=[3 2]\n"
                "  %b: f32[5,2,4] = bcast %s dims=[1 2]\n  return %b, %s, %x\n}\n", EXTENT(6, 8), 0);
     check_text("graph @t(%x: f32[2,3]) {\n  %p: f32[] = const value=-1.5\n"
-               "  %y: f32[3,4] = pad %x, %p pad=[1 -1 0 2]\n  %n: f32[3,4] = neg %y\n  return %n\n}\n", EXTENT(2, 3), 0);
+               "  %y: f32[3,4] = pad %x, %p pad=[1 -1 0 2]\n  %n: f32[3,4] = neg %y\n  return %n\n}\n",
+               EXTENT(2, 3), 0);
     check_text("graph @t(%x: f32[2,3]) {\n  %t: f32[3,2] = transpose %x perm=[1 0]\n  %u: f32[3,2] = reshape %x\n"
                "  %c: f32[3,6] = concat %t, %u, %t axis=1\n  return %c\n}\n", EXTENT(2, 3), 0);
 }
 
 static void layouts_of_results(void **state)
 {
-    check_text("graph @t(%x: f32[2,3,4,5]) {\n  %y: f32[2,3,4,5]{0 2 3 1} = relu %x\n  return %y\n}\n", EXTENT(2, 3, 4, 5), 0);
+    check_text("graph @t(%x: f32[2,3,4,5]) {\n  %y: f32[2,3,4,5]{0 2 3 1} = relu %x\n  return %y\n}\n",
+               EXTENT(2, 3, 4, 5), 0);
     check_text("graph @t(%x: f32[4,6]) {\n  %y: f32[4,6]{0 1 | 16 1} = neg %x\n  %z: f32[4,6]{1 0} = abs %y\n"
                "  return %z\n}\n", EXTENT(4, 6), 0);
 }
@@ -151,7 +158,8 @@ static void contractions(void **state)
 {
     check_text("graph @t(%x: f32[2,4,5,3]) {\n  %w: f32[2,4,3,7] = const random=3 scale=1\n"
                "  %y: f32[2,4,5,7] = matmul %x, %w\n  %v: f32[2,4,7,5] = transpose %y perm=[0 1 3 2]\n"
-               "  %z: f32[2,4,3,7] = matmul %x, %v trans_a=1 trans_b=1\n  return %y, %z\n}\n", EXTENT(2, 4, 5, 3), 1e-5);
+               "  %z: f32[2,4,3,7] = matmul %x, %v trans_a=1 trans_b=1\n  return %y, %z\n}\n",
+               EXTENT(2, 4, 5, 3), 1e-5);
     check_text("graph @t(%x: f32[2,4,9,8]) {\n  %w: f32[6,2,3,3] = const random=3 scale=1\n"
                "  %y: f32[2,6,5,4] = conv %x, %w stride=[2 2] pad=[1 1 1 1] groups=2\n"
                "  %p: f32[2,6,3,2] = max_pool %y kernel=[2 2] stride=[2 2] pad=[1 0 0 0]\n"
@@ -161,9 +169,10 @@ static void contractions(void **state)
 static void one_plan_many_sizes(void **state)
 {
     struct weft_context *context = open_context(2);
-    struct weft_graph *graph = parse(context, "graph @t<N=0..64 hint=4, L>(%x: f32[N,L]) {\n  %t: f32[L,N] = transpose %x perm=[1 0]\n"
-        "  %e: f32[L,N] = exp %t\n  %s: f32[N] = sum %e axes=[0]\n  %c: f32[2*L,N] = concat %e, %t axis=0\n"
-        "  return %s, %c\n}\n");
+    struct weft_graph *graph = parse(
+        context, "graph @t<N=0..64 hint=4, L>(%x: f32[N,L]) {\n  %t: f32[L,N] = transpose %x perm=[1 0]\n"
+                 "  %e: f32[L,N] = exp %t\n  %s: f32[N] = sum %e axes=[0]\n  %c: f32[2*L,N] = concat %e, %t axis=0\n"
+                 "  return %s, %c\n}\n");
     static float in[FLOATS], want[2][FLOATS];
     struct weft_plan *plan = compile(graph, 0);
     struct weft_execution *e;
@@ -218,14 +227,15 @@ static void a_mutable_parameter_gets_its_new_value(void **state)
     weft_close(context);
 }
 
-/* --- the plan --------------------------------------------------------------------------------------------------------------------- */
+/* --- the plan ----------------------------------------------------------------------------------------------------- */
 
 static void views_cost_no_kernel(void **state)
 {
     struct weft_context *context = open_context(1);
-    struct weft_graph *graph = parse(context, "graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n"
-        "  %s: f32[2,3,2] = slice %y start=[1 0 0] end=[3 3 2]\n  %b: f32[5,2,3,2] = bcast %s dims=[1 2 3]\n"
-        "  %r: f32[5,2,3,2] = relu %b\n  %o: f32[30,2] = reshape %r\n  return %o\n}\n");
+    struct weft_graph *graph = parse(
+        context, "graph @t(%x: f32[2,3,4]) {\n  %y: f32[4,3,2] = transpose %x perm=[2 1 0]\n"
+                 "  %s: f32[2,3,2] = slice %y start=[1 0 0] end=[3 3 2]\n  %b: f32[5,2,3,2] = bcast %s dims=[1 2 3]\n"
+                 "  %r: f32[5,2,3,2] = relu %b\n  %o: f32[30,2] = reshape %r\n  return %o\n}\n");
     struct weft_plan *plan = compile(graph, WEFT_COMPILE_NO_PASSES);
     assert_int_equal(plan->steps, 1); /* relu, straight into the result */
     assert_int_equal(plan->relayouts, 0);
@@ -238,8 +248,9 @@ static void views_cost_no_kernel(void **state)
 static void a_second_run_allocates_nothing(void **state)
 {
     struct weft_context *context = open_context(2);
-    struct weft_graph *graph = parse(context, "graph @t<N>(%x: f32[N,16]) {\n  %w: f32[16,16] = const random=1 scale=1\n"
-        "  %y: f32[N,16] = matmul %x, %w\n  %z: f32[N,16] = tanh %y\n  return %z\n}\n");
+    struct weft_graph *graph =
+        parse(context, "graph @t<N>(%x: f32[N,16]) {\n  %w: f32[16,16] = const random=1 scale=1\n"
+                       "  %y: f32[N,16] = matmul %x, %w\n  %z: f32[N,16] = tanh %y\n  return %z\n}\n");
     struct weft_plan *plan = compile(graph, 0);
     struct weft_execution *e;
     assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
@@ -261,7 +272,7 @@ static void a_second_run_allocates_nothing(void **state)
     weft_close(context);
 }
 
-/* --- binding -------------------------------------------------------------------------------------------------------------------------- */
+/* --- binding ------------------------------------------------------------------------------------------------------ */
 
 static void wrong_tensors_are_named(void **state)
 {
@@ -309,7 +320,8 @@ static void wrong_tensors_are_named(void **state)
 static void a_bound_output_is_written_in_place(void **state)
 {
     struct weft_context *context = open_context(1);
-    struct weft_graph *graph = parse(context, "graph @t(%x: f32[2,3]) {\n  %y: f32[2,3]{1 0} = neg %x\n  return %y, %x\n}\n");
+    struct weft_graph *graph =
+        parse(context, "graph @t(%x: f32[2,3]) {\n  %y: f32[2,3]{1 0} = neg %x\n  return %y, %x\n}\n");
     struct weft_plan *plan = compile(graph, 0);
     struct weft_execution *e;
     assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
@@ -335,11 +347,12 @@ static void a_bound_output_is_written_in_place(void **state)
     weft_close(context);
 }
 
-/* --- executors and threads ------------------------------------------------------------------------------------------------------------ */
+/* --- executors and threads ---------------------------------------------------------------------------------------- */
 
 static const char *const large_text = "graph @t(%x: f32[64,48]) {\n  %w: f32[48,48] = const random=2 scale=1\n"
-    "  %a: f32[64,48] = matmul %x, %w\n  %b: f32[64,48] = tanh %a\n  %c: f32[64,48] = matmul %b, %w\n  %d: f32[64,48] = exp %c\n"
-    "  %s: f32[64] = sum %d axes=[1]\n  return %s\n}\n";
+                                      "  %a: f32[64,48] = matmul %x, %w\n  %b: f32[64,48] = tanh %a\n  %c: f32[64,48] "
+                                      "= matmul %b, %w\n  %d: f32[64,48] = exp %c\n"
+                                      "  %s: f32[64] = sum %d axes=[1]\n  return %s\n}\n";
 
 static int three_workers(void *user) { return 3; }
 
@@ -405,7 +418,10 @@ static void any_executor_gives_the_same_bits(void **state)
     int calls = 0;
     const struct weft_executor executors[] = {
         {.size = sizeof(struct weft_executor), .user = &calls, .workers = three_workers, .run = run_backwards},
-        {.size = sizeof(struct weft_executor), .flags = WEFT_EXECUTOR_CONCURRENT, .workers = three_workers, .run = run_on_threads},
+        {.size = sizeof(struct weft_executor),
+         .flags = WEFT_EXECUTOR_CONCURRENT,
+         .workers = three_workers,
+         .run = run_on_threads},
     };
     for (size_t i = 0; i < 2; i++) {
         struct weft_context_options options = {.size = sizeof options, .executor = &executors[i]};
