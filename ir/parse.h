@@ -34,7 +34,8 @@ struct weft_parser {
     struct weft_graph *root, *graph;
     bool *unknown;
     uint32_t unknown_capacity;
-    struct weft_declared *result; /* of the line that is being read, and its operands: memory that every line uses again */
+    /* Results and operands of the line that is being read: memory that every line uses again. */
+    struct weft_declared *result;
     weft_val *operand;
     uint32_t result_capacity, operand_capacity;
     uint32_t group;          /* that the lines stand in, or 0 */

@@ -179,7 +179,7 @@ static void print_element(struct weft_text *text, int dtype, const void *data, i
         weft_text_format(text, "%" PRId64, weft_load_integer(dtype, data, i));
 }
 
-/* file="…": relative to the folder that the graph came from, as the parser reads it, or from the root of all folders. */
+/* file="…": relative to the folder that the graph came from, as the parser reads it, or the whole path. */
 static void print_file(struct printer *p, const char *path, uint64_t offset)
 {
     const char *source = p->graph->root->file;
