@@ -145,14 +145,27 @@ static bool same_shape(const struct weft_tensor *got, const struct weft_tensor *
     return false;
 }
 
-static double element(const struct weft_tensor *tensor, const int64_t *index)
+static int64_t place_of(const struct weft_tensor *tensor, const int64_t *index)
 {
     int64_t place = 0;
     for (int axis = 0; axis < tensor->rank; axis++)
         place += index[axis] * tensor->stride[axis];
-    return weft_dtype_is_float(tensor->dtype) || tensor->dtype == WEFT_BOOL
-               ? weft_load_real(tensor->dtype, tensor->data, place)
-               : (double)weft_load_integer(tensor->dtype, tensor->data, place);
+    return place;
+}
+
+/* Adds one element to the result. Integers beyond 2^53 may differ although they are one number as doubles. */
+static void compare_element(int dtype, const void *got, int64_t i, const void *want, int64_t k, double *scale,
+                            struct weft_comparison *result)
+{
+    const double a = weft_load_real(dtype, got, i), b = weft_load_real(dtype, want, k);
+    if (!weft_dtype_is_float(dtype) && weft_load_integer(dtype, got, i) != weft_load_integer(dtype, want, k))
+        result->max_abs = fmax(result->max_abs, 1);
+    if (isfinite(a) && isfinite(b)) {
+        result->max_abs = fmax(result->max_abs, fabs(a - b));
+        *scale = fmax(*scale, fabs(b));
+    } else if (!(isnan(a) && isnan(b)) && a != b) {
+        result->nans++;
+    }
 }
 
 bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *want, double bound,
@@ -166,13 +179,8 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
     double scale = 0;
     int64_t index[WEFT_MAX_RANK] = {0};
     for (int64_t i = 0; i < result.elements; i++) {
-        const double a = element(got, index), b = element(want, index);
-        if (isfinite(a) && isfinite(b)) {
-            result.max_abs = fmax(result.max_abs, fabs(a - b));
-            scale = fmax(scale, fabs(b));
-        } else if (!(isnan(a) && isnan(b)) && a != b) {
-            result.nans++;
-        }
+        compare_element(got->dtype, got->data, place_of(got, index), want->data, place_of(want, index), &scale,
+                        &result);
         for (int axis = got->rank - 1; axis >= 0; axis--) {
             if (++index[axis] < got->extent[axis])
                 break;
