@@ -13,6 +13,7 @@
 #include <cgraph.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The DOT of a text, owned by the caller. */
@@ -189,13 +190,63 @@ static void old_callers_options_are_accepted(void **state)
     weft_free_text(*state, dot);
 }
 
+/* An allocator that refuses from the n-th request on, and knows what it still owes. */
+struct purse {
+    int64_t left, live;
+};
+
+static void *take(void *user, size_t bytes, size_t align)
+{
+    struct purse *purse = user;
+    if (purse->left-- <= 0)
+        return NULL;
+    purse->live++;
+    return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+static void give(void *user, void *memory, size_t bytes)
+{
+    struct purse *purse = user;
+    purse->live -= memory != NULL;
+    free(memory);
+}
+
+static void every_allocation_may_be_refused(void **state)
+{
+    struct purse purse = {.left = INT32_MAX};
+    const struct weft_allocator allocator = {
+        .size = sizeof allocator, .user = &purse, .allocate = take, .release = give};
+    const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator};
+    struct weft_context *context;
+    struct weft_graph *graph;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    assert_int_equal(weft_parse(context, diamond, strlen(diamond), "test", &graph), WEFT_OK);
+    const int64_t before = purse.live;
+    int refused = 0;
+    for (int status = WEFT_ERR_NOMEM; status == WEFT_ERR_NOMEM; refused++) {
+        assert_true(refused < 1000);
+        char *dot = NULL;
+        purse.left = refused;
+        status = weft_dot(graph, NULL, &dot);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_NOMEM);
+        assert_true((dot != NULL) == (status == WEFT_OK));
+        weft_free_text(context, dot);
+    }
+    assert_true(refused > 2);
+    purse.left = INT32_MAX;
+    weft_graph_destroy(graph);
+    weft_close(context);
+    assert_true(before > 0);
+    assert_int_equal(purse.live, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_fold_and_edges_are_right), cmocka_unit_test(the_same_graph_gives_the_same_text),
         cmocka_unit_test(focus_keeps_the_neighbourhood),      cmocka_unit_test(an_unknown_focus_is_an_error),
         cmocka_unit_test(times_are_shown),                    cmocka_unit_test(hostile_names_are_only_text),
-        cmocka_unit_test(old_callers_options_are_accepted),
+        cmocka_unit_test(old_callers_options_are_accepted),   cmocka_unit_test(every_allocation_may_be_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
