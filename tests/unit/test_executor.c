@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_executor.c: plans on executors of every kind, and one plan on many threads: always the same bits. */
+#include "tests/unit/plan_support.h"
+
+#include <pthread.h>
+
+static const char *const large_text = "graph @t(%x: f32[64,48]) {\n  %w: f32[48,48] = const random=2 scale=1\n"
+                                      "  %a: f32[64,48] = matmul %x, %w\n  %b: f32[64,48] = tanh %a\n  %c: f32[64,48] "
+                                      "= matmul %b, %w\n  %d: f32[64,48] = exp %c\n"
+                                      "  %s: f32[64] = sum %d axes=[1]\n  return %s\n}\n";
+
+static int three_workers(void *user) { return 3; }
+
+/* Backwards, one after the other: legal where nothing was promised. */
+static void run_backwards(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    (*(int *)user)++;
+    for (int i = n - 1; i >= 0; i--)
+        fn(arg, i);
+}
+
+struct call {
+    void (*fn)(void *arg, int i);
+    void *arg;
+    int i;
+};
+
+static void *call_one(void *arg)
+{
+    struct call *call = arg;
+    call->fn(call->arg, call->i);
+    return NULL;
+}
+
+static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    pthread_t thread[3];
+    struct call call[3];
+    for (int i = 0; i < n; i++) {
+        call[i] = (struct call){fn, arg, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, call_one, &call[i]), 0);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+static void run_large(struct weft_context *context, float *ret)
+{
+    struct weft_graph *graph = parse(context, large_text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    static float in[FLOATS];
+    const int64_t extent[] = {64, 48};
+    const struct weft_tensor x = tensor_of(in, 2, extent);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(weft_run(e), WEFT_OK);
+    struct weft_tensor y;
+    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+    memcpy(ret, y.data, 64 * sizeof *ret);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+}
+
+static void any_executor_gives_the_same_bits(void **state)
+{
+    float want[64], got[64];
+    struct weft_context *context = open_context(1);
+    run_large(context, want);
+    weft_close(context);
+    int calls = 0;
+    const struct weft_executor executors[] = {
+        {.size = sizeof(struct weft_executor), .user = &calls, .workers = three_workers, .run = run_backwards},
+        {.size = sizeof(struct weft_executor),
+         .flags = WEFT_EXECUTOR_CONCURRENT,
+         .workers = three_workers,
+         .run = run_on_threads},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct weft_context_options options = {.size = sizeof options, .executor = &executors[i]};
+        assert_int_equal(weft_open(&options, &context), WEFT_OK);
+        run_large(context, got);
+        weft_close(context);
+        assert_memory_equal(want, got, sizeof want);
+    }
+    assert_true(calls > 0); /* some kernel was large enough to be shared out */
+    for (int threads = 2; threads <= 4; threads++) {
+        context = open_context(threads);
+        run_large(context, got);
+        weft_close(context);
+        assert_memory_equal(want, got, sizeof want);
+    }
+}
+
+struct racer {
+    const struct weft_plan *plan;
+    float out[64];
+    bool ok;
+};
+
+static void *race(void *arg)
+{
+    struct racer *racer = arg;
+    float in[64 * 48];
+    const int64_t extent[] = {64, 48};
+    const struct weft_tensor x = tensor_of(in, 2, extent);
+    struct weft_execution *e;
+    racer->ok = weft_execution_create(racer->plan, &e) == WEFT_OK && weft_bind_input(e, 0, &x) == WEFT_OK;
+    for (int i = 0; i < 50; i++)
+        racer->ok = racer->ok && weft_run(e) == WEFT_OK;
+    struct weft_tensor y;
+    racer->ok = racer->ok && weft_output(e, 0, &y) == WEFT_OK;
+    if (racer->ok)
+        memcpy(racer->out, y.data, sizeof racer->out);
+    weft_execution_destroy(e);
+    return NULL;
+}
+
+static void one_plan_runs_on_many_threads(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, large_text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct racer racer[4];
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++) {
+        racer[i] = (struct racer){.plan = plan};
+        assert_int_equal(pthread_create(&thread[i], NULL, race, &racer[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+        assert_true(racer[i].ok);
+        assert_memory_equal(racer[0].out, racer[i].out, sizeof racer[0].out);
+    }
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_executor_gives_the_same_bits),
+        cmocka_unit_test(one_plan_runs_on_many_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
