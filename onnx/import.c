@@ -305,6 +305,14 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
+static const struct weft_tensor *find_known(const struct onnx_importer *importer, const char *name)
+{
+    for (uint32_t i = 0; i < importer->knowns; i++)
+        if (strcmp(importer->known[i].name, name) == 0)
+            return importer->known[i].tensor;
+    return NULL;
+}
+
 /* Inputs that are initializers too are defaults, which weft takes as constants: before IR version 4 all initializers
  * had to be listed as inputs. */
 static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
@@ -317,7 +325,10 @@ static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope,
         if (initializers && weft_onnx_is_initializer(scope, input->name))
             continue;
         weft_val param = WEFT_NO_VALUE;
-        if (weft_onnx_value_type(importer, input, &type))
+        const struct weft_tensor *known = find_known(importer, name);
+        if (known)
+            param = weft_onnx_copy_constant(importer, scope->graph, known, name);
+        else if (weft_onnx_value_type(importer, input, &type))
             param = weft_add_param(scope->graph, name, &type);
         if (!weft_onnx_define(importer, scope, input->name, NULL, param))
             fail(importer, WEFT_ERR_INVALID, name, "the input is defined twice");
@@ -362,12 +373,15 @@ static bool check_model(struct onnx_importer *importer)
     return true;
 }
 
-bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, struct weft_blob *file, const char *path)
+bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, struct weft_blob *file, const char *path,
+                      const struct weft_onnx_known *known, uint32_t knowns)
 {
     struct onnx_importer importer = {
         .reader = {.context = graph->context, .arena = scratch, .start = file->data, .path = path},
         .root = graph,
-        .file = file};
+        .file = file,
+        .known = known,
+        .knowns = knowns};
     struct weft_context *context = graph->context;
     const int32_t errors = context->error_count;
     if (!weft_onnx_read_model(&importer.reader, (struct weft_span){file->data, file->bytes}, &importer.model) ||

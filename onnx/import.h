@@ -7,9 +7,10 @@
 #define WEFT_ONNX_IMPORT_H
 
 #include "onnx/model.h"
+#include "onnx/onnx.h"
 
-#define ONNX_MIN_OPSET 7
-#define ONNX_MAX_OPSET 21
+#define ONNX_MIN_OPSET 1
+#define ONNX_MAX_OPSET 28
 
 /* One name. Constants are made where they are first used, in each graph that uses them. */
 struct onnx_entry {
@@ -60,6 +61,8 @@ struct onnx_importer {
     struct onnx_string *symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
     uint32_t symbols, symbol_capacity, dim_capacity;
+    const struct weft_onnx_known *known; /* inputs that become constants */
+    uint32_t knowns;
 };
 
 struct onnx_op;
@@ -123,6 +126,9 @@ void weft_onnx_add_captured(struct onnx_importer *importer, struct onnx_scope *s
 /* The weft dtype of a TensorProto.DataType, or 0; weft_onnx_dtype_name is for messages. */
 int weft_onnx_dtype(int32_t type);
 const char *weft_onnx_dtype_name(int32_t type);
+/* A const node of elements that are copied, packed row-major. None after an error. */
+weft_val weft_onnx_copy_constant(struct onnx_importer *importer, struct weft_graph *graph,
+                                 const struct weft_tensor *tensor, const char *what);
 /* A const node. None after an error; `what` names the tensor in messages. */
 weft_val weft_onnx_constant(struct onnx_importer *importer, struct weft_graph *graph, const struct onnx_tensor *tensor,
                             const char *what);

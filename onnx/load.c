@@ -11,6 +11,8 @@ struct load {
     struct weft_graph *graph;
     struct weft_blob *file;
     struct weft_arena scratch;
+    const struct weft_onnx_known *known;
+    uint32_t knowns;
 };
 
 static bool has_suffix(const char *path, const char *suffix)
@@ -51,15 +53,21 @@ static int load_protected(void *arg)
     }
     load->graph = weft_graph_new(load->context, "main");
     weft_graph_hold(load->graph, weft_blob_hold(load->file));
-    weft_onnx_import(load->graph, &load->scratch, load->file, load->path);
+    weft_onnx_import(load->graph, &load->scratch, load->file, load->path, load->known, load->knowns);
     return load->context->error_status;
 }
 
 int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph)
 {
+    return weft_onnx_load(context, path, NULL, 0, ret_graph);
+}
+
+int weft_onnx_load(struct weft_context *context, const char *path, const struct weft_onnx_known *known, uint32_t knowns,
+                   struct weft_graph **ret_graph)
+{
     if (!context || !path || !ret_graph)
         return WEFT_ERR_ARGUMENT;
-    struct load load = {.context = context, .path = path};
+    struct load load = {.context = context, .path = path, .known = known, .knowns = knowns};
     weft_arena_open(&load.scratch, context);
     int status = weft_protected(context, load_protected, &load);
     weft_arena_close(&load.scratch);

@@ -300,13 +300,16 @@ static bool read_tensor_type(struct onnx_reader *reader, struct weft_span messag
     return weft_onnx_finish(reader, &wire);
 }
 
-/* TypeProto: tensor_type 1; sequences, maps and optionals are the others. */
+/* TypeProto: tensor_type 1; the others are no tensors, and only named. */
 static bool read_type(struct onnx_reader *reader, struct weft_span message, struct onnx_value *value)
 {
+    static const char *const kinds[] = {[4] = "sequence", [5] = "map", [8] = "sparse", [9] = "optional"};
     struct weft_wire wire = weft_wire_open(message);
     struct weft_wire_field field;
     while (weft_wire_next(&wire, &field))
-        if (field.number == 1 && !read_tensor_type(reader, weft_wire_bytes(&wire, &field), value))
+        if (field.number < sizeof kinds / sizeof *kinds && kinds[field.number])
+            value->kind = kinds[field.number];
+        else if (field.number == 1 && !read_tensor_type(reader, weft_wire_bytes(&wire, &field), value))
             return false;
     return weft_onnx_finish(reader, &wire);
 }

@@ -75,8 +75,9 @@ struct onnx_dim {
 struct onnx_value {
     struct onnx_string name;
     bool is_tensor, has_shape;
-    int32_t type;  /* TensorProto.DataType */
-    uint32_t rank; /* may exceed WEFT_MAX_RANK */
+    const char *kind; /* "sequence", "optional", …: what it is instead of a tensor, or NULL */
+    int32_t type;     /* TensorProto.DataType */
+    uint32_t rank;    /* may exceed WEFT_MAX_RANK */
     struct onnx_dim dim[WEFT_MAX_RANK];
 };
 

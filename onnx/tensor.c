@@ -329,6 +329,28 @@ static weft_val add_external(const struct maker *maker)
     return add_bytes(maker, file, (const uint8_t *)file->data + offset);
 }
 
+weft_val weft_onnx_copy_constant(struct onnx_importer *importer, struct weft_graph *graph,
+                                 const struct weft_tensor *tensor, const char *what)
+{
+    const struct onnx_tensor none = {.type = 0};
+    struct maker maker = {.importer = importer,
+                          .graph = graph,
+                          .tensor = &none,
+                          .what = what,
+                          .type = {.dtype = (uint8_t)tensor->dtype, .rank = (uint8_t)tensor->rank},
+                          .elements = 1};
+    for (int axis = 0; axis < tensor->rank; axis++) {
+        maker.type.extent[axis] = weft_dim_of(tensor->extent[axis]);
+        maker.elements *= tensor->extent[axis];
+    }
+    maker.bytes = (size_t)weft_dtype_bytes(tensor->dtype, maker.elements);
+    if (maker.elements <= 1)
+        return add_bytes(&maker, importer->file, tensor->data);
+    struct weft_blob *blob = new_blob(&maker);
+    memcpy(blob->data, tensor->data, maker.bytes);
+    return add_const(&maker, &(struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = blob});
+}
+
 weft_val weft_onnx_constant(struct onnx_importer *importer, struct weft_graph *graph, const struct onnx_tensor *tensor,
                             const char *what)
 {

@@ -4,6 +4,7 @@
 # usage: check_command.sh WEFT SOURCE
 set -u
 weft=$(realpath "$1")
+cases=$(realpath "$2")/tests/conform
 model=$(realpath "$2")/examples/models/ultraface-rfb-320
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -42,7 +43,7 @@ expect 2 'usage: weft' "$weft"
 expect 0 'usage: weft' "$weft" --help
 expect 0 '^weft [0-9]' "$weft" --version
 expect 2 "no subcommand 'fly'" "$weft" fly
-for command in run check bench dot opt; do
+for command in run check conform bench dot opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -81,6 +82,17 @@ expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --cpu=baseline
 cp again/output_1.npy folder/output_0.npy
 expect 1 'expected f32' "$weft" run "$model/model.onnx" --check folder
 expect 0 'steps in all' "$weft" run "$model/model.onnx" --kernels
+
+# Backend tests: one of each verdict, counted and named.
+expect 1 '^2 passed, 1 failed, 2 skipped$' "$weft" conform "$cases"
+expect 1 '^FAIL differs: output 0: element 0 is 1, expected 1.00' "$weft" conform "$cases"
+expect 1 '^  Fictional -  *1$' "$weft" conform "$cases"
+expect 1 '^  Identity string  *1$' "$weft" conform "$cases"
+expect 0 '^1 were compiled with small inputs known' "$weft" conform "$cases" --filter 'k*'
+expect 0 '^pass passes$' "$weft" conform "$cases" --filter passes --verbose --reference
+expect 0 '^differs$' "$weft" conform "$cases" --list
+expect 2 'something is missing' "$weft" conform
+expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
 expect 0 '"median_ms": [0-9.]*, "min_ms"' "$weft" bench small.weft --json --seconds 0
 expect 0 '"max_abs_err": null' "$weft" bench small.weft --json --seconds 0 --no-verify
