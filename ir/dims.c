@@ -393,6 +393,22 @@ weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, 
     return dims->atom[dims->symbol_atom[id]].self;
 }
 
+weft_dim weft_symbol_add_data(struct weft_dims *dims, const char *name, weft_dim bound)
+{
+    int64_t low, high, symbol_high = INT32_MAX;
+    weft_dim_range(dims, bound, &low, &high);
+    if (high < symbol_high)
+        symbol_high = high < 0 ? 0 : high;
+    const int64_t hint = weft_dim_hint(dims, bound);
+    const weft_dim symbol = weft_symbol_add(dims, name, 0, symbol_high, hint < 0 ? 0 : hint);
+    uint32_t id;
+    if (find_symbol(dims, name, &id)) {
+        dims->symbol[id].data = true;
+        dims->symbol[id].bound = bound;
+    }
+    return symbol;
+}
+
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol)
 {
     if (weft_dim_is_constant(d))

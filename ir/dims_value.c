@@ -195,7 +195,41 @@ int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_
     return sum;
 }
 
+static bool atom_mentions(const struct weft_dims *dims, const struct weft_dim_atom *atom, uint32_t symbol)
+{
+    if (atom->kind == WEFT_DIM_SYMBOL)
+        return atom->symbol == symbol;
+    for (uint32_t i = 0; i < atom->arguments; i++)
+        if (weft_dim_mentions(dims, atom->argument[i], symbol)) /* atoms nest at most 64 deep */
+            return true;
+    return false;
+}
+
+bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol)
+{
+    if (weft_dim_is_constant(d))
+        return false;
+    const struct weft_dim_polynomial *p = weft_dim_polynomial_of(dims, d);
+    for (uint32_t i = 0; i < p->terms; i++) {
+        const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
+        for (uint32_t k = 0; k < monomial->degree; k++)
+            if (atom_mentions(dims, &dims->atom[monomial->atom[k]], symbol))
+                return true;
+    }
+    return false;
+}
+
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
 {
     return weft_dim_evaluate(dims, d, NULL);
+}
+
+/* A bound is made of symbols that come before, so one pass in order finds all. */
+void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols)
+{
+    for (uint32_t i = 0; i < dims->symbols; i++)
+        if (dims->symbol[i].data) {
+            const int64_t bound = weft_dim_evaluate(dims, dims->symbol[i].bound, symbols);
+            symbols[i] = bound < 0 ? 0 : bound;
+        }
 }

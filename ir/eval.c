@@ -38,7 +38,7 @@ struct value_state {
 
 struct run {
     const struct weft_graph *graph;
-    const int64_t *symbols;
+    int64_t *symbols;
     struct weft_context *context;
     struct value_state *value;
     struct weft_tensor *argument; /* operands, then results, of the node at hand */
@@ -69,18 +69,33 @@ static bool borrow_const(struct run *run, weft_node node)
     return true;
 }
 
+/* Extents that depend on elements become known when the node that defines them has its operands. */
+static bool define_symbols(struct run *run, weft_node node)
+{
+    if (!(weft_op_of(run->graph, node)->traits & WEFT_DATA))
+        return true;
+    struct weft_eval eval = {.graph = run->graph,
+                             .node = node,
+                             .symbols = run->symbols,
+                             .context = run->context,
+                             .in = run->argument};
+    return weft_eval_define_symbols(&eval);
+}
+
 static bool run_node(struct run *run, weft_node node)
 {
     const struct weft_graph *graph = run->graph;
     const struct weft_node_info *info = weft_node_of(graph, node);
+    for (unsigned i = 0; i < info->operands; i++)
+        run->argument[i] = run->value[weft_operand(graph, node, i).id].tensor;
+    if (!define_symbols(run, node))
+        return false;
     for (unsigned i = 0; i < info->results; i++) {
         const weft_val result = weft_result(graph, node, i);
         weft_eval_shape(graph, weft_type_of(graph, result), run->symbols, &run->value[result.id].tensor);
     }
     if (borrow_const(run, node))
         return true;
-    for (unsigned i = 0; i < info->operands; i++)
-        run->argument[i] = run->value[weft_operand(graph, node, i).id].tensor;
     for (unsigned i = 0; i < info->results; i++) {
         struct value_state *state = &run->value[info->first_result + i];
         state->tensor.data = weft_allocate(run->context, weft_tensor_bytes(&state->tensor));
@@ -116,7 +131,21 @@ static uint32_t most_arguments(const struct weft_graph *graph)
     return most;
 }
 
-static bool run_nodes(struct run *run, const struct weft_tensor *in, const struct weft_tensor *out)
+/* Results get their extents when all symbols are known, and memory where the caller gave none; false if it was refused.
+ */
+static bool open_results(const struct run *run, struct weft_tensor *out)
+{
+    for (uint32_t i = 0; i < run->graph->returns; i++) {
+        void *data = out[i].data;
+        weft_eval_shape(run->graph, weft_type_of(run->graph, run->graph->ret[i].value), run->symbols, &out[i]);
+        out[i].data = data ? data : weft_allocate(run->context, weft_tensor_bytes(&out[i]));
+        if (!out[i].data)
+            return false;
+    }
+    return true;
+}
+
+static bool run_nodes(struct run *run, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const struct weft_graph *graph = run->graph;
     for (uint32_t i = 1; i < graph->values; i++)
@@ -124,13 +153,15 @@ static bool run_nodes(struct run *run, const struct weft_tensor *in, const struc
     for (uint32_t i = 0; i < graph->params; i++)
         run->value[graph->param[i].id].tensor = in[i];
     weft_foreach_node(graph, node) if (!run_node(run, node)) return false;
+    if (graph->root == graph && !open_results(run, out))
+        return false;
     for (uint32_t i = 0; i < graph->returns; i++)
         weft_tensor_copy(&out[i], 0, &run->value[graph->ret[i].value.id].tensor, 0);
     return true;
 }
 
-bool weft_eval_body(const struct weft_graph *graph, const int64_t *symbols, struct weft_context *context,
-                    const struct weft_tensor *in, const struct weft_tensor *out)
+bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,
+                    const struct weft_tensor *in, struct weft_tensor *out)
 {
     struct run run = {.graph = graph, .symbols = symbols, .context = context, .arguments = most_arguments(graph)};
     const size_t value_bytes = graph->values * sizeof *run.value, argument_bytes = run.arguments * sizeof *run.argument;
@@ -216,20 +247,7 @@ static int out_of_memory(const struct weft_graph *graph)
     return WEFT_ERR_NOMEM;
 }
 
-/* Results that the caller has no memory for get some; false if it was refused. */
-static bool open_outputs(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *given,
-                         struct weft_tensor *own)
-{
-    for (uint32_t i = 0; i < graph->returns; i++) {
-        weft_eval_shape(graph, weft_type_of(graph, graph->ret[i].value), symbols, &own[i]);
-        own[i].data = given[i].data ? given[i].data : weft_allocate(graph->context, weft_tensor_bytes(&own[i]));
-        if (!own[i].data)
-            return false;
-    }
-    return true;
-}
-
-static int eval_solved(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *in,
+static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
                        struct weft_tensor *out)
 {
     if (!check_sizes(graph, symbols))
@@ -239,11 +257,13 @@ static int eval_solved(const struct weft_graph *graph, const int64_t *symbols, c
     if (!own)
         return out_of_memory(graph);
     memset(own, 0, bytes);
-    const bool done = open_outputs(graph, symbols, out, own) && weft_eval_body(graph, symbols, graph->context, in, own);
+    for (uint32_t i = 0; i < graph->returns; i++)
+        own[i].data = out[i].data;
+    const bool done = weft_eval_body(graph, symbols, graph->context, in, own);
     for (uint32_t i = 0; i < graph->returns; i++) {
         if (done)
             out[i] = own[i];
-        else if (!out[i].data)
+        else if (!out[i].data && own[i].data)
             weft_tensor_free(graph->context, &own[i]);
     }
     weft_release(graph->context, own, bytes);

@@ -58,9 +58,13 @@ int64_t weft_eval_at(const struct weft_eval *eval, int key, unsigned i);
 /* Extents of a type for given symbols, as a packed tensor without data. Extents that come out negative count as 0. */
 void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *type, const int64_t *symbols,
                      struct weft_tensor *ret);
+/* Rules that count how much a data-dependent op will find: counts[i] is the value of the symbol extent[i]; zero before.
+ */
+typedef void weft_extents_fn(struct weft_eval *eval, int64_t *counts);
+weft_extents_fn weft_extents_nonzero;
 /* Runs a graph on its parameters; results are copied to `out`, whose memory and strides the caller provides. False if
  * memory was refused. Any thread. */
-bool weft_eval_body(const struct weft_graph *graph, const int64_t *symbols, struct weft_context *context,
-                    const struct weft_tensor *in, const struct weft_tensor *out);
+bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,
+                    const struct weft_tensor *in, struct weft_tensor *out);
 
 #endif

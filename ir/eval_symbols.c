@@ -234,9 +234,10 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
     }
     for (uint32_t i = 0; i < s.count; i++) {
         symbols[i] = weft_symbol_at(graph->dims, i)->low;
-        s.known[i] = false;
+        s.known[i] = weft_symbol_at(graph->dims, i)->data; /* not solved for: a node will tell */
     }
     const bool solved = solve_extents(&s) && check_known(&s) && check_extents(&s);
+    weft_symbols_at_bounds(graph->dims, symbols);
     if (s.known != few)
         weft_release(graph->context, s.known, s.count * sizeof *s.known);
     return solved ? WEFT_OK : WEFT_ERR_BINDING;

@@ -36,6 +36,8 @@ bool weft_infer_same(struct weft_infer *infer, unsigned a, unsigned b);
 bool weft_infer_same_dtype(struct weft_infer *infer, unsigned a, unsigned b);
 /* The dtype of a sum or contraction: `acc` where it is given, which must be of the same family and as wide. */
 bool weft_infer_accumulator(struct weft_infer *infer, int operand_dtype, uint8_t *ret);
+/* Element i of the attribute `extent`: a symbol declared as data(…). */
+bool weft_infer_defined(struct weft_infer *infer, unsigned i, weft_dim *ret);
 /* d is below `low` for all values of the symbols. */
 bool weft_infer_below(const struct weft_infer *infer, weft_dim d, int64_t low);
 

@@ -149,6 +149,8 @@ struct weft_symbol_info {
     const char *name;
     int64_t low, high; /* inclusive; default 0 and 2^31 - 1 */
     int64_t hint;      /* what costs are computed for; 0: low, but at least 1 */
+    bool data;         /* not known when tensors are bound: a node computes it, as its attribute `extent` says */
+    weft_dim bound;    /* of a data symbol: the most it can be, for which memory is reserved */
 };
 struct weft_dims *weft_dims_new(struct weft_arena *arena);
 struct weft_dims *weft_dims_clone(struct weft_arena *arena, const struct weft_dims *dims); /* same bits mean the same */
@@ -157,6 +159,10 @@ uint32_t weft_symbol_count(const struct weft_dims *dims);
 const struct weft_symbol_info *weft_symbol_at(const struct weft_dims *dims, uint32_t i);
 bool weft_symbol_find(const struct weft_dims *dims, const char *name, weft_dim *ret);
 weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, int64_t high, int64_t hint);
+/* A symbol that a node computes, between 0 and `bound`, an expression over symbols added before. */
+weft_dim weft_symbol_add_data(struct weft_dims *dims, const char *name, weft_dim bound);
+/* Sets each data symbol to its bound, given the values of all others. */
+void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols);
 /* Is d just one symbol? Then its number. */
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol);
 
@@ -175,6 +181,8 @@ bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *
 void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, int64_t *ret_high);
 /* Value for given symbol values (indexed by symbol number). */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+/* Does the expression contain the symbol of this number? */
+bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol);
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
 /* "2*N + 1", "(N + 1)/2 - 1", "min(N, 8)": parses back (dims_parse) to the same bits. */
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text);
@@ -298,6 +306,7 @@ enum weft_trait {
     WEFT_SOURCE = 1 << 8,       /* no operands: constants */
     WEFT_CONTROL = 1 << 9,      /* has bodies */
     WEFT_PLACEMENT = 1 << 10,   /* identity on values, says where they live: relayout */
+    WEFT_DATA = 1 << 11,        /* defines the symbols that its attribute `extent` names, from the operands' elements */
 };
 
 struct weft_attr_spec {
@@ -688,7 +697,7 @@ bool weft_validate_graph(const struct weft_graph *graph);
 struct weft_eval {
     const struct weft_graph *graph;
     weft_node node;
-    const int64_t *symbols;      /* values by symbol number */
+    int64_t *symbols;            /* values by symbol number; written by weft_eval_define_symbols alone */
     const struct weft_tensor *in;
     struct weft_tensor *out;
     struct weft_context *context; /* for scratch memory (weft_allocate) */
@@ -696,6 +705,8 @@ struct weft_eval {
 };
 /* Computes a node's results from its operands' tensors. False if memory was refused. Any thread. */
 bool weft_eval_node(struct weft_eval *eval);
+/* Sets the data symbols that a WEFT_DATA op defines, from its operands' tensors, before its results have extents. */
+bool weft_eval_define_symbols(struct weft_eval *eval);
 /* Evaluates a whole graph. `out[i].data` NULL: allocated (dense). Returns a status and records errors. */
 int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
                     struct weft_tensor *out, uint32_t out_count);

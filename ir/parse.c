@@ -209,6 +209,18 @@ static bool parse_range(struct weft_parser *p, int64_t *low, int64_t *high)
                            INT32_MAX);
 }
 
+/* K=data(2*N): computed by a node, at most 2*N. */
+static bool parse_bound(struct weft_parser *p, struct weft_word name)
+{
+    weft_parse_word(p);
+    weft_dim bound;
+    if (!weft_parse_expect(p, '(', "after data") || !weft_parse_extent(p, p->end, &bound) ||
+        !weft_parse_expect(p, ')', "after the bound of a symbol"))
+        return false;
+    weft_symbol_add_data(p->root->dims, weft_parse_copy(p, name), bound);
+    return true;
+}
+
 /* N=1..64 hint=8 */
 static bool parse_symbol(struct weft_parser *p)
 {
@@ -223,8 +235,12 @@ static bool parse_symbol(struct weft_parser *p)
     if (weft_symbol_find(p->root->dims, weft_parse_copy(p, name), &found))
         return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "symbol '%.*s' is declared twice", (int)name.length,
                                name.text);
-    if (weft_parse_take(p, '=') && !parse_range(p, &low, &high))
-        return false;
+    if (weft_parse_take(p, '=')) {
+        if (weft_parse_is(weft_parse_peek(p), "data"))
+            return parse_bound(p, name);
+        if (!parse_range(p, &low, &high))
+            return false;
+    }
     if (weft_parse_is(weft_parse_peek(p), "hint")) {
         weft_parse_word(p);
         if (!weft_parse_expect(p, '=', "after hint"))

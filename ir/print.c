@@ -332,6 +332,12 @@ static void print_symbols(struct printer *p)
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_symbol_info *symbol = weft_symbol_at(dims, i);
         weft_text_format(p->text, "%s%s", i ? ", " : "<", symbol->name);
+        if (symbol->data) {
+            weft_text_add(p->text, "=data(");
+            weft_dim_print(dims, symbol->bound, p->text);
+            weft_text_add(p->text, ")");
+            continue;
+        }
         if (symbol->high < INT32_MAX)
             weft_text_format(p->text, "=%" PRId64 "..%" PRId64, symbol->low, symbol->high);
         else if (symbol->low > 0)

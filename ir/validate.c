@@ -8,6 +8,7 @@
  *
  * Inference reports through the context. While it runs here its messages are caught instead of delivered. */
 #include "ir/parse.h"
+#include "ir/validate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -458,6 +459,10 @@ static void check_graph(struct validator *v)
         check_uses(v, slots_of);
         weft_foreach_node(g, n)
             check_types(v, n);
+        weft_node where;
+        const char *message = weft_find_data_error(g, v->arena, &where);
+        if (message)
+            report(v, where, "%s", message);
     }
     check_groups(v);
     check_returns(v);

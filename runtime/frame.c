@@ -20,6 +20,7 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
         at += rounded(sizeof *frame->member * ((count) + 1)); \
     } while (0)
     PART(symbols, weft_symbol_count(g->dims));
+    PART(live, weft_symbol_count(g->dims));
     PART(tensor, g->values);
     PART(offset, g->values);
     PART(place, plan->storages);
@@ -43,8 +44,8 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
 
 static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
 {
-    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->symbols);
-    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->symbols);
+    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->live);
+    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->live);
 }
 
 int64_t weft_tensor_span(const struct weft_tensor *tensor)
@@ -90,14 +91,14 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
     const struct weft_step *step = &plan->step[number];
     struct weft_bind bind = {.plan = plan,
                              .step = step,
-                             .symbols = frame->symbols,
+                             .symbols = frame->live,
                              .workers = plan->workers,
                              .parts = 1,
                              .out = frame->tensor[step->out.id]};
     if (step->to)
         for (int i = 0; i < bind.out.rank; i++)
             bind.out.stride[i] =
-                weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->symbols);
+                weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->live);
     for (unsigned i = 0; i < step->inputs; i++)
         bind.in[i] = frame->tensor[step->in[i].id];
     step->kind->bind(&bind, frame->descriptors + step->descriptor);
@@ -122,6 +123,7 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     lay_out(plan, frame, (char *)frame);
     frame->bytes = bytes;
     memcpy(frame->symbols, symbols, weft_symbol_count(plan->graph->dims) * sizeof *symbols);
+    memcpy(frame->live, symbols, weft_symbol_count(plan->graph->dims) * sizeof *symbols);
     for (uint32_t i = 1; i < plan->graph->values; i++)
         if (plan->home[i].storage)
             size_value(plan, frame, (weft_val){i});
@@ -132,6 +134,18 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     for (uint32_t i = 0; i < plan->steps; i++)
         bind_step(plan, frame, i);
     return frame;
+}
+
+void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step)
+{
+    const struct weft_graph *g = plan->graph;
+    const weft_node n = plan->step[step].node;
+    for (unsigned i = 0; n.id && i < g->node[n.id].operands; i++)
+        size_value(plan, frame, weft_operand(g, n, i));
+    for (unsigned i = 0; n.id && i < g->node[n.id].results; i++)
+        size_value(plan, frame, weft_result(g, n, i));
+    size_value(plan, frame, plan->step[step].out);
+    bind_step(plan, frame, step);
 }
 
 void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame)

@@ -228,6 +228,7 @@ static int64_t *hint_symbols(const struct weft_graph *g)
         const struct weft_symbol_info *info = weft_symbol_at(g->dims, i);
         symbols[i] = info->hint ? info->hint : info->low > 1 ? info->low : 1;
     }
+    weft_symbols_at_bounds(g->dims, symbols);
     return symbols;
 }
 
@@ -359,6 +360,11 @@ struct compile {
     struct weft_plan *plan;
 };
 
+static bool defines_symbols(const struct weft_graph *g, weft_node n)
+{
+    return n.id && (weft_op_of(g, n)->traits & WEFT_DATA);
+}
+
 static void build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
@@ -373,6 +379,8 @@ static void build(struct weft_plan *plan, bool reference)
     weft_foreach_node(g, n)
         plan_node(plan, n, reference);
     plan_returns(plan);
+    while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
+        plan->late++;
     struct weft_frame *frame = weft_frame_new(plan, hint_symbols(g));
     if (!frame)
         weft_out_of_memory(plan->context);

@@ -24,7 +24,8 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
         return WEFT_ERR_NOMEM;
     *e = (struct weft_execution){.plan = plan};
     const struct weft_graph *g = plan->graph;
-    if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) || !NEW(e, output_bound, g->returns) ||
+    if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) ||
+        !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||
         !NEW(e, own, g->returns) || !NEW(e, base, plan->storages) || !NEW(e, symbols, weft_symbol_count(g->dims))) {
         weft_execution_destroy(e);
         return WEFT_ERR_NOMEM;
@@ -55,6 +56,7 @@ void weft_execution_destroy(struct weft_execution *e)
         free_pack(e, &e->own[i]);
     OLD(e, input, g->params);
     OLD(e, output, g->returns);
+    OLD(e, result, g->returns);
     OLD(e, output_bound, g->returns);
     OLD(e, own, g->returns);
     OLD(e, base, e->plan->storages);
@@ -145,14 +147,15 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
     return WEFT_OK;
 }
 
-static void port_tensor(const struct weft_execution *e, const struct weft_storage *storage, struct weft_tensor *ret)
+static void port_tensor(const struct weft_execution *e, const struct weft_storage *storage, const int64_t *symbols,
+                        struct weft_tensor *ret)
 {
     const struct weft_dims *dims = e->plan->graph->dims;
     const struct weft_type *type = weft_type_of(e->plan->graph, storage->value);
     *ret = (struct weft_tensor){.dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++) {
-        ret->extent[i] = weft_dim_evaluate(dims, type->extent[i], e->symbols);
-        ret->stride[i] = weft_dim_evaluate(dims, storage->stride[i], e->symbols);
+        ret->extent[i] = weft_dim_evaluate(dims, type->extent[i], symbols);
+        ret->stride[i] = weft_dim_evaluate(dims, storage->stride[i], symbols);
     }
 }
 
@@ -161,7 +164,7 @@ static int check_port(struct weft_execution *e, const char *what, uint32_t i, co
                       const struct weft_tensor *t)
 {
     struct weft_tensor want;
-    port_tensor(e, storage, &want);
+    port_tensor(e, storage, e->symbols, &want);
     const char *name = name_of(e->plan->graph, storage->value);
     bool empty = false;
     for (int axis = 0; axis < want.rank; axis++) {
@@ -236,7 +239,7 @@ static int place_outputs(struct weft_execution *e)
             if (fits != WEFT_OK)
                 return fits;
         } else {
-            port_tensor(e, storage, &e->output[i]);
+            port_tensor(e, storage, e->symbols, &e->output[i]);
             const int64_t bytes = weft_dtype_bytes(storage->dtype, weft_tensor_span(&e->output[i]));
             if (!reserve(e, &e->own[i], (size_t)bytes + 64))
                 return fail(e, WEFT_ERR_NOMEM, "out of memory for output %u (%lld bytes)", i, (long long)bytes);
@@ -298,6 +301,7 @@ static void fill_call(struct run *run, uint32_t number, int worker, struct weft_
     *call = (struct weft_call){.plan = plan,
                                .step = step,
                                .frame = e->frame,
+                               .symbols = e->frame->live,
                                .base = e->base,
                                .failed = &run->failed,
                                .parts = bound->parts,
@@ -315,6 +319,23 @@ static int64_t now_ns(void)
     return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
+/* A step behind one that defines a size: bound now that the sizes are known. */
+static void bind_late(struct run *run, uint32_t number)
+{
+    struct weft_execution *e = run->execution;
+    const struct weft_plan *plan = e->plan;
+    if (plan->step[number].node.id && (weft_op_of(plan->graph, plan->step[number].node)->traits & WEFT_DATA)) {
+        struct weft_call call;
+        fill_call(run, number, 0, &call);
+        weft_step_define(&call);
+    }
+    weft_frame_rebind(plan, e->frame, number);
+    if (!reserve(e, &e->scratch, e->frame->scratch_bytes * (size_t)plan->workers + 64)) {
+        e->frame->step[number].parts = 0;
+        atomic_store(&run->failed, true);
+    }
+}
+
 static void work(void *arg, int worker, int workers)
 {
     struct run *run = arg;
@@ -322,6 +343,12 @@ static void work(void *arg, int worker, int workers)
     const struct weft_frame_step *bound = run->execution->frame->step;
     int64_t last = run->ns ? now_ns() : 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
+        if (i >= plan->late) {
+            weft_barrier_wait(&run->barrier);
+            if (worker == 0)
+                bind_late(run, i);
+            weft_barrier_wait(&run->barrier);
+        }
         const int parts = bound[i].parts;
         if (parts > 1 || worker == 0) {
             struct weft_call call;
@@ -329,7 +356,7 @@ static void work(void *arg, int worker, int workers)
             for (call.part = worker; call.part < parts; call.part += workers)
                 call.step->kind->run(weft_frame_descriptor(run->execution->frame, call.step), &call);
         }
-        const bool changes_hands = i + 1 < plan->steps && (parts > 1 || bound[i + 1].parts > 1);
+        const bool changes_hands = i + 1 < plan->steps && i + 1 < plan->late && (parts > 1 || bound[i + 1].parts > 1);
         if (changes_hands || run->ns) /* timed: the wait belongs to the step that caused it */
             weft_barrier_wait(&run->barrier);
         if (run->ns && worker == 0) {
@@ -375,6 +402,8 @@ static void work_by_forks(struct run *run)
     const struct weft_plan *plan = run->execution->plan;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const int64_t start = run->ns ? now_ns() : 0;
+        if (i >= plan->late)
+            bind_late(run, i);
         struct fork fork = {.run = run, .step = i, .parts = run->execution->frame->step[i].parts};
         weft_fork_run(plan->context, fork.parts, work_on_part, &fork);
         if (run->ns)
@@ -390,11 +419,19 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
         if (status != WEFT_OK)
             return status;
     }
+    const struct weft_plan *plan = e->plan;
+    memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
     struct run run = {.execution = e, .ns = ns};
-    if (e->plan->workers > 1 && weft_gang_size(e->plan->context) == 1)
+    if (plan->workers > 1 && weft_gang_size(plan->context) == 1)
         work_by_forks(&run);
     else
-        weft_gang_run(e->plan->context, e->plan->workers, work_in_gang, &run);
+        weft_gang_run(plan->context, plan->workers, work_in_gang, &run);
+    for (uint32_t i = 0; i < plan->graph->returns; i++) {
+        e->result[i] = e->output[i];
+        if (plan->late < plan->steps)
+            port_tensor(e, &plan->storage[plan->return_storage[i]], e->frame->live, &e->result[i]);
+        e->result[i].data = e->output[i].data;
+    }
     e->ran = !atomic_load(&run.failed);
     return e->ran ? WEFT_OK : fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
 }
@@ -427,7 +464,7 @@ int weft_output(const struct weft_execution *e, size_t i, struct weft_tensor *re
 {
     if (i >= e->plan->graph->returns || !e->ran)
         return WEFT_ERR_ARGUMENT;
-    *ret_tensor = e->output[i];
+    *ret_tensor = e->result[i];
     return WEFT_OK;
 }
 

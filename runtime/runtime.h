@@ -91,6 +91,7 @@ struct weft_plan {
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
     int32_t workers;
+    uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
 };
 
 /* Zeroed memory that lives as long as the plan; its number. */
@@ -118,6 +119,7 @@ struct weft_call {
     const void *in[WEFT_STEP_INPUTS];
     void *scratch;          /* of this worker */
     const struct weft_frame *frame;
+    int64_t *symbols;       /* the frame's live ones */
     void *const *base;      /* by storage */
     _Atomic bool *failed;   /* set when scratch memory was refused */
     int part, parts;
@@ -132,6 +134,8 @@ struct weft_step_kind {
     const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
 };
 
+/* For a step that defines data symbols: finds their values out, into call->symbols. */
+void weft_step_define(struct weft_call *call);
 /* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. */
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
@@ -149,7 +153,8 @@ struct weft_frame_step {
 struct weft_frame {
     size_t bytes;
     uint64_t used;              /* for replacing the one that was not used for longest */
-    int64_t *symbols;
+    int64_t *symbols;           /* when inputs are bound; data symbols at their bounds */
+    int64_t *live;              /* the same, with what data symbols turned out to be in the current run */
     struct weft_tensor *tensor; /* by value id; data NULL; strides in its storage */
     int64_t *offset;            /* by value id: elements from the base of its storage */
     int64_t *place;             /* by storage: bytes in the arena */
@@ -161,6 +166,8 @@ struct weft_frame {
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
 /* A frame for these symbol values, or NULL if memory is refused. */
+/* Sizes a step's values and binds it again, for the frame's live symbols. */
+void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
 struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols);
 /* Elements from the first to the last, or 0 if there are none. */
 int64_t weft_tensor_span(const struct weft_tensor *tensor);
@@ -177,6 +184,7 @@ static inline const void *weft_frame_descriptor(const struct weft_frame *frame, 
 struct weft_execution {
     const struct weft_plan *plan;
     struct weft_tensor *input, *output; /* bound; data NULL: not bound */
+    struct weft_tensor *result;         /* of the last run: output, with the extents that came out of data */
     bool *output_bound;
     struct weft_frame *frame;           /* of the current sizes, or NULL */
     struct weft_frame *cache[WEFT_FRAMES];

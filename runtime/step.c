@@ -137,8 +137,9 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
 
 static void bind_reference(struct weft_bind *bind, void *descriptor) {}
 
-/* Operands and results keep their strides: the evaluator reads and writes them in place. */
-static void run_reference(const void *descriptor, struct weft_call *call)
+/* Operands and results keep their strides: the evaluator reads and writes them in place. `define`: only find out the
+ * sizes that the node defines; its results have no extents yet. */
+static void evaluate(struct weft_call *call, bool define)
 {
     const struct weft_graph *g = call->plan->graph;
     const struct weft_node_info *info = &g->node[call->step->node.id];
@@ -152,15 +153,23 @@ static void run_reference(const void *descriptor, struct weft_call *call)
     }
     for (unsigned i = 0; i < info->operands; i++)
         all[i] = weft_call_tensor(call, weft_operand(g, call->step->node, i));
-    for (unsigned i = 0; i < info->results; i++)
+    for (unsigned i = 0; i < info->results && !define; i++)
         all[info->operands + i] = weft_call_tensor(call, weft_result(g, call->step->node, i));
-    struct weft_eval eval = {.graph = g, .node = call->step->node, .symbols = call->frame->symbols, .in = all,
-                             .out = all + info->operands, .context = call->plan->context};
-    if (!weft_eval_node(&eval))
+    struct weft_eval eval = {.graph = g,
+                             .node = call->step->node,
+                             .symbols = call->symbols,
+                             .in = all,
+                             .out = all + info->operands,
+                             .context = call->plan->context};
+    if (!(define ? weft_eval_define_symbols(&eval) : weft_eval_node(&eval)))
         *call->failed = true;
     if (all != few)
         weft_release(call->plan->context, all, count * sizeof *all);
 }
+
+static void run_reference(const void *descriptor, struct weft_call *call) { evaluate(call, false); }
+
+void weft_step_define(struct weft_call *call) { evaluate(call, true); }
 
 static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
 

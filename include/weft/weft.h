@@ -268,7 +268,8 @@ WEFT_API void weft_execution_destroy(struct weft_execution *execution);
 /* Input i is read from `tensor` at the next runs; its data must stay valid until then. The dtype, rank, extents and the
  * layout that the plan states must fit: otherwise WEFT_ERR_BINDING and a message that names the input. */
 WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
-/* Output i is written to the caller's memory. Unbound outputs live in the execution. */
+/* Output i is written to the caller's memory. Unbound outputs live in the execution. Where an extent depends on data,
+ * the tensor's extents are the bounds, and what weft_output returns is dense in the extents that came out. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
 /* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing. */
 WEFT_API int weft_run(struct weft_execution *execution);

@@ -138,6 +138,48 @@ static void one_plan_many_sizes(void **state)
     weft_close(context);
 }
 
+/* The same plan finds 6, 0, 24 and 6 elements; every step behind the one that counts is bound to what came out. */
+static void sizes_that_come_out_of_data(void **state)
+{
+    static const float zeros[] = {0.25f, 1, 0, 0.25f}; /* an element is zero unless a hash of its place is below this */
+    for (int threads = 1; threads <= 3; threads++) {
+        struct weft_context *context = open_context(threads);
+        struct weft_graph *graph = parse(
+            context, "graph @t<N, K=data(3*N)>(%x: f32[N,3]) {\n  %i: i64[2,K] = nonzero %x extent=[K]\n"
+                     "  %f: f32[2,K] = cast %i\n  %t: f32[K,2] = transpose %f perm=[1 0]\n"
+                     "  %c: f32[2*K,2] = concat %t, %t axis=0\n  %e: f32[2*K,2] = exp %c\n"
+                     "  %s: f32[2] = sum %e axes=[0]\n  return %i, %e, %s\n}\n");
+        struct weft_plan *plan = compile(graph, 0);
+        struct weft_execution *e;
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        for (size_t round = 0; round < sizeof zeros / sizeof zeros[0]; round++) {
+            float in[24], exps[96], sums[2];
+            int64_t places[48];
+            const int64_t extent[] = {8, 3};
+            struct weft_tensor x = tensor_of(in, 2, extent);
+            for (int i = 0; i < 24; i++)
+                in[i] = (float)(i * 7 % 24) < 24 * zeros[round] ? (float)i + 1 : 0;
+            struct weft_tensor want[3] = {{.data = places}, {.data = exps}, {.data = sums}}, got;
+            assert_int_equal(weft_evaluate(graph, &x, 1, want, 3), WEFT_OK);
+            assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+            assert_int_equal(weft_run(e), WEFT_OK);
+            assert_int_equal(weft_output(e, 0, &got), WEFT_OK);
+            assert_int_equal(got.extent[1], (int64_t)(24 * zeros[round]));
+            assert_int_equal(got.extent[1], want[0].extent[1]);
+            assert_memory_equal(got.data, places, (size_t)(2 * got.extent[1]) * sizeof *places);
+            assert_int_equal(weft_output(e, 1, &got), WEFT_OK);
+            assert_int_equal(got.extent[0], want[1].extent[0]);
+            assert_close(&got, exps, 1e-5);
+            assert_int_equal(weft_output(e, 2, &got), WEFT_OK);
+            assert_close(&got, sums, 1e-5);
+        }
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 static void a_mutable_parameter_gets_its_new_value(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -292,6 +334,7 @@ int main(void)
         cmocka_unit_test(layouts_of_results),
         cmocka_unit_test(contractions),
         cmocka_unit_test(one_plan_many_sizes),
+        cmocka_unit_test(sizes_that_come_out_of_data),
         cmocka_unit_test(a_mutable_parameter_gets_its_new_value),
         cmocka_unit_test(views_cost_no_kernel),
         cmocka_unit_test(a_second_run_allocates_nothing),
