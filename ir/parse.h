@@ -128,4 +128,10 @@ bool weft_read_real(struct weft_word word, double *ret);
 /* The folder of a file, with its last '/', or "": length of the prefix of `file`. */
 size_t weft_folder_length(const char *file);
 
+/* parse_symbol.c */
+/* A number without a sign; false and nothing taken if there is none. */
+bool weft_parse_number(struct weft_parser *p, int64_t *ret);
+/* One declaration in a graph's head, like N=1..64 hint=8. */
+bool weft_parse_symbol_head(struct weft_parser *p);
+
 #endif

@@ -129,22 +129,11 @@ static void check_uses(struct validator *v, const uint32_t *slots_of)
     }
 }
 
-static bool extents_can_be(const struct weft_graph *g, const struct weft_type *type)
-{
-    for (int i = 0; i < type->rank; i++) {
-        int64_t low, high;
-        weft_dim_range(g->dims, type->extent[i], &low, &high);
-        if (high < 0)
-            return false;
-    }
-    return true;
-}
-
 static void check_value(struct validator *v, weft_val value, weft_node node)
 {
     const struct weft_graph *g = v->graph;
     const struct weft_value *info = &g->value[value.id];
-    if (!weft_dtype_name(info->type.dtype) || info->type.rank > WEFT_MAX_RANK || !extents_can_be(g, &info->type)) {
+    if (!weft_dtype_name(info->type.dtype) || info->type.rank > WEFT_MAX_RANK || !weft_extents_can_be(g, &info->type)) {
         report(v, node, "the type of %s is none", text_of(v, value));
         return;
     }
