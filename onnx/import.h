@@ -82,6 +82,7 @@ extern const struct onnx_row weft_onnx_movement[];
 extern const struct onnx_row weft_onnx_window[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_control[];
+extern const struct onnx_row weft_onnx_loss[];
 /* The row for an op at an opset, or NULL. */
 const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset);
 
