@@ -168,6 +168,9 @@ static bool binary(const struct content *c, int op, weft_dim a, weft_dim b, weft
     case WEFT_OP_sub: *ret = weft_dim_sub(c->dims, a, b); return true;
     case WEFT_OP_mul: *ret = weft_dim_mul(c->dims, a, b); return true;
     case WEFT_OP_div: return divide(c, a, b, ret);
+    case WEFT_OP_floor_div:
+        *ret = weft_dim_is_constant(b) && weft_dim_value(b) > 0 ? weft_dim_div(c->dims, a, b) : weft_dim_of(0);
+        return weft_dim_is_constant(b) && weft_dim_value(b) > 0;
     case WEFT_OP_mod: return remainder_of(c, a, b, ret);
     case WEFT_OP_min: *ret = extreme(c, a, b, false); return true;
     case WEFT_OP_max: *ret = extreme(c, a, b, true); return true;

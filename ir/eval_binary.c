@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_binary.c: elementwise ops of two and three operands, and casts.
+/* eval_binary.c: elementwise ops of two operands.
  *
  * Integers wrap around in their width. A division by an integer zero gives 0, and so does its remainder: ONNX leaves it
  * open, and a kernel must not trap. Extremes of a NaN are NaN; comparisons with a NaN are false, but `ne`. */
@@ -17,6 +17,16 @@ static double floored_remainder(double a, double b)
     return (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* The quotient rounded down, from an exact remainder: a quotient that was rounded first may have reached the next
+ * integer. */
+static double floored_quotient(double a, double b)
+{
+    if (b == 0)
+        return a / b;
+    const double r = fmod(a, b), quotient = (a - r) / b - (r != 0 && (r < 0) != (b < 0));
+    return quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
+}
+
 static double apply_real(int op, double a, double b, bool truncated)
 {
     switch (op) {
@@ -25,7 +35,11 @@ static double apply_real(int op, double a, double b, bool truncated)
     case WEFT_OP_mul: return a * b;
     case WEFT_OP_div: return a / b;
     case WEFT_OP_mod: return truncated ? fmod(a, b) : floored_remainder(a, b);
+    case WEFT_OP_floor_div: return floored_quotient(a, b);
     case WEFT_OP_pow: return pow(a, b);
+    case WEFT_OP_atan2: return atan2(a, b);
+    case WEFT_OP_copysign: return copysign(a, b);
+    case WEFT_OP_prelu: return a < 0 ? a * b : a;
     case WEFT_OP_min: return isnan(a) || a < b ? a : b;
     default: return isnan(a) || a > b ? a : b;
     }
@@ -54,6 +68,13 @@ static uint64_t quotient(union weft_number a, union weft_number b, bool has_sign
     return b.integer == -1 ? 0 - a.bits : (uint64_t)(a.integer / b.integer); /* -1: the smallest number wraps */
 }
 
+static uint64_t floored_integer(union weft_number a, union weft_number b, bool has_sign)
+{
+    const bool down = has_sign && b.integer != 0 && b.integer != -1 && (a.integer < 0) != (b.integer < 0) &&
+                      a.integer % b.integer != 0;
+    return quotient(a, b, has_sign) - down;
+}
+
 static uint64_t remainder_of(union weft_number a, union weft_number b, bool has_sign, bool truncated)
 {
     if (b.bits == 0)
@@ -64,8 +85,22 @@ static uint64_t remainder_of(union weft_number a, union weft_number b, bool has_
     return (uint64_t)(!truncated && r != 0 && (r < 0) != (b.integer < 0) ? r + b.integer : r);
 }
 
-static uint64_t apply_integer(int op, union weft_number a, union weft_number b, bool has_sign, bool truncated)
+/* Amounts are unsigned; by the width or more nothing of the number is left but, to the right, its sign. */
+static uint64_t shifted(int op, int dtype, union weft_number a, union weft_number b)
 {
+    const unsigned width = weft_dtype_bits(dtype);
+    const uint64_t amount = b.bits & UINT64_MAX >> (64 - width);
+    const bool has_sign = weft_dtype_is_signed(dtype);
+    if (op == WEFT_OP_shift_left)
+        return amount < width ? a.bits << amount : 0;
+    if (has_sign)
+        return (uint64_t)(a.integer >> (amount < width ? amount : width - 1));
+    return amount < width ? a.bits >> amount : 0;
+}
+
+static uint64_t apply_integer(int op, int dtype, union weft_number a, union weft_number b, bool truncated)
+{
+    const bool has_sign = weft_dtype_is_signed(dtype);
     const bool less = has_sign ? a.integer < b.integer : a.bits < b.bits;
     switch (op) {
     case WEFT_OP_add: return a.bits + b.bits;
@@ -73,11 +108,14 @@ static uint64_t apply_integer(int op, union weft_number a, union weft_number b, 
     case WEFT_OP_mul: return a.bits * b.bits;
     case WEFT_OP_div: return quotient(a, b, has_sign);
     case WEFT_OP_mod: return remainder_of(a, b, has_sign, truncated);
+    case WEFT_OP_floor_div: return floored_integer(a, b, has_sign);
     case WEFT_OP_pow: return power(a.integer, b.integer, has_sign);
+    case WEFT_OP_prelu: return has_sign && a.integer < 0 ? a.bits * b.bits : a.bits;
+    case WEFT_OP_shift_left: case WEFT_OP_shift_right: return shifted(op, dtype, a, b);
     case WEFT_OP_min: return less ? a.bits : b.bits;
     case WEFT_OP_max: return less ? b.bits : a.bits;
-    case WEFT_OP_and: return a.bits & b.bits;
-    case WEFT_OP_or: return a.bits | b.bits;
+    case WEFT_OP_and: case WEFT_OP_bit_and: return a.bits & b.bits;
+    case WEFT_OP_or: case WEFT_OP_bit_or: return a.bits | b.bits;
     default: return a.bits ^ b.bits;
     }
 }
@@ -122,7 +160,7 @@ static void apply(int op, int dtype, bool truncated, int64_t n, union weft_numbe
             a[i].real = apply_real(op, a[i].real, b[i].real, truncated);
     else
         for (int64_t i = 0; i < n; i++)
-            a[i].bits = apply_integer(op, a[i], b[i], weft_dtype_is_signed(dtype), truncated);
+            a[i].bits = apply_integer(op, dtype, a[i], b[i], truncated);
 }
 
 void weft_eval_binary(struct weft_eval *eval)
@@ -141,71 +179,5 @@ void weft_eval_binary(struct weft_eval *eval)
             weft_eval_load(right, walk.place[2] + i * walk.step[2], walk.step[2], n, b);
             apply(op, left->dtype, truncated, n, a, b);
             weft_eval_store(out, walk.place[0] + i * walk.step[0], walk.step[0], n, a);
-        }
-}
-
-void weft_eval_select(struct weft_eval *eval)
-{
-    const struct weft_tensor *const tensor[] = {&eval->out[0], &eval->in[0], &eval->in[1], &eval->in[2]};
-    struct weft_walk walk;
-    for (weft_walk_open(&walk, 4, tensor); !walk.done; weft_walk_next(&walk))
-        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP) {
-            union weft_number x[3][WEFT_EVAL_STRIP];
-            const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
-            for (int t = 0; t < 3; t++)
-                weft_eval_load(tensor[t + 1], walk.place[t + 1] + i * walk.step[t + 1], walk.step[t + 1], n, x[t]);
-            for (int64_t j = 0; j < n; j++)
-                x[0][j] = x[0][j].integer ? x[1][j] : x[2][j];
-            weft_eval_store(tensor[0], walk.place[0] + i * walk.step[0], walk.step[0], n, x[0]);
-        }
-}
-
-/* --- casts ------------------------------------------------------------------------------------------------- */
-
-/* The double for an integer that is to be rounded again to a shorter format: cut towards zero, with the last bit set
- * where something was cut. So the second rounding cannot meet a tie that the first one made (Boldo and Melquiond, "When
- * double rounding is odd", 2005). */
-static double odd_real(union weft_number x, bool has_sign)
-{
-    const bool negative = has_sign && x.integer < 0;
-    uint64_t magnitude = negative ? 0 - x.bits : x.bits;
-    int shift = 0;
-    bool cut = false;
-    for (; magnitude >> 53; shift++) {
-        cut |= magnitude & 1;
-        magnitude >>= 1;
-    }
-    const double real = ldexp((double)(magnitude | cut), shift);
-    return negative ? -real : real;
-}
-
-static double nearest_real(union weft_number x, bool has_sign) { return has_sign ? (double)x.integer : (double)x.bits; }
-
-/* float → integer truncates, and wraps where the type is too narrow; anything but 0 is true. */
-static void cast_run(const struct weft_tensor *out, int64_t place, int64_t step, int from, int64_t n,
-                     union weft_number *x)
-{
-    const bool to_real = weft_dtype_is_float(out->dtype), has_sign = weft_dtype_is_signed(from);
-    if (weft_dtype_is_float(from) && !to_real) {
-        for (int64_t i = 0; i < n; i++)
-            weft_store_real(out->dtype, out->data, place + i * step, x[i].real);
-        return;
-    }
-    if (!weft_dtype_is_float(from) && to_real)
-        for (int64_t i = 0; i < n; i++)
-            x[i].real = out->dtype == WEFT_F64 ? nearest_real(x[i], has_sign) : odd_real(x[i], has_sign);
-    weft_eval_store(out, place, step, n, x);
-}
-
-void weft_eval_cast(struct weft_eval *eval)
-{
-    const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
-    struct weft_walk walk;
-    for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){out, in}); !walk.done; weft_walk_next(&walk))
-        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP) {
-            union weft_number x[WEFT_EVAL_STRIP];
-            const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
-            weft_eval_load(in, walk.place[1] + i * walk.step[1], walk.step[1], n, x);
-            cast_run(out, walk.place[0] + i * walk.step[0], walk.step[0], in->dtype, n, x);
         }
 }

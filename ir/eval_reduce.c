@@ -111,7 +111,7 @@ void weft_eval_reduce(struct weft_eval *eval)
 /* --- softmax ----------------------------------------------------------------------------------------------- */
 
 /* exp(x - max) / sum, or x - max - log(sum): the maximum keeps the exponentials in range. */
-static void soften(union weft_number *x, int64_t n, bool logarithm)
+static void soften_by(union weft_number *x, int64_t n, bool logarithm)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -122,9 +122,22 @@ static void soften(union weft_number *x, int64_t n, bool logarithm)
         x[i].real = logarithm ? x[i].real - largest - log(sum) : exp(x[i].real - largest) / sum;
 }
 
-void weft_eval_softmax(struct weft_eval *eval)
+static void soften(union weft_number *x, int64_t n) { soften_by(x, n, false); }
+static void soften_log(union weft_number *x, int64_t n) { soften_by(x, n, true); }
+
+/* 1 at the first of the largest, 0 elsewhere; a NaN is larger than all. */
+static void harden(union weft_number *x, int64_t n)
 {
-    const bool logarithm = weft_eval_op(eval) == WEFT_OP_log_softmax;
+    int64_t first = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (!isnan(x[first].real) && (x[i].real > x[first].real || isnan(x[i].real)))
+            first = i;
+    for (int64_t i = 0; i < n; i++)
+        x[i].real = i == first;
+}
+
+static void along_axis(struct weft_eval *eval, void (*fn)(union weft_number *row, int64_t n))
+{
     const int64_t axis = weft_eval_int(eval, WEFT_ATTR_axis);
     struct weft_tensor in = eval->in[0], out = eval->out[0];
     const int64_t n = in.extent[axis];
@@ -136,11 +149,18 @@ void weft_eval_softmax(struct weft_eval *eval)
     for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){&out, &in}); !walk.done; weft_walk_next(&walk))
         for (int64_t i = 0; i < walk.run; i++) {
             weft_eval_load(&in, walk.place[1] + i * walk.step[1], in.stride[axis], n, row);
-            soften(row, n, logarithm);
+            fn(row, n);
             weft_eval_store(&out, walk.place[0] + i * walk.step[0], out.stride[axis], n, row);
         }
     weft_eval_drop_numbers(eval, row, n);
 }
+
+void weft_eval_softmax(struct weft_eval *eval)
+{
+    along_axis(eval, weft_eval_op(eval) == WEFT_OP_log_softmax ? soften_log : soften);
+}
+
+void weft_eval_hardmax(struct weft_eval *eval) { along_axis(eval, harden); }
 
 /* --- normalisation ----------------------------------------------------------------------------------------- */
 

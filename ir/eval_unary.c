@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_unary.c: elementwise ops of one operand. NaN operands give NaN; rounding is half to even; logarithms and roots
- * of negative numbers are NaN. */
-#include "ir/eval.h"
+ * of negative numbers are NaN. What has coefficients is in activation.c. */
+#include "ir/activation.h"
 
 #include <math.h>
-#include <string.h>
-
-#define ROOT_HALF      0.70710678118654752440
-#define ROOT_2_OVER_PI 0.79788456080286535588
 
 static double sigmoid(double x)
 {
@@ -17,25 +13,36 @@ static double sigmoid(double x)
     return e / (1 + e);
 }
 
-/* fmin and fmax lose a NaN; these keep it. */
-static double at_most(double x, double bound) { return x > bound ? bound : x; }
-static double at_least(double x, double bound) { return x < bound ? bound : x; }
+/* Neither overflows for large x nor loses the digits of exp(x) for small ones. */
+static double softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))) + (isnan(x) ? x : 0); }
 
-static double gelu(double x, bool by_tanh)
+static double exponential(int op, double x)
 {
-    if (by_tanh)
-        return 0.5 * x * (1 + tanh(ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)));
-    return 0.5 * x * erfc(-x * ROOT_HALF); /* 1 + erf would cancel for x well below 0 */
+    switch (op) {
+    case WEFT_OP_exp: return exp(x);
+    case WEFT_OP_exp2: return exp2(x);
+    case WEFT_OP_expm1: return expm1(x);
+    case WEFT_OP_log: return log(x);
+    case WEFT_OP_log2: return log2(x);
+    case WEFT_OP_log10: return log10(x);
+    case WEFT_OP_log1p: return log1p(x);
+    case WEFT_OP_sinh: return sinh(x);
+    case WEFT_OP_cosh: return cosh(x);
+    case WEFT_OP_tanh: return tanh(x);
+    case WEFT_OP_asinh: return asinh(x);
+    case WEFT_OP_acosh: return acosh(x);
+    case WEFT_OP_atanh: return atanh(x);
+    case WEFT_OP_erf: return erf(x);
+    case WEFT_OP_erfc: return erfc(x);
+    case WEFT_OP_sigmoid: return sigmoid(x);
+    case WEFT_OP_softplus: return softplus(x);
+    case WEFT_OP_log_sigmoid: return -softplus(-x);
+    case WEFT_OP_silu: return x * sigmoid(x);
+    default: return x * tanh(softplus(x)); /* mish */
+    }
 }
 
-struct parameters {
-    double alpha, beta;
-    bool by_tanh;
-    bool has_low, has_high;
-    double low, high;
-};
-
-static double apply_real(int op, double x, const struct parameters *p)
+static double apply_real(int op, double x, const struct weft_activation *activation)
 {
     switch (op) {
     case WEFT_OP_abs: return fabs(x);
@@ -45,24 +52,21 @@ static double apply_real(int op, double x, const struct parameters *p)
     case WEFT_OP_ceil: return ceil(x);
     case WEFT_OP_floor: return floor(x);
     case WEFT_OP_round: return nearbyint(x);
+    case WEFT_OP_trunc: return trunc(x);
     case WEFT_OP_sqrt: return sqrt(x);
     case WEFT_OP_rsqrt: return 1 / sqrt(x);
     case WEFT_OP_recip: return 1 / x;
-    case WEFT_OP_exp: return exp(x);
-    case WEFT_OP_log: return log(x);
     case WEFT_OP_sin: return sin(x);
     case WEFT_OP_cos: return cos(x);
-    case WEFT_OP_tanh: return tanh(x);
-    case WEFT_OP_erf: return erf(x);
-    case WEFT_OP_sigmoid: return sigmoid(x);
-    case WEFT_OP_gelu: return gelu(x, p->by_tanh);
-    case WEFT_OP_silu: return x * sigmoid(x);
-    case WEFT_OP_leaky_relu: return x < 0 ? p->alpha * x : x;
-    case WEFT_OP_hard_sigmoid: return at_least(at_most(p->alpha * x + p->beta, 1), 0);
-    case WEFT_OP_hard_swish: return x * at_least(at_most(x / 6 + 0.5, 1), 0);
-    default: /* clamp: where the bounds cross, the upper one wins */
-        x = p->has_low ? at_least(x, p->low) : x;
-        return p->has_high ? at_most(x, p->high) : x;
+    case WEFT_OP_tan: return tan(x);
+    case WEFT_OP_asin: return asin(x);
+    case WEFT_OP_acos: return acos(x);
+    case WEFT_OP_atan: return atan(x);
+    case WEFT_OP_softsign: return x / (1 + fabs(x));
+    case WEFT_OP_gelu: case WEFT_OP_swish: case WEFT_OP_leaky_relu: case WEFT_OP_thresholded_relu: case WEFT_OP_shrink:
+    case WEFT_OP_elu: case WEFT_OP_celu: case WEFT_OP_selu: case WEFT_OP_hard_sigmoid: case WEFT_OP_hard_swish:
+    case WEFT_OP_clamp: return weft_activation_apply(op, x, activation);
+    default: return exponential(op, x);
     }
 }
 
@@ -85,7 +89,7 @@ static bool is_less(int dtype, union weft_number a, union weft_number b)
     return dtype == WEFT_U64 ? a.bits < b.bits : a.integer < b.integer;
 }
 
-static union weft_number clamp_integer(int dtype, union weft_number x, const struct parameters *p)
+static union weft_number clamp_integer(int dtype, union weft_number x, const struct weft_activation *p)
 {
     if (p->has_low) {
         const union weft_number low = integer_bound(dtype, p->low, true);
@@ -98,7 +102,7 @@ static union weft_number clamp_integer(int dtype, union weft_number x, const str
     return x;
 }
 
-static union weft_number apply_integer(int op, int dtype, union weft_number x, const struct parameters *p)
+static union weft_number apply_integer(int op, int dtype, union weft_number x, const struct weft_activation *p)
 {
     const bool negative = dtype != WEFT_U64 && x.integer < 0;
     switch (op) {
@@ -107,15 +111,19 @@ static union weft_number apply_integer(int op, int dtype, union weft_number x, c
     case WEFT_OP_sign: return (union weft_number){.integer = negative ? -1 : x.bits != 0};
     case WEFT_OP_relu: return (union weft_number){.bits = negative ? 0 : x.bits};
     case WEFT_OP_not: return (union weft_number){.integer = x.bits == 0};
+    case WEFT_OP_bit_not: return (union weft_number){.bits = ~x.bits};
     default: return clamp_integer(dtype, x, p);
     }
 }
 
-static void apply(int op, int dtype, int64_t n, union weft_number *x, const struct parameters *p)
+static void apply(int op, int dtype, int64_t n, union weft_number *x, const struct weft_activation *p)
 {
     if (op == WEFT_OP_is_nan)
         for (int64_t i = 0; i < n; i++)
             x[i].integer = isnan(x[i].real) != 0;
+    else if (op == WEFT_OP_is_inf)
+        for (int64_t i = 0; i < n; i++)
+            x[i].integer = isinf(x[i].real) && (x[i].real > 0 ? p->positive : p->negative);
     else if (weft_dtype_is_float(dtype))
         for (int64_t i = 0; i < n; i++)
             x[i].real = apply_real(op, x[i].real, p);
@@ -124,32 +132,11 @@ static void apply(int op, int dtype, int64_t n, union weft_number *x, const stru
             x[i] = apply_integer(op, dtype, x[i], p);
 }
 
-static struct parameters read_parameters(const struct weft_eval *eval, int op)
-{
-    const struct weft_graph *graph = eval->graph;
-    struct parameters p = {0};
-    if (op == WEFT_OP_leaky_relu || op == WEFT_OP_hard_sigmoid)
-        p.alpha = weft_attr_real(graph, eval->node, WEFT_ATTR_alpha);
-    if (op == WEFT_OP_hard_sigmoid)
-        p.beta = weft_attr_real(graph, eval->node, WEFT_ATTR_beta);
-    if (op == WEFT_OP_gelu)
-        p.by_tanh = strcmp(weft_attr_word(graph, eval->node, WEFT_ATTR_form), "tanh") == 0;
-    if (op == WEFT_OP_clamp) {
-        const struct weft_attr *low = weft_attr_find(graph, eval->node, WEFT_ATTR_low);
-        const struct weft_attr *high = weft_attr_find(graph, eval->node, WEFT_ATTR_high);
-        p.has_low = low && !isnan(low->real);
-        p.has_high = high && !isnan(high->real);
-        p.low = low ? low->real : 0;
-        p.high = high ? high->real : 0;
-    }
-    return p;
-}
-
 void weft_eval_unary(struct weft_eval *eval)
 {
     const int op = weft_eval_op(eval);
     const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
-    const struct parameters p = read_parameters(eval, op);
+    const struct weft_activation p = weft_activation_read(eval);
     struct weft_walk walk;
     for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){out, in}); !walk.done; weft_walk_next(&walk))
         for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP) {

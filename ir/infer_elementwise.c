@@ -18,6 +18,7 @@ static bool all_same(struct weft_infer *infer, unsigned families)
 
 bool weft_infer_numeric(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_NUMERIC); }
 bool weft_infer_real(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_REAL); }
+bool weft_infer_integer(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_INTEGER); }
 bool weft_infer_logic(struct weft_infer *infer) { return all_same(infer, WEFT_FAMILY_BOOL); }
 
 bool weft_infer_any(struct weft_infer *infer)
@@ -31,7 +32,9 @@ bool weft_infer_test(struct weft_infer *infer)
     if (!all_same(infer, WEFT_FAMILY_REAL))
         return false;
     infer->result[0].dtype = WEFT_BOOL;
-    return true;
+    int64_t flag;
+    return infer->op != WEFT_OP_is_inf || (weft_infer_int(infer, WEFT_ATTR_negative, 0, 1, &flag) &&
+                                           weft_infer_int(infer, WEFT_ATTR_positive, 0, 1, &flag));
 }
 
 bool weft_infer_compare(struct weft_infer *infer)
@@ -68,10 +71,20 @@ bool weft_infer_select(struct weft_infer *infer)
 
 bool weft_infer_cast(struct weft_infer *infer)
 {
+    int64_t saturate;
     const struct weft_type *from = weft_infer_type(infer, 0);
     if (!same_extents(from, &infer->result[0]))
         return weft_infer_fail(infer, "operand 0 is %s, but the result is %s: a cast keeps the shape",
                                weft_infer_type_text(infer, from), weft_infer_type_text(infer, &infer->result[0]));
+    return weft_infer_int(infer, WEFT_ATTR_saturate, 0, 1, &saturate);
+}
+
+bool weft_infer_bitcast(struct weft_infer *infer)
+{
+    const struct weft_type *from = weft_infer_type(infer, 0), *to = &infer->result[0];
+    if (!same_extents(from, to) || weft_dtype_bits(from->dtype) != weft_dtype_bits(to->dtype))
+        return weft_infer_fail(infer, "operand 0 is %s, but the result is %s: bits keep the shape and the width",
+                               weft_infer_type_text(infer, from), weft_infer_type_text(infer, to));
     return true;
 }
 

@@ -297,14 +297,15 @@ static weft_val cast_cast(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     const weft_node inner = weft_def(g, weft_operand(g, n, 0));
-    if (weft_opcode_of(g, inner) != WEFT_OP_cast)
+    if (weft_opcode_of(g, inner) != WEFT_OP_cast || weft_attr_find(g, n, WEFT_ATTR_saturate))
         return WEFT_NO_VALUE;
     const weft_val x = weft_operand(g, inner, 0);
     const int a = weft_type_of(g, x)->dtype, b = type_at(g, n, 0)->dtype;
     const int c = weft_type_of(g, weft_result(g, n, 0))->dtype;
     const bool same_conversion =
         weft_dtype_is_float(a) == weft_dtype_is_float(b) || weft_dtype_is_float(c) || c == WEFT_BOOL;
-    if (!holds(b, a) || !(same_conversion || holds(c, a)))
+    const bool saturates = a == WEFT_F8E5M2 && c == a; /* the only type that loses its infinities by its own cast */
+    if (saturates || !holds(b, a) || !(same_conversion || holds(c, a)))
         return WEFT_NO_VALUE;
     if (a == c)
         return weft_rewrite_to(r, x);

@@ -9,7 +9,8 @@
  *                                              %b: f32[4,9] = bcast %s dims=[0]
  *                                              %y: f32[4,9] = div %e, %b
  *
- * One rule per composite over the walk of rules.c: the normalising ones here, activations in decompose_activation.c.
+ * One rule per composite over the walk of rules.c: what works along an axis here, activations in decompose_activation.c
+ * and decompose_pieces.c.
  * The result is the same function as the evaluator's, which computes a composite in double and rounds once; here each
  * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
  * casts.
@@ -21,7 +22,7 @@
  * constants is fold_batchnorm's, where it is free.
  *
  * Needs: nothing. Keeps: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
-#include "passes/passes.h"
+#include "passes/decompose.h"
 
 /* --- softmax ---------------------------------------------------------------------------------------------------- */
 
@@ -55,6 +56,33 @@ static weft_val softmax(struct weft_rewriting *r, weft_node n)
         return weft_narrow(b, weft_build_binary(b, WEFT_OP_div, power, spread(b, total, &type, axis)), result.dtype);
     const weft_val logarithm = spread(b, weft_build_unary(b, WEFT_OP_log, total), &type, axis);
     return weft_narrow(b, weft_build_binary(b, WEFT_OP_sub, difference, logarithm), result.dtype);
+}
+
+/* The first of the largest has the smallest index: select(x is largest or NaN, index, the end) and its minimum. */
+static weft_val hardmax(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    if (!weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const weft_val x = weft_operand(g, n, 0);
+    const struct weft_type type = *weft_type_of(g, x);
+    struct weft_type indices = type;
+    indices.dtype = WEFT_I64;
+    const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
+    const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis);
+
+    const weft_val largest = weft_build_reduce(b, WEFT_OP_reduce_max, x, 1, &axis, /* keepdims= */ false);
+    const weft_val equal = weft_build_binary(b, WEFT_OP_eq, x, spread(b, largest, &type, axis));
+    const weft_val is_nan = weft_build_unary(b, WEFT_OP_is_nan, x);
+    const weft_val index = weft_build(b, WEFT_OP_iota, 0, NULL, 1, &along, &indices);
+    const int64_t past = INT64_MAX;
+    const weft_val chosen[] = {weft_build_binary(b, WEFT_OP_or, equal, is_nan), index,
+                               weft_build_number(b, &indices, &past)};
+    const weft_val candidate = weft_build(b, WEFT_OP_select, 3, chosen, 0, NULL, NULL);
+    const weft_val first = weft_build_reduce(b, WEFT_OP_reduce_min, candidate, 1, &axis, /* keepdims= */ false);
+    const weft_val mask = weft_build_binary(b, WEFT_OP_eq, index, spread(b, first, &indices, axis));
+    return weft_build_cast(b, mask, type.dtype);
 }
 
 /* --- batch norm ------------------------------------------------------------------------------------------------- */
@@ -98,11 +126,12 @@ weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype)
 static const struct weft_rule rules[] = {
     {"softmax",     WEFT_OP_softmax,     softmax,    "exp(x - max) over its sum"},
     {"log_softmax", WEFT_OP_log_softmax, softmax,    "x - max - log of the sum of exp(x - max)"},
+    {"hardmax",     WEFT_OP_hardmax,     hardmax,    "1 where the index is the first of the largest"},
     {"batch_norm",  WEFT_OP_batch_norm,  batch_norm, "(x - mean) * (scale / sqrt(variance + epsilon)) + bias"},
 };
 
 bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_decompose_activations};
-    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, 2), 0);
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_decompose_activations, weft_decompose_pieces};
+    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, 3), 0);
 }

@@ -5,99 +5,107 @@
  *   gelu form=tanh   x * sigmoid(2 u), u = sqrt(2/π) * (x + 0.044715 x³): the same as 0.5 x (1 + tanh u), with fewer
  *                    steps and without the cancellation of 1 + tanh u for negative x
  *   silu             x * sigmoid(x)
- *   leaky_relu       select(x < 0, alpha * x, x): exact, and NaN stays NaN
+ *   swish            x * sigmoid(alpha * x)
+ *   mish             x * tanh(softplus(x))
+ *   softsign         x / (1 + |x|)
+ *   log_sigmoid      -softplus(-x)
  *   hard_sigmoid     min(max(alpha * x + beta, 0), 1)
  *   hard_swish       x * hard_sigmoid(x) with alpha 1/6, beta 1/2
  *   clamp            min(max(x, low), high), leaving out what is not given */
-#include "passes/passes.h"
+#include "passes/decompose.h"
 
 #include <math.h>
 #include <string.h>
 
-/* All steps of an activation have one type, and its constants are uniform. */
-struct chain {
-    struct weft_builder *b;
-    struct weft_type type;
-    weft_val x;
-};
-
-static bool begin(struct weft_rewriting *r, weft_node n, struct chain *c)
-{
-    if (!weft_rewrite_begin(r))
-        return false;
-    c->b = &r->build;
-    c->x = weft_widen(c->b, weft_operand(r->graph, n, 0));
-    c->type = *weft_type_of(r->graph, c->x);
-    return true;
-}
-
-static weft_val end(struct weft_rewriting *r, weft_node n, struct chain *c, weft_val value)
-{
-    return weft_narrow(c->b, value, weft_type_of(r->graph, weft_result(r->graph, n, 0))->dtype);
-}
-
-static weft_val number(struct chain *c, double value) { return weft_build_splat(c->b, &c->type, value); }
-static weft_val apply(struct chain *c, int op, weft_val x, weft_val y) { return weft_build_binary(c->b, op, x, y); }
-static weft_val with(struct chain *c, int op, weft_val x, double value) { return apply(c, op, x, number(c, value)); }
-
 static weft_val gelu(struct weft_rewriting *r, weft_node n)
 {
-    struct chain c;
-    if (!begin(r, n, &c))
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
     weft_val gate;
     if (strcmp(weft_attr_word(r->graph, n, WEFT_ATTR_form), "tanh") == 0) {
         const double linear = 2 * 0.797884560802865355880; /* 2 sqrt(2/π) */
-        const weft_val square = apply(&c, WEFT_OP_mul, c.x, c.x);
-        const weft_val slope = with(&c, WEFT_OP_add, with(&c, WEFT_OP_mul, square, linear * 0.044715), linear);
-        gate = weft_build_unary(c.b, WEFT_OP_sigmoid, apply(&c, WEFT_OP_mul, slope, c.x));
+        const weft_val square = weft_chain_apply(&c, WEFT_OP_mul, c.x, c.x);
+        const weft_val cubic = weft_chain_with(&c, WEFT_OP_mul, square, linear * 0.044715);
+        const weft_val slope = weft_chain_with(&c, WEFT_OP_add, cubic, linear);
+        gate = weft_build_unary(c.b, WEFT_OP_sigmoid, weft_chain_apply(&c, WEFT_OP_mul, slope, c.x));
     } else {
-        const weft_val error = weft_build_unary(c.b, WEFT_OP_erf, with(&c, WEFT_OP_mul, c.x, 0.707106781186547524401));
-        gate = with(&c, WEFT_OP_mul, with(&c, WEFT_OP_add, error, 1), 0.5);
+        const weft_val scaled = weft_chain_with(&c, WEFT_OP_mul, c.x, 0.707106781186547524401);
+        const weft_val error = weft_build_unary(c.b, WEFT_OP_erf, scaled);
+        gate = weft_chain_with(&c, WEFT_OP_mul, weft_chain_with(&c, WEFT_OP_add, error, 1), 0.5);
     }
-    return end(r, n, &c, apply(&c, WEFT_OP_mul, c.x, gate));
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_mul, c.x, gate));
 }
 
 static weft_val silu(struct weft_rewriting *r, weft_node n)
 {
-    struct chain c;
-    if (!begin(r, n, &c))
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
-    return end(r, n, &c, apply(&c, WEFT_OP_mul, c.x, weft_build_unary(c.b, WEFT_OP_sigmoid, c.x)));
+    const weft_val gate = weft_build_unary(c.b, WEFT_OP_sigmoid, c.x);
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_mul, c.x, gate));
 }
 
-static weft_val leaky_relu(struct weft_rewriting *r, weft_node n)
+static weft_val swish(struct weft_rewriting *r, weft_node n)
 {
-    struct chain c;
-    if (!begin(r, n, &c))
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
-    const weft_val negative = with(&c, WEFT_OP_lt, c.x, 0);
-    const weft_val scaled = with(&c, WEFT_OP_mul, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
-    const weft_val operand[] = {negative, scaled, c.x};
-    return end(r, n, &c, weft_build(c.b, WEFT_OP_select, 3, operand, 0, NULL, NULL));
+    const weft_val scaled = weft_chain_with(&c, WEFT_OP_mul, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
+    const weft_val gate = weft_build_unary(c.b, WEFT_OP_sigmoid, scaled);
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_mul, c.x, gate));
 }
 
-static weft_val clamped(struct chain *c, weft_val x, double low, double high)
+static weft_val mish(struct weft_rewriting *r, weft_node n)
 {
-    return with(c, WEFT_OP_min, with(c, WEFT_OP_max, x, low), high);
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
+        return WEFT_NO_VALUE;
+    const weft_val gate = weft_build_unary(c.b, WEFT_OP_tanh, weft_build_unary(c.b, WEFT_OP_softplus, c.x));
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_mul, c.x, gate));
+}
+
+static weft_val softsign(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
+        return WEFT_NO_VALUE;
+    const weft_val size = weft_chain_with(&c, WEFT_OP_add, weft_build_unary(c.b, WEFT_OP_abs, c.x), 1);
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_div, c.x, size));
+}
+
+static weft_val log_sigmoid(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
+        return WEFT_NO_VALUE;
+    const weft_val loss = weft_build_unary(c.b, WEFT_OP_softplus, weft_build_unary(c.b, WEFT_OP_neg, c.x));
+    return weft_chain_end(r, n, &c, weft_build_unary(c.b, WEFT_OP_neg, loss));
+}
+
+static weft_val clamped(struct weft_chain *c, weft_val x, double low, double high)
+{
+    return weft_chain_with(c, WEFT_OP_min, weft_chain_with(c, WEFT_OP_max, x, low), high);
 }
 
 static weft_val hard_sigmoid(struct weft_rewriting *r, weft_node n)
 {
-    struct chain c;
-    if (!begin(r, n, &c))
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
-    const weft_val scaled = with(&c, WEFT_OP_mul, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
-    return end(r, n, &c, clamped(&c, with(&c, WEFT_OP_add, scaled, weft_attr_real(r->graph, n, WEFT_ATTR_beta)), 0, 1));
+    const weft_val scaled = weft_chain_with(&c, WEFT_OP_mul, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
+    const weft_val moved = weft_chain_with(&c, WEFT_OP_add, scaled, weft_attr_real(r->graph, n, WEFT_ATTR_beta));
+    return weft_chain_end(r, n, &c, clamped(&c, moved, 0, 1));
 }
 
 static weft_val hard_swish(struct weft_rewriting *r, weft_node n)
 {
-    struct chain c;
-    if (!begin(r, n, &c))
+    struct weft_chain c;
+    if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
-    const weft_val gate = clamped(&c, with(&c, WEFT_OP_add, with(&c, WEFT_OP_mul, c.x, 1.0 / 6), 0.5), 0, 1);
-    return end(r, n, &c, apply(&c, WEFT_OP_mul, c.x, gate));
+    const weft_val scaled = weft_chain_with(&c, WEFT_OP_mul, c.x, 1.0 / 6);
+    const weft_val gate = clamped(&c, weft_chain_with(&c, WEFT_OP_add, scaled, 0.5), 0, 1);
+    return weft_chain_end(r, n, &c, weft_chain_apply(&c, WEFT_OP_mul, c.x, gate));
 }
 
 /* A bound in the elements of a type. Bounds are real numbers: those of integers are rounded inwards, and stop at
@@ -140,7 +148,10 @@ static weft_val clamp(struct weft_rewriting *r, weft_node n)
 static const struct weft_rule rules[] = {
     {"gelu",         WEFT_OP_gelu,         gelu,         "x times a gate"},
     {"silu",         WEFT_OP_silu,         silu,         "x * sigmoid(x)"},
-    {"leaky_relu",   WEFT_OP_leaky_relu,   leaky_relu,   "alpha * x where x < 0, else x"},
+    {"swish",        WEFT_OP_swish,        swish,        "x * sigmoid(alpha * x)"},
+    {"mish",         WEFT_OP_mish,         mish,         "x * tanh(softplus(x))"},
+    {"softsign",     WEFT_OP_softsign,     softsign,     "x / (1 + |x|)"},
+    {"log_sigmoid",  WEFT_OP_log_sigmoid,  log_sigmoid,  "-softplus(-x)"},
     {"hard_sigmoid", WEFT_OP_hard_sigmoid, hard_sigmoid, "alpha * x + beta between 0 and 1"},
     {"hard_swish",   WEFT_OP_hard_swish,   hard_swish,   "x times (x / 6 + 1/2 between 0 and 1)"},
     {"clamp",        WEFT_OP_clamp,        clamp,        "min(max(x, low), high)"},
