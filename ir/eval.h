@@ -48,12 +48,25 @@ union weft_number *weft_eval_numbers(struct weft_eval *eval, const struct weft_t
 void weft_eval_drop_numbers(struct weft_eval *eval, union weft_number *numbers, int64_t count);
 void weft_eval_store_all(const struct weft_tensor *tensor, const union weft_number *number);
 
+/* Numbers of a dtype: order (false where one is NaN), and *sum = *sum op x for the op of a reduction, from what op
+ * leaves unchanged on (eval_reduce.c). */
+bool weft_eval_less(int dtype, union weft_number a, union weft_number b);
+void weft_eval_fold(int op, int dtype, union weft_number *sum, union weft_number x);
+union weft_number weft_eval_neutral(int op, int dtype);
+
+/* Calls rule(eval, place, user) for each line along `axis` of up to WEFT_EVAL_TENSORS tensors of one rank, whose other
+ * extents are equal; place[t] is where the line of tensor t begins (eval_scan.c). */
+typedef void weft_line_rule(struct weft_eval *eval, const int64_t *place, void *user);
+void weft_eval_lines(struct weft_eval *eval, int axis, int tensors, const struct weft_tensor *const *tensor,
+                     weft_line_rule *rule, void *user);
+
 int64_t weft_tensor_count(const struct weft_tensor *tensor);
 size_t weft_tensor_bytes(const struct weft_tensor *tensor); /* packed, at least 1 */
 static inline int weft_eval_op(const struct weft_eval *eval) { return weft_opcode_of(eval->graph, eval->node); }
 /* Attributes with the values of the symbols put in. */
 int64_t weft_eval_int(const struct weft_eval *eval, int key);
 int64_t weft_eval_at(const struct weft_eval *eval, int key, unsigned i);
+bool weft_eval_word_is(const struct weft_eval *eval, int key, const char *word);
 
 /* Extents of a type for given symbols, as a packed tensor without data. Extents that come out negative count as 0. */
 void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *type, const int64_t *symbols,
@@ -62,6 +75,10 @@ void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *typ
  */
 typedef void weft_extents_fn(struct weft_eval *eval, int64_t *counts);
 weft_extents_fn weft_extents_nonzero;
+/* Indices of numbers in order, equal ones as they stand; a NaN is larger than every number (eval_sort.c). `order` and
+ * `scratch` have room for n. */
+void weft_eval_order(int dtype, const union weft_number *number, int64_t n, bool descending, int64_t *order,
+                     int64_t *scratch);
 /* Runs a graph on its parameters; results are copied to `out`, whose memory and strides the caller provides. False if
  * memory was refused. Any thread. */
 bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,

@@ -38,6 +38,11 @@ int64_t weft_eval_at(const struct weft_eval *eval, int key, unsigned i)
     return weft_dim_evaluate(eval->graph->dims, weft_attr_at(eval->graph, eval->node, key, i), eval->symbols);
 }
 
+bool weft_eval_word_is(const struct weft_eval *eval, int key, const char *word)
+{
+    return strcmp(weft_attr_word(eval->graph, eval->node, key), word) == 0;
+}
+
 /* --- walking ----------------------------------------------------------------------------------------------- */
 
 void weft_walk_open(struct weft_walk *walk, int tensors, const struct weft_tensor *const *tensor)

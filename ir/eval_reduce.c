@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_reduce.c: reductions over axes, softmax and batch normalisation.
+/* eval_reduce.c: reductions over axes, those that need two passes over their terms, softmax and batch normalisation.
  *
  * Terms are added in row-major order of the operand, in double or in wrapping 64-bit integers. Over nothing, a sum is
  * 0, a product 1, a mean NaN (0 for integers), an extreme the least or largest value of the type. A NaN makes an
@@ -10,9 +10,11 @@
 
 /* --- reductions -------------------------------------------------------------------------------------------- */
 
-static bool is_less(int dtype, union weft_number a, union weft_number b)
+bool weft_eval_less(int dtype, union weft_number a, union weft_number b)
 {
-    return dtype == WEFT_U64 ? a.bits < b.bits : a.integer < b.integer;
+    return weft_dtype_is_float(dtype) ? a.real < b.real
+           : dtype == WEFT_U64        ? a.bits < b.bits
+                                      : a.integer < b.integer;
 }
 
 static void fold_real(int op, union weft_number *sum, double x)
@@ -29,18 +31,28 @@ static void fold_integer(int op, int dtype, union weft_number *sum, union weft_n
 {
     switch (op) {
     case WEFT_OP_prod: sum->bits *= x.bits; break;
-    case WEFT_OP_reduce_max: *sum = is_less(dtype, *sum, x) ? x : *sum; break;
-    case WEFT_OP_reduce_min: *sum = is_less(dtype, x, *sum) ? x : *sum; break;
+    case WEFT_OP_reduce_max: *sum = weft_eval_less(dtype, *sum, x) ? x : *sum; break;
+    case WEFT_OP_reduce_min: *sum = weft_eval_less(dtype, x, *sum) ? x : *sum; break;
+    case WEFT_OP_any: sum->bits |= x.bits; break;
+    case WEFT_OP_all: sum->bits &= x.bits; break;
     default: sum->bits += x.bits; break;
     }
 }
 
-static union weft_number neutral(int op, int dtype)
+void weft_eval_fold(int op, int dtype, union weft_number *sum, union weft_number x)
+{
+    if (weft_dtype_is_float(dtype))
+        fold_real(op, sum, x.real);
+    else
+        fold_integer(op, dtype, sum, x);
+}
+
+union weft_number weft_eval_neutral(int op, int dtype)
 {
     const bool real = weft_dtype_is_float(dtype), has_sign = weft_dtype_is_signed(dtype);
     const unsigned bits = weft_dtype_bits(dtype);
     union weft_number x = {.bits = 0};
-    if (op == WEFT_OP_prod)
+    if (op == WEFT_OP_prod || op == WEFT_OP_all)
         x = real ? (union weft_number){.real = 1} : (union weft_number){.integer = 1};
     else if (real && (op == WEFT_OP_reduce_max || op == WEFT_OP_reduce_min))
         x.real = op == WEFT_OP_reduce_max ? -INFINITY : INFINITY;
@@ -88,7 +100,7 @@ void weft_eval_reduce(struct weft_eval *eval)
     if (!sum)
         return;
     for (int64_t i = 0; i < results; i++)
-        sum[i] = neutral(op, out->dtype);
+        sum[i] = weft_eval_neutral(op, out->dtype);
     const struct weft_tensor target = target_of(eval, in);
     struct weft_walk walk;
     for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){in, &target}); !walk.done; weft_walk_next(&walk))
@@ -97,15 +109,70 @@ void weft_eval_reduce(struct weft_eval *eval)
             const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
             weft_eval_load(in, walk.place[0] + i * walk.step[0], walk.step[0], n, x);
             for (int64_t j = 0; j < n; j++, to += walk.step[1])
-                if (weft_dtype_is_float(in->dtype))
-                    fold_real(op, to, x[j].real);
-                else
-                    fold_integer(op, in->dtype, to, x[j]);
+                weft_eval_fold(op, in->dtype, to, x[j]);
         }
     if (op == WEFT_OP_mean && results > 0)
         divide_all(in->dtype, results, sum, weft_tensor_count(in) / results);
     weft_eval_store_all(out, sum);
     weft_eval_drop_numbers(eval, sum, results);
+}
+
+/* --- reductions in two passes ------------------------------------------------------------------------------ */
+
+/* One term: its distance from `centre`, squared, or its exponential below the largest. */
+static double moment_term(bool logarithm, double x, double centre)
+{
+    if (!logarithm)
+        return (x - centre) * (x - centre);
+    return x == centre ? 1 : exp(x - centre); /* where the largest is infinite too */
+}
+
+/* Adds to sum[] what the second pass makes of the terms, or to centre[] (sum NULL) what the first pass looks for. */
+static void moment_pass(const struct weft_eval *eval, bool logarithm, double *centre, double *sum)
+{
+    const struct weft_tensor *in = &eval->in[0], target = target_of(eval, in);
+    struct weft_walk walk;
+    for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){in, &target}); !walk.done; weft_walk_next(&walk))
+        for (int64_t i = 0; i < walk.run; i++) {
+            union weft_number x;
+            const int64_t to = walk.place[1] + i * walk.step[1];
+            weft_eval_load(in, walk.place[0] + i * walk.step[0], walk.step[0], 1, &x);
+            if (sum)
+                sum[to] += moment_term(logarithm, x.real, centre[to]);
+            else if (logarithm)
+                centre[to] = isnan(centre[to]) || centre[to] > x.real ? centre[to] : x.real;
+            else
+                centre[to] += x.real;
+        }
+}
+
+/* log_sum_exp: log Σ exp(x - m) + m, with m the largest. variance: Σ (x - mean)² / (count - correction). */
+void weft_eval_moment(struct weft_eval *eval)
+{
+    const bool logarithm = weft_eval_op(eval) == WEFT_OP_log_sum_exp;
+    const struct weft_tensor *out = &eval->out[0];
+    const int64_t results = weft_tensor_count(out);
+    const int64_t terms = results > 0 ? weft_tensor_count(&eval->in[0]) / results : 0;
+    double *centre = weft_eval_scratch(eval, results, sizeof *centre);
+    union weft_number *result = weft_eval_scratch(eval, results, sizeof *result);
+    double *sum = weft_eval_scratch(eval, results, sizeof *sum);
+    if (centre && sum && result) {
+        for (int64_t i = 0; i < results; i++) {
+            centre[i] = logarithm ? -INFINITY : 0;
+            sum[i] = 0;
+        }
+        moment_pass(eval, logarithm, centre, NULL);
+        for (int64_t i = 0; i < results && !logarithm; i++)
+            centre[i] /= (double)terms;
+        moment_pass(eval, logarithm, centre, sum);
+        const double divisor = logarithm ? 0 : (double)(terms - weft_eval_int(eval, WEFT_ATTR_correction));
+        for (int64_t i = 0; i < results; i++)
+            result[i].real = logarithm ? log(sum[i]) + centre[i] : sum[i] / (divisor > 0 ? divisor : 0);
+        weft_eval_store_all(out, result);
+    }
+    weft_eval_drop(eval, sum, results, sizeof *sum);
+    weft_eval_drop(eval, result, results, sizeof *result);
+    weft_eval_drop(eval, centre, results, sizeof *centre);
 }
 
 /* --- softmax ----------------------------------------------------------------------------------------------- */

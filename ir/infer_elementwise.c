@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* infer_elementwise.c: ops whose result has the shape of their operands, and reductions over axes.
+/* infer_elementwise.c: ops whose result has the shape of their operands.
  *
  * Nothing broadcasts by itself: operands of elementwise ops have equal shapes, and `bcast` says what is repeated where.
  */
@@ -88,37 +88,7 @@ bool weft_infer_bitcast(struct weft_infer *infer)
     return true;
 }
 
-/* --- reductions -------------------------------------------------------------------------------------------- */
-
-bool weft_infer_reduce(struct weft_infer *infer)
-{
-    int64_t keepdims;
-    if (!weft_infer_family(infer, 0, WEFT_FAMILY_NUMERIC) ||
-        !weft_infer_int(infer, WEFT_ATTR_keepdims, 0, 1, &keepdims))
-        return false;
-    const struct weft_type *type = weft_infer_type(infer, 0);
-    const struct weft_attr *axes = weft_infer_attr(infer, WEFT_ATTR_axes);
-    bool reduced[WEFT_MAX_RANK] = {false};
-    int64_t previous = -1;
-    for (unsigned i = 0; i < axes->count; i++) {
-        int64_t axis;
-        if (!weft_infer_int_at(infer, WEFT_ATTR_axes, i, 0, &axis))
-            return false;
-        if (axis >= type->rank || axis <= previous)
-            return weft_infer_fail(infer, "axes must rise and exist in operand 0, which is %s; element %u is %lld",
-                                   weft_infer_type_text(infer, type), i, (long long)axis);
-        reduced[axis] = true;
-        previous = axis;
-    }
-    struct weft_type result = {.dtype = type->dtype};
-    for (int axis = 0; axis < type->rank; axis++)
-        if (!reduced[axis])
-            result.extent[result.rank++] = type->extent[axis];
-        else if (keepdims)
-            result.extent[result.rank++] = weft_dim_of(1);
-    infer->result[0] = result;
-    return weft_infer_accumulator(infer, type->dtype, &infer->result[0].dtype);
-}
+/* --- normalisation ------------------------------------------------------------------------------------------ */
 
 bool weft_infer_softmax(struct weft_infer *infer)
 {

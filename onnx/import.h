@@ -81,6 +81,7 @@ extern const struct onnx_row weft_onnx_shape[];
 extern const struct onnx_row weft_onnx_movement[];
 extern const struct onnx_row weft_onnx_window[];
 extern const struct onnx_row weft_onnx_reduce[];
+extern const struct onnx_row weft_onnx_order[];
 extern const struct onnx_row weft_onnx_control[];
 extern const struct onnx_row weft_onnx_loss[];
 /* The row for an op at an opset, or NULL. */

@@ -55,13 +55,24 @@ static void import_reduce(struct onnx_op *op)
     op->output[0] = reduce(op, &reduction, op->row->opcode, reduction.x);
 }
 
-/* Of bools, which are numbers of one bit here: the largest is "any", the smallest "all". */
+/* The largest of bools is "any", the smallest "all". */
 static void import_reduce_extreme(struct onnx_op *op)
 {
     const struct reduction reduction = read_reduction(op);
-    const int dtype = weft_onnx_type(op, reduction.x).dtype;
-    const weft_val x = weft_onnx_cast(op, reduction.x, dtype == WEFT_BOOL ? WEFT_U8 : dtype);
-    op->output[0] = weft_onnx_cast(op, reduce(op, &reduction, op->row->opcode, x), dtype);
+    const bool largest = op->row->opcode == WEFT_OP_reduce_max;
+    const bool logic = weft_onnx_type(op, reduction.x).dtype == WEFT_BOOL;
+    const int opcode = !logic ? op->row->opcode : largest ? WEFT_OP_any : WEFT_OP_all;
+    op->output[0] = reduce(op, &reduction, opcode, reduction.x);
+}
+
+/* 16 bits hold neither the squares nor their sum: x in f32, and `narrow` back at the end. */
+static struct reduction read_wide(struct onnx_op *op, int *ret_dtype)
+{
+    struct reduction reduction = read_reduction(op);
+    *ret_dtype = weft_onnx_type(op, reduction.x).dtype;
+    if (*ret_dtype == WEFT_F16 || *ret_dtype == WEFT_BF16)
+        reduction.x = weft_onnx_cast(op, reduction.x, WEFT_F32);
+    return reduction;
 }
 
 static void import_reduce_l1(struct onnx_op *op)
@@ -72,20 +83,26 @@ static void import_reduce_l1(struct onnx_op *op)
 
 static void import_reduce_sum_square(struct onnx_op *op)
 {
-    const struct reduction reduction = read_reduction(op);
-    op->output[0] = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
+    int dtype;
+    const struct reduction reduction = read_wide(op, &dtype);
+    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
+    op->output[0] = weft_onnx_cast(op, sum, dtype);
 }
 
 static void import_reduce_l2(struct onnx_op *op)
 {
-    const struct reduction reduction = read_reduction(op);
-    op->output[0] = weft_onnx_unary(op, WEFT_OP_sqrt, reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x)));
+    int dtype;
+    const struct reduction reduction = read_wide(op, &dtype);
+    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
+    op->output[0] = weft_onnx_cast(op, weft_onnx_unary(op, WEFT_OP_sqrt, sum), dtype);
 }
 
 static void import_reduce_log_sum(struct onnx_op *op)
 {
-    const struct reduction reduction = read_reduction(op);
-    op->output[0] = weft_onnx_unary(op, WEFT_OP_log, reduce(op, &reduction, WEFT_OP_sum, reduction.x));
+    int dtype;
+    const struct reduction reduction = read_wide(op, &dtype);
+    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, reduction.x);
+    op->output[0] = weft_onnx_cast(op, weft_onnx_unary(op, WEFT_OP_log, sum), dtype);
 }
 
 /* --- softmax ------------------------------------------------------------------------------------------------------ */
@@ -132,6 +149,7 @@ const struct onnx_row weft_onnx_reduce[] = {
     {"ReduceL1", 1, 1, 2, 0, import_reduce_l1},
     {"ReduceL2", 1, 1, 2, 0, import_reduce_l2},
     {"ReduceLogSum", 1, 1, 2, 0, import_reduce_log_sum},
+    {"ReduceLogSumExp", 1, 1, 2, WEFT_OP_log_sum_exp, import_reduce},
     {"ReduceMax", 1, 1, 2, WEFT_OP_reduce_max, import_reduce_extreme},
     {"ReduceMean", 1, 1, 2, WEFT_OP_mean, import_reduce},
     {"ReduceMin", 1, 1, 2, WEFT_OP_reduce_min, import_reduce_extreme},

@@ -132,6 +132,11 @@ static const struct weft_rule rules[] = {
 
 bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_decompose_activations, weft_decompose_pieces};
-    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, 3), 0);
+    const struct weft_rule_set sets[] = {
+        WEFT_RULE_SET(rules),
+        weft_decompose_activations,
+        weft_decompose_pieces,
+        weft_decompose_reductions,
+    };
+    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]), 0);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_order.c: ops along one axis: arguments of extremes, running sums, the largest elements. */
+#include "onnx/import.h"
+
+static weft_val result_of(struct onnx_op *op, weft_val first, unsigned i)
+{
+    return op->failed || !first.id ? WEFT_NO_VALUE : weft_result(op->graph, weft_def(op->graph, first), i);
+}
+
+static void import_arg(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), weft_onnx_type(op, x).rank);
+    const bool last = weft_onnx_int(op, "select_last_index", 0) != 0;
+    const struct weft_attr attr[] = {weft_attr_of_int(WEFT_ATTR_axis, axis),
+                                     weft_attr_of_int(WEFT_ATTR_keepdims, weft_onnx_int(op, "keepdims", 1) != 0),
+                                     weft_attr_of_word(WEFT_ATTR_ties, last ? "last" : "first")};
+    op->output[0] = weft_onnx_make(op, op->row->opcode, 1, &x, 3, attr, NULL);
+}
+
+static void import_scan(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    int64_t axis[WEFT_MAX_CONTENT] = {0};
+    unsigned count;
+    if (weft_onnx_known_ints(op, 1, "axis", axis, &count) && count != 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input axis has %u elements instead of one", count);
+    const unsigned along = weft_onnx_axis(op, axis[0], weft_onnx_type(op, x).rank);
+    const struct weft_attr attr[] = {
+        weft_attr_of_int(WEFT_ATTR_axis, along),
+        weft_attr_of_int(WEFT_ATTR_exclusive, weft_onnx_int(op, "exclusive", 0) != 0),
+        weft_attr_of_int(WEFT_ATTR_reverse, weft_onnx_int(op, "reverse", 0) != 0)};
+    op->output[0] = weft_onnx_make(op, op->row->opcode, 1, &x, 3, attr, NULL);
+}
+
+static void top_k(struct onnx_op *op, weft_dim k)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), weft_onnx_type(op, x).rank);
+    const struct weft_attr attr[] = {weft_attr_of_int(WEFT_ATTR_axis, axis),
+                                     {.key = WEFT_ATTR_k, .kind = WEFT_ATTR_INT, .integer = k},
+                                     weft_attr_of_int(WEFT_ATTR_largest, weft_onnx_int(op, "largest", 1) != 0),
+                                     weft_attr_of_int(WEFT_ATTR_sorted, weft_onnx_int(op, "sorted", 1) != 0)};
+    op->output[0] = weft_onnx_make(op, WEFT_OP_top_k, 1, &x, 4, attr, NULL);
+    if (op->outputs > 1)
+        op->output[1] = result_of(op, op->output[0], 1);
+}
+
+static void import_top_k_attribute(struct onnx_op *op) { top_k(op, weft_dim_of(weft_onnx_int(op, "k", -1))); }
+
+static void import_top_k(struct onnx_op *op)
+{
+    weft_dim k[WEFT_MAX_CONTENT] = {weft_dim_of(0)};
+    unsigned count;
+    if (weft_onnx_known(op, 1, "K", k, &count) && count != 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input K has %u elements instead of one", count);
+    top_k(op, k[0]);
+}
+
+const struct onnx_row weft_onnx_order[] = {
+    {"ArgMax", 1, 1, 1, WEFT_OP_arg_max, import_arg},
+    {"ArgMin", 1, 1, 1, WEFT_OP_arg_min, import_arg},
+    {"CumProd", 1, 2, 2, WEFT_OP_cumprod, import_scan},
+    {"CumSum", 1, 2, 2, WEFT_OP_cumsum, import_scan},
+    {"TopK", 1, 1, 1, 0, import_top_k_attribute},
+    {"TopK", 10, 2, 2, 0, import_top_k},
+    {0},
+};

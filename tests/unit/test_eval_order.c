@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_eval_order.c: the reference evaluator on reductions to truths and indices, scans and orders. */
+#include "tests/unit/eval_support.h"
+
+static void test_any_all(void **state)
+{
+    (void)state;
+#define A "%a: bool[2,3] = const value=[[0 1 0] [0 0 0]]\n"
+    EXPECT(A "%r: bool[2] = any %a axes=[1]", 1, 0);
+    EXPECT(A "%r: bool[1,3] = all %a axes=[0] keepdims=1", 0, 0, 0);
+    EXPECT(A "%r: bool[2,3] = any %a axes=[]", 0, 1, 0, 0, 0, 0);
+#undef A
+    EXPECT("%a: bool[2] = const value=true\n%r: bool[] = all %a axes=[0]", 1);
+    EXPECT("%a: bool[1,0] = const value=true\n%r: bool[1] = any %a axes=[1]", 0);
+    EXPECT("%a: bool[1,0] = const value=true\n%r: bool[1] = all %a axes=[1]", 1);
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+#define A "%a: f32[2,3] = const value=[[0 0 0] [1000 -inf 1000]]\n"
+    EXPECT(A "%r: f32[2] = log_sum_exp %a axes=[1]", 1.098612288668, 1000.693147180560);
+    EXPECT(A "%r: f32[1,3] = log_sum_exp %a axes=[0] keepdims=1", 1000, 0, 1000);
+#undef A
+    EXPECT("%a: f32[4] = const value=-inf\n%r: f32[] = log_sum_exp %a axes=[0]", -INF);
+    EXPECT("%a: f32[2] = const value=[inf 1]\n%r: f32[] = log_sum_exp %a axes=[0]", INF);
+    EXPECT("%a: f32[2] = const value=[inf nan]\n%r: f32[] = log_sum_exp %a axes=[0]", NAN);
+    EXPECT("%a: f32[2,0] = const value=1\n%r: f32[2] = log_sum_exp %a axes=[1]", -INF, -INF);
+    EXPECT("%a: f32[4] = const value=[10001 10002 10003 10006]\n%r: f32[] = variance %a axes=[0]", 3.5);
+    EXPECT("%a: f32[4] = const value=[1 2 3 6]\n%r: f32[1] = variance %a axes=[0] keepdims=1 correction=1", 14.0 / 3);
+    EXPECT("%a: f32[1] = const value=[7]\n%r: f32[] = variance %a axes=[0] correction=1", NAN);
+    EXPECT("%a: f32[2] = const value=[7 8]\n%r: f32[] = variance %a axes=[0] correction=5", INF);
+    EXPECT("%a: f32[0] = const value=7\n%r: f32[] = variance %a axes=[0]", NAN);
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+#define A "%a: f32[2,4] = const value=[[1 5 5 -2] [-2 -2 0 -1]]\n"
+    EXPECT(A "%r: i64[2] = arg_max %a axis=1", 1, 2);
+    EXPECT(A "%r: i64[2] = arg_max %a axis=1 ties=last", 2, 2);
+    EXPECT(A "%r: i64[2,1] = arg_min %a axis=1 keepdims=1", 3, 0);
+    EXPECT(A "%r: i64[2] = arg_min %a axis=1 ties=last", 3, 1);
+    EXPECT(A "%r: i64[4] = arg_max %a axis=0", 0, 0, 0, 1);
+#undef A
+#define A "%a: f32[4] = const value=[inf nan 3 nan]\n"
+    EXPECT(A "%r: i64[] = arg_max %a axis=0", 1);
+    EXPECT(A "%r: i64[] = arg_min %a axis=0", 1);
+    EXPECT(A "%r: i64[] = arg_max %a axis=0 ties=last", 3);
+#undef A
+    EXPECT("%a: u64[3] = const value=[1 18446744073709551615 0]\n%r: i64[] = arg_max %a axis=0", 1);
+    EXPECT("%a: i8[3] = const value=[1 -1 0]\n%r: i64[] = arg_min %a axis=0", 1);
+    EXPECT("%a: f32[2,0] = const value=1\n%r: i64[2] = arg_max %a axis=1", 0, 0);
+    EXPECT_EMPTY("%a: f32[0,3] = const value=1\n%r: i64[0] = arg_max %a axis=1");
+}
+
+static void test_scans(void **state)
+{
+    (void)state;
+#define A "%a: f32[2,3] = const value=[[1 2 3] [4 -5 6]]\n"
+    EXPECT(A "%r: f32[2,3] = cumsum %a axis=1", 1, 3, 6, 4, -1, 5);
+    EXPECT(A "%r: f32[2,3] = cumsum %a axis=0", 1, 2, 3, 5, -3, 9);
+    EXPECT(A "%r: f32[2,3] = cumsum %a axis=1 exclusive=1", 0, 1, 3, 0, 4, -1);
+    EXPECT(A "%r: f32[2,3] = cumsum %a axis=1 reverse=1", 6, 5, 3, 5, 1, 6);
+    EXPECT(A "%r: f32[2,3] = cumsum %a axis=1 exclusive=1 reverse=1", 5, 3, 0, 1, 6, 0);
+    EXPECT(A "%r: f32[2,3] = cumprod %a axis=1 exclusive=1", 1, 1, 2, 1, 4, -20);
+    EXPECT(A "%r: f32[2,3] = cummax %a axis=1", 1, 2, 3, 4, 4, 6);
+    EXPECT(A "%r: f32[2,3] = cummin %a axis=1 exclusive=1", INF, 1, 1, INF, 4, -5);
+#undef A
+    EXPECT("%a: f32[4] = const value=[1 nan 2 3]\n%r: f32[4] = cummax %a axis=0", 1, NAN, NAN, NAN);
+    EXPECT("%a: i8[3] = const value=[100 100 1]\n%r: i8[3] = cumsum %a axis=0", 100, -56, -55);
+    EXPECT("%a: u8[3] = const value=[3 7 5]\n%r: u8[3] = cummin %a axis=0 reverse=1", 3, 5, 5);
+    /* the running sum passes through 2^24 + 1, which f32 does not hold */
+    EXPECT("%a: f32[3] = const value=[16777216 1 1]\n%r: f32[3] = cumsum %a axis=0", 16777216, 16777216, 16777218);
+    EXPECT_EMPTY("%a: f32[2,0] = const value=1\n%r: f32[2,0] = cumsum %a axis=1");
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+#define A "%a: f32[6] = const value=[3 nan 1 3 -inf inf]\n"
+    EXPECT(A "%r: f32[6], %i: i64[6] = sort %a axis=0", -INF, 1, 3, 3, INF, NAN);
+    EXPECT(A "%v: f32[6], %r: i64[6] = sort %a axis=0", 4, 2, 0, 3, 5, 1);
+    EXPECT(A "%v: f32[6], %r: i64[6] = sort %a axis=0 descending=1", 1, 5, 0, 3, 2, 4);
+#undef A
+    EXPECT("%a: i32[3,2] = const value=[[3 1] [2 2] [1 3]]\n%r: i32[3,2], %i: i64[3,2] = sort %a axis=0", 1, 1, 2, 2, 3,
+           3);
+    EXPECT("%a: u64[2] = const value=[18446744073709551615 1]\n%v: u64[2], %r: i64[2] = sort %a axis=0", 1, 0);
+    /* stable: of 9 elements in 3 classes, each class keeps its order */
+    EXPECT("%a: i8[9] = const value=[1 0 2 1 0 2 1 0 2]\n%v: i8[9], %r: i64[9] = sort %a axis=0", 1, 4, 7, 0, 3, 6, 2,
+           5, 8);
+    EXPECT("%a: i8[9] = const value=[1 0 2 1 0 2 1 0 2]\n%v: i8[9], %r: i64[9] = sort %a axis=0 descending=1", 2, 5, 8,
+           0, 3, 6, 1, 4, 7);
+    EXPECT_EMPTY("%a: f32[0] = const value=1\n%r: f32[0], %i: i64[0] = sort %a axis=0");
+}
+
+static void test_top_k(void **state)
+{
+    (void)state;
+#define A "%a: f32[2,5] = const value=[[1 5 5 2 0] [9 8 7 8 9]]\n"
+    EXPECT(A "%r: f32[2,3], %i: i64[2,3] = top_k %a axis=1 k=3", 5, 5, 2, 9, 9, 8);
+    EXPECT(A "%v: f32[2,3], %r: i64[2,3] = top_k %a axis=1 k=3", 1, 2, 3, 0, 4, 1);
+    EXPECT(A "%v: f32[2,2], %r: i64[2,2] = top_k %a axis=1 k=2 largest=0", 4, 0, 2, 1);
+    EXPECT(A "%v: f32[2,3], %r: i64[2,3] = top_k %a axis=1 k=3 sorted=0", 1, 2, 3, 0, 1, 4);
+    EXPECT(A "%r: f32[1,5], %i: i64[1,5] = top_k %a axis=0 k=1", 9, 8, 7, 8, 9);
+    EXPECT_EMPTY(A "%r: f32[2,0], %i: i64[2,0] = top_k %a axis=1 k=0");
+#undef A
+    EXPECT("%a: f32[3] = const value=[1 nan 2]\n%v: f32[2], %r: i64[2] = top_k %a axis=0 k=2", 1, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_all), cmocka_unit_test(test_moments), cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_scans),   cmocka_unit_test(test_sort),    cmocka_unit_test(test_top_k),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
