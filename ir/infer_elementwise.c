@@ -97,21 +97,3 @@ bool weft_infer_softmax(struct weft_infer *infer)
         return false;
     return true;
 }
-
-bool weft_infer_batch_norm(struct weft_infer *infer)
-{
-    if (!weft_infer_family(infer, 0, WEFT_FAMILY_REAL))
-        return false;
-    const struct weft_type *type = weft_infer_type(infer, 0);
-    if (type->rank < 2)
-        return weft_infer_fail(infer, "operand 0 is %s, but needs a batch and a channel axis",
-                               weft_infer_type_text(infer, type));
-    const struct weft_type wanted = {.dtype = type->dtype, .rank = 1, .extent = {type->extent[1]}};
-    for (unsigned i = 1; i < infer->operands; i++)
-        if (!weft_type_same(weft_infer_type(infer, i), &wanted))
-            return weft_infer_fail(infer, "operand %u is %s, but operand 0, which is %s, asks for %s", i,
-                                   weft_infer_type_text(infer, weft_infer_type(infer, i)),
-                                   weft_infer_type_text(infer, type), weft_infer_type_text(infer, &wanted));
-    infer->result[0] = *type;
-    return true;
-}

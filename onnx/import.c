@@ -52,6 +52,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_order,
         weft_onnx_control,
         weft_onnx_loss,
+        weft_onnx_norm,
     };
     const struct onnx_row *found = NULL;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)

@@ -84,6 +84,7 @@ extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];
 extern const struct onnx_row weft_onnx_control[];
 extern const struct onnx_row weft_onnx_loss[];
+extern const struct onnx_row weft_onnx_norm[];
 /* The row for an op at an opset, or NULL. */
 const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_window.c: matrix products, convolutions, windows and the normalisation that goes with them.
+/* import_window.c: matrix products, convolutions and windows.
  *
  * A contraction of weft has no bias: Gemm's C and Conv's B become `bcast` and `add`, the one form that later passes
  * know. */
@@ -239,27 +239,8 @@ static void import_global_pool(struct onnx_op *op)
     op->output[0] = weft_onnx_reduction(op, op->row->opcode, x, count, axes, true);
 }
 
-/* --- normalisation ------------------------------------------------------------------------------------------------ */
-
-/* Scale, shift, mean and variance may have a wider type than the data: they are brought to its type. */
-static void import_batch_norm(struct onnx_op *op)
-{
-    const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
-    const struct weft_attr epsilon = weft_attr_of_real(WEFT_ATTR_epsilon, weft_onnx_real(op, "epsilon", (double)1e-5f));
-    weft_onnx_ignore(op, "momentum");
-    if (op->importer->opset < 9 && weft_onnx_int(op, "spatial", 1) != 1)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute spatial is not 1");
-    if (op->importer->opset >= 14 && weft_onnx_int(op, "training_mode", 0) != 0)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute training_mode is set");
-    weft_val operands[5];
-    for (unsigned i = 0; i < 5; i++)
-        operands[i] = weft_onnx_cast(op, weft_onnx_input(op, i), dtype);
-    op->output[0] = weft_onnx_make(op, WEFT_OP_batch_norm, 5, operands, 1, &epsilon, NULL);
-}
-
 const struct onnx_row weft_onnx_window[] = {
     {"AveragePool", 7, 1, 1, WEFT_OP_mean_pool, import_pool},
-    {"BatchNormalization", 7, 5, 5, 0, import_batch_norm},
     {"Conv", 1, 2, 3, 0, import_conv},
     {"Gemm", 7, 3, 3, 0, import_gemm},
     {"Gemm", 11, 2, 3, 0, import_gemm},

@@ -9,17 +9,11 @@
  *                                              %b: f32[4,9] = bcast %s dims=[0]
  *                                              %y: f32[4,9] = div %e, %b
  *
- * One rule per composite over the walk of rules.c: what works along an axis here, activations in decompose_activation.c
- * and decompose_pieces.c.
+ * One rule per composite over the walk of rules.c: what works along an axis here, norms in decompose_norm.c, activations
+ * in decompose_activation.c and decompose_pieces.c.
  * The result is the same function as the evaluator's, which computes a composite in double and rounds once; here each
  * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
  * casts.
- *
- * batch_norm becomes (x - mean) * (scale / sqrt(var + epsilon)) + bias, with everything per channel computed on one
- * axis.
- * Why not x * a + (bias - mean * a), which has one step less: where mean is large, the two terms cancel and digits
- * are lost; and a step in an elementwise chain costs nothing once the chain is one kernel. The form with two
- * constants is fold_batchnorm's, where it is free.
  *
  * Needs: nothing. Keeps: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
 #include "passes/decompose.h"
@@ -85,30 +79,6 @@ static weft_val hardmax(struct weft_rewriting *r, weft_node n)
     return weft_build_cast(b, mask, type.dtype);
 }
 
-/* --- batch norm ------------------------------------------------------------------------------------------------- */
-
-static weft_val batch_norm(struct weft_rewriting *r, weft_node n)
-{
-    struct weft_graph *g = r->graph;
-    struct weft_builder *b = &r->build;
-    if (!weft_rewrite_begin(r))
-        return WEFT_NO_VALUE;
-    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
-    weft_val in[5]; /* x, scale, bias, mean, variance */
-    for (unsigned i = 0; i < 5; i++)
-        in[i] = weft_widen(b, weft_operand(g, n, i));
-    const struct weft_type type = *weft_type_of(g, in[0]), per_channel = *weft_type_of(g, in[1]);
-    const int channels = 1;
-
-    const weft_val epsilon = weft_build_splat(b, &per_channel, weft_attr_real(g, n, WEFT_ATTR_epsilon));
-    const weft_val deviation = weft_build_unary(b, WEFT_OP_sqrt, weft_build_binary(b, WEFT_OP_add, in[4], epsilon));
-    const weft_val factor = weft_build_binary(b, WEFT_OP_div, in[1], deviation);
-    const weft_val centred = weft_build_binary(b, WEFT_OP_sub, in[0], weft_build_bcast(b, in[3], &type, &channels));
-    const weft_val scaled = weft_build_binary(b, WEFT_OP_mul, centred, weft_build_bcast(b, factor, &type, &channels));
-    const weft_val moved = weft_build_binary(b, WEFT_OP_add, scaled, weft_build_bcast(b, in[2], &type, &channels));
-    return weft_narrow(b, moved, dtype);
-}
-
 /* --- types ------------------------------------------------------------------------------------------------------ */
 
 weft_val weft_widen(struct weft_builder *b, weft_val x)
@@ -127,13 +97,13 @@ static const struct weft_rule rules[] = {
     {"softmax",     WEFT_OP_softmax,     softmax,    "exp(x - max) over its sum"},
     {"log_softmax", WEFT_OP_log_softmax, softmax,    "x - max - log of the sum of exp(x - max)"},
     {"hardmax",     WEFT_OP_hardmax,     hardmax,    "1 where the index is the first of the largest"},
-    {"batch_norm",  WEFT_OP_batch_norm,  batch_norm, "(x - mean) * (scale / sqrt(variance + epsilon)) + bias"},
 };
 
 bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {
         WEFT_RULE_SET(rules),
+        weft_decompose_norms,
         weft_decompose_activations,
         weft_decompose_pieces,
         weft_decompose_reductions,

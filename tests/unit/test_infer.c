@@ -94,6 +94,16 @@ static void test_reductions(void **state)
     refuse("%a: f32[N,M]", "%r: f32[N] = sum %a axes=[1] keepdims=2", "attribute keepdims is 2");
     refuse("%x: f32[N,C], %s: f32[C], %t: f32[M]", "%r: f32[N,C] = batch_norm %x, %s, %s, %t, %s",
            "operand 3 is f32[M], but operand 0, which is f32[N,C], asks for f32[C]");
+    accept("%x: f32[N,C,M], %s: f32[C,M]", "%r: f32[N,C,M] = layer_norm %x, %s, %s axis=1");
+    accept("%x: bf16[N,C,M]", "%r: bf16[N,C,M] = rms_norm %x axis=0");
+    accept("%x: f32[N,6*C,M], %s: f32[6*C]", "%r: f32[N,6*C,M] = group_norm %x, %s groups=3");
+    refuse("%x: f32[N,C], %s: f32[N]", "%r: f32[N,C] = layer_norm %x, %s axis=1",
+           "operand 1 is f32[N], but operand 0, which is f32[N,C], asks for f32[C]");
+    refuse("%x: i32[N,C]", "%r: i32[N,C] = layer_norm %x axis=1", "its elements must be a float");
+    refuse("%x: f32[N,C]", "%r: f32[N,C] = rms_norm %x axis=2", "axis 2 does not exist");
+    refuse("%x: f32[N,4]", "%r: f32[N,4] = group_norm %x groups=3",
+           "operand 0 is f32[N,4]: the channels do not fit groups=3");
+    refuse("%x: f32[N]", "%r: f32[N] = group_norm %x groups=1", "needs a batch and a channel axis");
 }
 
 static void test_views(void **state)
