@@ -39,6 +39,9 @@ void weft_eval_store(const struct weft_tensor *tensor, int64_t place, int64_t st
 
 /* Copies all elements between tensors of equal dtype, rank and extents, from the given places on. */
 void weft_tensor_copy(const struct weft_tensor *out, int64_t out_place, const struct weft_tensor *in, int64_t in_place);
+/* n elements of equal dtype, each its own number of elements further. */
+void weft_tensor_copy_run(const struct weft_tensor *out, int64_t out_place, int64_t out_step,
+                          const struct weft_tensor *in, int64_t in_place, int64_t in_step, int64_t n);
 
 /* Scratch memory: on refusal sets eval->failed and returns NULL. */
 void *weft_eval_scratch(struct weft_eval *eval, int64_t count, size_t element);

@@ -117,8 +117,8 @@ void weft_eval_store(const struct weft_tensor *tensor, int64_t place, int64_t st
     }
 }
 
-static void copy_run(const struct weft_tensor *out, int64_t out_place, int64_t out_step, const struct weft_tensor *in,
-                     int64_t in_place, int64_t in_step, int64_t n)
+void weft_tensor_copy_run(const struct weft_tensor *out, int64_t out_place, int64_t out_step,
+                          const struct weft_tensor *in, int64_t in_place, int64_t in_step, int64_t n)
 {
     const unsigned bits = weft_dtype_bits(out->dtype);
     if (bits < 8) {
@@ -142,7 +142,8 @@ void weft_tensor_copy(const struct weft_tensor *out, int64_t out_place, const st
 {
     struct weft_walk walk;
     for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){out, in}); !walk.done; weft_walk_next(&walk))
-        copy_run(out, out_place + walk.place[0], walk.step[0], in, in_place + walk.place[1], walk.step[1], walk.run);
+        weft_tensor_copy_run(out, out_place + walk.place[0], walk.step[0], in, in_place + walk.place[1], walk.step[1],
+                             walk.run);
 }
 
 /* --- scratch memory ---------------------------------------------------------------------------------------- */

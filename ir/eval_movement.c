@@ -28,6 +28,8 @@ static int64_t padded_from(const char *form, int64_t i, int64_t extent)
         return i >= 0 && i < extent ? i : -1;
     if (strcmp(form, "edge") == 0 || extent == 1)
         return i < 0 ? 0 : extent - 1;
+    if (strcmp(form, "wrap") == 0)
+        return (i % extent + extent) % extent;
     const int64_t period = 2 * (extent - 1);
     const int64_t within = (i % period + period) % period;
     return within < extent ? within : period - within;

@@ -170,7 +170,7 @@ bool weft_infer_concat(struct weft_infer *infer)
     return true;
 }
 
-/* Reflection needs a second element to turn at, and one turn only; an edge needs an element. */
+/* Reflection needs a second element to turn at, and one turn only; an edge and a repetition need an element. */
 static bool fits_form(struct weft_infer *infer, const char *form, weft_dim extent, weft_dim pad)
 {
     struct weft_dims *dims = infer->graph->dims;
@@ -178,7 +178,7 @@ static bool fits_form(struct weft_infer *infer, const char *form, weft_dim exten
     weft_dim_range(dims, pad, &lowest, &highest);
     if (lowest <= 0 || strcmp(form, "constant") == 0)
         return true;
-    if (strcmp(form, "edge") == 0)
+    if (strcmp(form, "edge") == 0 || strcmp(form, "wrap") == 0)
         return !weft_infer_below(infer, extent, 1);
     return !weft_infer_below(infer, weft_dim_sub(dims, extent, pad), 1);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resize.h: the places and weights of a resize along one axis, for the evaluator and for whoever runs kernels. */
+#ifndef WEFT_RESIZE_H
+#define WEFT_RESIZE_H
+
+#include "ir/ir.h"
+
+/* In the order of the words in ops.def. */
+enum weft_resize_form { WEFT_RESIZE_NEAREST, WEFT_RESIZE_LINEAR, WEFT_RESIZE_CUBIC };
+enum weft_resize_coordinates {
+    WEFT_RESIZE_HALF_PIXEL, WEFT_RESIZE_HALF_PIXEL_SYMMETRIC, WEFT_RESIZE_PYTORCH_HALF_PIXEL,
+    WEFT_RESIZE_ALIGN_CORNERS, WEFT_RESIZE_ASYMMETRIC, WEFT_RESIZE_TF_HALF_PIXEL, WEFT_RESIZE_CROP
+};
+enum weft_resize_nearest { WEFT_RESIZE_PREFER_FLOOR, WEFT_RESIZE_PREFER_CEIL, WEFT_RESIZE_FLOOR, WEFT_RESIZE_CEIL };
+
+/* One axis. */
+struct weft_resize {
+    uint8_t form, coordinates, nearest;
+    bool antialias, exclude;
+    double cubic, scale, start, end;
+    int64_t in, out;
+    int64_t taps; /* elements that a result is made of */
+};
+void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, int64_t in, int64_t out,
+                      struct weft_resize *ret);
+/* The `taps` elements of result i and their weights. Indices lie within the operand, which is not empty. False: the
+ * place lies outside and takes the fill. */
+bool weft_resize_tabulate(const struct weft_resize *resize, int64_t i, int64_t *index, double *weight);
+
+#endif
