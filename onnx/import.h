@@ -76,6 +76,7 @@ struct onnx_row {
 };
 
 /* Tables by family; each ends with a row without a name. */
+extern const struct onnx_row weft_onnx_activation[];
 extern const struct onnx_row weft_onnx_elementwise[];
 extern const struct onnx_row weft_onnx_shape[];
 extern const struct onnx_row weft_onnx_movement[];

@@ -2,8 +2,6 @@
 /* import_elementwise.c: ops that map element to element, with numpy's broadcasting made explicit. */
 #include "onnx/import.h"
 
-#include <float.h>
-
 static void import_unary(struct onnx_op *op)
 {
     op->output[0] = weft_onnx_unary(op, op->row->opcode, weft_onnx_input(op, 0));
@@ -31,7 +29,7 @@ static void import_mean(struct onnx_op *op)
 }
 
 /* Base and exponent may differ in type; the result has that of the base. An integer base with a float exponent is a
- * float power that is cast back. */
+ * float power that is cast back, in f64 where f32 does not hold every base. */
 static void import_pow(struct onnx_op *op)
 {
     struct weft_type shape;
@@ -39,7 +37,7 @@ static void import_pow(struct onnx_op *op)
     weft_val base = weft_onnx_input(op, 0), exponent = weft_onnx_input(op, 1);
     const int base_type = weft_onnx_type(op, base).dtype, exponent_type = weft_onnx_type(op, exponent).dtype;
     const bool widen = !weft_dtype_is_float(base_type) && weft_dtype_is_float(exponent_type);
-    const int type = widen ? exponent_type : base_type;
+    const int type = !widen ? base_type : weft_dtype_bits(base_type) > 16 ? WEFT_F64 : WEFT_F32;
     base = weft_onnx_broadcast(op, weft_onnx_cast(op, base, type), &shape);
     exponent = weft_onnx_broadcast(op, weft_onnx_cast(op, exponent, type), &shape);
     op->output[0] = weft_onnx_cast(op, weft_onnx_binary(op, WEFT_OP_pow, base, exponent), base_type);
@@ -56,6 +54,24 @@ static void import_mod(struct onnx_op *op)
     op->output[0] = weft_onnx_make(op, WEFT_OP_mod, 2, operands, 1, &form, NULL);
 }
 
+static void import_bit_shift(struct onnx_op *op)
+{
+    const bool right = weft_onnx_word(op, "direction", "LEFT RIGHT") == 1;
+    op->output[0] = fold_inputs(op, right ? WEFT_OP_shift_right : WEFT_OP_shift_left);
+}
+
+static void import_is_inf(struct onnx_op *op)
+{
+    struct weft_attr attrs[2];
+    unsigned count = 0;
+    if (!weft_onnx_int(op, "detect_negative", 1))
+        attrs[count++] = weft_attr_of_int(WEFT_ATTR_negative, 0);
+    if (!weft_onnx_int(op, "detect_positive", 1))
+        attrs[count++] = weft_attr_of_int(WEFT_ATTR_positive, 0);
+    const weft_val x = weft_onnx_input(op, 0);
+    op->output[0] = weft_onnx_make(op, WEFT_OP_is_inf, 1, &x, count, attrs, NULL);
+}
+
 static void import_where(struct onnx_op *op)
 {
     struct weft_type shape;
@@ -66,107 +82,50 @@ static void import_where(struct onnx_op *op)
     op->output[0] = weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL);
 }
 
-/* x where x >= 0, else x * slope; the slope broadcasts to x and never the other way. */
-static void import_prelu(struct onnx_op *op)
-{
-    const weft_val x = weft_onnx_input(op, 0);
-    const struct weft_type shape = weft_onnx_type(op, x);
-    const weft_val slope = weft_onnx_broadcast(op, weft_onnx_input(op, 1), &shape);
-    const weft_val negative = weft_onnx_binary(op, WEFT_OP_lt, x, weft_onnx_scalar_like(op, x, 0));
-    const weft_val operands[] = {negative, weft_onnx_binary(op, WEFT_OP_mul, x, slope), x};
-    op->output[0] = weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL);
-}
-
-/* --- functions with coefficients ---------------------------------------------------------------------------------- */
-
-static weft_val with_reals(struct onnx_op *op, int opcode, unsigned count, const struct weft_attr *attrs)
-{
-    const weft_val x = weft_onnx_input(op, 0);
-    return weft_onnx_make(op, opcode, 1, &x, count, attrs, NULL);
-}
-
-static void import_leaky_relu(struct onnx_op *op)
-{
-    const struct weft_attr alpha = weft_attr_of_real(WEFT_ATTR_alpha, weft_onnx_real(op, "alpha", (double)0.01f));
-    op->output[0] = with_reals(op, WEFT_OP_leaky_relu, 1, &alpha);
-}
-
-static void import_hard_sigmoid(struct onnx_op *op)
-{
-    const struct weft_attr attrs[] = {weft_attr_of_real(WEFT_ATTR_alpha, weft_onnx_real(op, "alpha", (double)0.2f)),
-                                      weft_attr_of_real(WEFT_ATTR_beta, weft_onnx_real(op, "beta", 0.5))};
-    op->output[0] = with_reals(op, WEFT_OP_hard_sigmoid, 2, attrs);
-}
-
-static void import_gelu(struct onnx_op *op)
-{
-    const bool tanh_form = weft_onnx_word(op, "approximate", "none tanh") == 1;
-    const struct weft_attr form = weft_attr_of_word(WEFT_ATTR_form, tanh_form ? "tanh" : "erf");
-    op->output[0] = with_reals(op, WEFT_OP_gelu, 1, &form);
-}
-
-/* Bounds as attributes. The defaults are the ends of float32: no bounds at all. */
-static void import_clip_attributes(struct onnx_op *op)
-{
-    const double low = weft_onnx_real(op, "min", -(double)FLT_MAX), high = weft_onnx_real(op, "max", (double)FLT_MAX);
-    struct weft_attr attrs[2];
-    unsigned count = 0;
-    if (low > -(double)FLT_MAX)
-        attrs[count++] = weft_attr_of_real(WEFT_ATTR_low, low);
-    if (high < (double)FLT_MAX)
-        attrs[count++] = weft_attr_of_real(WEFT_ATTR_high, high);
-    op->output[0] = count ? with_reals(op, WEFT_OP_clamp, count, attrs) : weft_onnx_input(op, 0);
-}
-
-/* Is the bound a constant of a float type, which clamp takes as an attribute, or absent? */
-static bool is_constant_bound(struct onnx_op *op, unsigned input, double *ret)
-{
-    return !weft_onnx_has(op, input) || (weft_dtype_is_float(weft_onnx_type(op, op->input[input]).dtype) &&
-                                         weft_const_splat(op->graph, op->input[input], ret));
-}
-
-/* Bounds as inputs: attributes of clamp where they are constants of a float type, else min and max. */
-static void import_clip(struct onnx_op *op)
-{
-    weft_val x = weft_onnx_input(op, 0);
-    const struct weft_type shape = weft_onnx_type(op, x);
-    double low = 0, high = 0;
-    if (is_constant_bound(op, 1, &low) && is_constant_bound(op, 2, &high)) {
-        struct weft_attr attrs[2];
-        unsigned count = 0;
-        if (weft_onnx_has(op, 1))
-            attrs[count++] = weft_attr_of_real(WEFT_ATTR_low, low);
-        if (weft_onnx_has(op, 2))
-            attrs[count++] = weft_attr_of_real(WEFT_ATTR_high, high);
-        op->output[0] = count ? with_reals(op, WEFT_OP_clamp, count, attrs) : x;
-        return;
-    }
-    if (weft_onnx_has(op, 1))
-        x = weft_onnx_binary(op, WEFT_OP_max, x, weft_onnx_broadcast(op, op->input[1], &shape));
-    if (weft_onnx_has(op, 2))
-        x = weft_onnx_binary(op, WEFT_OP_min, x, weft_onnx_broadcast(op, op->input[2], &shape));
-    op->output[0] = x;
-}
-
 /* --- types -------------------------------------------------------------------------------------------------------- */
+
+/* `saturate` matters to 8-bit floats only, and is 1 by default here as there. */
+static weft_val cast_to(struct onnx_op *op, weft_val x, int dtype)
+{
+    const struct weft_attr overflow = weft_attr_of_int(WEFT_ATTR_saturate, 0);
+    const bool saturate = weft_onnx_int(op, "saturate", 1) != 0;
+    weft_onnx_ignore(op, "round_mode"); /* of float8e8m0, which is refused */
+    struct weft_type type = weft_onnx_type(op, x);
+    if (saturate || type.dtype == dtype || (dtype != WEFT_F8E4M3 && dtype != WEFT_F8E5M2))
+        return weft_onnx_cast(op, x, dtype);
+    type.dtype = (uint8_t)dtype;
+    return weft_onnx_make(op, WEFT_OP_cast, 1, &x, 1, &overflow, &type);
+}
+
+/* The attribute `to`, or 0 after an error. */
+static int wanted_type(struct onnx_op *op)
+{
+    const int64_t to = weft_onnx_int(op, "to", 0);
+    const int32_t number = to > 0 && to < INT32_MAX ? (int32_t)to : 0;
+    const int dtype = weft_onnx_dtype(number);
+    if (!dtype)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "type %s (%lld) is not supported", weft_onnx_dtype_name(number),
+                       (long long)to);
+    return dtype;
+}
 
 static void import_cast(struct onnx_op *op)
 {
-    const int64_t to = weft_onnx_int(op, "to", 0);
-    const int dtype = to > 0 && to < INT32_MAX ? weft_onnx_dtype((int32_t)to) : 0;
-    if (weft_onnx_int(op, "saturate", 1) != 1)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute saturate is 0");
-    if (!dtype)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "type %s (%lld) is not supported",
-                       weft_onnx_dtype_name(to > 0 && to < INT32_MAX ? (int32_t)to : 0), (long long)to);
-    op->output[0] = weft_onnx_cast(op, weft_onnx_input(op, 0), dtype);
+    const int dtype = wanted_type(op);
+    op->output[0] = cast_to(op, weft_onnx_input(op, 0), dtype);
 }
 
 static void import_cast_like(struct onnx_op *op)
 {
-    if (weft_onnx_int(op, "saturate", 1) != 1)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute saturate is 0");
-    op->output[0] = weft_onnx_cast(op, weft_onnx_input(op, 0), weft_onnx_type(op, weft_onnx_input(op, 1)).dtype);
+    op->output[0] = cast_to(op, weft_onnx_input(op, 0), weft_onnx_type(op, weft_onnx_input(op, 1)).dtype);
+}
+
+static void import_bit_cast(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    struct weft_type type = weft_onnx_type(op, x);
+    type.dtype = (uint8_t)wanted_type(op);
+    op->output[0] = weft_onnx_make(op, WEFT_OP_bitcast, 1, &x, 0, NULL, &type);
 }
 
 /* Dropout drops nothing when a model is run. The mask then says that everything was kept. */
@@ -191,14 +150,25 @@ static void import_dropout(struct onnx_op *op)
 const struct onnx_row weft_onnx_elementwise[] = {
     /* name, since opset, inputs from, to, opcode, function */
     {"Abs", 1, 1, 1, WEFT_OP_abs, import_unary},
+    {"Acos", 7, 1, 1, WEFT_OP_acos, import_unary},
+    {"Acosh", 9, 1, 1, WEFT_OP_acosh, import_unary},
     {"Add", 7, 2, 2, WEFT_OP_add, import_fold},
     {"And", 7, 2, 2, WEFT_OP_and, import_fold},
+    {"Asin", 7, 1, 1, WEFT_OP_asin, import_unary},
+    {"Asinh", 9, 1, 1, WEFT_OP_asinh, import_unary},
+    {"Atan", 7, 1, 1, WEFT_OP_atan, import_unary},
+    {"Atanh", 9, 1, 1, WEFT_OP_atanh, import_unary},
+    {"BitCast", 26, 1, 1, 0, import_bit_cast},
+    {"BitShift", 11, 2, 2, 0, import_bit_shift},
+    {"BitwiseAnd", 18, 2, 2, WEFT_OP_bit_and, import_fold},
+    {"BitwiseNot", 18, 1, 1, WEFT_OP_bit_not, import_unary},
+    {"BitwiseOr", 18, 2, 2, WEFT_OP_bit_or, import_fold},
+    {"BitwiseXor", 18, 2, 2, WEFT_OP_bit_xor, import_fold},
     {"Cast", 6, 1, 1, 0, import_cast},
     {"CastLike", 15, 2, 2, 0, import_cast_like},
     {"Ceil", 1, 1, 1, WEFT_OP_ceil, import_unary},
-    {"Clip", 6, 1, 1, 0, import_clip_attributes},
-    {"Clip", 11, 1, 3, 0, import_clip},
     {"Cos", 7, 1, 1, WEFT_OP_cos, import_unary},
+    {"Cosh", 9, 1, 1, WEFT_OP_cosh, import_unary},
     {"Div", 7, 2, 2, WEFT_OP_div, import_fold},
     {"Dropout", 7, 1, 1, 0, import_dropout},
     {"Dropout", 12, 1, 3, 0, import_dropout},
@@ -206,14 +176,11 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Erf", 9, 1, 1, WEFT_OP_erf, import_unary},
     {"Exp", 1, 1, 1, WEFT_OP_exp, import_unary},
     {"Floor", 1, 1, 1, WEFT_OP_floor, import_unary},
-    {"Gelu", 20, 1, 1, 0, import_gelu},
     {"Greater", 7, 2, 2, WEFT_OP_gt, import_fold},
     {"GreaterOrEqual", 12, 2, 2, WEFT_OP_ge, import_fold},
-    {"HardSigmoid", 6, 1, 1, 0, import_hard_sigmoid},
-    {"HardSwish", 14, 1, 1, WEFT_OP_hard_swish, import_unary},
     {"Identity", 1, 1, 1, 0, import_alias},
+    {"IsInf", 10, 1, 1, 0, import_is_inf},
     {"IsNaN", 9, 1, 1, WEFT_OP_is_nan, import_unary},
-    {"LeakyRelu", 6, 1, 1, 0, import_leaky_relu},
     {"Less", 7, 2, 2, WEFT_OP_lt, import_fold},
     {"LessOrEqual", 12, 2, 2, WEFT_OP_le, import_fold},
     {"Log", 1, 1, 1, WEFT_OP_log, import_unary},
@@ -225,7 +192,6 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Neg", 1, 1, 1, WEFT_OP_neg, import_unary},
     {"Not", 1, 1, 1, WEFT_OP_not, import_unary},
     {"Or", 7, 2, 2, WEFT_OP_or, import_fold},
-    {"PRelu", 7, 2, 2, 0, import_prelu},
     {"Pow", 7, 2, 2, 0, import_pow},
     {"Reciprocal", 1, 1, 1, WEFT_OP_recip, import_unary},
     {"Relu", 1, 1, 1, WEFT_OP_relu, import_unary},
@@ -233,9 +199,11 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Sigmoid", 1, 1, 1, WEFT_OP_sigmoid, import_unary},
     {"Sign", 9, 1, 1, WEFT_OP_sign, import_unary},
     {"Sin", 7, 1, 1, WEFT_OP_sin, import_unary},
+    {"Sinh", 9, 1, 1, WEFT_OP_sinh, import_unary},
     {"Sqrt", 1, 1, 1, WEFT_OP_sqrt, import_unary},
     {"Sub", 7, 2, 2, WEFT_OP_sub, import_fold},
     {"Sum", 6, 1, -1, WEFT_OP_add, import_fold},
+    {"Tan", 7, 1, 1, WEFT_OP_tan, import_unary},
     {"Tanh", 1, 1, 1, WEFT_OP_tanh, import_unary},
     {"Where", 9, 3, 3, 0, import_where},
     {"Xor", 7, 2, 2, WEFT_OP_xor, import_fold},

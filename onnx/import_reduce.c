@@ -144,6 +144,8 @@ static void import_softmax_flat(struct onnx_op *op)
 }
 
 const struct onnx_row weft_onnx_reduce[] = {
+    {"Hardmax", 1, 1, 1, WEFT_OP_hardmax, import_softmax_flat},
+    {"Hardmax", 13, 1, 1, WEFT_OP_hardmax, import_softmax},
     {"LogSoftmax", 1, 1, 1, WEFT_OP_log_softmax, import_softmax_flat},
     {"LogSoftmax", 13, 1, 1, WEFT_OP_log_softmax, import_softmax},
     {"ReduceL1", 1, 1, 2, 0, import_reduce_l1},

@@ -44,6 +44,9 @@ static const struct {
     [21] = {"uint4", WEFT_U4, 5},
     [22] = {"int4", WEFT_I4, 5},
     [23] = {"float4e2m1", 0, 5},
+    [24] = {"float8e8m0", 0, 5},
+    [25] = {"uint2", 0, 5},
+    [26] = {"int2", 0, 5},
 };
 enum { TYPES = sizeof types / sizeof *types };
 

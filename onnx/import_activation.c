@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_activation.c: functions with coefficients or bounds. */
+#include "onnx/import.h"
+
+#include <float.h>
+
+/* The slope broadcasts to x and never the other way. */
+static void import_prelu(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type shape = weft_onnx_type(op, x);
+    const weft_val slope = weft_onnx_broadcast(op, weft_onnx_input(op, 1), &shape);
+    op->output[0] = weft_onnx_binary(op, WEFT_OP_prelu, x, slope);
+}
+
+static void import_plain(struct onnx_op *op)
+{
+    op->output[0] = weft_onnx_unary(op, op->row->opcode, weft_onnx_input(op, 0));
+}
+
+static weft_val with_reals(struct onnx_op *op, int opcode, unsigned count, const struct weft_attr *attrs)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    return weft_onnx_make(op, opcode, 1, &x, count, attrs, NULL);
+}
+
+/* An attribute of an ONNX file is a float, so its default is one too. */
+static void import_with_alpha(struct onnx_op *op, float otherwise)
+{
+    const struct weft_attr alpha = weft_attr_of_real(WEFT_ATTR_alpha, weft_onnx_real(op, "alpha", (double)otherwise));
+    op->output[0] = with_reals(op, op->row->opcode, 1, &alpha);
+}
+
+static void import_leaky_relu(struct onnx_op *op) { import_with_alpha(op, 0.01f); }
+static void import_alpha_one(struct onnx_op *op) { import_with_alpha(op, 1); }
+
+static void import_swish(struct onnx_op *op)
+{
+    const double alpha = weft_onnx_real(op, "alpha", 1);
+    const struct weft_attr attr = weft_attr_of_real(WEFT_ATTR_alpha, alpha);
+    op->output[0] = alpha == 1 ? with_reals(op, WEFT_OP_silu, 0, NULL) : with_reals(op, WEFT_OP_swish, 1, &attr);
+}
+
+static void import_selu(struct onnx_op *op)
+{
+    const struct weft_attr attrs[] = {
+        weft_attr_of_real(WEFT_ATTR_alpha, weft_onnx_real(op, "alpha", 1.67326319217681884765625)),
+        weft_attr_of_real(WEFT_ATTR_gamma, weft_onnx_real(op, "gamma", 1.05070102214813232421875))};
+    op->output[0] = with_reals(op, WEFT_OP_selu, 2, attrs);
+}
+
+/* On integers, too: by way of f64. */
+static void import_shrink(struct onnx_op *op)
+{
+    const struct weft_attr attrs[] = {weft_attr_of_real(WEFT_ATTR_bias, weft_onnx_real(op, "bias", 0)),
+                                      weft_attr_of_real(WEFT_ATTR_lambda, weft_onnx_real(op, "lambd", 0.5))};
+    weft_val x = weft_onnx_input(op, 0);
+    const int dtype = weft_onnx_type(op, x).dtype;
+    x = weft_onnx_cast(op, x, weft_dtype_is_float(dtype) ? dtype : WEFT_F64);
+    op->output[0] = weft_onnx_cast(op, weft_onnx_make(op, WEFT_OP_shrink, 1, &x, 2, attrs, NULL), dtype);
+}
+
+static void import_hard_sigmoid(struct onnx_op *op)
+{
+    const struct weft_attr attrs[] = {weft_attr_of_real(WEFT_ATTR_alpha, weft_onnx_real(op, "alpha", (double)0.2f)),
+                                      weft_attr_of_real(WEFT_ATTR_beta, weft_onnx_real(op, "beta", 0.5))};
+    op->output[0] = with_reals(op, WEFT_OP_hard_sigmoid, 2, attrs);
+}
+
+static void import_gelu(struct onnx_op *op)
+{
+    const bool tanh_form = weft_onnx_word(op, "approximate", "none tanh") == 1;
+    const struct weft_attr form = weft_attr_of_word(WEFT_ATTR_form, tanh_form ? "tanh" : "erf");
+    op->output[0] = with_reals(op, WEFT_OP_gelu, 1, &form);
+}
+
+/* Bounds as attributes. The defaults are the ends of float32: no bounds at all. */
+static void import_clip_attributes(struct onnx_op *op)
+{
+    const double low = weft_onnx_real(op, "min", -(double)FLT_MAX), high = weft_onnx_real(op, "max", (double)FLT_MAX);
+    struct weft_attr attrs[2];
+    unsigned count = 0;
+    if (low > -(double)FLT_MAX)
+        attrs[count++] = weft_attr_of_real(WEFT_ATTR_low, low);
+    if (high < (double)FLT_MAX)
+        attrs[count++] = weft_attr_of_real(WEFT_ATTR_high, high);
+    op->output[0] = count ? with_reals(op, WEFT_OP_clamp, count, attrs) : weft_onnx_input(op, 0);
+}
+
+/* Is the bound a constant of a float type, which clamp takes as an attribute, or absent? */
+static bool is_constant_bound(struct onnx_op *op, unsigned input, double *ret)
+{
+    return !weft_onnx_has(op, input) || (weft_dtype_is_float(weft_onnx_type(op, op->input[input]).dtype) &&
+                                         weft_const_splat(op->graph, op->input[input], ret));
+}
+
+/* Bounds as inputs: attributes of clamp where they are constants of a float type, else min and max. */
+static void import_clip(struct onnx_op *op)
+{
+    weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type shape = weft_onnx_type(op, x);
+    double low = 0, high = 0;
+    if (is_constant_bound(op, 1, &low) && is_constant_bound(op, 2, &high)) {
+        struct weft_attr attrs[2];
+        unsigned count = 0;
+        if (weft_onnx_has(op, 1))
+            attrs[count++] = weft_attr_of_real(WEFT_ATTR_low, low);
+        if (weft_onnx_has(op, 2))
+            attrs[count++] = weft_attr_of_real(WEFT_ATTR_high, high);
+        op->output[0] = count ? with_reals(op, WEFT_OP_clamp, count, attrs) : x;
+        return;
+    }
+    if (weft_onnx_has(op, 1))
+        x = weft_onnx_binary(op, WEFT_OP_max, x, weft_onnx_broadcast(op, op->input[1], &shape));
+    if (weft_onnx_has(op, 2))
+        x = weft_onnx_binary(op, WEFT_OP_min, x, weft_onnx_broadcast(op, op->input[2], &shape));
+    op->output[0] = x;
+}
+
+const struct onnx_row weft_onnx_activation[] = {
+    /* name, since opset, inputs from, to, opcode, function */
+    {"Celu", 12, 1, 1, WEFT_OP_celu, import_alpha_one},
+    {"Clip", 6, 1, 1, 0, import_clip_attributes},
+    {"Clip", 11, 1, 3, 0, import_clip},
+    {"Elu", 6, 1, 1, WEFT_OP_elu, import_alpha_one},
+    {"Gelu", 20, 1, 1, 0, import_gelu},
+    {"HardSigmoid", 6, 1, 1, 0, import_hard_sigmoid},
+    {"HardSwish", 14, 1, 1, WEFT_OP_hard_swish, import_plain},
+    {"LeakyRelu", 6, 1, 1, WEFT_OP_leaky_relu, import_leaky_relu},
+    {"Mish", 18, 1, 1, WEFT_OP_mish, import_plain},
+    {"PRelu", 7, 2, 2, 0, import_prelu},
+    {"Selu", 6, 1, 1, 0, import_selu},
+    {"Shrink", 9, 1, 1, 0, import_shrink},
+    {"Softplus", 1, 1, 1, WEFT_OP_softplus, import_plain},
+    {"Softsign", 1, 1, 1, WEFT_OP_softsign, import_plain},
+    {"Swish", 24, 1, 1, 0, import_swish},
+    {"ThresholdedRelu", 10, 1, 1, WEFT_OP_thresholded_relu, import_alpha_one},
+    {0},
+};
