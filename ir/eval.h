@@ -77,11 +77,17 @@ void weft_eval_shape(const struct weft_graph *graph, const struct weft_type *typ
 /* Rules that count how much a data-dependent op will find: counts[i] is the value of the symbol extent[i]; zero before.
  */
 typedef void weft_extents_fn(struct weft_eval *eval, int64_t *counts);
-weft_extents_fn weft_extents_nonzero;
-/* Indices of numbers in order, equal ones as they stand; a NaN is larger than every number (eval_sort.c). `order` and
- * `scratch` have room for n. */
-void weft_eval_order(int dtype, const union weft_number *number, int64_t n, bool descending, int64_t *order,
-                     int64_t *scratch);
+weft_extents_fn weft_extents_nonzero, weft_extents_compress, weft_extents_unique, weft_extents_nms;
+/* Order of n rows of `width` numbers each, by their first difference; a NaN is larger than every number and equal to
+ * another one. Equal rows stay as they stand. `order` gets their indices; it and `scratch` have room for n
+ * (eval_sort.c). */
+struct weft_rows {
+    int dtype;
+    int64_t n, width;
+    const union weft_number *number;
+};
+int weft_eval_compare_rows(const struct weft_rows *rows, int64_t a, int64_t b); /* < 0, 0, > 0 */
+void weft_eval_order(const struct weft_rows *rows, bool descending, int64_t *order, int64_t *scratch);
 /* Runs a graph on its parameters; results are copied to `out`, whose memory and strides the caller provides. False if
  * memory was refused. Any thread. */
 bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,

@@ -13,6 +13,12 @@ static weft_extents_fn *rule_of(int opcode)
     switch (opcode) {
     case WEFT_OP_nonzero:
         return weft_extents_nonzero;
+    case WEFT_OP_compress:
+        return weft_extents_compress;
+    case WEFT_OP_unique:
+        return weft_extents_unique;
+    case WEFT_OP_nms:
+        return weft_extents_nms;
     default:
         return NULL;
     }

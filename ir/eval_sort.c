@@ -15,9 +15,17 @@ static int compare_numbers(int dtype, union weft_number a, union weft_number b)
     return weft_eval_less(dtype, b, a) - weft_eval_less(dtype, a, b);
 }
 
-void weft_eval_order(int dtype, const union weft_number *number, int64_t n, bool descending, int64_t *order,
-                     int64_t *scratch)
+int weft_eval_compare_rows(const struct weft_rows *rows, int64_t a, int64_t b)
 {
+    int sign = 0;
+    for (int64_t i = 0; i < rows->width && sign == 0; i++)
+        sign = compare_numbers(rows->dtype, rows->number[a * rows->width + i], rows->number[b * rows->width + i]);
+    return sign;
+}
+
+void weft_eval_order(const struct weft_rows *rows, bool descending, int64_t *order, int64_t *scratch)
+{
+    const int64_t n = rows->n;
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t run = 1; run < n; run *= 2) {
@@ -27,7 +35,7 @@ void weft_eval_order(int dtype, const union weft_number *number, int64_t n, bool
             for (int64_t to = start; to < end; to++) {
                 bool second = a == middle;
                 if (!second && b < end) {
-                    const int sign = compare_numbers(dtype, number[order[a]], number[order[b]]);
+                    const int sign = weft_eval_compare_rows(rows, order[a], order[b]);
                     second = descending ? sign < 0 : sign > 0;
                 }
                 scratch[to] = second ? order[b++] : order[a++];
@@ -61,7 +69,8 @@ static void sort_line(struct weft_eval *eval, const int64_t *place, void *user)
     struct sort *sort = user;
     const struct weft_tensor *values = &eval->out[0], *indices = &eval->out[1], *in = &eval->in[0];
     weft_eval_load(in, place[2], in->stride[sort->axis], sort->n, sort->number);
-    weft_eval_order(in->dtype, sort->number, sort->n, sort->descending, sort->order, sort->scratch);
+    const struct weft_rows rows = {.dtype = in->dtype, .n = sort->n, .width = 1, .number = sort->number};
+    weft_eval_order(&rows, sort->descending, sort->order, sort->scratch);
     if (sort->keep)
         by_index(sort);
     for (int64_t i = 0; i < sort->k; i++) {

@@ -83,6 +83,7 @@ extern const struct onnx_row weft_onnx_movement[];
 extern const struct onnx_row weft_onnx_window[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];
+extern const struct onnx_row weft_onnx_data[];
 extern const struct onnx_row weft_onnx_control[];
 extern const struct onnx_row weft_onnx_loss[];
 extern const struct onnx_row weft_onnx_norm[];

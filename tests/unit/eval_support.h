@@ -38,11 +38,11 @@ static inline void check_element(const struct weft_tensor *tensor, int64_t i, do
         fail_msg("element %lld is %.9g, not %.9g: %s", (long long)i, is, wanted, what);
 }
 
-/* Lines that define %r from constants, and its elements. */
-static inline void expect(const char *lines, size_t count, const double *wanted)
+/* Lines that define %r from constants, in a graph that declares `symbols` ("<K=data(4)>"), and its elements. */
+static inline void expect_in(const char *symbols, const char *lines, size_t count, const double *wanted)
 {
     char text[4096];
-    const int length = snprintf(text, sizeof text, "weft 1\ngraph @g() {\n%s\nreturn %%r\n}\n", lines);
+    const int length = snprintf(text, sizeof text, "weft 1\ngraph @g%s() {\n%s\nreturn %%r\n}\n", symbols, lines);
     assert_in_range(length, 1, (int)sizeof text - 1);
     struct weft_graph *graph = parse(text);
     struct weft_tensor result = {0};
@@ -56,6 +56,11 @@ static inline void expect(const char *lines, size_t count, const double *wanted)
         check_element(&result, i, wanted[i], lines);
     weft_tensor_free(context, &result);
     weft_graph_destroy(graph);
+}
+
+static inline void expect(const char *lines, size_t count, const double *wanted)
+{
+    expect_in("", lines, count, wanted);
 }
 
 #define EXPECT(lines, ...)                                                                                             \

@@ -108,11 +108,81 @@ static void test_top_k(void **state)
     EXPECT("%a: f32[3] = const value=[1 nan 2]\n%v: f32[2], %r: i64[2] = top_k %a axis=0 k=2", 1, 2);
 }
 
+/* --- as many results as the data says -------------------------------------------------------------------------- */
+
+#define EXPECT_DATA(symbol, lines, ...)                                                                                \
+    expect_in(symbol, lines, sizeof((double[]){__VA_ARGS__}) / sizeof(double), (const double[]){__VA_ARGS__})
+
+static void test_compress(void **state)
+{
+    (void)state;
+#define A "%a: f32[3,2] = const value=[[1 2] [3 4] [5 6]]\n"
+    EXPECT_DATA("<K=data(3)>", A "%c: bool[3] = const value=[0 1 1]\n%r: f32[K,2] = compress %a, %c axis=0 extent=[K]",
+                3, 4, 5, 6);
+    EXPECT_DATA("<K=data(2)>", A "%c: bool[2] = const value=[0 1]\n%r: f32[3,K] = compress %a, %c axis=1 extent=[K]", 2,
+                4, 6);
+    EXPECT_DATA("<K=data(6)>", A "%c: bool[5] = const value=[0 1 0 0 1]\n%r: f32[K] = compress %a, %c extent=[K]",
+                2, 5);
+    EXPECT_DATA("<K=data(3)>", A "%c: bool[1] = const value=[1]\n%r: f32[K,2] = compress %a, %c axis=0 extent=[K]",
+                1, 2);
+    EXPECT_DATA("<K=data(2)>",
+                A "%c: bool[4] = const value=[0 1 1 1]\n%r: f32[3,K] = compress %a, %c axis=1 extent=[K]", 2, 4, 6);
+    expect_in("<K=data(6)>", A "%c: bool[5] = const value=false\n%r: f32[K] = compress %a, %c extent=[K]", 0, NULL);
+#undef A
+}
+
+static void test_unique(void **state)
+{
+    (void)state;
+#define U "<K=data(6)>"
+#define A "%a: f32[6] = const value=[2 nan 1 -0 0 nan]\n"
+    EXPECT_DATA(U, A "%r: f32[K], %i: i64[K], %j: i64[6], %n: i64[K] = unique %a extent=[K]", 0, 1, 2, NAN);
+    EXPECT_DATA(U, A "%v: f32[K], %r: i64[K], %j: i64[6], %n: i64[K] = unique %a extent=[K]", 3, 2, 0, 1);
+    EXPECT_DATA(U, A "%v: f32[K], %i: i64[K], %r: i64[6], %n: i64[K] = unique %a extent=[K]", 2, 3, 1, 0, 0, 3);
+    EXPECT_DATA(U, A "%v: f32[K], %i: i64[K], %j: i64[6], %r: i64[K] = unique %a extent=[K]", 2, 1, 1, 2);
+    EXPECT_DATA(U, A "%r: f32[K], %i: i64[K], %j: i64[6], %n: i64[K] = unique %a sorted=0 extent=[K]", 2, NAN, 1, 0);
+    EXPECT_DATA(U, A "%v: f32[K], %i: i64[K], %r: i64[6], %n: i64[K] = unique %a sorted=0 extent=[K]",
+                0, 1, 2, 3, 3, 1);
+    EXPECT_DATA(U, A "%v: f32[K], %i: i64[K], %j: i64[6], %r: i64[K] = unique %a sorted=0 extent=[K]", 1, 2, 1, 2);
+#undef A
+#define A "%a: i32[2,3] = const value=[[1 0 1] [5 9 5]]\n"
+    EXPECT_DATA(U, A "%r: i32[2,K], %i: i64[K], %j: i64[3], %n: i64[K] = unique %a axis=1 extent=[K]", 0, 1, 9, 5);
+    EXPECT_DATA(U, A "%v: i32[2,K], %i: i64[K], %r: i64[3], %n: i64[K] = unique %a axis=1 extent=[K]", 1, 0, 1);
+    EXPECT_DATA(U, A "%r: i32[K,3], %i: i64[K], %j: i64[2], %n: i64[K] = unique %a axis=0 extent=[K]",
+                1, 0, 1, 5, 9, 5);
+#undef A
+    expect_in(U, "%a: f32[0] = const value=1\n%r: f32[K], %i: i64[K], %j: i64[0], %n: i64[K] = unique %a extent=[K]", 0,
+                NULL);
+}
+
+static void test_nms(void **state)
+{
+    (void)state;
+#define B "<K=data(8)>"
+#define A                                                                                                              \
+    "%b: f32[1,4,4] = const value=[0 0 1 1  1 1 0 0.1  0 0.1 1 1.1  5 5 6 6]\n"                                        \
+    "%s: f32[1,1,4] = const value=[0.5 0.9 0.9 0.2]\n%i: f32[] = const value=0.5\n"
+    EXPECT_DATA(B, A "%m: i64[] = const value=9\n%t: f32[] = const value=0\n"
+                     "%r: i64[K,3] = nms %b, %s, %m, %i, %t extent=[K]", 0, 0, 1, 0, 0, 3);
+    EXPECT_DATA(B, A "%m: i64[] = const value=1\n%t: f32[] = const value=0\n"
+                     "%r: i64[K,3] = nms %b, %s, %m, %i, %t extent=[K]", 0, 0, 1);
+    EXPECT_DATA(B, A "%m: i64[] = const value=9\n%t: f32[] = const value=0.5\n"
+                     "%r: i64[K,3] = nms %b, %s, %m, %i, %t extent=[K]", 0, 0, 1);
+    expect_in(B, A "%m: i64[] = const value=-1\n%t: f32[] = const value=0\n"
+                     "%r: i64[K,3] = nms %b, %s, %m, %i, %t extent=[K]", 0, NULL);
+#undef A
+    EXPECT_DATA(B, "%b: f32[1,2,4] = const value=[1 1 2 2  1.2 1 2 2]\n%s: f32[1,2,2] = const value=[1 2 2 1]\n"
+                   "%m: i64[] = const value=2\n%i: f32[] = const value=0.5\n%t: f32[] = const value=-inf\n"
+                   "%r: i64[K,3] = nms %b, %s, %m, %i, %t form=centre extent=[K]", 0, 0, 1, 0, 1, 0);
+#undef B
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_all), cmocka_unit_test(test_moments), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_scans),   cmocka_unit_test(test_sort),    cmocka_unit_test(test_top_k),
+        cmocka_unit_test(test_compress), cmocka_unit_test(test_unique),  cmocka_unit_test(test_nms),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
