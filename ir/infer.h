@@ -38,6 +38,13 @@ bool weft_infer_same_dtype(struct weft_infer *infer, unsigned a, unsigned b);
 bool weft_infer_accumulator(struct weft_infer *infer, int operand_dtype, uint8_t *ret);
 /* Element i of the attribute `extent`: a symbol declared as data(…). */
 bool weft_infer_defined(struct weft_infer *infer, unsigned i, weft_dim *ret);
+/* The dtype of a product of operands 0 and 1. */
+bool weft_infer_product(struct weft_infer *infer, uint8_t *ret);
+/* The lists of a window have the lengths that so many spatial axes need. */
+bool weft_infer_window_lists(struct weft_infer *infer, unsigned spatial);
+/* Number of windows of so many taps along spatial axis i of operand 0. */
+bool weft_infer_windows(struct weft_infer *infer, unsigned i, unsigned spatial, weft_dim taps, bool round_up,
+                        weft_dim *ret);
 /* d is below `low` for all values of the symbols. */
 bool weft_infer_below(const struct weft_infer *infer, weft_dim d, int64_t low);
 

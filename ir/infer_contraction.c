@@ -6,7 +6,7 @@
 #include "ir/infer.h"
 
 /* Operands of a product share an element type, unless both are integers and the accumulator is stated. */
-static bool product_type(struct weft_infer *infer, uint8_t *ret)
+bool weft_infer_product(struct weft_infer *infer, uint8_t *ret)
 {
     if (!weft_infer_family(infer, 0, WEFT_FAMILY_NUMERIC) || !weft_infer_family(infer, 1, WEFT_FAMILY_NUMERIC))
         return false;
@@ -22,7 +22,7 @@ bool weft_infer_matmul(struct weft_infer *infer)
     const struct weft_type *a = weft_infer_type(infer, 0), *b = weft_infer_type(infer, 1);
     int64_t trans_a, trans_b;
     struct weft_type result = *a;
-    if (!product_type(infer, &result.dtype) || !weft_infer_int(infer, WEFT_ATTR_trans_a, 0, 1, &trans_a) ||
+    if (!weft_infer_product(infer, &result.dtype) || !weft_infer_int(infer, WEFT_ATTR_trans_a, 0, 1, &trans_a) ||
         !weft_infer_int(infer, WEFT_ATTR_trans_b, 0, 1, &trans_b))
         return false;
     const int rank = a->rank;
@@ -57,7 +57,8 @@ static weft_dim smaller(struct weft_infer *infer, weft_dim a, weft_dim b)
 
 /* Number of windows along spatial axis i of operand 0. Rounding up may add a window that starts in the padding behind
  * the data; such a window is dropped. */
-static bool windows(struct weft_infer *infer, unsigned i, unsigned spatial, weft_dim taps, bool round_up, weft_dim *ret)
+bool weft_infer_windows(struct weft_infer *infer, unsigned i, unsigned spatial, weft_dim taps, bool round_up,
+                        weft_dim *ret)
 {
     struct weft_dims *dims = infer->graph->dims;
     const struct weft_type *type = weft_infer_type(infer, 0);
@@ -88,7 +89,7 @@ static bool windows(struct weft_infer *infer, unsigned i, unsigned spatial, weft
     return true;
 }
 
-static bool window_lists(struct weft_infer *infer, unsigned spatial)
+bool weft_infer_window_lists(struct weft_infer *infer, unsigned spatial)
 {
     return weft_infer_length(infer, WEFT_ATTR_stride, spatial) &&
            weft_infer_length(infer, WEFT_ATTR_pad, 2 * spatial) &&
@@ -101,7 +102,7 @@ bool weft_infer_conv(struct weft_infer *infer)
     const struct weft_type *x = weft_infer_type(infer, 0), *w = weft_infer_type(infer, 1);
     struct weft_type result = {.rank = x->rank};
     int64_t groups;
-    if (!product_type(infer, &result.dtype) || !weft_infer_int(infer, WEFT_ATTR_groups, 1, INT32_MAX, &groups))
+    if (!weft_infer_product(infer, &result.dtype) || !weft_infer_int(infer, WEFT_ATTR_groups, 1, INT32_MAX, &groups))
         return false;
     if (x->rank < 3 || x->rank > 5 || w->rank != x->rank)
         return weft_infer_fail(infer,
@@ -109,7 +110,7 @@ bool weft_infer_conv(struct weft_infer *infer)
                                weft_infer_type_text(infer, x), weft_infer_type_text(infer, w));
     const unsigned spatial = x->rank - 2u;
     weft_dim per_group;
-    if (!window_lists(infer, spatial))
+    if (!weft_infer_window_lists(infer, spatial))
         return false;
     if (!weft_dim_same(weft_dim_mul(dims, w->extent[1], weft_dim_of(groups)), x->extent[1]) ||
         !weft_dim_divides(dims, w->extent[0], weft_dim_of(groups), &per_group))
@@ -118,7 +119,7 @@ bool weft_infer_conv(struct weft_infer *infer)
     result.extent[0] = x->extent[0];
     result.extent[1] = w->extent[0];
     for (unsigned i = 0; i < spatial; i++)
-        if (!windows(infer, i, spatial, w->extent[2 + i], false, &result.extent[2 + i]))
+        if (!weft_infer_windows(infer, i, spatial, w->extent[2 + i], false, &result.extent[2 + i]))
             return false;
     infer->result[0] = result;
     return true;
@@ -126,23 +127,28 @@ bool weft_infer_conv(struct weft_infer *infer)
 
 bool weft_infer_pool(struct weft_infer *infer)
 {
-    const bool mean = infer->op == WEFT_OP_mean_pool;
+    const int op = infer->op;
+    const bool mean = op == WEFT_OP_mean_pool, index = op == WEFT_OP_max_pool_index, norm = op == WEFT_OP_norm_pool;
     const struct weft_type *x = weft_infer_type(infer, 0);
-    int64_t round_up, count_pad;
-    if (!weft_infer_family(infer, 0, mean ? WEFT_FAMILY_REAL : WEFT_FAMILY_NUMERIC) ||
+    int64_t round_up, other;
+    if (!weft_infer_family(infer, 0, mean || norm ? WEFT_FAMILY_REAL : WEFT_FAMILY_NUMERIC) ||
         !weft_infer_int(infer, WEFT_ATTR_ceil, 0, 1, &round_up) ||
-        (mean && !weft_infer_int(infer, WEFT_ATTR_count_pad, 0, 1, &count_pad)))
+        (mean && !weft_infer_int(infer, WEFT_ATTR_count_pad, 0, 1, &other)) ||
+        (index && !weft_infer_int(infer, WEFT_ATTR_column_major, 0, 1, &other)) ||
+        (norm && !weft_infer_int(infer, WEFT_ATTR_order, 1, INT32_MAX, &other)))
         return false;
     if (x->rank < 3 || x->rank > 5)
         return weft_infer_fail(infer, "operand 0 is %s, but needs 1 to 3 spatial axes", weft_infer_type_text(infer, x));
     const unsigned spatial = x->rank - 2u;
-    if (!weft_infer_length(infer, WEFT_ATTR_kernel, spatial) || !window_lists(infer, spatial))
+    if (!weft_infer_length(infer, WEFT_ATTR_kernel, spatial) || !weft_infer_window_lists(infer, spatial))
         return false;
     struct weft_type result = *x;
+    if (index)
+        result.dtype = WEFT_I64;
     for (unsigned i = 0; i < spatial; i++) {
         int64_t taps;
         if (!weft_infer_int_at(infer, WEFT_ATTR_kernel, i, 1, &taps) ||
-            !windows(infer, i, spatial, weft_dim_of(taps), round_up, &result.extent[2 + i]))
+            !weft_infer_windows(infer, i, spatial, weft_dim_of(taps), round_up, &result.extent[2 + i]))
             return false;
     }
     infer->result[0] = result;
