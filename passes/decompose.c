@@ -9,8 +9,8 @@
  *                                              %b: f32[4,9] = bcast %s dims=[0]
  *                                              %y: f32[4,9] = div %e, %b
  *
- * One rule per composite over the walk of rules.c: what works along an axis here, norms in decompose_norm.c, activations
- * in decompose_activation.c and decompose_pieces.c.
+ * One rule per composite over the walk of rules.c: what works along an axis here, norms in decompose_norm.c,
+ * activations in decompose_activation.c and decompose_pieces.c.
  * The result is the same function as the evaluator's, which computes a composite in double and rounds once; here each
  * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
  * casts.
