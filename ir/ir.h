@@ -307,6 +307,7 @@ enum weft_trait {
     WEFT_CONTROL = 1 << 9,      /* has bodies */
     WEFT_PLACEMENT = 1 << 10,   /* identity on values, says where they live: relayout */
     WEFT_DATA = 1 << 11,        /* defines the symbols that its attribute `extent` names, from the operands' elements */
+    WEFT_RANDOM = 1 << 12,      /* a function of its seed and of places: other programs get other numbers */
 };
 
 struct weft_attr_spec {

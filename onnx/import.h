@@ -61,6 +61,7 @@ struct onnx_importer {
     struct onnx_string *symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
     uint32_t symbols, symbol_capacity, dim_capacity;
+    int64_t streams; /* of random numbers without a seed, so far */
     const struct weft_onnx_known *known; /* inputs that become constants */
     uint32_t knowns;
 };
@@ -83,6 +84,7 @@ extern const struct onnx_row weft_onnx_movement[];
 extern const struct onnx_row weft_onnx_window[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];
+extern const struct onnx_row weft_onnx_random[];
 extern const struct onnx_row weft_onnx_data[];
 extern const struct onnx_row weft_onnx_control[];
 extern const struct onnx_row weft_onnx_loss[];

@@ -128,25 +128,6 @@ static void import_bit_cast(struct onnx_op *op)
     op->output[0] = weft_onnx_make(op, WEFT_OP_bitcast, 1, &x, 0, NULL, &type);
 }
 
-/* Dropout drops nothing when a model is run. The mask then says that everything was kept. */
-static void import_dropout(struct onnx_op *op)
-{
-    weft_onnx_ignore(op, "ratio");
-    weft_onnx_ignore(op, "seed");
-    weft_dim training[WEFT_MAX_CONTENT];
-    unsigned count;
-    if (weft_onnx_has(op, 2) && weft_onnx_known(op, 2, "training_mode", training, &count) &&
-        (count != 1 || !weft_dim_is(training[0], 0)))
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "training_mode is set");
-    op->output[0] = weft_onnx_input(op, 0);
-    if (op->outputs < 2 || !op->node->output.item[1].length)
-        return;
-    struct weft_type type = weft_onnx_type(op, op->output[0]);
-    if (op->importer->opset >= 10)
-        type.dtype = WEFT_BOOL;
-    op->output[1] = weft_onnx_splat(op, &type, 1);
-}
-
 const struct onnx_row weft_onnx_elementwise[] = {
     /* name, since opset, inputs from, to, opcode, function */
     {"Abs", 1, 1, 1, WEFT_OP_abs, import_unary},
@@ -170,8 +151,6 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Cos", 7, 1, 1, WEFT_OP_cos, import_unary},
     {"Cosh", 9, 1, 1, WEFT_OP_cosh, import_unary},
     {"Div", 7, 2, 2, WEFT_OP_div, import_fold},
-    {"Dropout", 7, 1, 1, 0, import_dropout},
-    {"Dropout", 12, 1, 3, 0, import_dropout},
     {"Equal", 7, 2, 2, WEFT_OP_eq, import_fold},
     {"Erf", 9, 1, 1, WEFT_OP_erf, import_unary},
     {"Exp", 1, 1, 1, WEFT_OP_exp, import_unary},

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_eval_order.c: the reference evaluator on reductions to truths and indices, scans and orders. */
+/* test_eval_order.c: the reference evaluator on reductions to truths and indices, scans and orders, sizes that
+ * come out of data, random numbers. */
 #include "tests/unit/eval_support.h"
+
+#include "ir/random.h"
 
 static void test_any_all(void **state)
 {
@@ -177,12 +180,64 @@ static void test_nms(void **state)
 #undef B
 }
 
+/* --- random numbers ------------------------------------------------------------------------------------------- */
+
+/* Known answers of the generator, from the tables that its authors published. */
+static void test_philox(void **state)
+{
+    (void)state;
+    const struct weft_philox zero = weft_philox((const uint32_t[]){0, 0, 0, 0}, 0);
+    const struct weft_philox ones = weft_philox((const uint32_t[]){~0u, ~0u, ~0u, ~0u}, ~(uint64_t)0);
+    const uint32_t of_zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    const uint32_t of_ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+    assert_memory_equal(zero.word, of_zero, sizeof of_zero);
+    assert_memory_equal(ones.word, of_ones, sizeof of_ones);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    const double unit[] = {0x6627e8d5 >> 8, 0xe169c58d >> 8, 0xbc57ac4c >> 8, 0x9b00dbd8 >> 8};
+    EXPECT("%r: f32[4] = rand_uniform seed=0", unit[0] / 0x1p24, unit[1] / 0x1p24, unit[2] / 0x1p24, unit[3] / 0x1p24);
+    EXPECT("%a: f32[2,2] = rand_uniform seed=0 low=1 high=3\n%r: f32[1,1] = slice %a start=[1 1] end=[2 2]",
+           1 + 2 * unit[3] / 0x1p24);
+    EXPECT("%r: f64[1] = rand_uniform seed=0", (double)(0x6627e8d5e169c58du >> 11) / 0x1p53);
+    EXPECT("%r: bf16[1] = rand_uniform seed=0", 0x66 / 256.0);
+    const double radius = sqrt(-2 * log(0x6627e8d6 / 0x1p32)), angle = 2 * 3.14159265358979323846 * 0xe169c58d / 0x1p32;
+    EXPECT("%r: f64[2] = rand_normal seed=0", radius * cos(angle), radius * sin(angle));
+    EXPECT("%s: i64[] = const value=4294967296\n%r: f32[1] = rand_uniform %s seed=0", unit[0] / 0x1p24);
+    /* other streams and steps are other numbers */
+    EXPECT("%a: f32[64] = rand_uniform seed=3\n%b: f32[64] = rand_uniform seed=3 stream=1\n%s: i64[] = const value=1\n"
+           "%c: f32[64] = rand_uniform %s seed=3\n%d: f32[64] = rand_uniform seed=4\n"
+           "%i: bool[64] = eq %a, %b\n%j: bool[64] = eq %a, %c\n%k: bool[64] = eq %a, %d\n%l: bool[64] = or %i, %j\n"
+           "%m: bool[64] = or %k, %l\n%r: bool[] = any %m axes=[0]",
+           0);
+}
+
+static void test_draws(void **state)
+{
+    (void)state;
+    EXPECT("%p: f32[4] = const value=[0 1 0.75 nan]\n%r: bool[4] = bernoulli %p seed=0", 0, 1, 1, 0);
+    EXPECT("%p: f32[4000] = const value=0.25\n%b: bool[4000] = bernoulli %p seed=5\n%c: i32[4000] = cast %b\n"
+           "%n: i32[] = sum %c axes=[0]\n%l: i32[] = const value=900\n%h: i32[] = const value=1100\n"
+           "%x: bool[] = gt %n, %l\n%y: bool[] = lt %n, %h\n%r: bool[] = and %x, %y",
+           1);
+    EXPECT("%p: f32[2,3] = const value=[[-inf 0 -inf] [5 -inf -inf]]\n"
+           "%r: i64[2,4] = multinomial %p seed=1 samples=4",
+           1, 1, 1, 1, 0, 0, 0, 0);
+    EXPECT("%p: f32[2] = const value=[0 1.0986123]\n%a: i64[4000] = multinomial %p seed=5 samples=4000\n"
+           "%n: i64[] = sum %a axes=[0]\n%l: i64[] = const value=2900\n%h: i64[] = const value=3100\n"
+           "%x: bool[] = gt %n, %l\n%y: bool[] = lt %n, %h\n%r: bool[] = and %x, %y",
+           1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_all), cmocka_unit_test(test_moments), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_scans),   cmocka_unit_test(test_sort),    cmocka_unit_test(test_top_k),
         cmocka_unit_test(test_compress), cmocka_unit_test(test_unique),  cmocka_unit_test(test_nms),
+        cmocka_unit_test(test_philox),   cmocka_unit_test(test_random),  cmocka_unit_test(test_draws),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
