@@ -8,6 +8,14 @@
 #include <math.h>
 #include <string.h>
 
+static unsigned put_seed(struct onnx_op *op, bool given, int64_t seed, struct weft_attr *attr)
+{
+    attr[0] = weft_attr_of_int(WEFT_ATTR_seed, given ? seed : 0);
+    attr[1] = weft_attr_of_int(WEFT_ATTR_stream, given ? 0 : ++op->importer->streams);
+    return 2;
+}
+
+/* A seed is a float; what is no whole number counts by its bits. */
 static unsigned read_seed(struct onnx_op *op, struct weft_attr *attr)
 {
     const struct onnx_attribute *given = weft_onnx_attribute(op, "seed", ONNX_FLOAT);
@@ -15,9 +23,7 @@ static unsigned read_seed(struct onnx_op *op, struct weft_attr *attr)
     uint32_t bits;
     memcpy(&bits, &seed, sizeof bits);
     const bool whole = seed >= 0 && seed < 0x1p31f && floorf(seed) == seed;
-    attr[0] = weft_attr_of_int(WEFT_ATTR_seed, whole ? (int64_t)seed : (int64_t)bits);
-    attr[1] = weft_attr_of_int(WEFT_ATTR_stream, given ? 0 : ++op->importer->streams);
-    return 2;
+    return put_seed(op, given, whole ? (int64_t)seed : (int64_t)bits, attr);
 }
 
 /* Attribute dtype, a TensorProto.DataType. */
@@ -115,7 +121,8 @@ static void drop_some(struct onnx_op *op)
     const weft_val kept = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_splat(op, &scalar, 1), ratio);
     const weft_val chance = weft_onnx_broadcast(op, kept, &type);
     struct weft_attr attr[2];
-    const unsigned attrs = read_seed(op, attr);
+    const struct onnx_attribute *seed = weft_onnx_attribute(op, "seed", ONNX_INT);
+    const unsigned attrs = put_seed(op, seed, seed ? seed->integer & (INT64_MAX / 4) : 0, attr);
     const weft_val mask = weft_onnx_make(op, WEFT_OP_bernoulli, 1, &chance, attrs, attr, NULL);
     const weft_val divisor = weft_onnx_broadcast(op, weft_onnx_cast(op, kept, type.dtype), &type);
     const weft_val scaled = weft_onnx_binary(op, WEFT_OP_div, x, divisor);
