@@ -541,8 +541,14 @@ void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, 
 /* --- constant.c: elements of const nodes -------------------------------------------------------------------------- */
 
 bool weft_is_const(const struct weft_graph *graph, weft_val value); /* defined by a const node */
-/* If all elements of a const are one known number. */
-bool weft_const_splat(const struct weft_graph *graph, weft_val value, double *ret);
+/* One element. `real` of an integer is rounded: good for its magnitude, not to compute with. */
+struct weft_element {
+    bool is_integer;    /* integers and bools */
+    int64_t integer;    /* u64 as its bits */
+    double real;
+};
+/* If all elements of a const have the same bits: that element, as its dtype holds it. */
+bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct weft_element *ret);
 /* Writes the packed row-major elements of a const (of constant extents) to `data`. */
 void weft_const_write(const struct weft_graph *graph, weft_val value, void *data);
 /* The elements in place, or NULL for a splat or random const. Perhaps unaligned. */
@@ -604,6 +610,8 @@ weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const wef
 weft_val weft_build_unary(struct weft_builder *b, int op, weft_val x);
 weft_val weft_build_binary(struct weft_builder *b, int op, weft_val x, weft_val y);
 weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value);
+/* All elements the same, exactly; the element is of the type's kind. */
+weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type, const struct weft_element *element);
 /* A const of packed elements, copied. */
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data);
 weft_val weft_build_cast(struct weft_builder *b, weft_val x, int dtype);
