@@ -711,6 +711,8 @@ int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in
  * `message`. */
 int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
                        int64_t *symbols, char *message, size_t message_bytes);
+/* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
+bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
 

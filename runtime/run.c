@@ -188,6 +188,8 @@ static int solve(struct weft_execution *e)
     const int status = weft_solve_symbols(g, e->input, g->params, e->symbols, e->error, sizeof e->error);
     if (status != WEFT_OK)
         return status;
+    if (!weft_check_sizes(g, e->symbols, e->error, sizeof e->error))
+        return WEFT_ERR_BINDING;
     for (uint32_t i = 0; i < g->params; i++) {
         const int fits = check_port(e, "input", i, &e->plan->storage[e->plan->param_storage[i]], &e->input[i]);
         if (fits != WEFT_OK)
