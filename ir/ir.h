@@ -497,8 +497,9 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
 struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
 void weft_graph_free(struct weft_graph *graph);
-struct weft_graph *weft_graph_copy(
-    const struct weft_graph *graph); /* under weft_protected; live nodes only, blobs held */
+/* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
+ * that the caller can free it if memory is refused on the way. */
+void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph);
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);
