@@ -183,11 +183,23 @@ static weft_val build_constant(struct weft_builder *b, const struct weft_type *t
     return weft_result(b->graph, node, 0);
 }
 
+weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type, const struct weft_element *element)
+{
+    weft_assert(element->is_integer == !weft_dtype_is_float(type->dtype));
+    return build_constant(b, type, &(struct weft_constant){
+        .kind = WEFT_CONST_SPLAT, .integer = element->is_integer, .real = element->is_integer ? 0 : element->real,
+        .splat = element->is_integer ? element->integer : 0});
+}
+
 weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value)
 {
-    const bool integer = !weft_dtype_is_float(type->dtype);
-    return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_SPLAT, .integer = integer, .real = value,
-                                                           .splat = integer ? (int64_t)value : 0});
+    struct weft_element element = {.is_integer = !weft_dtype_is_float(type->dtype), .real = value};
+    if (element.is_integer) {
+        int64_t packed = 0;
+        weft_store_real(type->dtype, &packed, 0, value); /* saturates and wraps as a cast does */
+        element.integer = weft_load_integer(type->dtype, &packed, 0);
+    }
+    return weft_build_element(b, type, &element);
 }
 
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data)

@@ -68,25 +68,43 @@ void weft_const_write(const struct weft_graph *graph, weft_val value, void *data
     }
 }
 
-bool weft_const_splat(const struct weft_graph *graph, weft_val value, double *ret)
+/* Element `i` of a packed array, of whatever kind. */
+static struct weft_element load_element(int dtype, const void *data, int64_t i)
+{
+    struct weft_element element = {.is_integer = !weft_dtype_is_float(dtype), .real = weft_load_real(dtype, data, i)};
+    element.integer = element.is_integer ? weft_load_integer(dtype, data, i) : 0;
+    return element;
+}
+
+/* Compares bits, not numbers: as doubles, integers beyond 2^53 are the same as their neighbours, and so are zeros of
+ * both signs. */
+static bool is_uniform(int dtype, const void *data, int64_t n)
+{
+    const size_t size = weft_dtype_bits(dtype) / 8;
+    if (size > 0)
+        return memcmp(data, (const char *)data + size, (size_t)(n - 1) * size) == 0;
+    for (int64_t i = 1; i < n; i++)
+        if (weft_load_integer(dtype, data, i) != weft_load_integer(dtype, data, 0))
+            return false;
+    return true;
+}
+
+bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct weft_element *ret)
 {
     const struct weft_constant *constant = constant_of(graph, value);
     if (!constant || constant->kind == WEFT_CONST_RANDOM)
         return false;
+    const struct weft_type *type = weft_type_of(graph, value);
     if (constant->kind == WEFT_CONST_SPLAT) {
-        *ret = constant->integer ? (double)constant->splat : constant->real;
+        int64_t packed = 0;
+        write_splat(constant, type->dtype, 1, &packed);
+        *ret = load_element(type->dtype, &packed, 0);
         return true;
     }
-    const struct weft_type *type = weft_type_of(graph, value);
     const int64_t n = weft_dim_value(weft_type_elements(graph->dims, type));
-    if (n == 0)
+    const void *data = weft_const_data(graph, value);
+    if (n == 0 || !is_uniform(type->dtype, data, n))
         return false;
-    const double first = weft_load_real(type->dtype, weft_const_data(graph, value), 0);
-    for (int64_t i = 1; i < n; i++) {
-        const double other = weft_load_real(type->dtype, weft_const_data(graph, value), i);
-        if (memcmp(&other, &first, sizeof first) != 0)
-            return false;
-    }
-    *ret = first;
+    *ret = load_element(type->dtype, data, 0);
     return true;
 }

@@ -128,11 +128,11 @@ static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
     to->rewrite_limit = from->rewrite_limit;
 }
 
-struct weft_graph *weft_graph_copy(const struct weft_graph *graph)
+void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph)
 {
     weft_assert(graph->root == graph);
-    struct weft_graph *to = weft_graph_new(graph->context, graph->name);
-    copy_tables(to, graph);
-    copy_into(to, graph);
-    return to;
+    *ret_graph =
+        weft_graph_new(graph->context, graph->name); /* the caller's at once: what follows may run out of memory */
+    copy_tables(*ret_graph, graph);
+    copy_into(*ret_graph, graph);
 }

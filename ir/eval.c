@@ -179,66 +179,6 @@ bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct wef
     return done;
 }
 
-/* --- checks that wait for sizes ---------------------------------------------------------------------------- */
-
-static bool fail_at(const struct weft_graph *graph, weft_val value, const char *what, int axis, int64_t number)
-{
-    char where[96];
-    const char *name = graph->value[value.id].name;
-    if (name)
-        snprintf(where, sizeof where, "%%%s", name);
-    else
-        snprintf(where, sizeof where, "%%%u", value.id);
-    weft_error(graph->context, WEFT_ERR_BINDING, &(struct weft_place){.file = graph->file, .where = where},
-               "%s: %s along axis %d is %lld for these inputs", weft_ops[weft_def_opcode(graph, value)].name, what,
-               axis, (long long)number);
-    return false;
-}
-
-/* Cuts and paddings that inference could neither prove right nor wrong. */
-static bool check_ranges(const struct weft_graph *graph, weft_node node, const int64_t *symbols)
-{
-    const weft_val operand = weft_operand(graph, node, 0), result = weft_result(graph, node, 0);
-    const struct weft_type *type = weft_type_of(graph, operand);
-    const int op = weft_opcode_of(graph, node);
-    for (int axis = 0; axis < type->rank && op == WEFT_OP_slice; axis++) {
-        const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
-        const weft_dim start = weft_attr_at(graph, node, WEFT_ATTR_start, (unsigned)axis);
-        const weft_dim end = weft_attr_at(graph, node, WEFT_ATTR_end, (unsigned)axis);
-        const int64_t first = weft_dim_evaluate(graph->dims, start, symbols);
-        const int64_t past = weft_dim_evaluate(graph->dims, end, symbols);
-        if (first < 0 || first > past)
-            return fail_at(graph, result, "the start", axis, first);
-        if (past > extent)
-            return fail_at(graph, result, "the end, which is beyond the operand's extent,", axis, past);
-    }
-    return true;
-}
-
-/* Bodies share the symbols. Recursion is as deep as bodies are nested. */
-static bool check_sizes(const struct weft_graph *graph, const int64_t *symbols)
-{
-    weft_foreach_node(graph, node)
-    {
-        const struct weft_node_info *info = weft_node_of(graph, node);
-        for (unsigned i = 0; i < info->results; i++) {
-            const struct weft_type *type = weft_type_of(graph, weft_result(graph, node, i));
-            int64_t count = 1;
-            for (int axis = 0; axis < type->rank; axis++) {
-                const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
-                if (extent < 0 || __builtin_mul_overflow(count, extent, &count) || count > INT64_MAX / 64)
-                    return fail_at(graph, weft_result(graph, node, i), "the extent", axis, extent);
-            }
-        }
-        if (info->operands > 0 && !check_ranges(graph, node, symbols))
-            return false;
-        for (unsigned i = 0; i < info->attrs; i++)
-            if (info->attr[i].kind == WEFT_ATTR_GRAPH && !check_sizes(info->attr[i].graph, symbols))
-                return false;
-    }
-    return true;
-}
-
 /* --- entry points ------------------------------------------------------------------------------------------ */
 
 static int out_of_memory(const struct weft_graph *graph)
@@ -250,8 +190,6 @@ static int out_of_memory(const struct weft_graph *graph)
 static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
                        struct weft_tensor *out)
 {
-    if (!check_sizes(graph, symbols))
-        return WEFT_ERR_BINDING;
     const size_t bytes = graph->returns * sizeof *out;
     struct weft_tensor *own = weft_allocate(graph->context, bytes);
     if (!own)
@@ -285,6 +223,8 @@ int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in
         return out_of_memory(graph);
     char message[512];
     int status = weft_solve_symbols(graph, in, in_count, symbols, message, sizeof message);
+    if (status == WEFT_OK && !weft_check_sizes(graph, symbols, message, sizeof message))
+        status = WEFT_ERR_BINDING;
     if (status == WEFT_OK)
         status = eval_solved(graph, symbols, in, out);
     else

@@ -507,8 +507,9 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
 struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
 void weft_graph_free(struct weft_graph *graph);
-struct weft_graph *weft_graph_copy(
-    const struct weft_graph *graph); /* under weft_protected; live nodes only, blobs held */
+/* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
+ * that the caller can free it if memory is refused on the way. */
+void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph);
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);
@@ -551,8 +552,14 @@ void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, 
 /* --- constant.c: elements of const nodes -------------------------------------------------------------------------- */
 
 bool weft_is_const(const struct weft_graph *graph, weft_val value); /* defined by a const node */
-/* If all elements of a const are one known number. */
-bool weft_const_splat(const struct weft_graph *graph, weft_val value, double *ret);
+/* One element. `real` of an integer is rounded: good for its magnitude, not to compute with. */
+struct weft_element {
+    bool is_integer;    /* integers and bools */
+    int64_t integer;    /* u64 as its bits */
+    double real;
+};
+/* If all elements of a const have the same bits: that element, as its dtype holds it. */
+bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct weft_element *ret);
 /* Writes the packed row-major elements of a const (of constant extents) to `data`. */
 void weft_const_write(const struct weft_graph *graph, weft_val value, void *data);
 /* The elements in place, or NULL for a splat or random const. Perhaps unaligned. */
@@ -614,6 +621,8 @@ weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const wef
 weft_val weft_build_unary(struct weft_builder *b, int op, weft_val x);
 weft_val weft_build_binary(struct weft_builder *b, int op, weft_val x, weft_val y);
 weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value);
+/* All elements the same, exactly; the element is of the type's kind. */
+weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type, const struct weft_element *element);
 /* A const of packed elements, copied. */
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data);
 weft_val weft_build_cast(struct weft_builder *b, weft_val x, int dtype);
@@ -715,6 +724,8 @@ int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in
  * `message`. */
 int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
                        int64_t *symbols, char *message, size_t message_bytes);
+/* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
+bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
 

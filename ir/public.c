@@ -41,9 +41,12 @@ struct create {
 static int create(void *arg)
 {
     struct create *c = arg;
-    c->graph = c->source   ? weft_graph_copy(c->source)
-               : c->parent ? weft_graph_new_body(c->parent, c->name)
-                           : weft_graph_new(c->context, c->name);
+    if (c->source && !weft_validate_graph(c->source))
+        return WEFT_ERR_INVALID;
+    if (c->source)
+        weft_graph_copy(c->source, &c->graph);
+    else
+        c->graph = c->parent ? weft_graph_new_body(c->parent, c->name) : weft_graph_new(c->context, c->name);
     return c->graph ? WEFT_OK : WEFT_ERR_INVALID;
 }
 
@@ -52,6 +55,8 @@ static int create_graph(struct create c, struct weft_graph **ret_graph)
     const int status = weft_protected(c.context, create, &c);
     if (status == WEFT_OK)
         *ret_graph = c.graph;
+    else if (!c.parent)
+        weft_graph_free(c.graph);
     return status;
 }
 

@@ -173,6 +173,7 @@ weft_val weft_onnx_make(struct onnx_op *op, int opcode, unsigned operands, const
 weft_val weft_onnx_unary(struct onnx_op *op, int opcode, weft_val x);
 weft_val weft_onnx_binary(struct onnx_op *op, int opcode, weft_val x, weft_val y); /* of equal shapes */
 weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, double value);
+weft_val weft_onnx_element(struct onnx_op *op, const struct weft_type *type, const struct weft_element *element);
 weft_val weft_onnx_scalar_like(struct onnx_op *op, weft_val like, double value); /* of like's dtype and shape */
 weft_val weft_onnx_cast(struct onnx_op *op, weft_val x, int dtype);              /* x itself if it has the dtype */
 weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank,

@@ -90,8 +90,13 @@ static void import_clip_attributes(struct onnx_op *op)
 /* Is the bound a constant of a float type, which clamp takes as an attribute, or absent? */
 static bool is_constant_bound(struct onnx_op *op, unsigned input, double *ret)
 {
-    return !weft_onnx_has(op, input) || (weft_dtype_is_float(weft_onnx_type(op, op->input[input]).dtype) &&
-                                         weft_const_splat(op->graph, op->input[input], ret));
+    struct weft_element element = {0};
+    if (!weft_onnx_has(op, input))
+        return true;
+    const bool is_constant = weft_dtype_is_float(weft_onnx_type(op, op->input[input]).dtype) &&
+                             weft_const_splat(op->graph, op->input[input], &element);
+    *ret = element.real;
+    return is_constant;
 }
 
 /* Bounds as inputs: attributes of clamp where they are constants of a float type, else min and max. */

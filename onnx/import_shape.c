@@ -72,7 +72,7 @@ static void import_constant_of_shape(struct onnx_op *op)
     weft_dim elements[WEFT_MAX_CONTENT];
     unsigned count;
     struct weft_type type = {.dtype = WEFT_F32};
-    double value = 0;
+    struct weft_element value = {0};
     const struct onnx_attribute *attribute = weft_onnx_attribute(op, "value", ONNX_TENSOR);
     if (!weft_onnx_known(op, 0, "input", elements, &count) || !to_shape(op, elements, count, &type))
         return;
@@ -84,7 +84,8 @@ static void import_constant_of_shape(struct onnx_op *op)
         }
         type.dtype = weft_onnx_type(op, single).dtype;
     }
-    op->output[0] = weft_onnx_splat(op, &type, value);
+    value.is_integer = !weft_dtype_is_float(type.dtype);
+    op->output[0] = weft_onnx_element(op, &type, &value);
 }
 
 /* --- extents as values -------------------------------------------------------------------------------------------- */
@@ -280,8 +281,8 @@ static void import_expand(struct onnx_op *op)
 
 static bool is_number(struct onnx_op *op, weft_val value, double number)
 {
-    double splat;
-    return !op->failed && weft_const_splat(op->graph, value, &splat) && splat == number;
+    struct weft_element splat;
+    return !op->failed && weft_const_splat(op->graph, value, &splat) && splat.real == number; /* small numbers */
 }
 
 /* start + i * delta: an index, scaled and moved. */
@@ -323,15 +324,16 @@ static weft_dim count_integers(struct onnx_op *op)
 /* The same of floats, which have to be constants. */
 static weft_dim count_reals(struct onnx_op *op)
 {
-    double bound[3];
+    struct weft_element bound[3];
     for (unsigned i = 0; i < 3 && !op->failed; i++)
         if (!weft_const_splat(op->graph, op->input[i], &bound[i]))
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %u must be constant", i);
     if (op->failed)
         return weft_dim_of(0);
-    const double count = ceil((bound[1] - bound[0]) / bound[2]);
+    const double count = ceil((bound[1].real - bound[0].real) / bound[2].real);
     if (!(count < 0x1p40))
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "a range from %g to %g by %g is impossible", bound[0], bound[1], bound[2]);
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a range from %g to %g by %g is impossible", bound[0].real,
+                       bound[1].real, bound[2].real);
     return weft_dim_of(!op->failed && count > 0 ? (int64_t)count : 0);
 }
 

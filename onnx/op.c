@@ -226,9 +226,15 @@ weft_val weft_onnx_binary(struct onnx_op *op, int opcode, weft_val x, weft_val y
 
 weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, double value)
 {
+    const bool integer = !weft_dtype_is_float(type->dtype);
+    return weft_onnx_element(op, type, &(struct weft_element){
+        .is_integer = integer, .real = value, .integer = integer ? (int64_t)value : 0});
+}
+
+weft_val weft_onnx_element(struct onnx_op *op, const struct weft_type *type, const struct weft_element *element)
+{
     if (op->failed)
         return WEFT_NO_VALUE;
-    const bool integer = !weft_dtype_is_float(type->dtype);
     const weft_node node = weft_add_node(
         op->graph,
         &(struct weft_node_spec){
@@ -236,7 +242,8 @@ weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, doubl
             .stated = type,
             .name = op->name,
             .constant = &(struct weft_constant){
-                .kind = WEFT_CONST_SPLAT, .integer = integer, .real = value, .splat = integer ? (int64_t)value : 0}});
+                .kind = WEFT_CONST_SPLAT, .integer = element->is_integer,
+                .real = element->is_integer ? 0 : element->real, .splat = element->integer}});
     if (!node.id) {
         op->failed = true;
         return WEFT_NO_VALUE;

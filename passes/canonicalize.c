@@ -37,9 +37,12 @@ static const struct weft_type *type_at(const struct weft_graph *g, weft_node n, 
 /* Are all elements of this operand the number `wanted`? Zeros of both signs are told apart. */
 static bool is_splat(const struct weft_graph *g, weft_node n, unsigned operand, double wanted)
 {
-    double value;
-    return weft_const_splat(g, weft_operand(g, n, operand), &value) && value == wanted &&
-           !signbit(value) == !signbit(wanted);
+    struct weft_element element;
+    if (!weft_const_splat(g, weft_operand(g, n, operand), &element))
+        return false;
+    if (element.is_integer)
+        return !signbit(wanted) && element.integer == (int64_t)wanted;
+    return element.real == wanted && !signbit(element.real) == !signbit(wanted);
 }
 
 /* --- order of operands ------------------------------------------------------------------------------------------ */
@@ -159,16 +162,16 @@ static weft_val div_power_of_two(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     const struct weft_type type = *weft_type_of(g, weft_result(g, n, 0));
-    double divisor;
+    struct weft_element divisor;
     int exponent;
     if (!weft_dtype_is_float(type.dtype) || !weft_const_splat(g, weft_operand(g, n, 1), &divisor) ||
-        !isfinite(divisor) || fabs(frexp(divisor, &exponent)) != 0.5)
+        !isfinite(divisor.real) || fabs(frexp(divisor.real, &exponent)) != 0.5)
         return WEFT_NO_VALUE;
     /* divisor = ±2^(exponent - 1), so the reciprocal is ±2^(1 - exponent); the largest exponent is 1 - lowest. */
     const int lowest = lowest_exponent(type.dtype), reciprocal = 1 - exponent;
     if (reciprocal < lowest || reciprocal > 1 - lowest || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
-    const weft_val factor = weft_build_splat(&r->build, &type, 1 / divisor);
+    const weft_val factor = weft_build_splat(&r->build, &type, 1 / divisor.real);
     return weft_build_binary(&r->build, WEFT_OP_mul, weft_operand(g, n, 0), factor);
 }
 
@@ -222,10 +225,10 @@ static weft_val select_known(struct weft_rewriting *r, weft_node n)
     const struct weft_graph *g = r->graph;
     if (weft_is(weft_operand(g, n, 1), weft_operand(g, n, 2)))
         return weft_rewrite_to(r, weft_operand(g, n, 1));
-    double condition;
+    struct weft_element condition;
     if (!weft_const_splat(g, weft_operand(g, n, 0), &condition))
         return WEFT_NO_VALUE;
-    return weft_rewrite_to(r, weft_operand(g, n, condition != 0 ? 1 : 2));
+    return weft_rewrite_to(r, weft_operand(g, n, condition.integer != 0 ? 1 : 2));
 }
 
 static weft_val clamp_open(struct weft_rewriting *r, weft_node n)

@@ -80,11 +80,11 @@ weft_val weft_view_of_splat(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     const weft_val x = weft_operand(g, n, 0);
-    double value;
-    if (!weft_const_splat(g, x, &value) || !weft_rewrite_begin(r))
+    struct weft_element element;
+    if (!weft_const_splat(g, x, &element) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     const struct weft_type type = *weft_type_of(g, result_of(r, n));
-    return weft_build_uniform(&r->build, &type, x);
+    return weft_build_element(&r->build, &type, &element);
 }
 
 /* An axis of extent 1 that stays 1 does no harm by itself; but constants are stored, so theirs go for free. */

@@ -65,10 +65,10 @@ static bool is_contraction(const struct weft_graph *g, weft_val v, struct linear
 /* Is v the same for all elements of a channel, and constant? Its elements to ret[channels], unless NULL. */
 static bool is_per_channel(struct weft_graph *g, weft_val v, const struct linear *linear, double *ret)
 {
-    double uniform;
+    struct weft_element uniform;
     if (weft_const_splat(g, v, &uniform)) {
         for (int64_t c = 0; ret && c < linear->channels; c++)
-            ret[c] = uniform;
+            ret[c] = uniform.real;
         return true;
     }
     const weft_node def = weft_def(g, v);

@@ -38,16 +38,12 @@ static bool operands_are_const(const struct weft_graph *g, weft_node n)
 
 /* --- uniform operands ------------------------------------------------------------------------------------------- */
 
-/* Element 0 of a uniform const, packed. */
-static void write_element(const struct weft_graph *g, weft_val constant, void *element)
+static void pack(int dtype, const struct weft_element *element, void *ret_packed)
 {
-    const int dtype = weft_type_of(g, constant)->dtype;
-    const struct weft_constant *c = g->node[weft_def(g, constant).id].constant;
-    const void *data = weft_const_data(g, constant);
-    if (weft_dtype_is_float(dtype))
-        weft_store_real(dtype, element, 0, data ? weft_load_real(dtype, data, 0) : c->real);
+    if (element->is_integer)
+        weft_store_integer(dtype, ret_packed, 0, element->integer);
     else
-        weft_store_integer(dtype, element, 0, data ? weft_load_integer(dtype, data, 0) : c->splat);
+        weft_store_real(dtype, ret_packed, 0, element->real);
 }
 
 static weft_val uniform(struct weft_rewriting *r, weft_node n)
@@ -59,10 +55,10 @@ static weft_val uniform(struct weft_rewriting *r, weft_node n)
     struct weft_tensor in[3];
     for (unsigned i = 0; i < g->node[n.id].operands; i++) {
         const weft_val operand = weft_operand(g, n, i);
-        double value;
+        struct weft_element value;
         if (!weft_const_splat(g, operand, &value))
             return WEFT_NO_VALUE;
-        write_element(g, operand, &element[i]);
+        pack(weft_type_of(g, operand)->dtype, &value, &element[i]);
         in[i] = (struct weft_tensor){.data = &element[i], .dtype = weft_type_of(g, operand)->dtype};
     }
     if (!weft_rewrite_begin(r))
@@ -141,9 +137,10 @@ static struct weft_tensor tensor_of(struct weft_graph *g, weft_val constant)
     struct weft_tensor tensor = {.dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++)
         tensor.extent[i] = weft_dim_value(type->extent[i]);
-    if (g->node[weft_def(g, constant).id].constant->kind == WEFT_CONST_SPLAT) {
+    struct weft_element element;
+    if (!weft_const_data(g, constant) && weft_const_splat(g, constant, &element)) {
         tensor.data = weft_new(&g->root->scratch, int64_t, 1);
-        write_element(g, constant, tensor.data);
+        pack(type->dtype, &element, tensor.data);
         return tensor;
     }
     weft_tensor_dense(&tensor);

@@ -144,7 +144,7 @@ void weft_inspect_before(struct weft_inspection *inspection)
         write_snapshot(root, 0, "input");
     if (!(inspection->debug & WEFT_DEBUG_CLONE) || inspection->graph != root)
         return;
-    inspection->copy = weft_graph_copy(root);
+    weft_graph_copy(root, &inspection->copy);
     inspection->copy->rewrites = root->rewrites;
     inspection->copy->rewrite_limit = root->rewrite_limit;
     expect_same_text(inspection, inspection->copy, "a copy made before it prints another text");

@@ -108,8 +108,6 @@ const void *weft_elements(struct weft_graph *graph, weft_val constant);
 void weft_read_reals(struct weft_graph *graph, weft_val constant, double *ret);
 /* A splat of `type` with element 0 of packed data. */
 weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data);
-/* A splat of `type` with the element of a const whose elements are all equal, exactly. */
-weft_val weft_build_uniform(struct weft_builder *b, const struct weft_type *type, weft_val constant);
 /* A const on a blob that the graph holds. */
 weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob);
 

@@ -235,35 +235,22 @@ int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value)
     return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
 }
 
-static weft_val build_constant(struct weft_builder *b, const struct weft_type *type,
-                               const struct weft_constant *constant)
-{
-    const weft_node node = weft_add_node(b->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_const, .stated = type, .constant = constant, .before = b->before});
-    weft_assert(node.id);
-    return weft_result(b->graph, node, 0);
-}
-
 weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data)
 {
     const bool integer = !weft_dtype_is_float(type->dtype);
-    return build_constant(b, type, &(struct weft_constant){
-        .kind = WEFT_CONST_SPLAT, .integer = integer,
+    return weft_build_element(b, type, &(struct weft_element){
+        .is_integer = integer,
         .real = integer ? 0 : weft_load_real(type->dtype, data, 0),
-        .splat = integer ? weft_load_integer(type->dtype, data, 0) : 0});
-}
-
-weft_val weft_build_uniform(struct weft_builder *b, const struct weft_type *type, weft_val constant)
-{
-    const void *data = weft_const_data(b->graph, constant);
-    if (data)
-        return weft_build_number(b, type, data);
-    return build_constant(b, type, b->graph->node[weft_def(b->graph, constant).id].constant);
+        .integer = integer ? weft_load_integer(type->dtype, data, 0) : 0});
 }
 
 weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob)
 {
-    return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = blob});
+    const struct weft_constant constant = {.kind = WEFT_CONST_BLOB, .blob = blob};
+    const weft_node node = weft_add_node(b->graph, &(struct weft_node_spec){
+        .op = WEFT_OP_const, .stated = type, .constant = &constant, .before = b->before});
+    weft_assert(node.id);
+    return weft_result(b->graph, node, 0);
 }
 
 const void *weft_elements(struct weft_graph *graph, weft_val constant)

@@ -101,17 +101,22 @@ void weft_executor_default(struct weft_executor *ret)
     *ret = (struct weft_executor){.size = sizeof *ret, .workers = openmp_workers, .run = openmp_run};
 }
 
-static void gang_openmp(int workers, void (*fn)(void *arg, int i, int n), void *arg)
-{
-#pragma omp parallel num_threads(workers)
-    fn(arg, omp_get_thread_num(), omp_get_num_threads());
-}
-
 struct gang {
     void (*fn)(void *arg, int i, int n);
     void *arg;
+    struct weft_barrier *barrier;
     int n;
 };
+
+static void gang_openmp(const struct gang *gang)
+{
+#pragma omp parallel num_threads(gang->n)
+    {
+#pragma omp single /* ends with a barrier: nobody waits before the size of the team is known */
+        weft_barrier_open(gang->barrier, omp_get_num_threads());
+        gang->fn(gang->arg, omp_get_thread_num(), omp_get_num_threads());
+    }
+}
 
 static void call_member(void *arg, int i)
 {
@@ -127,17 +132,26 @@ int weft_gang_size(const struct weft_context *context)
     return is_default(executor) || (executor->flags & WEFT_EXECUTOR_CONCURRENT) ? context->target.threads : 1;
 }
 
-void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg)
+void weft_gang_run(struct weft_context *context, int workers, struct weft_barrier *barrier,
+                   void (*fn)(void *arg, int i, int n), void *arg)
 {
+    const struct weft_executor *executor = &context->executor;
+    if (workers > 1 && !is_default(executor)) { /* a pool may have shrunk since the context was opened */
+        const int now = executor->workers(executor->user);
+        workers = workers < now ? workers : now;
+    }
+    struct gang gang = {fn, arg, barrier, workers};
     if (workers > 1 && !atomic_exchange(&context->gang_busy, true)) {
-        struct gang gang = {fn, arg, workers};
-        if (is_default(&context->executor))
-            gang_openmp(workers, fn, arg);
-        else
-            context->executor.run(context->executor.user, workers, call_member, &gang);
+        if (is_default(executor)) {
+            gang_openmp(&gang);
+        } else {
+            weft_barrier_open(barrier, workers);
+            executor->run(executor->user, workers, call_member, &gang);
+        }
         atomic_store(&context->gang_busy, false);
         return;
     }
+    weft_barrier_open(barrier, 1);
     fn(arg, 0, 1);
 }
 

@@ -42,12 +42,6 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
     return t;
 }
 
-static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
-{
-    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->live);
-    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->live);
-}
-
 int64_t weft_tensor_span(const struct weft_tensor *tensor)
 {
     int64_t last = 0;
@@ -59,10 +53,35 @@ int64_t weft_tensor_span(const struct weft_tensor *tensor)
     return last + 1;
 }
 
+/* From the base of its storage a value reaches at most so many elements: beyond, there is no memory, and sums of bytes
+ * could overflow. */
+#define MOST_ELEMENTS ((int64_t)1 << 46)
+
+static bool fits_memory(const struct weft_tensor *tensor, int64_t offset)
+{
+    int64_t last = offset, reach;
+    for (int i = 0; i < tensor->rank; i++)
+        if (tensor->extent[i] == 0)
+            return true;
+    for (int i = 0; i < tensor->rank; i++)
+        if (__builtin_mul_overflow(tensor->extent[i] - 1, tensor->stride[i], &reach) ||
+            __builtin_add_overflow(last, reach, &last) || last > MOST_ELEMENTS)
+            return false;
+    return last >= 0;
+}
+
+static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
+{
+    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->live);
+    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->live);
+    if (!fits_memory(&frame->tensor[v.id], frame->offset[v.id]))
+        frame->too_large = v;
+}
+
 static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
 {
     struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
-    uint32_t *order = block ? weft_allocate(plan->context, plan->storages * sizeof *order) : NULL;
+    uint32_t *order = block ? weft_allocate(plan->context, 3 * plan->storages * sizeof *order) : NULL;
     if (order) {
         for (uint32_t i = 0; i < plan->storages; i++) {
             const struct weft_storage *s = &plan->storage[i];
@@ -76,7 +95,7 @@ static bool place_storages(const struct weft_plan *plan, struct weft_frame *fram
         for (uint32_t i = 0; i < plan->storages; i++)
             frame->place[i] = block[i].offset;
     }
-    weft_release(plan->context, order, plan->storages * sizeof *order);
+    weft_release(plan->context, order, 3 * plan->storages * sizeof *order);
     weft_release(plan->context, block, plan->storages * sizeof *block);
     return order != NULL;
 }
@@ -101,13 +120,18 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
                 weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->live);
     for (unsigned i = 0; i < step->inputs; i++)
         bind.in[i] = frame->tensor[step->in[i].id];
+    for (int i = 0; step->from && i < bind.in[0].rank; i++)
+        bind.in[0].stride[i] =
+            weft_dim_evaluate(plan->graph->dims, plan->storage[step->from].stride[i], frame->live);
     step->kind->bind(&bind, frame->descriptors + step->descriptor);
     struct weft_frame_step *bound = &frame->step[number];
     bound->parts = bind.parts;
     const int64_t size = weft_dtype_bits(bind.out.dtype) / 8;
     bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out, bind.out_offset);
-    for (unsigned i = 0; i < step->inputs; i++)
+    for (unsigned i = 0; i < step->inputs && !step->from; i++)
         bound->in_offset[i] = byte_offset(plan, frame, step->in[i], i == 0 ? bind.in_offset : 0);
+    if (bound->parts > frame->most_parts)
+        frame->most_parts = bound->parts;
     if (rounded(bind.scratch) > frame->scratch_bytes)
         frame->scratch_bytes = rounded(bind.scratch);
 }
@@ -127,6 +151,9 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     for (uint32_t i = 1; i < plan->graph->values; i++)
         if (plan->home[i].storage)
             size_value(plan, frame, (weft_val){i});
+    frame->most_parts = 1;
+    if (frame->too_large.id)
+        return frame;
     if (!place_storages(plan, frame)) {
         weft_frame_free(plan, frame);
         return NULL;

@@ -1,192 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: from a graph to homes and steps.
- *
- * Values get their homes in order of execution. A view lives where its operand lives, if a strided layout can say so;
- * else it is copied. A result is computed where the caller wants it; a reshape that is returned hands its home back to
- * the value it reshapes, so that the last kernel writes the result itself. Everything else is a block of the arena,
- * alive from the step that writes it to the last that reads it. What depends on sizes is left to frame.c. */
+/* plan.c: from a graph to steps. Nodes become steps in order of execution: views none, most others one, a concat one
+ * for each operand. What depends on sizes is left to frame.c. */
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* --- homes -------------------------------------------------------------------------------------------------------- */
-
-static uint32_t add_storage(struct weft_plan *plan, struct weft_storage storage)
-{
-    plan->storage = weft_grow(plan->graph->arena, plan->storage, &plan->storage_capacity, plan->storages + 1,
-                              sizeof *plan->storage);
-    plan->storage[plan->storages] = storage;
-    return plan->storages++;
-}
-
-static void set_home(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout)
-{
-    const struct weft_graph *g = plan->graph;
-    struct weft_home *home = &plan->home[v.id];
-    home->storage = storage;
-    home->layout = *layout;
-    weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
-}
-
-/* As stated, or row-major where nothing is decided. From offset 0: a value that is computed or bound begins where its
- * storage does. */
-static struct weft_layout home_layout(const struct weft_graph *g, weft_val v)
-{
-    struct weft_layout layout = weft_layout_of(g, v);
-    if (layout.kind != WEFT_STORED)
-        return weft_layout_row_major(weft_type_of(g, v)->rank);
-    layout.offset = weft_dim_of(0);
-    return layout;
-}
-
-uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
-{
-    plan->pack = weft_grow(plan->graph->arena, plan->pack, &plan->pack_capacity, plan->packs + 1, sizeof *plan->pack);
-    void *data = weft_allocate(plan->context, bytes);
-    if (!data)
-        weft_out_of_memory(plan->context);
-    memset(data, 0, bytes);
-    plan->pack[plan->packs] = (struct weft_pack){data, bytes};
-    plan->constant_bytes += (int64_t)bytes;
-    return plan->packs++;
-}
-
-static void home_params(struct weft_plan *plan)
-{
-    const struct weft_graph *g = plan->graph;
-    for (uint32_t i = 0; i < g->params; i++) {
-        const struct weft_type *type = weft_type_of(g, g->param[i]);
-        const struct weft_layout layout = home_layout(g, g->param[i]);
-        struct weft_storage storage = {.kind = WEFT_IN_PARAM, .dtype = type->dtype, .index = i, .value = g->param[i]};
-        weft_layout_logical_strides(g->dims, &layout, type, storage.stride);
-        plan->param_storage[i] = add_storage(plan, storage);
-        set_home(plan, g->param[i], plan->param_storage[i], &layout);
-    }
-}
-
-static bool is_plain(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_layout layout = home_layout(g, v);
-    return weft_layout_is_row_major(&layout);
-}
-
-/* Result slots: the value itself, or what it reshapes, is computed there, unless that has a home already (a parameter,
- * a constant, the value of an earlier slot): then a copy at the end fills the slot. */
-static void home_returns(struct weft_plan *plan)
-{
-    const struct weft_graph *g = plan->graph;
-    for (uint32_t i = 0; i < g->returns; i++) {
-        weft_val v = g->ret[i].value;
-        struct weft_storage storage = {
-            .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
-        struct weft_layout layout = home_layout(g, v);
-        weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
-        plan->return_storage[i] = add_storage(plan, storage);
-        while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_reshape && is_plain(g, v) &&
-               is_plain(g, weft_operand(g, weft_def(g, v), 0)))
-            v = weft_operand(g, weft_def(g, v), 0);
-        const weft_node def = weft_def(g, v);
-        if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE))) {
-            layout = home_layout(g, v);
-            set_home(plan, v, plan->return_storage[i], &layout);
-        }
-    }
-}
-
-static struct weft_layout splat_layout(int rank)
-{
-    struct weft_layout layout = weft_layout_row_major(rank);
-    layout.dense = false;
-    for (int i = 0; i < rank; i++)
-        layout.stride[i] = weft_dim_of(0);
-    return layout;
-}
-
-/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file, unless
- * their address is odd for their type: then the plan has a copy. */
-static void home_constant(struct weft_plan *plan, weft_val v)
-{
-    const struct weft_graph *g = plan->graph;
-    const struct weft_type *type = weft_type_of(g, v);
-    const struct weft_constant *constant = g->node[weft_def(g, v).id].constant;
-    struct weft_storage storage = {.kind = WEFT_IN_CONSTANT, .dtype = type->dtype, .value = v};
-    struct weft_layout layout = weft_layout_row_major(type->rank);
-    const unsigned bits = weft_dtype_bits(type->dtype);
-    if (constant->kind == WEFT_CONST_SPLAT && bits >= 8) {
-        const uint32_t pack = weft_plan_add_pack(plan, bits / 8);
-        if (constant->integer)
-            weft_store_integer(type->dtype, plan->pack[pack].data, 0, constant->splat);
-        else
-            weft_store_real(type->dtype, plan->pack[pack].data, 0, constant->real);
-        storage.data = plan->pack[pack].data;
-        layout = splat_layout(type->rank);
-    } else {
-        storage.data = weft_const_data(g, v);
-        if (!storage.data || (uintptr_t)storage.data % (bits >= 8 ? bits / 8 : 1) != 0) {
-            const int64_t n = weft_dim_value(weft_type_elements(g->dims, type));
-            const uint32_t pack = weft_plan_add_pack(plan, (size_t)weft_dtype_bytes(type->dtype, n));
-            weft_const_write(g, v, plan->pack[pack].data);
-            storage.data = plan->pack[pack].data;
-        }
-    }
-    set_home(plan, v, add_storage(plan, storage), &layout);
-}
-
-/* The home of a view in its operand's storage; false: it must be copied. */
-static bool home_view(struct weft_plan *plan, weft_node n, weft_val v)
-{
-    const struct weft_graph *g = plan->graph;
-    const weft_val operand = weft_operand(g, n, 0);
-    const struct weft_home *from = &plan->home[operand.id];
-    const struct weft_type *type = weft_type_of(g, operand), *to = weft_type_of(g, v);
-    struct weft_layout layout;
-    int axis[WEFT_MAX_RANK];
-    bool view = false;
-    if (weft_dtype_bits(type->dtype) < 8)
-        return false;
-    switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_transpose:
-        for (int i = 0; i < type->rank; i++)
-            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
-        view = weft_layout_transpose(&from->layout, axis, &layout);
-        break;
-    case WEFT_OP_bcast:
-        for (int i = 0; i < type->rank; i++)
-            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
-        view = weft_layout_broadcast(g->dims, &from->layout, type, to, axis, &layout);
-        break;
-    case WEFT_OP_reshape:
-        view = weft_layout_reshape(g->dims, &from->layout, type, to, &layout);
-        break;
-    case WEFT_OP_slice: {
-        weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
-        for (int i = 0; i < type->rank; i++) {
-            start[i] = weft_attr_at(g, n, WEFT_ATTR_start, (unsigned)i);
-            step[i] = weft_attr_at(g, n, WEFT_ATTR_step, (unsigned)i);
-        }
-        view = weft_layout_slice(g->dims, &from->layout, type, start, step, &layout);
-        break;
-    }
-    default:
-        break;
-    }
-    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
-    view = view && weft_layout_logical_strides(g->dims, &layout, to, stride);
-    if (view)
-        set_home(plan, v, from->storage, &layout);
-    return view;
-}
-
-static void home_block(struct weft_plan *plan, weft_val v)
-{
-    const struct weft_graph *g = plan->graph;
-    const uint32_t storage = add_storage(plan, (struct weft_storage){
-        .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
-    const struct weft_layout layout = home_layout(g, v);
-    set_home(plan, v, storage, &layout);
-}
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
@@ -271,14 +89,14 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
     if (info->constant && (info->constant->kind == WEFT_CONST_SPLAT || weft_type_is_constant(weft_type_of(g, first)))) {
-        home_constant(plan, first);
+        weft_home_constant(plan, first);
         return;
     }
-    if ((weft_op_of(g, n)->traits & WEFT_VIEW) && !plan->home[first.id].storage && home_view(plan, n, first))
+    if ((weft_op_of(g, n)->traits & WEFT_VIEW) && !plan->home[first.id].storage && weft_home_view(plan, n, first))
         return;
     for (unsigned i = 0; i < info->results; i++)
         if (!plan->home[weft_result(g, n, i).id].storage)
-            home_block(plan, weft_result(g, n, i));
+            weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = {.node = n, .out = first};
     if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first))
         add_kernel_steps(plan, step);
@@ -298,39 +116,8 @@ static void plan_returns(struct weft_plan *plan)
     for (uint32_t i = 0; i < g->returns; i++)
         if (g->ret[i].mut.id)
             add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
-                                              .inputs = 1, .to = plan->home[g->ret[i].mut.id].storage});
-}
-
-/* --- what the plan says of itself --------------------------------------------------------------------------------- */
-
-static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, char *text,
-                       size_t bytes)
-{
-    const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
-    switch ((enum weft_storage_kind)storage->kind) {
-    case WEFT_IN_RETURN: snprintf(text, bytes, "out%u+0", storage->index); break;
-    case WEFT_IN_ARENA: snprintf(text, bytes, "arena+%lld", (long long)frame->place[plan->home[v.id].storage]); break;
-    default: snprintf(text, bytes, "-"); break;
-    }
-}
-
-/* Kernel and place right of `!`, for sizes as the hints say. A node of several steps is named after its last. */
-static void annotate(struct weft_plan *plan, const struct weft_frame *frame)
-{
-    static const char *const keys[] = {"at", "parts"};
-    for (uint32_t i = 0; i < plan->steps; i++) {
-        const struct weft_step *step = &plan->step[i];
-        if (!step->node.id)
-            continue;
-        char place[40], parts[16];
-        place_text(plan, frame, step->out, place, sizeof place);
-        snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
-        const char *const values[] = {place, parts};
-        const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
-        weft_set_plan(plan->graph, step->node, kernel, 2, keys, values);
-        weft_add_remark(plan->graph, "plan", step->out, step->kind == &weft_step_reference ? "fallback" : "chosen",
-                        "%s", kernel);
-    }
+                                              .inputs = 1, .from = plan->return_storage[i],
+                                              .to = plan->home[g->ret[i].mut.id].storage});
 }
 
 static bool check_layouts(const struct weft_graph *g)
@@ -340,8 +127,16 @@ static bool check_layouts(const struct weft_graph *g)
         const weft_val v = {i};
         if (g->node[weft_def(g, v).id].dead)
             continue;
-        const struct weft_layout layout = home_layout(g, v);
+        const struct weft_layout layout = weft_home_layout(g, v);
         weft_dim stride[WEFT_MAX_RANK];
+        const bool packed = weft_dtype_bits(weft_type_of(g, v)->dtype) < 8;
+        if (packed && !weft_layout_is_row_major(&layout)) {
+            weft_error(g->context, WEFT_ERR_UNSUPPORTED,
+                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
+                       "elements smaller than a byte are stored row-major only");
+            legal = false;
+            continue;
+        }
         if (weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), stride))
             continue;
         weft_error(g->context, WEFT_ERR_UNSUPPORTED,
@@ -374,27 +169,34 @@ static void build(struct weft_plan *plan, bool reference)
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
     plan->storage = weft_grow(g->arena, NULL, &plan->storage_capacity, 16, sizeof *plan->storage);
     plan->pack = weft_grow(g->arena, NULL, &plan->pack_capacity, 16, sizeof *plan->pack);
-    home_params(plan);
-    home_returns(plan);
+    weft_home_params(plan);
+    weft_home_returns(plan);
     weft_foreach_node(g, n)
         plan_node(plan, n, reference);
     plan_returns(plan);
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
         plan->late++;
-    struct weft_frame *frame = weft_frame_new(plan, hint_symbols(g));
-    if (!frame)
+    weft_plan_describe(plan);
+    plan->hinted = weft_frame_new(plan, hint_symbols(g));
+    if (!plan->hinted)
         weft_out_of_memory(plan->context);
-    annotate(plan, frame);
-    weft_frame_free(plan, frame);
+    if (plan->hinted->too_large.id)
+        weft_error(plan->context, WEFT_ERR_UNSUPPORTED,
+                   &(struct weft_place){.file = g->file, .where = weft_value_text(g, plan->hinted->too_large)},
+                   "is larger than memory can be, for the sizes that the hints give");
+    else
+        weft_plan_annotate(plan, plan->hinted);
+    weft_frame_free(plan, plan->hinted);
+    plan->hinted = NULL;
 }
 
 static int compile(void *arg)
 {
     struct compile *c = arg;
     struct weft_plan *plan = c->plan;
-    plan->graph = weft_graph_copy(c->source);
-    if (!weft_validate_graph(plan->graph))
+    if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
+    weft_graph_copy(c->source, &plan->graph);
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         weft_run_passes(plan->graph, &plan->target);
     if (!check_layouts(plan->graph))
@@ -429,44 +231,7 @@ void weft_plan_destroy(struct weft_plan *plan)
         return;
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);
+    weft_frame_free(plan, plan->hinted);
     weft_graph_free(plan->graph);
     weft_release(plan->context, plan, sizeof *plan);
-}
-
-int weft_plan_print(const struct weft_plan *plan, char **ret_text) { return weft_print(plan->graph, ret_text); }
-
-const struct weft_graph *weft_plan_graph(const struct weft_plan *plan) { return plan->graph; }
-
-size_t weft_plan_inputs(const struct weft_plan *plan) { return plan->graph->params; }
-
-size_t weft_plan_outputs(const struct weft_plan *plan) { return plan->graph->returns; }
-
-static int port(const struct weft_plan *plan, weft_val v, struct weft_port *ret_port)
-{
-    const struct weft_graph *g = plan->graph;
-    const struct weft_type *type = weft_type_of(g, v);
-    struct weft_port p = {
-        .name = g->value[v.id].name ? g->value[v.id].name : "", .dtype = type->dtype, .rank = type->rank};
-    for (int i = 0; i < type->rank; i++)
-        p.extent[i] = weft_dim_is_constant(type->extent[i]) ? weft_dim_value(type->extent[i]) : -1;
-    struct weft_text text = {.context = g->context};
-    weft_type_print(g->dims, type, &text);
-    if (g->value[v.id].layout) {
-        const struct weft_layout layout = weft_layout_of(g, v);
-        weft_layout_print(g->dims, &layout, &text);
-    }
-    snprintf(p.text, sizeof p.text, "%s", text.length ? text.data : "");
-    weft_text_close(&text);
-    *ret_port = p;
-    return WEFT_OK;
-}
-
-int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
-{
-    return i < plan->graph->params ? port(plan, plan->graph->param[i], ret_port) : WEFT_ERR_ARGUMENT;
-}
-
-int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
-{
-    return i < plan->graph->returns ? port(plan, plan->graph->ret[i].value, ret_port) : WEFT_ERR_ARGUMENT;
 }

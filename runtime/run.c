@@ -97,6 +97,7 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': the plan has rank %d, the tensor %d", what, i, name_of(g, v),
                     type->rank, t->rank);
     int64_t elements = 1;
+    bool empty = false;
     for (int axis = 0; axis < t->rank; axis++) {
         if (t->extent[axis] < 0 || t->stride[axis] < 0)
             return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': extent or stride of axis %d is negative", what, i,
@@ -104,9 +105,10 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) || elements > (int64_t)1
                                                                                                                  << 46)
             return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, name_of(g, v));
-        if (t->extent[axis] == 0)
-            return WEFT_OK;
+        empty |= t->extent[axis] == 0;
     }
+    if (empty)
+        return WEFT_OK;
     const unsigned bytes = weft_dtype_bits(type->dtype) / 8;
     if (!t->data || (bytes && (uintptr_t)t->data % bytes != 0))
         return fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is %s", what, i, name_of(g, v),
@@ -135,14 +137,12 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->returns)
         return fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i, g->returns);
-    e->output_bound[i] = false;
-    if (!tensor)
-        return WEFT_OK; /* back to memory of the execution */
-    const int status = check_tensor(e, "output", i, g->ret[i].value, tensor);
+    const int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
     if (status != WEFT_OK)
         return status;
-    e->output[i] = *tensor;
-    e->output_bound[i] = true;
+    e->output_bound[i] = tensor != NULL; /* NULL: back to memory of the execution */
+    if (tensor)
+        e->output[i] = *tensor;
     e->frame = NULL;
     return WEFT_OK;
 }
@@ -191,6 +191,8 @@ static int solve(struct weft_execution *e)
     const int status = weft_solve_symbols(g, e->input, g->params, e->symbols, e->error, sizeof e->error);
     if (status != WEFT_OK)
         return status;
+    if (!weft_check_sizes(g, e->symbols, e->error, sizeof e->error))
+        return WEFT_ERR_BINDING;
     for (uint32_t i = 0; i < g->params; i++) {
         const int fits = check_port(e, "input", i, &e->plan->storage[e->plan->param_storage[i]], &e->input[i]);
         if (fits != WEFT_OK)
@@ -250,6 +252,44 @@ static int place_outputs(struct weft_execution *e)
     return WEFT_OK;
 }
 
+/* The bytes from the first element to the last. */
+static void span_of(const struct weft_tensor *t, uintptr_t *ret_first, uintptr_t *ret_end)
+{
+    *ret_first = (uintptr_t)t->data;
+    *ret_end = *ret_first + (uintptr_t)weft_dtype_bytes(t->dtype, weft_tensor_span(t));
+}
+
+static bool overlap(const struct weft_tensor *a, const struct weft_tensor *b)
+{
+    uintptr_t a_first, a_end, b_first, b_end;
+    span_of(a, &a_first, &a_end);
+    span_of(b, &b_first, &b_end);
+    return a_first < b_end && b_first < a_end && a_first < a_end && b_first < b_end;
+}
+
+/* What is written may not lie in what is read or written under another name: kernels rely on it, and the order of steps
+ * says nothing about the caller's memory. */
+static int check_overlaps(struct weft_execution *e)
+{
+    const struct weft_graph *g = e->plan->graph;
+    for (uint32_t i = 0; i < g->params; i++)
+        for (uint32_t k = 0; g->value[g->param[i].id].is_mut && k < g->params; k++)
+            if (k != i && overlap(&e->input[i], &e->input[k]))
+                return fail(e, WEFT_ERR_BINDING, "mutable input %u '%s' overlaps input %u '%s'", i,
+                            name_of(g, g->param[i]), k, name_of(g, g->param[k]));
+    for (uint32_t i = 0; i < g->returns; i++) {
+        for (uint32_t k = 0; e->output_bound[i] && k < g->params; k++)
+            if (overlap(&e->output[i], &e->input[k]))
+                return fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps input %u '%s'", i,
+                            name_of(g, g->ret[i].value), k, name_of(g, g->param[k]));
+        for (uint32_t k = 0; e->output_bound[i] && k < i; k++)
+            if (e->output_bound[k] && overlap(&e->output[i], &e->output[k]))
+                return fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps output %u '%s'", i,
+                            name_of(g, g->ret[i].value), k, name_of(g, g->ret[k].value));
+    }
+    return WEFT_OK;
+}
+
 /* Reserves memory for new sizes; with sizes seen before, it only looks up. */
 static int prepare(struct weft_execution *e)
 {
@@ -258,6 +298,9 @@ static int prepare(struct weft_execution *e)
     if (status != WEFT_OK)
         return status;
     struct weft_frame *frame = find_frame(e);
+    if (frame && frame->too_large.id)
+        return fail(e, WEFT_ERR_NOMEM, "value %s is larger than memory can be for these inputs",
+                    name_of(plan->graph, frame->too_large));
     if (!frame || !reserve(e, &e->arena, (size_t)frame->arena_bytes + 64) ||
         !reserve(e, &e->scratch, frame->scratch_bytes * (size_t)plan->workers + 64))
         return fail(e, WEFT_ERR_NOMEM, "out of memory for intermediates");
@@ -267,6 +310,9 @@ static int prepare(struct weft_execution *e)
         return status;
     for (uint32_t i = 0; i < plan->graph->params; i++)
         e->base[plan->param_storage[i]] = e->input[i].data;
+    status = check_overlaps(e);
+    if (status != WEFT_OK)
+        return status;
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_ARENA)
             e->base[i] = (char *)e->arena.data + frame->place[i];
@@ -279,7 +325,6 @@ static int prepare(struct weft_execution *e)
 struct run {
     struct weft_execution *execution;
     struct weft_barrier barrier;
-    _Atomic bool opened; /* the barrier knows the size of the gang */
     _Atomic bool failed;
     int64_t *ns;         /* per step, or NULL: not timed */
 };
@@ -308,8 +353,10 @@ static void fill_call(struct run *run, uint32_t number, int worker, struct weft_
                                .scratch = (char *)e->scratch.data + (size_t)worker * e->frame->scratch_bytes};
     const uint32_t storage = step->to ? step->to : plan->home[step->out.id].storage;
     call->out = (char *)e->base[storage] + bound->out_offset;
-    for (unsigned i = 0; i < step->inputs; i++)
-        call->in[i] = (const char *)e->base[plan->home[step->in[i].id].storage] + bound->in_offset[i];
+    for (unsigned i = 0; i < step->inputs; i++) {
+        const uint32_t from = step->from ? step->from : plan->home[step->in[i].id].storage;
+        call->in[i] = (const char *)e->base[from] + bound->in_offset[i];
+    }
 }
 
 static int64_t now_ns(void)
@@ -367,20 +414,6 @@ static void work(void *arg, int worker, int workers)
     }
 }
 
-/* The size of the gang is known only inside it: the first to come opens the barrier for all. */
-static void work_in_gang(void *arg, int worker, int workers)
-{
-    struct run *run = arg;
-    if (worker == 0) {
-        weft_barrier_open(&run->barrier, workers);
-        atomic_store(&run->opened, true);
-    } else {
-        while (!atomic_load(&run->opened))
-            __builtin_ia32_pause();
-    }
-    work(arg, worker, workers);
-}
-
 struct fork {
     struct run *run;
     uint32_t step;
@@ -414,6 +447,7 @@ static void work_by_forks(struct run *run)
 static int run_steps(struct weft_execution *e, int64_t *ns)
 {
     e->error[0] = '\0';
+    e->ran = false;
     if (!e->frame) {
         const int status = prepare(e);
         if (status != WEFT_OK)
@@ -422,10 +456,12 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     const struct weft_plan *plan = e->plan;
     memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
     struct run run = {.execution = e, .ns = ns};
-    if (plan->workers > 1 && weft_gang_size(plan->context) == 1)
+    const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
+    const int workers = few ? e->frame->most_parts : plan->workers;
+    if (workers > 1 && weft_gang_size(plan->context) == 1)
         work_by_forks(&run);
     else
-        weft_gang_run(plan->context, plan->workers, work_in_gang, &run);
+        weft_gang_run(plan->context, workers, &run.barrier, work, &run);
     for (uint32_t i = 0; i < plan->graph->returns; i++) {
         e->result[i] = e->output[i];
         if (plan->late < plan->steps)

@@ -17,9 +17,6 @@
 
 /* --- executor.c --------------------------------------------------------------------------------------------------- */
 
-/* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers`
- * and is what the executor really gave. A gang that is busy with another run gives n = 1. */
-void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg);
 /* Workers that a run on this context can have at most. */
 int weft_gang_size(const struct weft_context *context);
 /* Calls fn(arg, i) for all i in [0, n), concurrently or not: for executors that promise nothing. */
@@ -33,6 +30,12 @@ struct weft_barrier {
 };
 void weft_barrier_open(struct weft_barrier *barrier, int workers);
 void weft_barrier_wait(struct weft_barrier *barrier);
+
+/* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers`
+ * and is what the executor really gave. A gang that is busy with another run gives n = 1. */
+/* `barrier` is opened for n before any fn is called. */
+void weft_gang_run(struct weft_context *context, int workers, struct weft_barrier *barrier,
+                   void (*fn)(void *arg, int i, int n), void *arg);
 
 /* --- plan.c ------------------------------------------------------------------------------------------------------- */
 
@@ -61,6 +64,7 @@ struct weft_step {
     weft_node node;         /* none for copies at the end */
     weft_val out, in[WEFT_STEP_INPUTS];
     uint8_t inputs;
+    uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
     uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
     uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
     const char *op;         /* word for weft_strip_find */
@@ -78,6 +82,8 @@ struct weft_pack {          /* memory of the plan: copied, generated or packed c
 
 struct weft_plan {
     struct weft_context *context;
+    struct weft_frame *hinted;    /* for the sizes that the hints give; while planning only */
+    const char **input_text, **output_text;
     struct weft_graph *graph;
     struct weft_target target;
     struct weft_storage *storage; /* [1, storages) */
@@ -94,8 +100,27 @@ struct weft_plan {
     uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
 };
 
+/* --- home.c ------------------------------------------------------------------------------------------------------- */
+
 /* Zeroed memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
+/* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
+ * its storage does. */
+struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v);
+/* Parameters; then results, or what they reshape, that are computed where the caller wants them. */
+void weft_home_params(struct weft_plan *plan);
+void weft_home_returns(struct weft_plan *plan);
+void weft_home_constant(struct weft_plan *plan, weft_val v);
+/* The home of a view in its operand's storage; false: it must be copied. */
+bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
+void weft_home_block(struct weft_plan *plan, weft_val v);
+
+/* --- describe.c --------------------------------------------------------------------------------------------------- */
+
+/* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step. */
+void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame);
+/* Texts and layouts of inputs and outputs. */
+void weft_plan_describe(struct weft_plan *plan);
 
 /* --- step.c, step_*.c: what can compute a node -------------------------------------------------------------------- */
 
@@ -112,6 +137,8 @@ struct weft_bind {
     int64_t out_offset,
         in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
 };
+/* Element i of a list attribute of the step's node, for the sizes at hand. */
+int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i);
 struct weft_call {
     const struct weft_plan *plan;
     const struct weft_step *step;
@@ -162,6 +189,8 @@ struct weft_frame {
     char *descriptors;
     int64_t arena_bytes;
     size_t scratch_bytes;       /* per worker */
+    int32_t most_parts;         /* of any step: more workers would stand about */
+    weft_val too_large;         /* a value whose bytes no memory has, or none; then the frame is not fit to run */
 };
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);

@@ -75,6 +75,9 @@ static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct w
         weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
     if (!is_f32(g, step->out) || (acc && acc->dtype != WEFT_F32))
         return false;
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        if (!is_f32(g, weft_operand(g, n, i)))
+            return false;
     step->kind = kind;
     take_operands(g, n, step);
     return true;
@@ -131,6 +134,12 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     default:
         return (weft_op_of(g, node)->traits & WEFT_ELEMENTWISE) && choose_map(plan, node, step);
     }
+}
+
+int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    return weft_dim_evaluate(g->dims, weft_attr_at(g, bind->step->node, key, i), bind->symbols);
 }
 
 /* --- the reference evaluator as a kernel -------------------------------------------------------------------------- */

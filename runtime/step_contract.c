@@ -130,9 +130,9 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
         conv->in_extent[i] = x->extent[2 + i];
         conv->out_extent[i] = y->extent[2 + i];
         conv->kernel[i] = w->extent[2 + i];
-        conv->stride[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_stride, axis));
-        conv->dilation[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dilation, axis));
-        conv->pad[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_pad, axis));
+        conv->stride[i] = weft_bind_attr(bind, WEFT_ATTR_stride, axis);
+        conv->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
+        conv->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
     }
 }
 

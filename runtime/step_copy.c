@@ -4,9 +4,29 @@
  * and result are seen. */
 #include "runtime/runtime.h"
 
+/* Elements smaller than a byte have no places of their own; such values are dense and copied whole. */
+static void fill_bytes(struct weft_bind *bind, struct weft_copy *copy)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < bind->out.rank; i++)
+        elements *= bind->out.extent[i];
+    *copy = (struct weft_copy){.bytes = 1,
+                               .rank = 1,
+                               .cpu = bind->plan->target.cpu,
+                               .extent = {weft_dtype_bytes(bind->out.dtype, elements)},
+                               .out_stride = {1},
+                               .in_stride = {1}};
+    weft_copy_prepare(copy, bind->workers);
+    bind->parts = copy->parts;
+}
+
 static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, const int64_t *extent,
                       const int64_t *out_stride, const int64_t *in_stride)
 {
+    if (weft_dtype_bits(bind->out.dtype) < 8) {
+        fill_bytes(bind, copy);
+        return;
+    }
     *copy = (struct weft_copy){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = rank,
                                .cpu = bind->plan->target.cpu};
     for (int i = 0; i < rank; i++) {
@@ -36,9 +56,9 @@ static void view_strides(struct weft_bind *bind, int64_t *stride)
             stride[result] = in->extent[i] == 1 ? 0 : in->stride[i];
         } else if (opcode == WEFT_OP_slice) {
             stride[i] =
-                in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_step, axis), bind->symbols);
+                in->stride[i] * weft_bind_attr(bind, WEFT_ATTR_step, axis);
             bind->in_offset +=
-                in->stride[i] * weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_start, axis), bind->symbols);
+                in->stride[i] * weft_bind_attr(bind, WEFT_ATTR_start, axis);
         }
     }
 }
@@ -90,8 +110,6 @@ const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_cop
 /* Part 0 fills the whole result with the scalar, part 1 copies what is inside; negative padding crops. */
 static void bind_pad(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
-    const weft_node n = bind->step->node;
     const int rank = bind->out.rank;
     int64_t extent[WEFT_MAX_RANK], stride[WEFT_MAX_RANK];
     for (int i = 0; i < rank; i++) {
@@ -100,9 +118,9 @@ static void bind_pad(struct weft_bind *bind, void *descriptor)
         if (bind->step->part == 0)
             continue;
         const int64_t before =
-            weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)i), bind->symbols);
+            weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)i);
         const int64_t after =
-            weft_dim_evaluate(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)(rank + i)), bind->symbols);
+            weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)(rank + i));
         stride[i] = bind->in[0].stride[i];
         extent[i] = bind->in[0].extent[i] + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         if (extent[i] < 0)

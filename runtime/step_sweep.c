@@ -108,11 +108,11 @@ static void bind_pool(struct weft_bind *bind, void *descriptor)
         const unsigned axis = (unsigned)i;
         pool->in_extent[i] = bind->in[0].extent[2 + i];
         pool->out_extent[i] = bind->out.extent[2 + i];
-        pool->kernel[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_kernel, axis));
-        pool->stride[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_stride, axis));
-        pool->dilation[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dilation, axis));
-        pool->pad[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_pad, axis));
-        pool->pad_after[i] = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_pad, axis + (unsigned)spatial));
+        pool->kernel[i] = weft_bind_attr(bind, WEFT_ATTR_kernel, axis);
+        pool->stride[i] = weft_bind_attr(bind, WEFT_ATTR_stride, axis);
+        pool->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
+        pool->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
+        pool->pad_after[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis + (unsigned)spatial);
     }
     weft_pool_prepare(pool, bind->workers);
     bind->parts = pool->parts;

@@ -2,35 +2,50 @@
 /* place.c: offsets in the arena, largest block first.
  *
  * Each block goes into the lowest gap that fits between the blocks already placed that are alive at the same time.
- * Large first, since a large block that comes late finds the space cut up by small ones. Placed blocks are kept sorted
- * by offset, so one walk over them finds the gap. Quadratic in the number of blocks, which is that of intermediates of
- * one plan. */
+ * Large first, since a large block that comes late finds the space cut up by small ones.
+ *
+ * Who is alive at the same time is found through the blocks in order of their first step. Most blocks live for a few
+ * steps, so those that meet [first, last] began at most SHORT steps before it; the few that live longer are looked at
+ * every time. That keeps the work near n log n for chains and quadratic only in the number of long-lived blocks. */
 #include "sched/sched.h"
 
 #include <stdlib.h>
 
 #define ALIGN 64
+#define SHORT 32
 
 static int64_t aligned(int64_t bytes) { return (bytes + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
-/* Larger first; ties by first step, then by number, so that the answer is the same everywhere. */
-static bool goes_before(const struct weft_block *block, uint32_t a, uint32_t b)
+/* Orders end in the number of the block, so that the answer is the same everywhere. */
+typedef bool before_fn(const struct weft_block *block, uint32_t a, uint32_t b);
+
+static bool larger(const struct weft_block *block, uint32_t a, uint32_t b)
 {
     if (block[a].bytes != block[b].bytes)
         return block[a].bytes > block[b].bytes;
     return block[a].first != block[b].first ? block[a].first < block[b].first : a < b;
 }
 
+static bool earlier(const struct weft_block *block, uint32_t a, uint32_t b)
+{
+    return block[a].first != block[b].first ? block[a].first < block[b].first : a < b;
+}
+
+static bool lower(const struct weft_block *block, uint32_t a, uint32_t b)
+{
+    return block[a].offset != block[b].offset ? block[a].offset < block[b].offset : a < b;
+}
+
 /* Heap sort: no memory and no recursion, n log n. */
-static void sift(const struct weft_block *block, uint32_t *order, uint32_t root, uint32_t count)
+static void sift(const struct weft_block *block, before_fn *before, uint32_t *order, uint32_t root, uint32_t count)
 {
     for (;;) {
         uint32_t child = 2 * root + 1;
         if (child >= count)
             return;
-        if (child + 1 < count && goes_before(block, order[child], order[child + 1]))
+        if (child + 1 < count && before(block, order[child], order[child + 1]))
             child++;
-        if (!goes_before(block, order[root], order[child]))
+        if (!before(block, order[root], order[child]))
             return;
         const uint32_t swapped = order[root];
         order[root] = order[child];
@@ -39,48 +54,76 @@ static void sift(const struct weft_block *block, uint32_t *order, uint32_t root,
     }
 }
 
-static void sort_blocks(const struct weft_block *block, uint32_t *order, uint32_t count)
+static void sort(const struct weft_block *block, before_fn *before, uint32_t *order, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
     for (uint32_t i = count / 2; i > 0; i--)
-        sift(block, order, i - 1, count);
+        sift(block, before, order, i - 1, count);
     for (uint32_t i = count; i > 1; i--) {
         const uint32_t last = order[i - 1];
         order[i - 1] = order[0];
         order[0] = last;
-        sift(block, order, 0, i - 1);
+        sift(block, before, order, 0, i - 1);
     }
 }
 
-static bool meet(const struct weft_block *a, const struct weft_block *b)
+static bool is_long(const struct weft_block *block) { return block->last - block->first > SHORT; }
+
+/* Blocks that take memory: short ones in order of their first step, then long ones. */
+struct timeline {
+    const struct weft_block *block;
+    const uint32_t *shorts, *longs;
+    uint32_t short_count, long_count;
+};
+
+/* Placed blocks that are alive at some step of `mine`. */
+static uint32_t neighbours(const struct timeline *t, const struct weft_block *mine, uint32_t *ret)
 {
-    return a->first <= b->last && b->first <= a->last && a->bytes > 0 && b->bytes > 0;
+    uint32_t count = 0, low = 0, high = t->short_count;
+    while (low < high) { /* the first that may still be alive */
+        const uint32_t middle = low + (high - low) / 2;
+        if ((int64_t)t->block[t->shorts[middle]].first < (int64_t)mine->first - SHORT)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t i = low; i < t->short_count && t->block[t->shorts[i]].first <= mine->last; i++)
+        if (t->block[t->shorts[i]].offset >= 0 && t->block[t->shorts[i]].last >= mine->first)
+            ret[count++] = t->shorts[i];
+    for (uint32_t i = 0; i < t->long_count; i++) {
+        const struct weft_block *other = &t->block[t->longs[i]];
+        if (other->offset >= 0 && other->first <= mine->last && other->last >= mine->first)
+            ret[count++] = t->longs[i];
+    }
+    return count;
 }
 
+/* order: three parts of `count` numbers each. */
 int64_t weft_place_blocks(struct weft_block *block, uint32_t count, uint32_t *order)
 {
-    sort_blocks(block, order, count);
+    uint32_t *by_size = order, *by_time = order + count, *near = order + 2 * (size_t)count;
+    uint32_t used = 0, shorts = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        block[i].offset = block[i].bytes > 0 ? -1 : 0; /* not placed yet */
+        if (block[i].bytes > 0)
+            by_size[used++] = i;
+    }
+    for (uint32_t i = 0, longs = used; i < used; i++)
+        by_time[is_long(&block[by_size[i]]) ? --longs : shorts++] = by_size[i];
+    sort(block, larger, by_size, used);
+    sort(block, earlier, by_time, shorts);
+    const struct timeline timeline = {block, by_time, by_time + shorts, shorts, used - shorts};
     int64_t arena = 0;
-    for (uint32_t i = 0; i < count; i++) { /* order[0, i) is placed and sorted by offset */
-        const uint32_t mine = order[i];
+    for (uint32_t i = 0; i < used; i++) {
+        struct weft_block *mine = &block[by_size[i]];
+        const uint32_t met = neighbours(&timeline, mine, near);
+        sort(block, lower, near, met);
         int64_t offset = 0;
-        for (uint32_t k = 0; k < i; k++) {
-            const struct weft_block *other = &block[order[k]];
-            if (!meet(&block[mine], other))
-                continue;
-            if (offset + block[mine].bytes <= other->offset)
-                break;
-            const int64_t end = aligned(other->offset + other->bytes);
+        for (uint32_t k = 0; k < met && offset + mine->bytes > block[near[k]].offset; k++) {
+            const int64_t end = aligned(block[near[k]].offset + block[near[k]].bytes);
             offset = end > offset ? end : offset;
         }
-        block[mine].offset = offset;
-        if (offset + block[mine].bytes > arena)
-            arena = offset + block[mine].bytes;
-        uint32_t k = i;
-        for (; k > 0 && block[order[k - 1]].offset > offset; k--)
-            order[k] = order[k - 1];
-        order[k] = mine;
+        mine->offset = offset;
+        arena = offset + mine->bytes > arena ? offset + mine->bytes : arena;
     }
     return aligned(arena);
 }

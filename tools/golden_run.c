@@ -84,6 +84,13 @@ static void show_difference(const char *want, const char *got, const char *want_
     weft_diff_print(want, got, want_name, got_name, 1);
 }
 
+static struct weft_graph *copy_of(struct run *run, const struct weft_graph *graph)
+{
+    struct weft_graph *copy = NULL;
+    weft_graph_copy(graph, &copy);
+    return keep(run, copy);
+}
+
 static bool check_round_trip(struct run *run, struct weft_graph *graph, const char *when)
 {
     const char *text = print(run, graph, NULL);
@@ -97,7 +104,7 @@ static bool check_round_trip(struct run *run, struct weft_graph *graph, const ch
         show_difference(text, second, "printed", "printed again");
         return false;
     }
-    const char *copy = print(run, keep(run, weft_graph_copy(graph)), NULL);
+    const char *copy = print(run, copy_of(run, graph), NULL);
     if (strcmp(text, copy) != 0) {
         fail(run, "a copy made %s prints another text", when);
         show_difference(text, copy, "graph", "copy");
@@ -228,7 +235,7 @@ static double elements(const struct weft_graph *graph)
 /* Dropping all that says how, and keeping what, changes no bit of any result. */
 static bool check_strip(struct run *run, struct weft_graph *graph)
 {
-    struct weft_graph *stripped = keep(run, weft_graph_copy(graph));
+    struct weft_graph *stripped = copy_of(run, graph);
     if (!weft_strip(stripped))
         return true;
     if (!check_valid(run, stripped, "after stripping"))

@@ -182,13 +182,13 @@ static void add_constant_row(struct weft_picture *picture, const struct weft_gra
         way = weft_arena_format(&picture->arena, "%s %s", weft_op_of(graph, node)->name, *way ? way : "");
         source = weft_operand(graph, node, 0);
     }
-    double number = 0;
+    struct weft_element number;
     begin_row(&picture->label, NULL);
     weft_dot_escape(&picture->label, name);
     weft_text_add(&picture->label, " = ");
     weft_dot_escape(&picture->label, way);
     if (weft_def_opcode(graph, source) == WEFT_OP_const && weft_const_splat(graph, source, &number))
-        weft_text_format(&picture->label, "%.6g ", number);
+        weft_text_format(&picture->label, "%.6g ", number.real);
     else
         weft_text_format(&picture->label, "%s ", weft_op_of(graph, weft_def(graph, source))->name);
     weft_dot_escape(&picture->label, type);

@@ -88,7 +88,8 @@ struct weft_allocator {
 #define WEFT_EXECUTOR_CONCURRENT 1u /* `run` promises that all n calls run at the same time */
 
 /* Where parallel work goes. `run` calls fn(arg, i) once for each i in [0, n), n <= workers(user), and returns when all
- * have returned. Without WEFT_EXECUTOR_CONCURRENT weft forks once per kernel and never waits inside fn. */
+ * have returned. Executions on several threads, and contexts that share an executor, may call it at the same time.
+ * Without WEFT_EXECUTOR_CONCURRENT weft forks once per kernel and never waits inside fn. */
 struct weft_executor {
     size_t size;
     void *user;
@@ -255,7 +256,8 @@ struct weft_port {
     int32_t dtype;
     int32_t rank;
     int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol */
-    char text[120];                /* the type as text, with symbols and layout: "f32[N,3,240,320]" */
+    int64_t stride[WEFT_MAX_RANK]; /* in elements: what a bound tensor must have; -1 where it depends on a symbol */
+    const char *text;              /* the type with symbols and layout, "f32[N,3,240,320]"; lives with the plan */
 };
 WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
 WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);
@@ -271,7 +273,9 @@ WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const s
 /* Output i is written to the caller's memory. Unbound outputs live in the execution. Where an extent depends on data,
  * the tensor's extents are the bounds, and what weft_output returns is dense in the extents that came out. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
-/* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing. */
+/* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing,
+ * except in steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs,
+ * mutable inputs) may not overlap any other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
 /* Output i of the last run; the data is valid until the next run or the execution's end. */
 WEFT_API int weft_output(const struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);

@@ -41,7 +41,7 @@ static int64_t lower_bound(const struct weft_block *block, uint32_t count, int32
 static void a_chain_needs_two_blocks(void **state)
 {
     struct weft_block block[10];
-    uint32_t order[10];
+    uint32_t order[30];
     for (int i = 0; i < 10; i++)
         block[i] = (struct weft_block){.bytes = 1000, .first = i, .last = i + 1};
     assert_int_equal(weft_place_blocks(block, 10, order), 2 * 1024);
@@ -50,7 +50,7 @@ static void a_chain_needs_two_blocks(void **state)
 
 static void nothing_needs_nothing(void **state)
 {
-    uint32_t order[1];
+    uint32_t order[3];
     assert_int_equal(weft_place_blocks(NULL, 0, order), 0);
     struct weft_block empty = {.bytes = 0, .first = 0, .last = 5};
     assert_int_equal(weft_place_blocks(&empty, 1, order), 0);
@@ -62,7 +62,7 @@ static void random_blocks_are_legal_and_near_the_bound(void **state)
     srand(7);
     for (int round = 0; round < 300; round++) {
         struct weft_block block[COUNT];
-        uint32_t order[COUNT];
+        uint32_t order[3 * COUNT];
         for (int i = 0; i < COUNT; i++) {
             const int first = rand() % STEPS;
             block[i] = (struct weft_block){.bytes = rand() % 5000, .first = first, .last = first + rand() % 6};
@@ -74,11 +74,38 @@ static void random_blocks_are_legal_and_near_the_bound(void **state)
     }
 }
 
+/* A few blocks that live all along among many that do not, and twenty thousand in well under a second. */
+static void long_lives_and_long_graphs(void **state)
+{
+    enum { COUNT = 20000 };
+    struct weft_block *block = calloc(COUNT, sizeof *block);
+    uint32_t *order = calloc(3 * COUNT, sizeof *order);
+    int64_t bound = 0;
+    for (int i = 0; i < COUNT; i++) {
+        const bool all_along = i % 1000 == 0;
+        block[i] = (struct weft_block){
+            .bytes = 64 * (1 + i % 7), .first = all_along ? 0 : i, .last = all_along ? COUNT : i + 1};
+        bound += all_along ? block[i].bytes : 0;
+    }
+    const int64_t arena = weft_place_blocks(block, COUNT, order);
+    assert_true(arena >= bound + 2 * 64 && arena <= bound + 4 * 7 * 64);
+    for (int i = 0; i < COUNT; i += 1000)
+        for (int k = 0; k < COUNT; k++)
+            assert_true(k == i || block[k].offset >= block[i].offset + block[i].bytes ||
+                        block[k].offset + block[k].bytes <= block[i].offset);
+    for (int i = 1; i < COUNT; i++)
+        assert_true(block[i].first > block[i - 1].last || block[i].offset >= block[i - 1].offset + block[i - 1].bytes ||
+                    block[i].offset + block[i].bytes <= block[i - 1].offset);
+    free(order);
+    free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_needs_two_blocks),
         cmocka_unit_test(nothing_needs_nothing),
+        cmocka_unit_test(long_lives_and_long_graphs),
         cmocka_unit_test(random_blocks_are_legal_and_near_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_sizes.c: what inference could neither prove right nor wrong is checked when sizes are known: extents that came
+ * out negative, counts of elements beyond what memory can be, slices outside of their operands, paddings longer than
+ * what they repeat. Evaluator and plans ask the same question, before anything is read or reserved. Any thread; nothing
+ * is allocated. */
+#include "ir/eval.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct sizes {
+    const int64_t *symbols;
+    char *message;
+    size_t bytes;
+};
+
+static bool fail(const struct sizes *s, const struct weft_graph *graph, weft_val value, const char *format, ...)
+    WEFT_PRINTF(4, 5);
+static bool fail(const struct sizes *s, const struct weft_graph *graph, weft_val value, const char *format, ...)
+{
+    char number[16], reason[200];
+    snprintf(number, sizeof number, "%u", value.id);
+    const char *name = graph->value[value.id].name, *op = weft_ops[weft_def_opcode(graph, value)].name;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    snprintf(s->message, s->bytes, "%%%s: %s: %s for these inputs", name ? name : number, op, reason);
+    return false;
+}
+
+static int64_t extent_of(const struct sizes *s, const struct weft_graph *graph, weft_val value, int axis)
+{
+    return weft_dim_evaluate(graph->dims, weft_type_of(graph, value)->extent[axis], s->symbols);
+}
+
+static int64_t attr_of(const struct sizes *s, const struct weft_graph *graph, weft_node node, int key, int i)
+{
+    return weft_dim_evaluate(graph->dims, weft_attr_at(graph, node, key, (unsigned)i), s->symbols);
+}
+
+static bool check_value(const struct sizes *s, const struct weft_graph *graph, weft_val value)
+{
+    int64_t count = 1;
+    bool empty = false, large = false;
+    for (int axis = 0; axis < weft_type_of(graph, value)->rank; axis++) {
+        const int64_t extent = extent_of(s, graph, value, axis);
+        if (extent < 0)
+            return fail(s, graph, value, "the extent along axis %d is %lld", axis, (long long)extent);
+        empty |= extent == 0;
+        large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > INT64_MAX / 64;
+    }
+    return empty || !large || fail(s, graph, value, "the result has more elements than memory can hold");
+}
+
+static bool check_slice(const struct sizes *s, const struct weft_graph *graph, weft_node node)
+{
+    const weft_val operand = weft_operand(graph, node, 0), result = weft_result(graph, node, 0);
+    for (int axis = 0; axis < weft_type_of(graph, operand)->rank; axis++) {
+        const int64_t extent = extent_of(s, graph, operand, axis);
+        const int64_t first = attr_of(s, graph, node, WEFT_ATTR_start, axis);
+        const int64_t past = attr_of(s, graph, node, WEFT_ATTR_end, axis);
+        if (first < 0 || first > past)
+            return fail(s, graph, result, "the start along axis %d is %lld", axis, (long long)first);
+        if (past > extent)
+            return fail(s, graph, result, "the end, which is beyond the operand's extent, along axis %d is %lld", axis,
+                        (long long)past);
+    }
+    return true;
+}
+
+static bool check_node(const struct sizes *s, const struct weft_graph *graph, weft_node node)
+{
+    return weft_opcode_of(graph, node) == WEFT_OP_slice ? check_slice(s, graph, node) : true;
+}
+
+/* Bodies share the symbols. Recursion is as deep as bodies are nested. */
+static bool check_graph(const struct sizes *s, const struct weft_graph *graph)
+{
+    weft_foreach_node(graph, node)
+    {
+        const struct weft_node_info *info = weft_node_of(graph, node);
+        for (unsigned i = 0; i < info->results; i++)
+            if (!check_value(s, graph, weft_result(graph, node, i)))
+                return false;
+        if (!check_node(s, graph, node))
+            return false;
+        for (unsigned i = 0; i < info->attrs; i++)
+            if (info->attr[i].kind == WEFT_ATTR_GRAPH && !check_graph(s, info->attr[i].graph))
+                return false;
+    }
+    return true;
+}
+
+bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes)
+{
+    return check_graph(&(struct sizes){symbols, message, message_bytes}, graph);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* describe.c: what a plan says of itself: notes right of `!`, remarks, and its inputs and outputs. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, char *text,
+                       size_t bytes)
+{
+    const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
+    switch ((enum weft_storage_kind)storage->kind) {
+    case WEFT_IN_RETURN: snprintf(text, bytes, "out%u+0", storage->index); break;
+    case WEFT_IN_ARENA: snprintf(text, bytes, "arena+%lld", (long long)frame->place[plan->home[v.id].storage]); break;
+    default: snprintf(text, bytes, "-"); break;
+    }
+}
+
+/* A node of several steps (concat, pad) is named after its last and says how many they are. */
+void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame)
+{
+    static const char *const keys[] = {"at", "parts", "steps"};
+    for (uint32_t i = 0, steps = 1; i < plan->steps; i++) {
+        const struct weft_step *step = &plan->step[i];
+        const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
+        if (!step->node.id) {
+            weft_add_remark(plan->graph, "plan", step->out, "copied", "by %s into %s", kernel,
+                            plan->storage[step->to].kind == WEFT_IN_PARAM ? "the mutable parameter" : "the result");
+            continue;
+        }
+        if (i + 1 < plan->steps && plan->step[i + 1].node.id == step->node.id) {
+            steps++;
+            continue;
+        }
+        char place[40], parts[16], count[16];
+        place_text(plan, frame, step->out, place, sizeof place);
+        snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
+        snprintf(count, sizeof count, "%u", steps);
+        const char *const values[] = {place, parts, count};
+        weft_set_plan(plan->graph, step->node, kernel, steps > 1 ? 3 : 2, keys, values);
+        steps = 1;
+        weft_add_remark(plan->graph, "plan", step->out, step->kind == &weft_step_reference ? "fallback" : "chosen",
+                        "%s", kernel);
+    }
+}
+
+int weft_plan_print(const struct weft_plan *plan, char **ret_text) { return weft_print(plan->graph, ret_text); }
+
+const struct weft_graph *weft_plan_graph(const struct weft_plan *plan) { return plan->graph; }
+
+size_t weft_plan_inputs(const struct weft_plan *plan) { return plan->graph->params; }
+
+size_t weft_plan_outputs(const struct weft_plan *plan) { return plan->graph->returns; }
+
+static const char *port_text(const struct weft_graph *g, weft_val v)
+{
+    struct weft_text text = {.context = g->context, .arena = g->arena};
+    weft_type_print(g->dims, weft_type_of(g, v), &text);
+    if (g->value[v.id].layout) {
+        const struct weft_layout layout = weft_layout_of(g, v);
+        weft_layout_print(g->dims, &layout, &text);
+    }
+    return text.data;
+}
+
+void weft_plan_describe(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    plan->input_text = weft_new(g->arena, const char *, g->params);
+    plan->output_text = weft_new(g->arena, const char *, g->returns);
+    for (uint32_t i = 0; i < g->params; i++)
+        plan->input_text[i] = port_text(g, g->param[i]);
+    for (uint32_t i = 0; i < g->returns; i++)
+        plan->output_text[i] = port_text(g, g->ret[i].value);
+}
+
+static int64_t known(weft_dim d) { return weft_dim_is_constant(d) ? weft_dim_value(d) : -1; }
+
+static void port(const struct weft_plan *plan, uint32_t number, const char *text, struct weft_port *ret_port)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_storage *storage = &plan->storage[number];
+    const struct weft_type *type = weft_type_of(g, storage->value);
+    const char *name = g->value[storage->value.id].name;
+    *ret_port = (struct weft_port){.name = name ? name : "", .text = text, .dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++) {
+        ret_port->extent[i] = known(type->extent[i]);
+        ret_port->stride[i] = known(storage->stride[i]);
+    }
+}
+
+int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
+{
+    if (i >= plan->graph->params)
+        return WEFT_ERR_ARGUMENT;
+    port(plan, plan->param_storage[i], plan->input_text[i], ret_port);
+    return WEFT_OK;
+}
+
+int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
+{
+    if (i >= plan->graph->returns)
+        return WEFT_ERR_ARGUMENT;
+    port(plan, plan->return_storage[i], plan->output_text[i], ret_port);
+    return WEFT_OK;
+}

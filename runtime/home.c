@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* home.c: where each value of a plan lives.
+ *
+ * A view lives where its operand lives, if a strided layout can say so; else it is copied. A result is computed where
+ * the caller wants it; a reshape that is returned hands its home back to the value it reshapes, so that the last kernel
+ * writes the result itself. Constants stay in their file. Everything else is a block of the arena, alive from the step
+ * that writes it to the last that reads it. */
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static uint32_t add_storage(struct weft_plan *plan, struct weft_storage storage)
+{
+    plan->storage = weft_grow(plan->graph->arena, plan->storage, &plan->storage_capacity, plan->storages + 1,
+                              sizeof *plan->storage);
+    plan->storage[plan->storages] = storage;
+    return plan->storages++;
+}
+
+static void set_home(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout)
+{
+    const struct weft_graph *g = plan->graph;
+    struct weft_home *home = &plan->home[v.id];
+    home->storage = storage;
+    home->layout = *layout;
+    weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
+}
+
+/* As stated, or row-major where nothing is decided. From offset 0: a value that is computed or bound begins where its
+ * storage does. */
+struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v)
+{
+    struct weft_layout layout = weft_layout_of(g, v);
+    if (layout.kind != WEFT_STORED)
+        return weft_layout_row_major(weft_type_of(g, v)->rank);
+    layout.offset = weft_dim_of(0);
+    return layout;
+}
+
+uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
+{
+    plan->pack = weft_grow(plan->graph->arena, plan->pack, &plan->pack_capacity, plan->packs + 1, sizeof *plan->pack);
+    void *data = weft_allocate(plan->context, bytes);
+    if (!data)
+        weft_out_of_memory(plan->context);
+    memset(data, 0, bytes);
+    plan->pack[plan->packs] = (struct weft_pack){data, bytes};
+    plan->constant_bytes += (int64_t)bytes;
+    return plan->packs++;
+}
+
+void weft_home_params(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    for (uint32_t i = 0; i < g->params; i++) {
+        const struct weft_type *type = weft_type_of(g, g->param[i]);
+        const struct weft_layout layout = weft_home_layout(g, g->param[i]);
+        struct weft_storage storage = {.kind = WEFT_IN_PARAM, .dtype = type->dtype, .index = i, .value = g->param[i]};
+        weft_layout_logical_strides(g->dims, &layout, type, storage.stride);
+        plan->param_storage[i] = add_storage(plan, storage);
+        set_home(plan, g->param[i], plan->param_storage[i], &layout);
+    }
+}
+
+static bool is_plain(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_layout layout = weft_home_layout(g, v);
+    return weft_layout_is_row_major(&layout);
+}
+
+/* Result slots: the value itself, or what it reshapes, is computed there, unless that has a home already (a parameter,
+ * a constant, the value of an earlier slot): then a copy at the end fills the slot. */
+void weft_home_returns(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    for (uint32_t i = 0; i < g->returns; i++) {
+        weft_val v = g->ret[i].value;
+        struct weft_storage storage = {
+            .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
+        struct weft_layout layout = weft_home_layout(g, v);
+        weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
+        plan->return_storage[i] = add_storage(plan, storage);
+        while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_reshape && is_plain(g, v) &&
+               is_plain(g, weft_operand(g, weft_def(g, v), 0)))
+            v = weft_operand(g, weft_def(g, v), 0);
+        const weft_node def = weft_def(g, v);
+        if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE))) {
+            layout = weft_home_layout(g, v);
+            set_home(plan, v, plan->return_storage[i], &layout);
+        }
+    }
+}
+
+static struct weft_layout splat_layout(int rank)
+{
+    struct weft_layout layout = weft_layout_row_major(rank);
+    layout.dense = false;
+    for (int i = 0; i < rank; i++)
+        layout.stride[i] = weft_dim_of(0);
+    return layout;
+}
+
+/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file, unless
+ * their address is odd for their type: then the plan has a copy. */
+void weft_home_constant(struct weft_plan *plan, weft_val v)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_type *type = weft_type_of(g, v);
+    const struct weft_constant *constant = g->node[weft_def(g, v).id].constant;
+    struct weft_storage storage = {.kind = WEFT_IN_CONSTANT, .dtype = type->dtype, .value = v};
+    struct weft_layout layout = weft_layout_row_major(type->rank);
+    const unsigned bits = weft_dtype_bits(type->dtype);
+    if (constant->kind == WEFT_CONST_SPLAT && bits >= 8) {
+        const uint32_t pack = weft_plan_add_pack(plan, bits / 8);
+        if (constant->integer)
+            weft_store_integer(type->dtype, plan->pack[pack].data, 0, constant->splat);
+        else
+            weft_store_real(type->dtype, plan->pack[pack].data, 0, constant->real);
+        storage.data = plan->pack[pack].data;
+        layout = splat_layout(type->rank);
+    } else {
+        storage.data = weft_const_data(g, v);
+        if (!storage.data || (uintptr_t)storage.data % (bits >= 8 ? bits / 8 : 1) != 0) {
+            const int64_t n = weft_dim_value(weft_type_elements(g->dims, type));
+            const uint32_t pack = weft_plan_add_pack(plan, (size_t)weft_dtype_bytes(type->dtype, n));
+            weft_const_write(g, v, plan->pack[pack].data);
+            storage.data = plan->pack[pack].data;
+        }
+    }
+    set_home(plan, v, add_storage(plan, storage), &layout);
+}
+
+/* The home of a view in its operand's storage; false: it must be copied. */
+bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
+{
+    const struct weft_graph *g = plan->graph;
+    const weft_val operand = weft_operand(g, n, 0);
+    const struct weft_home *from = &plan->home[operand.id];
+    const struct weft_type *type = weft_type_of(g, operand), *to = weft_type_of(g, v);
+    struct weft_layout layout;
+    int axis[WEFT_MAX_RANK];
+    bool view = false;
+    if (weft_dtype_bits(type->dtype) < 8)
+        return false;
+    switch (weft_opcode_of(g, n)) {
+    case WEFT_OP_transpose:
+        for (int i = 0; i < type->rank; i++)
+            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
+        view = weft_layout_transpose(&from->layout, axis, &layout);
+        break;
+    case WEFT_OP_bcast:
+        for (int i = 0; i < type->rank; i++)
+            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
+        view = weft_layout_broadcast(g->dims, &from->layout, type, to, axis, &layout);
+        break;
+    case WEFT_OP_reshape:
+        view = weft_layout_reshape(g->dims, &from->layout, type, to, &layout);
+        break;
+    case WEFT_OP_slice: {
+        weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+        for (int i = 0; i < type->rank; i++) {
+            start[i] = weft_attr_at(g, n, WEFT_ATTR_start, (unsigned)i);
+            step[i] = weft_attr_at(g, n, WEFT_ATTR_step, (unsigned)i);
+        }
+        view = weft_layout_slice(g->dims, &from->layout, type, start, step, &layout);
+        break;
+    }
+    default:
+        break;
+    }
+    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
+    view = view && weft_layout_logical_strides(g->dims, &layout, to, stride);
+    if (view)
+        set_home(plan, v, from->storage, &layout);
+    return view;
+}
+
+void weft_home_block(struct weft_plan *plan, weft_val v)
+{
+    const struct weft_graph *g = plan->graph;
+    const uint32_t storage = add_storage(plan, (struct weft_storage){
+        .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
+    const struct weft_layout layout = weft_home_layout(g, v);
+    set_home(plan, v, storage, &layout);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan.c: what a plan must get right beyond the plain case: operands of other types, sizes in attributes, results
+ * that are parameters, buffers that overlap, sizes that no memory has, memory that is refused. */
+#include "tests/unit/plan_support.h"
+
+struct scene {
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+};
+
+static struct scene open_scene(const char *text, uint32_t flags)
+{
+    struct scene c = {.context = open_context(2)};
+    c.graph = parse(c.context, text);
+    c.plan = compile(c.graph, flags);
+    assert_int_equal(weft_execution_create(c.plan, &c.execution), WEFT_OK);
+    return c;
+}
+
+static void close_scene(struct scene *c)
+{
+    weft_execution_destroy(c->execution);
+    weft_plan_destroy(c->plan);
+    weft_graph_destroy(c->graph);
+    weft_close(c->context);
+}
+
+static struct weft_tensor dense(void *data, int dtype, int rank, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    struct weft_tensor t = {.data = data, .dtype = dtype, .rank = rank, .extent = {a, b, c, d}};
+    weft_tensor_dense(&t);
+    return t;
+}
+
+static void bind(struct scene *c, size_t i, struct weft_tensor t)
+{
+    if (weft_bind_input(c->execution, i, &t) != WEFT_OK)
+        fail_msg("%s", weft_execution_error(c->execution));
+}
+
+/* Runs, and compares result 0 with the evaluator's on the same tensors. */
+static void run_and_compare(struct scene *c, const struct weft_tensor *in, size_t inputs, size_t bytes)
+{
+    for (size_t i = 0; i < inputs; i++)
+        bind(c, i, in[i]);
+    if (weft_run(c->execution) != WEFT_OK)
+        fail_msg("%s", weft_execution_error(c->execution));
+    struct weft_tensor want = {0}, got;
+    assert_int_equal(weft_evaluate(c->graph, in, inputs, &want, 1), WEFT_OK);
+    assert_int_equal(weft_output(c->execution, 0, &got), WEFT_OK);
+    assert_memory_equal(got.data, want.data, bytes);
+    weft_tensor_free(c->context, &want);
+}
+
+/* --- operands ----------------------------------------------------------------------------------------------------- */
+
+/* An f32 result does not make 16-bit operands f32. */
+static void wide_results_of_narrow_operands(void **state)
+{
+    uint16_t a[64], b[64];
+    for (int i = 0; i < 64; i++) {
+        weft_store_real(WEFT_BF16, a, i, (i % 7) - 3);
+        weft_store_real(WEFT_BF16, b, i, (i % 5) - 2);
+    }
+    struct scene c = open_scene("graph @m(%a: bf16[8,8], %b: bf16[8,8]) {\n  %y: f32[8,8] = matmul %a, %b acc=f32\n"
+                               "  return %y\n}\n", 0);
+    struct weft_tensor in[] = {dense(a, WEFT_BF16, 2, 8, 8, 0, 0), dense(b, WEFT_BF16, 2, 8, 8, 0, 0)};
+    run_and_compare(&c, in, 2, 64 * sizeof(float));
+    close_scene(&c);
+    c = open_scene("graph @s(%a: bf16[8,8]) {\n  %y: f32[8] = sum %a axes=[1] acc=f32\n  return %y\n}\n", 0);
+    run_and_compare(&c, in, 1, 8 * sizeof(float));
+    close_scene(&c);
+}
+
+/* Padding that depends on the input's extent, as `same` padding of a dynamic model does. */
+static void sizes_in_attributes(void **state)
+{
+    static float x[2 * 3 * 9 * 9];
+    struct scene c = open_scene(
+        "graph @c<H>(%x: f32[2,3,H,H]) {\n  %w: f32[3,3,3,3] = const value=1\n"
+        "  %y: f32[2,3,(2*(H/2) + H - 3)/2 + 1,(H - 1)/2 + 1] = conv %x, %w stride=[2 2] pad=[(H/2) 1 (H/2) 1]\n"
+        "  %z: f32[2,3,(H - 1)/2 + (2*(H/2) + H - 3)/2 + 1,(H - 1)/2 + 1] = max_pool %y kernel=[2 1] pad=[((H - 1)/2) "
+        "0 1 0]\n"
+        "  return %z\n}\n",
+        WEFT_COMPILE_NO_PASSES);
+    for (int64_t h = 5; h <= 9; h++) {
+        const int64_t extent[] = {2, 3, h, h};
+        const struct weft_tensor in = tensor_of(x, 4, extent);
+        const int64_t rows = (h - 1) / 2 + (2 * (h / 2) + h - 3) / 2 + 1;
+        run_and_compare(&c, &in, 1, (size_t)(6 * rows * ((h - 1) / 2 + 1)) * sizeof(float));
+    }
+    close_scene(&c);
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static void new_values_of_parameters_do_not_meet(void **state)
+{
+    float a[9], b[9], old_a[9], old_b[9];
+    for (int i = 0; i < 9; i++) {
+        a[i] = old_a[i] = (float)i;
+        b[i] = old_b[i] = (float)(100 + i);
+    }
+    struct scene c = open_scene("graph @swap(%a: mut f32[3,3], %b: mut f32[3,3]) {\n"
+                               "  %t: f32[3,3] = transpose %a perm=[1 0]\n  return mut %a = %b, mut %b = %t\n}\n", 0);
+    bind(&c, 0, dense(a, WEFT_F32, 2, 3, 3, 0, 0));
+    bind(&c, 1, dense(b, WEFT_F32, 2, 3, 3, 0, 0));
+    assert_int_equal(weft_run(c.execution), WEFT_OK);
+    for (int i = 0; i < 9; i++) {
+        assert_true(a[i] == old_b[i]);
+        assert_true(b[i] == old_a[i % 3 * 3 + i / 3]);
+    }
+    close_scene(&c);
+}
+
+static void elements_smaller_than_a_byte(void **state)
+{
+    uint8_t nibbles[8] = {0x21, 0x43, 0x65, 0x87, 0xa9, 0xcb, 0xed, 0x0f};
+    struct scene c = open_scene("graph @i(%a: i4[15]) {\n  return %a\n}\n", 0);
+    bind(&c, 0, dense(nibbles, WEFT_I4, 1, 15, 0, 0, 0));
+    assert_int_equal(weft_run(c.execution), WEFT_OK);
+    struct weft_tensor got;
+    assert_int_equal(weft_output(c.execution, 0, &got), WEFT_OK);
+    for (int i = 0; i < 15; i++)
+        assert_int_equal(weft_load_integer(WEFT_I4, got.data, i), weft_load_integer(WEFT_I4, nibbles, i));
+    close_scene(&c);
+}
+
+static void unbound_outputs_are_left_alone(void **state)
+{
+    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    struct scene c = open_scene("graph @n(%x: f32[4]) {\n  %y: f32[4] = neg %x\n  return %y\n}\n", 0);
+    struct weft_tensor out = dense(y, WEFT_F32, 1, 4, 0, 0, 0), wrong = out, got;
+    bind(&c, 0, dense(x, WEFT_F32, 1, 4, 0, 0, 0));
+    assert_int_equal(weft_bind_output(c.execution, 0, &out), WEFT_OK);
+    wrong.dtype = WEFT_I32;
+    assert_int_equal(weft_bind_output(c.execution, 0, &wrong), WEFT_ERR_BINDING); /* keeps the good one */
+    assert_int_equal(weft_run(c.execution), WEFT_OK);
+    assert_true(y[3] == -4);
+    assert_int_equal(weft_bind_output(c.execution, 0, NULL), WEFT_OK);
+    memset(y, 0, sizeof y);
+    assert_int_equal(weft_run(c.execution), WEFT_OK);
+    assert_true(y[3] == 0);
+    assert_int_equal(weft_output(c.execution, 0, &got), WEFT_OK);
+    assert_ptr_not_equal(got.data, y);
+    close_scene(&c);
+}
+
+static void overlaps_are_refused(void **state)
+{
+    float x[8] = {0};
+    struct scene c = open_scene("graph @n(%x: f32[4], %m: mut f32[4]) {\n  %y: f32[4] = add %x, %m\n"
+                               "  return %y, mut %m = %y\n}\n", 0);
+    struct weft_tensor first = dense(x, WEFT_F32, 1, 4, 0, 0, 0), third = dense(x + 2, WEFT_F32, 1, 4, 0, 0, 0), got;
+    bind(&c, 0, first);
+    bind(&c, 1, third);
+    assert_int_equal(weft_run(c.execution), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(c.execution), "overlaps"));
+    bind(&c, 1, dense(x + 4, WEFT_F32, 1, 4, 0, 0, 0));
+    assert_int_equal(weft_run(c.execution), WEFT_OK);
+    assert_int_equal(weft_bind_output(c.execution, 0, &third), WEFT_OK);
+    assert_int_equal(weft_run(c.execution), WEFT_ERR_BINDING);
+    assert_int_equal(weft_output(c.execution, 0, &got), WEFT_ERR_ARGUMENT); /* the last run did not happen */
+    close_scene(&c);
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+static void sizes_are_checked_before_a_run(void **state)
+{
+    float x[16] = {0};
+    struct scene c =
+        open_scene("graph @s<N>(%x: f32[N]) {\n  %y: f32[4] = slice %x start=[0] end=[4]\n  return %y\n}\n",
+                   WEFT_COMPILE_NO_PASSES);
+    bind(&c, 0, dense(x, WEFT_F32, 1, 2, 0, 0, 0));
+    assert_int_equal(weft_run(c.execution), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(c.execution), "slice"));
+    close_scene(&c);
+    c = open_scene("graph @w<N>(%x: f32[0,N]) {\n  %y: f32[N,N,4] = const value=1\n  %z: f32[N,N,4] = neg %y\n"
+                  "  return %z\n}\n", WEFT_COMPILE_NO_PASSES);
+    for (int shift = 24; shift <= 30; shift++) {
+        bind(&c, 0, dense(x, WEFT_F32, 2, 0, (int64_t)1 << shift, 0, 0));
+        const int status = weft_run(c.execution);
+        assert_true(status == WEFT_ERR_NOMEM || status == WEFT_ERR_BINDING);
+    }
+    close_scene(&c);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+struct scarce {
+    int left;  /* allocations that are granted; below 0: all */
+    int alive; /* blocks */
+};
+
+static void *scarce_allocate(void *user, size_t bytes, size_t align)
+{
+    struct scarce *scarce = user;
+    if (scarce->left == 0)
+        return NULL;
+    scarce->left -= scarce->left > 0;
+    scarce->alive++;
+    return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+static void scarce_release(void *user, void *memory, size_t bytes)
+{
+    ((struct scarce *)user)->alive--;
+    free(memory);
+}
+
+/* A chain long enough that arenas take several chunks. */
+static char *long_text(int nodes)
+{
+    char *text = malloc((size_t)nodes * 48 + 200);
+    size_t n = (size_t)sprintf(text, "graph @chain<N>(%%x: f32[N,4]) {\n  %%v0: f32[N,4] = exp %%x\n");
+    for (int i = 1; i < nodes; i++)
+        n += (size_t)sprintf(text + n, "  %%v%d: f32[N,4] = %s %%v%d\n", i, i % 2 ? "tanh" : "exp", i - 1);
+    sprintf(text + n, "  return %%v%d\n}\n", nodes - 1);
+    return text;
+}
+
+static int clone_it(const struct weft_graph *graph)
+{
+    struct weft_graph *copy;
+    const int status = weft_graph_clone(graph, &copy);
+    if (status == WEFT_OK)
+        weft_graph_destroy(copy);
+    return status;
+}
+
+static int compile_it(const struct weft_graph *graph)
+{
+    struct weft_plan *plan;
+    const int status = weft_compile(graph, NULL, &plan);
+    if (status == WEFT_OK)
+        weft_plan_destroy(plan);
+    return status;
+}
+
+static int run_it(const struct weft_graph *graph)
+{
+    struct weft_plan *plan;
+    struct weft_execution *e = NULL;
+    float x[8] = {0};
+    const struct weft_tensor t = dense(x, WEFT_F32, 2, 2, 4, 0, 0);
+    int status = weft_compile(graph, NULL, &plan);
+    if (status != WEFT_OK)
+        return status;
+    status = weft_execution_create(plan, &e);
+    if (status == WEFT_OK)
+        status = weft_bind_input(e, 0, &t);
+    if (status == WEFT_OK)
+        status = weft_run(e);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    return status;
+}
+
+/* Every allocation is refused once; each time there is a status, and nothing is left behind. */
+static void refused_memory_is_an_error_like_any_other(void **state)
+{
+    static int (*const calls[])(const struct weft_graph *) = {clone_it, compile_it, run_it};
+    static const int sizes[] = {1, 120, 1500};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        char *text = long_text(sizes[s]);
+        struct scarce scarce = {.left = -1};
+        struct weft_allocator allocator = {
+            .size = sizeof allocator, .user = &scarce, .allocate = scarce_allocate, .release = scarce_release};
+        struct weft_context_options options = {.size = sizeof options, .allocator = &allocator, .threads = 1};
+        struct weft_context *context;
+        assert_int_equal(weft_open(&options, &context), WEFT_OK);
+        struct weft_graph *graph = parse(context, text);
+        for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
+            int status = WEFT_ERR_NOMEM;
+            for (int n = 0; status != WEFT_OK; n++) {
+                (void)weft_last_error(context);
+                scarce.left = -1;
+                const int before = scarce.alive;
+                scarce.left = n;
+                status = calls[c](graph);
+                scarce.left = -1;
+                assert_true(status == WEFT_OK || status == WEFT_ERR_NOMEM);
+                assert_true(scarce.alive - before <= 2); /* the context's text of errors, the graph's scratch */
+            }
+        }
+        weft_graph_destroy(graph);
+        weft_close(context);
+        assert_int_equal(scarce.alive, 0);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wide_results_of_narrow_operands),
+        cmocka_unit_test(sizes_in_attributes),
+        cmocka_unit_test(new_values_of_parameters_do_not_meet),
+        cmocka_unit_test(elements_smaller_than_a_byte),
+        cmocka_unit_test(unbound_outputs_are_left_alone),
+        cmocka_unit_test(overlaps_are_refused),
+        cmocka_unit_test(sizes_are_checked_before_a_run),
+        cmocka_unit_test(refused_memory_is_an_error_like_any_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
