@@ -45,16 +45,10 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
 {
     static const struct onnx_row *const tables[] = {
         weft_onnx_activation,
-        weft_onnx_elementwise,
-        weft_onnx_shape,
-        weft_onnx_movement,
-        weft_onnx_window,
-        weft_onnx_reduce,
-        weft_onnx_order,
-        weft_onnx_random,
-        weft_onnx_data,
         weft_onnx_control,
+        weft_onnx_data,
         weft_onnx_elementwise,
+        weft_onnx_loop,
         weft_onnx_loss,
         weft_onnx_movement,
         weft_onnx_norm,

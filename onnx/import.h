@@ -87,6 +87,7 @@ extern const struct onnx_row weft_onnx_order[];
 extern const struct onnx_row weft_onnx_random[];
 extern const struct onnx_row weft_onnx_data[];
 extern const struct onnx_row weft_onnx_control[];
+extern const struct onnx_row weft_onnx_loop[];
 extern const struct onnx_row weft_onnx_loss[];
 extern const struct onnx_row weft_onnx_norm[];
 /* The row for an op at an opset, or NULL. */
@@ -116,6 +117,12 @@ const char *weft_onnx_text(struct onnx_importer *importer, struct onnx_string st
 /* The type of a declared input; makes symbols. False after an error. */
 bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_value *value, struct weft_type *ret_type);
 
+/* --- import_control.c --------------------------------------------------------------------------------------------- */
+
+/* Imports the body of a node into scope->graph, whose inputs have been defined there. `ret` gets its outputs; if one is
+ * missing, the node has failed. */
+void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *body, weft_val *ret);
+
 /* --- scope.c ------------------------------------------------------------------------------------------------------ */
 
 struct onnx_entry *weft_onnx_lookup(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name);
@@ -140,7 +147,7 @@ weft_val weft_onnx_copy_constant(struct onnx_importer *importer, struct weft_gra
 weft_val weft_onnx_constant(struct onnx_importer *importer, struct weft_graph *graph, const struct onnx_tensor *tensor,
                             const char *what);
 
-/* --- op.c: what import functions are written in ------------------------------------------------------------------- */
+/* --- op.c, known.c: what import functions are written in ---------------------------------------------------------- */
 
 void weft_onnx_fail(struct onnx_op *op, int status, const char *format, ...) WEFT_PRINTF(3, 4);
 
@@ -158,6 +165,8 @@ weft_val weft_onnx_input(struct onnx_op *op, unsigned input);        /* an error
 struct weft_type weft_onnx_type(struct onnx_op *op, weft_val value); /* a copy: pointers do not outlive additions */
 /* An axis given from -rank to rank - 1. */
 unsigned weft_onnx_axis(struct onnx_op *op, int64_t axis, unsigned rank);
+/* A constant in place of a small value that follows from constants alone; else the value itself. */
+weft_val weft_onnx_folded(struct onnx_op *op, weft_val value);
 /* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if
  * unknown. */
 bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);

@@ -23,8 +23,7 @@ static bool read_branch(struct onnx_op *op, const char *name, struct onnx_graph 
     return !op->failed;
 }
 
-/* Imports a branch into scope->graph. `ret` gets its outputs; if one is missing, the node has failed. */
-static void import_branch(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *branch, weft_val *ret)
+void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *branch, weft_val *ret)
 {
     struct onnx_importer *importer = op->importer;
     if (importer->depth >= WEFT_MAX_DEPTH) {
@@ -38,7 +37,7 @@ static void import_branch(struct onnx_op *op, struct onnx_scope *scope, const st
     for (uint32_t i = 0; i < branch->outputs && !op->failed; i++) {
         const struct onnx_entry *entry = weft_onnx_lookup(importer, scope, branch->output[i].name);
         if (!entry)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "output \"%s\" of a branch is not defined",
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "output \"%s\" of its body is not defined",
                            weft_onnx_text(importer, branch->output[i].name));
         else if (!entry->value.id)
             op->failed = true; /* its error is recorded */
@@ -53,7 +52,7 @@ static void inline_branch(struct onnx_op *op, bool condition)
     weft_onnx_ignore(op, condition ? "else_branch" : "then_branch");
     struct onnx_scope scope = {.parent = op->scope, .graph = op->graph};
     if (read_branch(op, condition ? "then_branch" : "else_branch", &branch))
-        import_branch(op, &scope, &branch, op->output);
+        weft_onnx_import_body(op, &scope, &branch, op->output);
 }
 
 static void return_values(struct weft_graph *body, unsigned count, const weft_val *values)
@@ -82,7 +81,7 @@ static void import_branches(struct onnx_op *op, weft_val condition)
         }
         scope[i] = (struct onnx_scope){.parent = op->scope, .graph = body, .captures = &captures};
         weft_onnx_add_captured(op->importer, &scope[i], op->scope, 0);
-        import_branch(op, &scope[i], &branch, values);
+        weft_onnx_import_body(op, &scope[i], &branch, values);
         complete = complete && !op->failed;
         known[i] = captures.count;
         if (!op->failed)

@@ -326,7 +326,7 @@ static weft_dim count_reals(struct onnx_op *op)
 {
     struct weft_element bound[3];
     for (unsigned i = 0; i < 3 && !op->failed; i++)
-        if (!weft_const_splat(op->graph, op->input[i], &bound[i]))
+        if (!weft_const_splat(op->graph, weft_onnx_folded(op, op->input[i]), &bound[i]))
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %u must be constant", i);
     if (op->failed)
         return weft_dim_of(0);

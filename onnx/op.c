@@ -129,65 +129,6 @@ unsigned weft_onnx_axis(struct onnx_op *op, int64_t axis, unsigned rank)
     return 0;
 }
 
-/* Constants may hold what no dim can: INT64_MAX stands for "to the end". */
-static weft_dim saturated(int64_t value)
-{
-    const int64_t limit = INT64_MAX / 4;
-    return weft_dim_of(value > limit ? limit : value < -limit ? -limit : value);
-}
-
-bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count)
-{
-    *ret_count = 0;
-    if (op->failed || !value.id)
-        return false;
-    /* What a dim cannot hold has no content, but a constant that was only reshaped is as good as the constant. */
-    while (!weft_value_of(op->graph, value)->content && weft_def_opcode(op->graph, value) == WEFT_OP_reshape)
-        value = weft_operand(op->graph, weft_def(op->graph, value), 0);
-    const struct weft_value *info = weft_value_of(op->graph, value);
-    const weft_dim elements = weft_type_elements(op->graph->dims, &info->type);
-    if (!weft_dim_is_constant(elements) || weft_dim_value(elements) > WEFT_MAX_CONTENT ||
-        weft_dtype_is_float(info->type.dtype))
-        return false;
-    const unsigned count = (unsigned)weft_dim_value(elements);
-    *ret_count = count;
-    if (weft_is_const(op->graph, value)) {
-        uint64_t data[WEFT_MAX_CONTENT];
-        weft_const_write(op->graph, value, data);
-        for (unsigned i = 0; i < count; i++)
-            ret[i] = saturated(weft_load_integer(info->type.dtype, data, i));
-        return true;
-    }
-    if (info->content && count)
-        memcpy(ret, info->content, count * sizeof *ret);
-    return info->content || count == 0;
-}
-
-bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
-                     unsigned *ret_count)
-{
-    const weft_val value = weft_onnx_input(op, input);
-    if (weft_onnx_elements(op, value, ret, ret_count))
-        return true;
-    weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
-                   "input %s is computed from data; it must be a constant or follow from extents", what);
-    return false;
-}
-
-bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, int64_t ret[WEFT_MAX_CONTENT],
-                          unsigned *ret_count)
-{
-    weft_dim dims[WEFT_MAX_CONTENT];
-    bool constant = weft_onnx_known(op, input, what, dims, ret_count);
-    for (unsigned i = 0; constant && i < *ret_count; i++) {
-        constant = weft_dim_is_constant(dims[i]);
-        ret[i] = constant ? weft_dim_value(dims[i]) : 0;
-    }
-    if (!constant)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
-    return constant;
-}
-
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 weft_val weft_onnx_make(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand, unsigned attrs,

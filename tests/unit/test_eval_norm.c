@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval_norm.c: normalisations in the reference evaluator, against values worked out by hand. */
-#include "eval_support.h"
+#include "tests/unit/eval_support.h"
 
 static void test_norms(void **state)
 {

@@ -203,6 +203,12 @@ static void test_control(void **state)
     refuse("%c: bool[], %a: f32[N]",
            TWICE "graph @e(%x: f32[N]) {\n%y: i32[N] = cast %x\nreturn %y\n}\n%r: f32[N] = if %c, %a then=@t else=@e",
            "result 0 is f32[N] in body @t, but i32[N] in body @e");
+    accept("%k: i64[], %a: f32[N]", STEP "%r: f32[N] = loop %k, %a body=@b carried=1");
+    refuse("%k: i64[], %a: f32[N]", STEP "%r: f32[N] = loop %k, %a body=@b carried=0", "attribute length");
+    refuse("%k: i64[], %a: f32[N]", STEP "%r: f32[N] = loop %k, %a body=@b carried=2", "attribute carried is 2");
+    refuse("%k: i64[], %a: f32[N]", STEP "%r: f32[N] = loop %k, %a body=@b while=1",
+           "while=1 asks for a bool[] as the first carried value");
+    accept("%k: i64[], %a: f32[N]", STEP "%r: f32[M,N] = loop %k, %a body=@b carried=0 length=M");
     refuse("%k: i64[], %a: f32[N]", TWICE "%r: f32[N] = loop %k, %a body=@t",
            "loop: body @t (body) takes 1 parameters instead of 2");
     refuse("%k: i64[], %a: f32[N]",
