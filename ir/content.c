@@ -253,6 +253,15 @@ static bool fill_iota(struct content *c)
     return true;
 }
 
+static bool is_flipped(const struct content *c, unsigned axis)
+{
+    const struct weft_attr *axes = weft_attr_find(c->graph, c->node, WEFT_ATTR_axes);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (weft_dim_is(axes->integers[i], axis))
+            return true;
+    return false;
+}
+
 /* Views: the index of the operand's element that result element `index` shows. */
 static bool view_index(const struct content *c, int op, const int64_t *index, int64_t *ret_index)
 {
@@ -263,6 +272,8 @@ static bool view_index(const struct content *c, int op, const int64_t *index, in
         } else if (op == WEFT_OP_bcast) {
             const int64_t carried = index[weft_dim_value(weft_attr_at(c->graph, c->node, WEFT_ATTR_dims, axis))];
             ret_index[axis] = weft_dim_is(from->extent[axis], 1) ? 0 : carried;
+        } else if (op == WEFT_OP_flip) {
+            ret_index[axis] = is_flipped(c, axis) ? weft_dim_value(from->extent[axis]) - 1 - index[axis] : index[axis];
         } else {
             const weft_dim start = weft_attr_at(c->graph, c->node, WEFT_ATTR_start, axis);
             const weft_dim step = weft_attr_at(c->graph, c->node, WEFT_ATTR_step, axis);
@@ -365,7 +376,7 @@ static bool fill(struct content *c, int op, unsigned operands)
             c->element[i] = weft_attr_at(c->graph, c->node, WEFT_ATTR_value, (unsigned)i);
         return true;
     case WEFT_OP_iota: return fill_iota(c);
-    case WEFT_OP_transpose: case WEFT_OP_bcast: case WEFT_OP_slice: return fill_view(c, op);
+    case WEFT_OP_transpose: case WEFT_OP_bcast: case WEFT_OP_slice: case WEFT_OP_flip: return fill_view(c, op);
     case WEFT_OP_concat: return fill_concat(c, operands);
     case WEFT_OP_gather: return fill_gather(c);
     case WEFT_OP_sum: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min: return fill_reduce(c, op);

@@ -59,18 +59,18 @@ void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, 
 /* Where result i of an axis stands among the operand's elements. */
 static double place_of(const struct weft_resize *r, int64_t i)
 {
-    const double x = (double)i, in = (double)r->in, out = (double)r->out;
+    const double x = (double)i, in = (double)r->in, out = r->scale * in; /* before it was rounded */
     switch ((enum weft_resize_coordinates)r->coordinates) {
     case WEFT_RESIZE_HALF_PIXEL_SYMMETRIC: {
-        const double centre = in / 2, adjustment = out / (r->scale * in);
+        const double centre = in / 2, adjustment = (double)r->out / out;
         return centre * (1 - adjustment) + (x + 0.5) / r->scale - 0.5;
     }
-    case WEFT_RESIZE_PYTORCH_HALF_PIXEL: return out > 1 ? (x + 0.5) / r->scale - 0.5 : 0;
-    case WEFT_RESIZE_ALIGN_CORNERS: return out > 1 ? x * (in - 1) / (out - 1) : 0;
+    case WEFT_RESIZE_PYTORCH_HALF_PIXEL: return r->out > 1 ? (x + 0.5) / r->scale - 0.5 : 0;
+    case WEFT_RESIZE_ALIGN_CORNERS: return out != 1 ? x * (in - 1) / (out - 1) : 0;
     case WEFT_RESIZE_ASYMMETRIC: return x / r->scale;
     case WEFT_RESIZE_TF_HALF_PIXEL: return (x + 0.5) / r->scale;
     case WEFT_RESIZE_CROP:
-        return out > 1 ? r->start * (in - 1) + x * (r->end - r->start) * (in - 1) / (out - 1)
+        return out != 1 ? r->start * (in - 1) + x * (r->end - r->start) * (in - 1) / (out - 1)
                        : 0.5 * (r->start + r->end) * (in - 1);
     default: return (x + 0.5) / r->scale - 0.5;
     }

@@ -677,8 +677,10 @@ struct weft_print_options {
 void weft_print_graph(const struct weft_graph *graph, const struct weft_print_options *options, struct weft_text *text);
 /* Content address of a constant's bytes: the 32 hex digits of their XXH3-128, and a NUL. */
 void weft_blob_hash(const void *data, size_t bytes, char ret[33]);
-/* "%name" or "%12": how a value is printed; text lives in the arena. */
+/* "%name" or "%12": how a value is printed; text lives in the arena. An unnamed value costs a walk over the graph. */
 const char *weft_value_text(const struct weft_graph *graph, weft_val value);
+/* The same for all values, by id, without sigil, in one walk. */
+const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena *arena);
 
 struct weft_parse_options {
     const char *name;            /* of the text, for messages and relative files */

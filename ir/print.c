@@ -80,6 +80,18 @@ const char *weft_value_text(const struct weft_graph *graph, weft_val value)
     return text.data;
 }
 
+const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena *arena)
+{
+    uint32_t *number = weft_new(arena, uint32_t, graph->values);
+    const char **label = weft_new(arena, const char *, graph->values);
+    number_values(graph, number, WEFT_NO_VALUE);
+    for (uint32_t i = 1; i < graph->values; i++) {
+        const char *name = graph->value[i].name;
+        label[i] = name ? name : weft_arena_format(arena, "%" PRIu32, number[i]);
+    }
+    return label;
+}
+
 static void print_value(struct printer *p, weft_val value)
 {
     const char *name = p->graph->value[value.id].name;

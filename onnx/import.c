@@ -48,6 +48,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_control,
         weft_onnx_data,
         weft_onnx_elementwise,
+        weft_onnx_index,
         weft_onnx_loop,
         weft_onnx_loss,
         weft_onnx_movement,
@@ -55,6 +56,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_order,
         weft_onnx_random,
         weft_onnx_reduce,
+        weft_onnx_resize,
         weft_onnx_shape,
         weft_onnx_window,
     };

@@ -81,6 +81,8 @@ extern const struct onnx_row weft_onnx_activation[];
 extern const struct onnx_row weft_onnx_elementwise[];
 extern const struct onnx_row weft_onnx_shape[];
 extern const struct onnx_row weft_onnx_movement[];
+extern const struct onnx_row weft_onnx_index[];
+extern const struct onnx_row weft_onnx_resize[];
 extern const struct onnx_row weft_onnx_window[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];

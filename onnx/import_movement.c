@@ -58,13 +58,49 @@ static weft_dim place_in(struct onnx_op *op, weft_dim position, weft_dim extent)
     return weft_onnx_min(op, position, extent);
 }
 
+/* The same for an end that is met backwards, which may be the place before the first element. */
+static weft_dim place_or_before(struct onnx_op *op, weft_dim position, weft_dim extent)
+{
+    int64_t low, high;
+    weft_dim_range(op->graph->dims, position, &low, &high);
+    if (high >= 0 || low >= 0)
+        return place_in(op, position, extent);
+    return weft_onnx_max(op, weft_dim_add(op->graph->dims, position, extent), weft_dim_of(-1));
+}
+
+/* One axis of a slice in weft's terms. Backwards it is cut out of the reversed axis, where index i stands at
+ * extent - 1 - i: from `start` down to the element behind `end`. */
+static bool cut_axis(struct onnx_op *op, weft_dim extent, weft_dim *start, weft_dim *end, int64_t *step)
+{
+    struct weft_dims *dims = op->graph->dims;
+    if (*step == 0)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a step is 0");
+    if (*step > 0 || op->failed) {
+        *start = place_in(op, *start, extent);
+        *end = place_in(op, *end, extent);
+        if (!weft_dim_same(*end, extent)) /* no start lies behind the extent */
+            *end = weft_onnx_max(op, *end, *start);
+        return false;
+    }
+    *step = -*step;
+    const weft_dim last = weft_dim_sub(dims, extent, weft_dim_of(1));
+    const weft_dim first =
+        weft_dim_is(*start, -1) ? last : weft_onnx_min(op, place_in(op, *start, extent), last);
+    const bool to_the_front = weft_dim_is_constant(*end) && weft_dim_value(*end) < -INT32_MAX;
+    const weft_dim past =
+        to_the_front ? weft_dim_of(-1) : weft_onnx_min(op, place_or_before(op, *end, extent), last);
+    *start = weft_onnx_min(op, weft_dim_sub(dims, last, first), extent);
+    *end = weft_onnx_max(op, weft_dim_sub(dims, last, past), *start);
+    return true;
+}
+
 static void slice(struct onnx_op *op, unsigned count, const weft_dim *starts, const weft_dim *ends, const int64_t *axes,
                   const int64_t *steps)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, x);
     weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
-    bool cut[WEFT_MAX_RANK] = {false};
+    bool cut[WEFT_MAX_RANK] = {false}, turned[WEFT_MAX_RANK] = {false};
     for (unsigned i = 0; i < type.rank; i++) {
         start[i] = weft_dim_of(0);
         end[i] = type.extent[i];
@@ -72,21 +108,23 @@ static void slice(struct onnx_op *op, unsigned count, const weft_dim *starts, co
     }
     for (unsigned i = 0; i < count && !op->failed; i++) {
         const unsigned axis = weft_onnx_axis(op, axes ? axes[i] : (int64_t)i, type.rank);
+        int64_t by = steps ? steps[i] : 1;
         if (cut[axis])
             weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is cut twice", axis);
-        if (steps && steps[i] <= 0)
-            weft_onnx_fail(op, steps[i] ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_INVALID,
-                           "step %lld of axis %u is not positive", (long long)steps[i], axis);
-        if (op->failed)
-            return;
         cut[axis] = true;
-        start[axis] = place_in(op, starts[i], type.extent[axis]);
-        end[axis] = place_in(op, ends[i], type.extent[axis]);
-        if (!weft_dim_same(end[axis], type.extent[axis])) /* no start lies behind the extent */
-            end[axis] = weft_onnx_max(op, end[axis], start[axis]);
-        step[axis] = weft_dim_of(steps ? steps[i] : 1);
+        start[axis] = starts[i];
+        end[axis] = ends[i];
+        turned[axis] = cut_axis(op, type.extent[axis], &start[axis], &end[axis], &by);
+        step[axis] = weft_dim_of(by < INT32_MAX ? by : INT32_MAX); /* beyond any extent one is like another */
     }
-    op->output[0] = weft_onnx_slice(op, x, start, end, step);
+    weft_dim list[WEFT_MAX_RANK];
+    unsigned turns = 0;
+    for (unsigned i = 0; i < type.rank; i++)
+        if (turned[i])
+            list[turns++] = weft_dim_of(i);
+    const struct weft_attr flipped = weft_attr_of_dims(WEFT_ATTR_axes, turns, list);
+    const weft_val from = turns ? weft_onnx_make(op, WEFT_OP_flip, 1, &x, 1, &flipped, NULL) : x;
+    op->output[0] = weft_onnx_slice(op, from, start, end, step);
 }
 
 static void import_slice_attributes(struct onnx_op *op)
@@ -186,12 +224,11 @@ static void import_gather(struct onnx_op *op)
 }
 
 /* `pads` holds all befores, then all afters, for the axes in `axes` (all of them where it is NULL). */
-static void pad(struct onnx_op *op, unsigned count, const weft_dim *pads, const int64_t *axes, weft_val value)
+static void pad_by(struct onnx_op *op, unsigned count, const weft_dim *pads, const int64_t *axes, weft_val value,
+                   const char *form)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, x);
-    static const char *const forms[] = {"constant", "edge", "reflect"};
-    const char *form = forms[weft_onnx_word(op, "mode", "constant edge reflect")];
     weft_dim list[2 * WEFT_MAX_RANK];
     for (unsigned i = 0; i < 2 * WEFT_MAX_RANK; i++)
         list[i] = weft_dim_of(0);
@@ -203,6 +240,13 @@ static void pad(struct onnx_op *op, unsigned count, const weft_dim *pads, const 
     const struct weft_attr attrs[] = {weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, list),
                                       weft_attr_of_word(WEFT_ATTR_form, form)};
     op->output[0] = weft_onnx_make(op, WEFT_OP_pad, 2, (const weft_val[]){x, value}, 2, attrs, NULL);
+}
+
+static void pad(struct onnx_op *op, unsigned count, const weft_dim *pads, const int64_t *axes, weft_val value)
+{
+    static const char *const forms[] = {"constant", "edge", "reflect", "wrap"};
+    const char *form = forms[weft_onnx_word(op, "mode", "constant edge reflect wrap")];
+    pad_by(op, count, pads, axes, value, form);
 }
 
 static void import_pad_attributes(struct onnx_op *op)
@@ -239,33 +283,73 @@ static void import_pad(struct onnx_op *op)
     pad(op, axes_count, list, weft_onnx_has(op, 3) ? axes : NULL, value);
 }
 
-/* Repeats axes: [a b] → [1 a 1 b] → [r a s b] → [r*a s*b]. */
-static void import_tile(struct onnx_op *op)
+/* What is too long is cut on both sides, what is too short is padded; of an odd difference the larger half is at the
+ * end. */
+static void import_center_crop_pad(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x), scalar = {.dtype = type.dtype};
+    int64_t shape[WEFT_MAX_CONTENT];
+    unsigned count, given;
+    weft_dim pads[2 * WEFT_MAX_RANK];
+    const int64_t *axes = weft_onnx_ints(op, "axes", &given);
+    if (!weft_onnx_known_ints(op, 1, "shape", shape, &count))
+        return;
+    if (count != (axes ? given : type.rank))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u extents are given for %u axes", count, axes ? given : type.rank);
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        const weft_dim extent = type.extent[weft_onnx_axis(op, axes ? axes[i] : (int64_t)i, type.rank)];
+        if (!weft_dim_is_constant(extent) || shape[i] < 0 || shape[i] > INT32_MAX)
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "extent %u must be known before and after", i);
+        const int64_t more = op->failed ? 0 : shape[i] - weft_dim_value(extent);
+        const int64_t before = more < 0 ? -(-more / 2) : more / 2;
+        pads[i] = weft_dim_of(before);
+        pads[count + i] = weft_dim_of(more - before);
+    }
+    if (!op->failed)
+        pad_by(op, count, pads, axes, weft_onnx_splat(op, &scalar, 0), "constant");
+}
+
+/* Repeats one axis: [a b] to [a r b] to [a r*b]. An axis at a time, so that no rank is too large. */
+static weft_val repeat(struct onnx_op *op, weft_val x, unsigned axis, weft_dim times)
+{
     const struct weft_type type = weft_onnx_type(op, x);
-    weft_dim repeats[WEFT_MAX_CONTENT], extent[WEFT_MAX_RANK];
-    unsigned count, axes[WEFT_MAX_RANK];
-    struct weft_type wide = {.dtype = type.dtype};
+    struct weft_type whole = type;
+    whole.extent[axis] = weft_dim_mul(op->graph->dims, times, type.extent[axis]);
+    if (type.rank == WEFT_MAX_RANK) {
+        weft_val copies[WEFT_MAX_CONTENT];
+        const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis);
+        const int64_t n = weft_dim_is_constant(times) ? weft_dim_value(times) : 0;
+        if (n < 1 || n > WEFT_MAX_CONTENT)
+            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "axis %u of %d is repeated too often", axis, WEFT_MAX_RANK);
+        for (int64_t i = 0; i < n && !op->failed; i++)
+            copies[i] = x;
+        return weft_onnx_make(op, WEFT_OP_concat, op->failed ? 0 : (unsigned)n, copies, 1, &along, NULL);
+    }
+    struct weft_type wide = {.dtype = type.dtype, .rank = (uint8_t)(type.rank + 1)};
+    unsigned axes[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type.rank; i++) {
+        axes[i] = i + (i >= axis);
+        wide.extent[axes[i]] = type.extent[i];
+    }
+    wide.extent[axis] = times;
+    return weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, axes), whole.rank, whole.extent);
+}
+
+static void import_tile(struct onnx_op *op)
+{
+    weft_val x = weft_onnx_input(op, 0);
+    const unsigned rank = weft_onnx_type(op, x).rank;
+    weft_dim repeats[WEFT_MAX_CONTENT];
+    unsigned count;
     if (!weft_onnx_known(op, 1, "repeats", repeats, &count))
         return;
-    if (count != type.rank) {
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u repeats are given for %u axes", count, type.rank);
-        return;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        const bool once = weft_dim_is(repeats[i], 1);
-        if (wide.rank + (once ? 1u : 2u) > WEFT_MAX_RANK) {
-            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "repeating so many axes takes more than %d", WEFT_MAX_RANK);
-            return;
-        }
-        if (!once)
-            wide.extent[wide.rank++] = repeats[i];
-        axes[i] = wide.rank;
-        wide.extent[wide.rank++] = type.extent[i];
-        extent[i] = weft_dim_mul(op->graph->dims, repeats[i], type.extent[i]);
-    }
-    op->output[0] = weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, axes), type.rank, extent);
+    if (count != rank)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u repeats are given for %u axes", count, rank);
+    for (unsigned i = rank; i-- > 0 && !op->failed;) /* the small ones inside first: less is moved */
+        if (!weft_dim_is(repeats[i], 1))
+            x = repeat(op, x, i, repeats[i]);
+    op->output[0] = x;
 }
 
 /* --- depth and space ---------------------------------------------------------------------------------------------- */
@@ -318,6 +402,7 @@ static void import_space_to_depth(struct onnx_op *op)
 }
 
 const struct onnx_row weft_onnx_movement[] = {
+    {"CenterCropPad", 18, 2, 2, 0, import_center_crop_pad},
     {"Concat", 4, 1, -1, 0, import_concat},
     {"DepthToSpace", 1, 1, 1, 0, import_depth_to_space},
     {"Gather", 1, 2, 2, 0, import_gather},

@@ -321,10 +321,34 @@ static weft_dim count_integers(struct onnx_op *op)
     return weft_onnx_max(op, count, weft_dim_of(0));
 }
 
-/* The same of floats, which have to be constants. */
+/* A bound of a range of floats: a constant, or an integer that was cast. */
+static bool float_bound(struct onnx_op *op, unsigned input, weft_dim *ret)
+{
+    weft_val value = op->input[input];
+    struct weft_element splat;
+    if (weft_const_splat(op->graph, value, &splat)) {
+        *ret = weft_dim_of(fabs(splat.real) < 0x1p40 ? (int64_t)splat.real : 0);
+        return splat.real == (double)weft_dim_value(*ret);
+    }
+    weft_dim elements[WEFT_MAX_CONTENT];
+    unsigned count;
+    if (weft_def_opcode(op->graph, value) != WEFT_OP_cast || weft_dtype_bits(weft_onnx_type(op, value).dtype) < 32)
+        return false;
+    value = weft_operand(op->graph, weft_def(op->graph, value), 0);
+    if (!weft_onnx_elements(op, value, elements, &count) || count != 1)
+        return false;
+    *ret = elements[0];
+    return true;
+}
+
+/* The same of floats: whole numbers, known as expressions, or constants. */
 static weft_dim count_reals(struct onnx_op *op)
 {
     struct weft_element bound[3];
+    weft_dim whole[3];
+    if (float_bound(op, 0, &whole[0]) && float_bound(op, 1, &whole[1]) && float_bound(op, 2, &whole[2]) &&
+        weft_dim_is(whole[2], 1))
+        return weft_onnx_max(op, weft_dim_sub(op->graph->dims, whole[1], whole[0]), weft_dim_of(0));
     for (unsigned i = 0; i < 3 && !op->failed; i++)
         if (!weft_const_splat(op->graph, weft_onnx_folded(op, op->input[i]), &bound[i]))
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %u must be constant", i);

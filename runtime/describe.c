@@ -66,6 +66,7 @@ static const char *port_text(const struct weft_graph *g, weft_val v)
 void weft_plan_describe(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
+    plan->label = weft_value_labels(g, g->arena);
     plan->input_text = weft_new(g->arena, const char *, g->params);
     plan->output_text = weft_new(g->arena, const char *, g->returns);
     for (uint32_t i = 0; i < g->params; i++)

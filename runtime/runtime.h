@@ -84,6 +84,7 @@ struct weft_plan {
     struct weft_context *context;
     struct weft_frame *hinted;    /* for the sizes that the hints give; while planning only */
     const char **input_text, **output_text;
+    const char **label;           /* names of values, by id */
     struct weft_graph *graph;
     struct weft_target target;
     struct weft_storage *storage; /* [1, storages) */
@@ -206,7 +207,7 @@ static inline const void *weft_frame_descriptor(const struct weft_frame *frame, 
     return frame->descriptors + step->descriptor;
 }
 
-/* --- run.c -------------------------------------------------------------------------------------------------------- */
+/* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 
 #define WEFT_FRAMES 8
 
@@ -225,5 +226,15 @@ struct weft_execution {
     int64_t total_ns, fallback_ns, relayout_ns;
     char error[512];
 };
+
+/* Sets the execution's message and returns the status. */
+int weft_execution_fail(struct weft_execution *e, int status, const char *format, ...) WEFT_PRINTF(3, 4);
+/* Makes the memory hold at least so many bytes; what it held is lost if it grows. */
+bool weft_execution_reserve(struct weft_execution *e, struct weft_pack *pack, size_t bytes);
+/* The tensor that a parameter's or result's storage stands for, without data. */
+void weft_execution_port(const struct weft_execution *e, const struct weft_storage *storage, const int64_t *symbols,
+                         struct weft_tensor *ret);
+/* Solves the symbols, checks all bindings, reserves memory for new sizes; with sizes seen before, it only looks up. */
+int weft_execution_prepare(struct weft_execution *e);
 
 #endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_onnx_movement.c: what ops that move and resample become, where symbols and old opsets make a difference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/onnx_writer.h"
+
+static void put_floats(struct bytes *graph, const char *name, unsigned count, const float *values)
+{
+    struct bytes tensor = tensor_of(name, 1, 1, &(int64_t){count});
+    put_bytes(&tensor, 9, values, count * sizeof *values);
+    put_message(graph, 5, &tensor);
+}
+
+/* x[::-1, -2:0:-2]: the reversed axes are cut. */
+static void test_slice_backwards(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N 10");
+    put_ints(&graph, "starts", 2, (const int64_t[]){-1, -2});
+    put_ints(&graph, "ends", 2, (const int64_t[]){INT64_MIN, 0});
+    put_ints(&graph, "axes", 2, (const int64_t[]){0, 1});
+    put_ints(&graph, "steps", 2, (const int64_t[]){-1, -2});
+    put_node(&graph, "Slice", "x,starts,ends,axes,steps", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_text(&model, "graph @main<N>(%x: f32[N,10]) {\n"
+                        "  %starts: i64[2] = const value=[-1 -2]\n"
+                        "  %ends: i64[2] = const value=[-9223372036854775808 0]\n"
+                        "  %axes: i64[2] = const value=[0 1]\n"
+                        "  %steps: i64[2] = const value=[-1 -2]\n"
+                        "  %0: f32[N,10] = flip %x axes=[0 1]\n"
+                        "  %y: f32[N,4] = slice %0 start=[0 1] end=[N 9] step=[1 2]\n"
+                        "  return %y\n}\n");
+}
+
+/* A shape read backwards is still known. */
+static void test_reversed_shape(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N 4");
+    put_ints(&graph, "starts", 1, &(int64_t){-1});
+    put_ints(&graph, "ends", 1, &(int64_t){INT64_MIN});
+    put_ints(&graph, "axes", 1, &(int64_t){0});
+    put_ints(&graph, "steps", 1, &(int64_t){-1});
+    put_node(&graph, "Shape", "x", "shape");
+    put_node(&graph, "Slice", "shape,starts,ends,axes,steps", "turned");
+    put_node(&graph, "Reshape", "x,turned", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_text(&model, "graph @main<N>(%x: f32[N,4]) {\n"
+                        "  %shape: i64[2] = extents value=[N 4]\n"
+                        "  %starts: i64[1] = const value=-1\n"
+                        "  %ends: i64[1] = const value=-9223372036854775808\n"
+                        "  %axes: i64[1] = const value=0\n"
+                        "  %steps: i64[1] = const value=-1\n"
+                        "  %0: i64[2] = flip %shape axes=[0]\n"
+                        "  %turned: i64[2] = slice %0 start=[0] end=[2]\n"
+                        "  %y: f32[4,N] = reshape %x\n"
+                        "  return %y\n}\n");
+}
+
+/* A factor is a fraction, so that an open extent can be multiplied by it. */
+static void test_resize_of_symbols(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "1 3 H 8");
+    put_floats(&graph, "scales", 4, (const float[]){1, 1, 1.5f, 2});
+    struct bytes node = node_of("Resize", "x,,scales", "y");
+    put_text_attribute(&node, "mode", "linear");
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_text(&model, "graph @main<H>(%x: f32[1,3,H,8]) {\n"
+                        "  %scales: f32[4] = const value=[1 1 1.5 2]\n"
+                        "  %y: f32[1,3,H + H/2,16] = resize %x form=linear scale=[1 1 1.5 2]\n"
+                        "  return %y\n}\n");
+}
+
+/* Before opset 11 the nearest element of an axis that shrinks was the one above. */
+static void test_resize_of_old(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "4 4");
+    put_floats(&graph, "scales", 2, (const float[]){2, 0.5f});
+    put_node(&graph, "Resize", "x,scales", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 5, 10);
+    expect_text(&model, "graph @main(%x: f32[4,4]) {\n"
+                        "  %scales: f32[2] = const value=[2 0.5]\n"
+                        "  %0: f32[8,4] = resize %x coordinates=asymmetric nearest=floor scale=[2 1]\n"
+                        "  %y: f32[8,2] = resize %0 coordinates=asymmetric nearest=ceil scale=[1 0.5]\n"
+                        "  return %y\n}\n");
+}
+
+/* A cache whose rows are written where each sequence ends. */
+static void test_tensor_scatter(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "2 16 4");
+    put_input(&graph, "u", "2 1 4");
+    put_value(&graph, 11, "at", 7, "2");
+    put_node(&graph, "TensorScatter", "x,u,at", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 12, 24);
+    expect_text(&model, "graph @main(%x: f32[2,16,4], %u: f32[2,1,4], %at: i64[2]) {\n"
+                        "  %0: i64[1] = iota axis=0\n"
+                        "  %1: i64[2,1,4] = bcast %0 dims=[1]\n"
+                        "  %2: i64[2,1,4] = bcast %at dims=[0]\n"
+                        "  %3: i64[2,1,4] = add %1, %2\n"
+                        "  %y: f32[2,16,4] = scatter_elements %x, %3, %u axis=1\n"
+                        "  return %y\n}\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slice_backwards), cmocka_unit_test(test_reversed_shape),
+        cmocka_unit_test(test_resize_of_symbols), cmocka_unit_test(test_resize_of_old),
+        cmocka_unit_test(test_tensor_scatter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
