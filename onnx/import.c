@@ -45,6 +45,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
 {
     static const struct onnx_row *const tables[] = {
         weft_onnx_activation,
+        weft_onnx_attention,
         weft_onnx_control,
         weft_onnx_data,
         weft_onnx_elementwise,
@@ -54,10 +55,13 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_movement,
         weft_onnx_norm,
         weft_onnx_order,
+        weft_onnx_pool,
+        weft_onnx_quantize,
         weft_onnx_random,
         weft_onnx_reduce,
         weft_onnx_resize,
         weft_onnx_shape,
+        weft_onnx_transform,
         weft_onnx_window,
     };
     const struct onnx_row *found = NULL;

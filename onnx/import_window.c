@@ -3,7 +3,7 @@
  *
  * A contraction of weft has no bias: Gemm's C and Conv's B become `bcast` and `add`, the one form that later passes
  * know. */
-#include "onnx/import.h"
+#include "onnx/window.h"
 
 #include <string.h>
 
@@ -50,15 +50,14 @@ static weft_val batched_product(struct onnx_op *op, weft_val a, weft_val b)
 }
 
 /* numpy's matmul: a vector on the left is a row, one on the right a column, and the axis that this adds goes again. */
-static void import_matmul(struct onnx_op *op)
+weft_val weft_onnx_matmul(struct onnx_op *op, weft_val a, weft_val b)
 {
-    weft_val a = weft_onnx_input(op, 0), b = weft_onnx_input(op, 1);
     struct weft_type left = weft_onnx_type(op, a), right = weft_onnx_type(op, b);
     const bool row = left.rank == 1, column = right.rank == 1;
     if (left.rank == 0 || right.rank == 0)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "an input has no axes");
     if (op->failed)
-        return;
+        return WEFT_NO_VALUE;
     if (row)
         a = weft_onnx_reshape(op, a, 2, (const weft_dim[]){weft_dim_of(1), left.extent[0]});
     if (column)
@@ -73,7 +72,12 @@ static void import_matmul(struct onnx_op *op)
     for (unsigned i = 0; i < type.rank; i++)
         if (!(row && i + 2 == type.rank) && !(column && i + 1 == type.rank))
             extent[rank++] = type.extent[i];
-    op->output[0] = weft_onnx_reshape(op, result, rank, extent);
+    return weft_onnx_reshape(op, result, rank, extent);
+}
+
+static void import_matmul(struct onnx_op *op)
+{
+    op->output[0] = weft_onnx_matmul(op, weft_onnx_input(op, 0), weft_onnx_input(op, 1));
 }
 
 static weft_val scaled(struct onnx_op *op, weft_val x, double factor)
@@ -100,13 +104,7 @@ static void import_gemm(struct onnx_op *op)
 
 /* --- windows ------------------------------------------------------------------------------------------------------ */
 
-struct window {
-    unsigned axes;
-    int64_t kernel[WEFT_MAX_RANK], stride[WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];
-    weft_dim pad[2 * WEFT_MAX_RANK];
-};
-
-static void read_list(struct onnx_op *op, const char *name, unsigned count, int64_t low, int64_t *ret)
+void weft_onnx_read_list(struct onnx_op *op, const char *name, unsigned count, int64_t low, int64_t *ret)
 {
     unsigned given;
     const int64_t *list = weft_onnx_ints(op, name, &given);
@@ -122,7 +120,7 @@ static void read_list(struct onnx_op *op, const char *name, unsigned count, int6
 
 /* SAME_*: as many windows as strides fit into the axis, with the padding that this takes; an odd one goes behind
  * (UPPER) or before (LOWER). With stride 1 that does not depend on the extent. */
-static void pad_to_same(struct onnx_op *op, struct window *window, const weft_dim *extent, bool lower)
+static void pad_to_same(struct onnx_op *op, struct onnx_window *window, const weft_dim *extent, bool lower)
 {
     struct weft_dims *dims = op->graph->dims;
     for (unsigned i = 0; i < window->axes; i++) {
@@ -141,22 +139,22 @@ static void pad_to_same(struct onnx_op *op, struct window *window, const weft_di
     }
 }
 
-/* Attributes that all windows share; `kernel` is known from the weights, or NULL. */
-static void read_window(struct onnx_op *op, const struct weft_type *type, const weft_dim *kernel, struct window *ret)
+void weft_onnx_read_window(struct onnx_op *op, const struct weft_type *type, const weft_dim *kernel,
+                           struct onnx_window *ret)
 {
     if (type->rank < 3)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "an input of %u axes has no spatial ones", type->rank);
     if (op->failed)
         return;
-    *ret = (struct window){.axes = type->rank - 2u};
+    *ret = (struct onnx_window){.axes = type->rank - 2u};
     int64_t pads[2 * WEFT_MAX_RANK] = {0};
     for (unsigned i = 0; i < ret->axes; i++)
         ret->stride[i] = ret->dilation[i] = 1;
-    read_list(op, "kernel_shape", ret->axes, 1, ret->kernel);
-    read_list(op, "strides", ret->axes, 1, ret->stride);
-    read_list(op, "pads", 2 * ret->axes, 0, pads);
+    weft_onnx_read_list(op, "kernel_shape", ret->axes, 1, ret->kernel);
+    weft_onnx_read_list(op, "strides", ret->axes, 1, ret->stride);
+    weft_onnx_read_list(op, "pads", 2 * ret->axes, 0, pads);
     if (kernel || op->importer->opset >= 10)
-        read_list(op, "dilations", ret->axes, 1, ret->dilation);
+        weft_onnx_read_list(op, "dilations", ret->axes, 1, ret->dilation);
     const int automatic = weft_onnx_word(op, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER");
     for (unsigned i = 0; i < ret->axes && !op->failed; i++) {
         if (kernel && ret->kernel[i] && !weft_dim_is(kernel[i], ret->kernel[i]))
@@ -172,7 +170,7 @@ static void read_window(struct onnx_op *op, const struct weft_type *type, const 
         pad_to_same(op, ret, type->extent + 2, /* lower= */ automatic == 3);
 }
 
-static unsigned window_attrs(struct onnx_op *op, const struct window *window, struct weft_attr attrs[3])
+unsigned weft_onnx_window_attrs(struct onnx_op *op, const struct onnx_window *window, struct weft_attr attrs[3])
 {
     attrs[0] = weft_attr_of_ints(op->graph, WEFT_ATTR_stride, window->axes, window->stride);
     attrs[1] = weft_attr_of_dims(WEFT_ATTR_pad, 2 * window->axes, window->pad);
@@ -180,73 +178,137 @@ static unsigned window_attrs(struct onnx_op *op, const struct window *window, st
     return 3;
 }
 
-static void import_conv(struct onnx_op *op)
+weft_val weft_onnx_conv(struct onnx_op *op, weft_val x, weft_val w)
 {
-    const weft_val x = weft_onnx_input(op, 0), w = weft_onnx_input(op, 1);
     const struct weft_type type = weft_onnx_type(op, x), weights = weft_onnx_type(op, w);
     const int64_t groups = weft_onnx_int(op, "group", 1);
-    struct window window = {0};
+    struct onnx_window window = {0};
     if (weights.rank != type.rank)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "the weights have %u axes for an input of %u", weights.rank, type.rank);
     if (groups < 1 || groups > INT32_MAX)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute group is %lld", (long long)groups);
-    read_window(op, &type, weights.extent + 2, &window);
+    weft_onnx_read_window(op, &type, weights.extent + 2, &window);
     if (op->failed)
-        return;
+        return WEFT_NO_VALUE;
     struct weft_attr attrs[4];
-    const unsigned count = window_attrs(op, &window, attrs);
+    const unsigned count = weft_onnx_window_attrs(op, &window, attrs);
     attrs[count] = weft_attr_of_int(WEFT_ATTR_groups, groups);
-    weft_val result = weft_onnx_make(op, WEFT_OP_conv, 2, (const weft_val[]){x, w}, count + 1, attrs, NULL);
-    if (weft_onnx_has(op, 2)) {
-        const struct weft_type shape = weft_onnx_type(op, result);
-        if (weft_onnx_type(op, op->input[2]).rank != 1)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "the bias must have one axis");
-        result = weft_onnx_binary(op, WEFT_OP_add, result,
-                                  weft_onnx_broadcast_axes(op, op->input[2], &shape, (const unsigned[]){1}));
-    }
-    op->output[0] = result;
+    return weft_onnx_make(op, WEFT_OP_conv, 2, (const weft_val[]){x, w}, count + 1, attrs, NULL);
 }
 
-static void import_pool(struct onnx_op *op)
+weft_val weft_onnx_add_bias(struct onnx_op *op, weft_val result, weft_val bias)
 {
-    const weft_val x = weft_onnx_input(op, 0);
-    const struct weft_type type = weft_onnx_type(op, x);
-    struct window window = {0};
-    read_window(op, &type, NULL, &window);
+    const struct weft_type shape = weft_onnx_type(op, result);
+    if (weft_onnx_type(op, bias).rank != 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "the bias must have one axis");
+    return weft_onnx_binary(op, WEFT_OP_add, result,
+                            weft_onnx_broadcast_axes(op, bias, &shape, (const unsigned[]){1}));
+}
+
+static void import_conv(struct onnx_op *op)
+{
+    const weft_val result = weft_onnx_conv(op, weft_onnx_input(op, 0), weft_onnx_input(op, 1));
+    op->output[0] = weft_onnx_has(op, 2) ? weft_onnx_add_bias(op, result, op->input[2]) : result;
+}
+
+/* --- transposed and deformed convolutions ------------------------------------------------------------------------- */
+
+/* A wanted extent says how much to pad: half before, half behind, and an odd one behind (SAME_UPPER) or before. More
+ * than there is goes behind the result. */
+static void pad_to_extent(struct onnx_op *op, struct onnx_window *window, unsigned i, weft_dim natural, weft_dim wanted,
+                          bool upper, weft_dim *out_pad)
+{
+    struct weft_dims *dims = op->graph->dims;
+    const weft_dim zero = weft_dim_of(0), missing = weft_dim_sub(dims, natural, wanted);
+    const weft_dim total = weft_onnx_max(op, missing, zero);
+    const weft_dim less = weft_dim_div(dims, total, weft_dim_of(2)), more = weft_dim_sub(dims, total, less);
+    window->pad[i] = upper ? less : more;
+    window->pad[window->axes + i] = upper ? more : less;
+    *out_pad = weft_dim_add(dims, *out_pad, weft_dim_sub(dims, total, missing));
+}
+
+/* Fills in the padding of a transposed convolution; false if the attributes are wrong. */
+static bool read_spreading(struct onnx_op *op, const struct weft_type *x, const struct weft_type *w,
+                           struct onnx_window *ret, weft_dim *out_pad)
+{
+    struct weft_dims *dims = op->graph->dims;
+    const weft_dim one = weft_dim_of(1);
+    *ret = (struct onnx_window){.axes = x->rank - 2u};
+    int64_t pads[2 * WEFT_MAX_RANK] = {0}, extra[WEFT_MAX_RANK] = {0}, wanted[WEFT_MAX_RANK] = {0};
+    for (unsigned i = 0; i < ret->axes; i++)
+        ret->stride[i] = ret->dilation[i] = 1;
+    weft_onnx_read_list(op, "kernel_shape", ret->axes, 1, ret->kernel);
+    weft_onnx_read_list(op, "strides", ret->axes, 1, ret->stride);
+    weft_onnx_read_list(op, "dilations", ret->axes, 1, ret->dilation);
+    weft_onnx_read_list(op, "pads", 2 * ret->axes, 0, pads);
+    weft_onnx_read_list(op, "output_padding", ret->axes, 0, extra);
+    weft_onnx_read_list(op, "output_shape", ret->axes, 1, wanted);
+    const int automatic = weft_onnx_word(op, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER");
+    for (unsigned i = 0; i < ret->axes && !op->failed; i++) {
+        const weft_dim taps = w->extent[2 + i], stride = weft_dim_of(ret->stride[i]);
+        if (ret->kernel[i] && !weft_dim_is(taps, ret->kernel[i]))
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute kernel_shape is not the shape of the weights");
+        ret->pad[i] = weft_dim_of(automatic ? 0 : pads[i]);
+        ret->pad[ret->axes + i] = weft_dim_of(automatic ? 0 : pads[ret->axes + i]);
+        out_pad[i] = weft_dim_of(extra[i]);
+        if (!wanted[i] && automatic < 2)
+            continue;
+        const weft_dim reach = weft_dim_mul(dims, weft_dim_sub(dims, taps, one), weft_dim_of(ret->dilation[i]));
+        const weft_dim steps = weft_dim_mul(dims, weft_dim_sub(dims, x->extent[2 + i], one), stride);
+        const weft_dim natural =
+            weft_dim_add(dims, weft_dim_add(dims, steps, reach), weft_dim_of(1 + extra[i]));
+        const weft_dim extent = wanted[i] ? weft_dim_of(wanted[i]) : weft_dim_mul(dims, x->extent[2 + i], stride);
+        pad_to_extent(op, ret, i, natural, extent, automatic == 2, &out_pad[i]);
+    }
+    return !op->failed;
+}
+
+static void import_conv_transpose(struct onnx_op *op)
+{
+    const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1)};
+    const struct weft_type x = weft_onnx_type(op, operands[0]), w = weft_onnx_type(op, operands[1]);
+    struct onnx_window window;
+    weft_dim out_pad[WEFT_MAX_RANK];
+    if (!op->failed && (x.rank < 3 || w.rank != x.rank))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "the weights have %u axes for an input of %u", w.rank, x.rank);
+    const int64_t groups = weft_onnx_int(op, "group", 1);
+    if (op->failed || !read_spreading(op, &x, &w, &window, out_pad))
+        return;
+    struct weft_attr attrs[5];
+    unsigned count = weft_onnx_window_attrs(op, &window, attrs);
+    attrs[count++] = weft_attr_of_int(WEFT_ATTR_groups, groups);
+    attrs[count++] = weft_attr_of_dims(WEFT_ATTR_out_pad, window.axes, out_pad);
+    const weft_val result = weft_onnx_make(op, WEFT_OP_conv_transpose, 2, operands, count, attrs, NULL);
+    op->output[0] = weft_onnx_has(op, 2) ? weft_onnx_add_bias(op, result, op->input[2]) : result;
+}
+
+static void import_deform_conv(struct onnx_op *op)
+{
+    const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1), weft_onnx_input(op, 2),
+                                 weft_onnx_has(op, 4) ? op->input[4] : WEFT_NO_VALUE};
+    const struct weft_type x = weft_onnx_type(op, operands[0]), w = weft_onnx_type(op, operands[1]);
+    struct onnx_window window = {0};
+    if (w.rank != x.rank)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "the weights have %u axes for an input of %u", w.rank, x.rank);
+    const int64_t groups = weft_onnx_int(op, "group", 1), offset_groups = weft_onnx_int(op, "offset_group", 1);
+    weft_onnx_read_window(op, &x, w.extent + 2, &window);
     if (op->failed)
         return;
-    struct weft_attr attrs[6];
-    unsigned count = window_attrs(op, &window, attrs);
-    attrs[count++] = weft_attr_of_ints(op->graph, WEFT_ATTR_kernel, window.axes, window.kernel);
-    if (op->importer->opset >= 10)
-        attrs[count++] = weft_attr_of_int(WEFT_ATTR_ceil, weft_onnx_int(op, "ceil_mode", 0) != 0);
-    if (op->row->opcode == WEFT_OP_mean_pool)
-        attrs[count++] = weft_attr_of_int(WEFT_ATTR_count_pad, weft_onnx_int(op, "count_include_pad", 0) != 0);
-    else if (weft_onnx_int(op, "storage_order", 0) != 0 && op->outputs > 1)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute storage_order is not 0");
-    op->output[0] = weft_onnx_make(op, op->row->opcode, 1, &x, count, attrs, NULL);
-}
-
-static void import_global_pool(struct onnx_op *op)
-{
-    const weft_val x = weft_onnx_input(op, 0);
-    const unsigned rank = weft_onnx_type(op, x).rank;
-    unsigned axes[WEFT_MAX_RANK], count = 0;
-    for (unsigned axis = 2; axis < rank; axis++)
-        axes[count++] = axis;
-    if (!count)
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "an input of %u axes has no spatial ones", rank);
-    op->output[0] = weft_onnx_reduction(op, op->row->opcode, x, count, axes, true);
+    struct weft_attr attrs[5];
+    unsigned count = weft_onnx_window_attrs(op, &window, attrs);
+    attrs[count++] = weft_attr_of_int(WEFT_ATTR_groups, groups);
+    attrs[count++] = weft_attr_of_int(WEFT_ATTR_offset_groups, offset_groups);
+    const weft_val result =
+        weft_onnx_make(op, WEFT_OP_deform_conv, weft_onnx_has(op, 4) ? 4 : 3, operands, count, attrs, NULL);
+    op->output[0] = weft_onnx_has(op, 3) ? weft_onnx_add_bias(op, result, op->input[3]) : result;
 }
 
 const struct onnx_row weft_onnx_window[] = {
-    {"AveragePool", 7, 1, 1, WEFT_OP_mean_pool, import_pool},
     {"Conv", 1, 2, 3, 0, import_conv},
+    {"ConvTranspose", 1, 2, 3, 0, import_conv_transpose},
+    {"DeformConv", 19, 3, 5, 0, import_deform_conv},
     {"Gemm", 7, 3, 3, 0, import_gemm},
     {"Gemm", 11, 2, 3, 0, import_gemm},
-    {"GlobalAveragePool", 1, 1, 1, WEFT_OP_mean, import_global_pool},
-    {"GlobalMaxPool", 1, 1, 1, WEFT_OP_reduce_max, import_global_pool},
     {"MatMul", 1, 2, 2, 0, import_matmul},
-    {"MaxPool", 1, 1, 1, WEFT_OP_max_pool, import_pool},
     {0},
 };

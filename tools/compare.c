@@ -55,6 +55,15 @@ static double own_roundings(const struct weft_graph *graph, weft_node node)
         length = (double)weft_dim_hint(
             graph->dims, first->extent[first->rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1)]);
         return 2 + sqrt(length);
+    case WEFT_OP_conv_transpose:
+    case WEFT_OP_deform_conv: /* x's channels, by taps */
+        length = elements_of(graph, weft_operand(graph, node, 1), 2) *
+                 (double)weft_dim_hint(graph->dims, first->extent[1]);
+        return 2 + sqrt(length);
+    case WEFT_OP_attention:
+        return 8 + sqrt(elements_of(graph, weft_operand(graph, node, 1), 2));
+    case WEFT_OP_dft:
+        return 4 + sqrt((double)weft_dim_hint(graph->dims, weft_attr_dim(graph, node, WEFT_ATTR_length)));
     case WEFT_OP_softmax:
     case WEFT_OP_log_softmax:
         return 6 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_transform.c: Fourier transforms, windows of signals, determinants. */
+#include "onnx/import.h"
+#include "onnx/transform.h"
+
+static weft_dim known_number(struct onnx_op *op, unsigned input, const char *what)
+{
+    weft_dim element[WEFT_MAX_CONTENT];
+    unsigned count = 0;
+    if (weft_onnx_known(op, input, what, element, &count) && count != 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input %s has %u elements", what, count);
+    return op->failed ? weft_dim_of(1) : element[0];
+}
+
+static int64_t known_integer(struct onnx_op *op, unsigned input, const char *what)
+{
+    const weft_dim number = known_number(op, input, what);
+    if (!weft_dim_is_constant(number))
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
+    return weft_dim_is_constant(number) ? weft_dim_value(number) : 0;
+}
+
+/* --- transforms --------------------------------------------------------------------------------------------------- */
+
+static weft_val transform(struct onnx_op *op, weft_val x, unsigned axis, weft_dim length, bool inverse, bool onesided)
+{
+    const struct weft_attr attrs[] = {
+        weft_attr_of_int(WEFT_ATTR_axis, axis),
+        {.key = WEFT_ATTR_length, .kind = WEFT_ATTR_INT, .integer = length},
+        weft_attr_of_int(WEFT_ATTR_inverse, inverse),
+        weft_attr_of_int(WEFT_ATTR_onesided, onesided),
+    };
+    return weft_onnx_make(op, WEFT_OP_dft, 1, &x, 4, attrs, NULL);
+}
+
+/* The axis is an attribute before opset 20, where it counts the batch as 0 and is 1 by default, and an input after. */
+static void import_dft(struct onnx_op *op)
+{
+    const weft_val x = weft_onnx_input(op, 0);
+    const struct weft_type type = weft_onnx_type(op, x);
+    const bool inverse = weft_onnx_int(op, "inverse", 0) != 0, onesided = weft_onnx_int(op, "onesided", 0) != 0;
+    int64_t given = op->importer->opset < 20 ? weft_onnx_int(op, "axis", 1) : -2;
+    if (op->importer->opset >= 20 && weft_onnx_has(op, 2))
+        given = known_integer(op, 2, "axis");
+    const unsigned axis = weft_onnx_axis(op, given, type.rank);
+    if (op->failed)
+        return;
+    const weft_dim two = weft_dim_of(2), one = weft_dim_of(1), extent = type.extent[axis];
+    struct weft_dims *dims = op->graph->dims;
+    weft_dim length = inverse && onesided ? weft_dim_mul(dims, two, weft_dim_sub(dims, extent, one)) : extent;
+    if (weft_onnx_has(op, 1))
+        length = known_number(op, 1, "dft_length");
+    weft_val operand = x;
+    if (onesided && !inverse && weft_dim_is(type.extent[type.rank - 1], 2)) { /* only the real parts count */
+        weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK];
+        for (unsigned i = 0; i < type.rank; i++) {
+            start[i] = weft_dim_of(0);
+            end[i] = i + 1 == type.rank ? one : type.extent[i];
+        }
+        operand = weft_onnx_slice(op, x, start, end, NULL);
+    }
+    op->output[0] = transform(op, operand, axis, length, inverse, onesided);
+}
+
+/* Element (i, j) is i · step + j: which samples a frame holds. */
+static weft_val frame_places(struct onnx_op *op, weft_dim frames, weft_dim length, int64_t step)
+{
+    const struct weft_type type = {.dtype = WEFT_I64, .rank = 2, .extent = {frames, length}};
+    weft_val along[2];
+    for (unsigned i = 0; i < 2; i++) {
+        const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, i);
+        along[i] = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, &type);
+    }
+    const weft_val start =
+        weft_onnx_binary(op, WEFT_OP_mul, along[0], weft_onnx_scalar_like(op, along[0], (double)step));
+    return weft_onnx_binary(op, WEFT_OP_add, start, along[1]);
+}
+
+/* Frames of the signal, `step` samples apart, times the window, each transformed. */
+static void import_stft(struct onnx_op *op)
+{
+    struct weft_dims *dims = op->graph->dims;
+    weft_val signal = weft_onnx_input(op, 0);
+    struct weft_type type = weft_onnx_type(op, signal);
+    const int64_t step = known_integer(op, 1, "frame_step");
+    const bool onesided = weft_onnx_int(op, "onesided", 1) != 0;
+    if (type.rank == 2) {
+        const weft_dim extent[] = {type.extent[0], type.extent[1], weft_dim_of(1)};
+        signal = weft_onnx_reshape(op, signal, 3, extent);
+        type = weft_onnx_type(op, signal);
+    }
+    if (!op->failed && (type.rank != 3 || step < 1 || (!weft_onnx_has(op, 2) && !weft_onnx_has(op, 3))))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "it needs a signal of 3 axes, a step, and a window or a frame_length");
+    if (op->failed)
+        return;
+    const weft_dim length =
+        weft_onnx_has(op, 3) ? known_number(op, 3, "frame_length") : weft_onnx_type(op, op->input[2]).extent[0];
+    const weft_dim room = weft_dim_sub(dims, type.extent[1], length);
+    const weft_dim frames = weft_dim_add(dims, weft_dim_div(dims, room, weft_dim_of(step)), weft_dim_of(1));
+    const weft_val operands[] = {signal, frame_places(op, frames, length, step)};
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 1);
+    weft_val framed = weft_onnx_make(op, WEFT_OP_gather, 2, operands, 1, &axis, NULL);
+    if (weft_onnx_has(op, 2)) {
+        const struct weft_type shape = weft_onnx_type(op, framed);
+        const weft_val window = weft_onnx_cast(op, op->input[2], shape.dtype);
+        framed = weft_onnx_binary(op, WEFT_OP_mul, framed,
+                                  weft_onnx_broadcast_axes(op, window, &shape, (const unsigned[]){2}));
+    }
+    op->output[0] = transform(op, framed, 2, length, false, onesided);
+}
+
+/* --- windows of signals ------------------------------------------------------------------------------------------- */
+
+/* a - b · cos(2πi / n) + c · cos(4πi / n); n is the size, less one where the window is symmetric. */
+static void import_signal_window(struct onnx_op *op, double a, double b, double c)
+{
+    struct weft_dims *dims = op->graph->dims;
+    const weft_dim size = known_number(op, 0, "size");
+    const int64_t to = weft_onnx_int(op, "output_datatype", 1);
+    const int dtype = to > 0 && to < INT32_MAX ? weft_onnx_dtype((int32_t)to) : 0;
+    const bool periodic = weft_onnx_int(op, "periodic", 1) != 0;
+    if (!dtype)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "type %lld is not supported", (long long)to);
+    if (op->failed)
+        return;
+    const struct weft_type type = {.dtype = WEFT_F64, .rank = 1, .extent = {size}}, one = {.dtype = WEFT_I64};
+    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);
+    const weft_val place = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, &type);
+    const weft_dim points = periodic ? size : weft_dim_sub(dims, size, weft_dim_of(1));
+    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &points);
+    const weft_val count = weft_onnx_make(op, WEFT_OP_extents, 0, NULL, 1, &value, &one);
+    const weft_val total = weft_onnx_broadcast(op, weft_onnx_cast(op, count, WEFT_F64), &type);
+    const double turn = 6.283185307179586476925286766559;
+    const weft_val angle = weft_onnx_binary(
+        op, WEFT_OP_div, weft_onnx_binary(op, WEFT_OP_mul, place, weft_onnx_splat(op, &type, turn)), total);
+    const weft_val first = weft_onnx_unary(op, WEFT_OP_cos, angle);
+    const weft_val second =
+        weft_onnx_unary(op, WEFT_OP_cos, weft_onnx_binary(op, WEFT_OP_mul, angle, weft_onnx_splat(op, &type, 2)));
+    weft_val result = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_splat(op, &type, a),
+                                       weft_onnx_binary(op, WEFT_OP_mul, first, weft_onnx_splat(op, &type, b)));
+    if (c != 0)
+        result = weft_onnx_binary(op, WEFT_OP_add, result,
+                                  weft_onnx_binary(op, WEFT_OP_mul, second, weft_onnx_splat(op, &type, c)));
+    op->output[0] = weft_onnx_cast(op, result, dtype);
+}
+
+static void import_hann(struct onnx_op *op) { import_signal_window(op, 0.5, 0.5, 0); }
+static void import_hamming(struct onnx_op *op) { import_signal_window(op, 25.0 / 46, 21.0 / 46, 0); }
+static void import_blackman(struct onnx_op *op) { import_signal_window(op, 0.42, 0.5, 0.08); }
+
+static void import_det(struct onnx_op *op) { op->output[0] = weft_onnx_unary(op, WEFT_OP_det, weft_onnx_input(op, 0)); }
+
+const struct onnx_row weft_onnx_transform[] = {
+    {"BlackmanWindow", 17, 1, 1, 0, import_blackman},
+    {"DFT", 17, 1, 2, 0, import_dft},
+    {"DFT", 20, 1, 3, 0, import_dft},
+    {"Det", 11, 1, 1, 0, import_det},
+    {"Einsum", 12, 1, -1, 0, weft_onnx_import_einsum},
+    {"HammingWindow", 17, 1, 1, 0, import_hamming},
+    {"HannWindow", 17, 1, 1, 0, import_hann},
+    {"STFT", 17, 2, 4, 0, import_stft},
+    {0},
+};
