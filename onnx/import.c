@@ -58,6 +58,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_pool,
         weft_onnx_quantize,
         weft_onnx_random,
+        weft_onnx_recurrent,
         weft_onnx_reduce,
         weft_onnx_resize,
         weft_onnx_shape,

@@ -88,6 +88,7 @@ extern const struct onnx_row weft_onnx_pool[];
 extern const struct onnx_row weft_onnx_quantize[];
 extern const struct onnx_row weft_onnx_attention[];
 extern const struct onnx_row weft_onnx_transform[];
+extern const struct onnx_row weft_onnx_recurrent[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];
 extern const struct onnx_row weft_onnx_random[];
@@ -125,6 +126,8 @@ bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_valu
 
 /* --- import_control.c --------------------------------------------------------------------------------------------- */
 
+/* A body of the node, with a name that no other body of the graph has. */
+struct weft_graph *weft_onnx_new_body(struct onnx_op *op, const char *name);
 /* Imports the body of a node into scope->graph, whose inputs have been defined there. `ret` gets its outputs; if one is
  * missing, the node has failed. */
 void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *body, weft_val *ret);

@@ -7,6 +7,19 @@
  * itself. */
 #include "onnx/import.h"
 
+#include <string.h>
+
+struct weft_graph *weft_onnx_new_body(struct onnx_op *op, const char *name)
+{
+    const char *candidate = name;
+    for (unsigned i = 0, number = 0; i < op->graph->bodies; i++)
+        if (strcmp(op->graph->body[i]->name, candidate) == 0) {
+            candidate = weft_arena_format(op->importer->reader.arena, "%s.%u", name, ++number);
+            i = UINT32_MAX; /* from the start, with the next name */
+        }
+    return weft_graph_new_body(op->graph, candidate);
+}
+
 static bool read_branch(struct onnx_op *op, const char *name, struct onnx_graph *ret)
 {
     const struct onnx_attribute *attribute = weft_onnx_attribute(op, name, ONNX_GRAPH);
@@ -73,7 +86,7 @@ static void import_branches(struct onnx_op *op, weft_val condition)
     for (unsigned i = 0; i < 2; i++) {
         struct onnx_graph branch;
         weft_val *values = weft_new(op->importer->reader.arena, weft_val, op->outputs);
-        struct weft_graph *body = weft_graph_new_body(op->graph, i ? "else" : "then");
+        struct weft_graph *body = weft_onnx_new_body(op, i ? "else" : "then");
         op->failed = false; /* the other branch may have its own errors to tell */
         if (!body || !read_branch(op, names[i], &branch)) {
             complete = false;

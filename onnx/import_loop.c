@@ -82,7 +82,7 @@ static void add_scalar(struct onnx_op *op, struct loop *loop, const struct onnx_
 
 static bool open_body(struct onnx_op *op, struct loop *loop)
 {
-    loop->body = weft_graph_new_body(op->graph, "body");
+    loop->body = weft_onnx_new_body(op, "body");
     loop->scope = (struct onnx_scope){.parent = op->scope, .graph = loop->body, .captures = &loop->captures};
     op->failed = op->failed || !loop->body;
     return !op->failed;

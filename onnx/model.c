@@ -181,6 +181,9 @@ static void read_payload(struct onnx_reader *reader, struct weft_wire *wire, con
     case ONNX_INTS:
         add_integers(reader, wire, field, attribute);
         break;
+    case ONNX_STRINGS:
+        add_string(reader, &attribute->strings, string_of(wire, field));
+        break;
     default:
         break;
     }

@@ -55,6 +55,7 @@ struct onnx_attribute {
     float *reals;
     int64_t *integers;
     uint32_t count, capacity; /* of reals or integers */
+    struct onnx_strings strings;
     bool is_reference;        /* to an attribute of a function */
     bool used;                /* set when an importer reads it */
 };
