@@ -89,18 +89,16 @@ static double own_roundings(const struct weft_graph *graph, weft_node node)
     return traits & WEFT_COMPOSITE ? 6 : 2;
 }
 
-/* Products add the errors of their factors; of other operands the worst counts. */
+/* The worst operand counts. Adding up the errors of factors would be right for one product, but the factors of a deep
+ * model go back to the same values, and a sum that doubles at every layer soon bounds nothing. */
 static double operand_error(const struct weft_graph *graph, weft_node node, const double *error)
 {
-    const int op = weft_opcode_of(graph, node);
-    const bool product = op == WEFT_OP_mul || op == WEFT_OP_div || weft_op_of(graph, node)->traits & WEFT_CONTRACTION;
-    double sum = 0, worst = 0;
+    double worst = 0;
     for (unsigned i = 0; i < weft_node_of(graph, node)->operands; i++) {
         const double e = error[weft_operand(graph, node, i).id];
-        sum += e;
         worst = e > worst ? e : worst;
     }
-    return product ? sum : worst;
+    return worst;
 }
 
 double weft_tool_bound(const struct weft_graph *graph, size_t output)
