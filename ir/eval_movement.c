@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_movement.c: ops that copy elements about. */
 #include "ir/eval.h"
+#include "ir/places.h"
 
 #include <string.h>
 
@@ -21,8 +22,7 @@ void weft_eval_concat(struct weft_eval *eval)
 
 /* --- pad --------------------------------------------------------------------------------------------------- */
 
-/* Index of the element that stands at index i of a padded axis, or -1 for the pad value. */
-static int64_t padded_from(const char *form, int64_t i, int64_t extent)
+int64_t weft_pad_source(const char *form, int64_t i, int64_t extent)
 {
     if ((i >= 0 && i < extent) || extent == 0 || strcmp(form, "constant") == 0)
         return i >= 0 && i < extent ? i : -1;
@@ -73,7 +73,7 @@ void weft_eval_pad(struct weft_eval *eval)
         const int64_t before = weft_eval_at(eval, WEFT_ATTR_pad, (unsigned)axis);
         place[axis] = at;
         for (int64_t i = 0; i < out->extent[axis]; i++) {
-            const int64_t from = padded_from(form, i - before, in->extent[axis]);
+            const int64_t from = weft_pad_source(form, i - before, in->extent[axis]);
             *at++ = from < 0 ? -1 : from * in->stride[axis];
         }
     }

@@ -6,7 +6,7 @@
  * whose table is not the identity is contracted with it, in double. Nearest elements are copied instead, so that every
  * type keeps its bits. */
 #include "ir/eval.h"
-#include "ir/resize.h"
+#include "ir/places.h"
 
 #include <math.h>
 #include <string.h>

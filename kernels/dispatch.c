@@ -10,6 +10,9 @@ static const struct weft_kernel_info kernels[] = {
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"
 
+#define GATHER(id) {"gather", "weft_" #id "__ref", 0},
+#include "kernels/gather/gather.def"
+
 #define WEFT_GEMM(name, cpu, ...) {"gemm", #name, cpu},
 #include "kernels/gemm/gemm.def"
 

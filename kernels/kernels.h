@@ -127,7 +127,7 @@ const char *weft_pool_name(const struct weft_pool *pool);
 
 /* --- relayout/relayout.c: copies between strided arrays ----------------------------------------------------------- */
 
-/* out[i…] = in[i…] for elements of 1, 2, 4 or 8 bytes; in strides may be 0. Arrays do not overlap. */
+/* out[i…] = in[i…] for elements of 1, 2, 4 or 8 bytes; in strides may be 0 or negative. Arrays do not overlap. */
 struct weft_copy {
     int32_t bytes, rank;
     uint32_t cpu;
@@ -137,6 +137,37 @@ struct weft_copy {
 void weft_copy_prepare(struct weft_copy *copy, int workers);
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 const char *weft_copy_name(const struct weft_copy *copy);
+
+/* --- gather/gather.h: copies whose places come from indices ------------------------------------------------------- */
+
+/* Outer axes run over the indices, inner axes over the block that each moves. A gather reads the indexed array and
+ * writes the plain one, a scatter the other way round. An index is `numbers` numbers, each in [0, limit) once negative
+ * ones count from the end (`from_end`); outside, gathers (and scatters with `clamp`) take the nearest place, scatters
+ * leave the block out. Strides in elements. */
+struct weft_gather {
+    bool scatter, add, from_end, clamp; /* add: += of f32 */
+    bool elements;           /* set by prepare */
+    uint8_t index_dtype;     /* WEFT_K_* */
+    int32_t bytes, outer, inner, numbers;
+    int64_t extent[WEFT_K_RANK], plain[WEFT_K_RANK], indexed[WEFT_K_RANK], index[WEFT_K_RANK];
+    int64_t block[WEFT_K_RANK], plain_block[WEFT_K_RANK], indexed_block[WEFT_K_RANK];
+    int64_t limit[WEFT_K_RANK], step[WEFT_K_RANK], number_stride;
+    int32_t split, parts;    /* set by prepare: the axis that parts of a scatter share out, or -1 */
+};
+void weft_gather_prepare(struct weft_gather *gather, int workers);
+void weft_gather_run(const struct weft_gather *gather, void *out, const void *in, const void *index, int part,
+                     int parts);
+const char *weft_gather_name(const struct weft_gather *gather);
+
+/* out[i, j, …] = in[table 0 at i + table 1 at j + …]: paddings and resizes that repeat elements. At least one axis. */
+struct weft_table {
+    int32_t bytes, rank;
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK];
+    int32_t parts;           /* set by prepare */
+};
+void weft_table_prepare(struct weft_table *table, int workers);
+void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places, int part,
+                    int parts);
 
 /* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
 

@@ -70,6 +70,13 @@ static void pack_weights(struct weft_plan *plan, struct weft_step *step)
 static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
 {
     const struct weft_graph *g = plan->graph;
+    if (step.kind == &weft_step_scatter) {
+        struct weft_step both[2];
+        weft_step_split_scatter(g, &step, both);
+        add_step(plan, both[0]);
+        add_step(plan, both[1]);
+        return;
+    }
     const bool concat = step.kind == &weft_step_concat, pad = step.kind == &weft_step_pad;
     const unsigned parts = concat ? g->node[step.node.id].operands : pad ? 2 : 1;
     for (unsigned part = 0; part < parts; part++) {

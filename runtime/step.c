@@ -8,11 +8,12 @@
 
 static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
 
-static void take_operands(const struct weft_graph *g, weft_node n, struct weft_step *step)
+static bool take_operands(const struct weft_graph *g, weft_node n, struct weft_step *step)
 {
     step->inputs = (uint8_t)g->node[n.id].operands;
     for (unsigned i = 0; i < step->inputs; i++)
         step->in[i] = weft_operand(g, n, i);
+    return true;
 }
 
 /* --- elementwise -------------------------------------------------------------------------------------------------- */
@@ -103,6 +104,31 @@ static bool choose_reshape(const struct weft_plan *plan, weft_node n, struct wef
            choose_copy(plan, n, &weft_step_copy, step);
 }
 
+/* Padding with a number is a fill and a copy; the other forms repeat elements. */
+static bool choose_pad(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    const bool repeats = weft_attr_find(g, n, WEFT_ATTR_form) != NULL;
+    return (!repeats || weft_type_of(g, step->out)->rank > 0) &&
+           choose_copy(plan, n, repeats ? &weft_step_table : &weft_step_pad, step);
+}
+
+static bool scatters(const struct weft_graph *g, weft_node n)
+{
+    const char *form = weft_attr_word(g, n, WEFT_ATTR_form);
+    return strcmp(form, "none") == 0 || (strcmp(form, "add") == 0 && is_f32(g, weft_result(g, n, 0)));
+}
+
+/* Nearest elements of any type. A crop may have places without an element. */
+static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
+    const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
+    return !crops && nearest && weft_type_of(g, step->out)->rank > 0 &&
+           choose_copy(plan, n, &weft_step_table, step);
+}
+
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
@@ -126,11 +152,25 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     case WEFT_OP_bcast:
     case WEFT_OP_slice:
     case WEFT_OP_relayout:
+    case WEFT_OP_flip:
         return choose_copy(plan, node, &weft_step_copy, step);
+    case WEFT_OP_gather:
+    case WEFT_OP_gather_elements:
+    case WEFT_OP_gather_nd:
+    case WEFT_OP_dynamic_slice:
+        return choose_copy(plan, node, &weft_step_gather, step) && take_operands(g, node, step);
+    case WEFT_OP_scatter_elements:
+    case WEFT_OP_scatter_nd:
+        return scatters(g, node) && choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
+    case WEFT_OP_dynamic_update:
+    case WEFT_OP_one_hot:
+        return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
+    case WEFT_OP_resize:
+        return choose_resize(plan, node, step);
     case WEFT_OP_concat:
         return choose_copy(plan, node, &weft_step_concat, step);
     case WEFT_OP_pad:
-        return !weft_attr_find(g, node, WEFT_ATTR_form) && choose_copy(plan, node, &weft_step_pad, step);
+        return choose_pad(plan, node, step);
     default:
         return (weft_op_of(g, node)->traits & WEFT_ELEMENTWISE) && choose_map(plan, node, step);
     }

@@ -38,6 +38,15 @@ static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, 
     bind->parts = copy->parts;
 }
 
+static bool is_flipped(const struct weft_graph *g, weft_node n, int axis)
+{
+    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (weft_dim_is(axes->integers[i], axis))
+            return true;
+    return false;
+}
+
 /* The operand's strides along the axes of the result. */
 static void view_strides(struct weft_bind *bind, int64_t *stride)
 {
@@ -54,6 +63,11 @@ static void view_strides(struct weft_bind *bind, int64_t *stride)
         } else if (opcode == WEFT_OP_bcast) {
             const int64_t result = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, axis));
             stride[result] = in->extent[i] == 1 ? 0 : in->stride[i];
+        } else if (opcode == WEFT_OP_flip) {
+            if (is_flipped(g, n, i)) {
+                stride[i] = -in->stride[i];
+                bind->in_offset += (in->extent[i] - 1) * in->stride[i];
+            }
         } else if (opcode == WEFT_OP_slice) {
             stride[i] =
                 in->stride[i] * weft_bind_attr(bind, WEFT_ATTR_step, axis);
@@ -88,6 +102,8 @@ static const char *name_copy(const void *descriptor, const struct weft_step *ste
 }
 
 const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
+/* The same where it is a part of the op's work: what an update leaves as it was. */
+const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resize.h: the places and weights of a resize along one axis, for the evaluator and for whoever runs kernels. */
-#ifndef WEFT_RESIZE_H
-#define WEFT_RESIZE_H
+/* places.h: which elements of an axis a result is made of, for the evaluator and for whoever runs kernels. */
+#ifndef WEFT_PLACES_H
+#define WEFT_PLACES_H
 
 #include "ir/ir.h"
+
+/* Index of the element that stands at index i of a padded axis by a form of `pad`, or -1 for the pad value. */
+int64_t weft_pad_source(const char *form, int64_t i, int64_t extent);
 
 /* In the order of the words in ops.def. */
 enum weft_resize_form { WEFT_RESIZE_NEAREST, WEFT_RESIZE_LINEAR, WEFT_RESIZE_CUBIC };

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather.c: copies whose places come from an array of indices.
+ *
+ * One descriptor for all of them: gathers of rows, of elements, by several numbers, and the same backwards as scatters.
+ * Two loops: a block for each index, memcpy where it is contiguous; and single elements, where reading the indices and
+ * bringing them into range is the work, so that loop exists for each size of element and the two usual index types.
+ * Instructions that gather would save nothing here: their loads are no faster than single ones, and the indices need
+ * 64 bits.
+ *
+ * Parts of a gather are ranges of indices. Parts of a scatter must not meet in one element, so they are ranges of an
+ * outer axis that also moves in the indexed array; where there is none, a scatter is one part, in the order of the
+ * indices: the last of equal ones wins. */
+#include "kernels/gather/gather.h"
+#include "kernels/relayout/relayout.h"
+#include "kernels/walk.h"
+
+#include <string.h>
+
+const char *weft_gather_name(const struct weft_gather *g)
+{
+    if (g->scatter)
+        return g->add ? "weft_scatter_add_f32__ref" : "weft_scatter_blocks__ref";
+    return g->elements ? "weft_gather_elements__ref" : "weft_gather_blocks__ref";
+}
+
+/* Axes that are one in both arrays are joined; the order stays. */
+static void merge_block(struct weft_gather *g)
+{
+    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    for (int i = 0; i < g->inner; i++)
+        axes[i] = (struct weft_axis){g->block[i], {g->plain_block[i], g->indexed_block[i]}};
+    g->inner = weft_axes_merge(axes, g->inner, 2);
+    for (int i = 0; i < g->inner; i++) {
+        g->block[i] = axes[i].extent;
+        g->plain_block[i] = axes[i].stride[0];
+        g->indexed_block[i] = axes[i].stride[1];
+    }
+}
+
+static void drop_single_axes(struct weft_gather *g)
+{
+    int kept = 0;
+    for (int i = 0; i < g->outer; i++) {
+        if (g->extent[i] == 1)
+            continue;
+        g->extent[kept] = g->extent[i];
+        g->plain[kept] = g->plain[i];
+        g->indexed[kept] = g->indexed[i];
+        g->index[kept++] = g->index[i];
+    }
+    g->outer = kept;
+}
+
+void weft_gather_prepare(struct weft_gather *g, int workers)
+{
+    drop_single_axes(g);
+    merge_block(g);
+    int64_t indices = 1, block = 1;
+    g->split = -1;
+    for (int i = 0; i < g->outer; i++) {
+        indices *= g->extent[i];
+        if (g->indexed[i] != 0 && (g->split < 0 || g->extent[i] > g->extent[g->split]))
+            g->split = i;
+    }
+    for (int i = 0; i < g->inner; i++)
+        block *= g->block[i];
+    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
+    g->elements = !g->scatter && g->inner == 0 && g->numbers == 1 && g->from_end && usual && g->outer > 0;
+    const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
+    const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
+    g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------------------------- */
+
+static void move_block(const struct weft_gather *g, int axis, char *out, const char *in)
+{
+    const int64_t *to = g->scatter ? g->indexed_block : g->plain_block;
+    const int64_t *from = g->scatter ? g->plain_block : g->indexed_block;
+    if (axis >= g->inner)
+        weft_copy_strided(g->bytes, out, 1, in, 1, 1);
+    else if (axis + 1 < g->inner)
+        for (int64_t i = 0; i < g->block[axis]; i++)
+            move_block(g, axis + 1, out + i * to[axis] * g->bytes, in + i * from[axis] * g->bytes);
+    else if (to[axis] == 1 && from[axis] == 1)
+        memcpy(out, in, (size_t)(g->block[axis] * g->bytes));
+    else
+        weft_copy_strided(g->bytes, out, to[axis], in, from[axis], g->block[axis]);
+}
+
+static void add_block(const struct weft_gather *g, int axis, float *out, const float *in)
+{
+    if (axis >= g->inner) {
+        *out += *in;
+        return;
+    }
+    const int64_t to = g->indexed_block[axis], from = g->plain_block[axis], n = g->block[axis];
+    if (axis + 1 < g->inner)
+        for (int64_t i = 0; i < n; i++)
+            add_block(g, axis + 1, out + i * to, in + i * from);
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i * to] += in[i * from];
+}
+
+/* Where an index points to; false if it lies outside of what is scattered to. Gathers take the nearest place. */
+static bool resolve(const struct weft_gather *g, const void *index, int64_t at, int64_t *ret)
+{
+    int64_t place = 0;
+    for (int k = 0; k < g->numbers; k++) {
+        int64_t i = weft_gather_number(g->index_dtype, index, at + k * g->number_stride);
+        if (g->from_end && i < 0)
+            i += g->limit[k];
+        if (g->scatter && !g->clamp && (i < 0 || i >= g->limit[k]))
+            return false;
+        i = i < 0 ? 0 : i >= g->limit[k] ? g->limit[k] - 1 : i;
+        place += i * g->step[k];
+    }
+    *ret = place;
+    return true;
+}
+
+static void one_index(const struct weft_gather *g, char *out, const char *in, const void *index, const int64_t *at)
+{
+    int64_t plain = 0, indexed = 0, number = 0, place;
+    for (int i = 0; i < g->outer; i++) {
+        plain += at[i] * g->plain[i];
+        indexed += at[i] * g->indexed[i];
+        number += at[i] * g->index[i];
+    }
+    if (!resolve(g, index, number, &place))
+        return;
+    indexed += place;
+    char *const to = out + (g->scatter ? indexed : plain) * g->bytes;
+    const char *const from = in + (g->scatter ? plain : indexed) * g->bytes;
+    if (g->add)
+        add_block(g, 0, (float *)(void *)to, (const float *)(const void *)from);
+    else
+        move_block(g, 0, to, from);
+}
+
+static void run_blocks(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
+{
+    int64_t first[WEFT_K_RANK] = {0}, end[WEFT_K_RANK], at[WEFT_K_RANK], begin, past, total = 1;
+    for (int i = 0; i < g->outer; i++) {
+        end[i] = g->extent[i];
+        total *= g->extent[i];
+    }
+    if (g->scatter && g->split >= 0) {
+        weft_share(g->extent[g->split], 1, part, parts, &first[g->split], &end[g->split]);
+        total = total ? total / g->extent[g->split] * (end[g->split] - first[g->split]) : 0;
+    }
+    begin = 0, past = g->scatter && g->split < 0 && part > 0 ? 0 : total;
+    if (!g->scatter)
+        weft_share(total, 1, part, parts, &begin, &past);
+    int64_t rest = begin;
+    for (int i = g->outer - 1; i >= 0 && begin < past; i--) {
+        const int64_t extent = end[i] - first[i];
+        at[i] = first[i] + rest % extent;
+        rest /= extent;
+    }
+    for (; begin < past; begin++) {
+        one_index(g, out, in, index, at);
+        for (int i = g->outer - 1; i >= 0 && ++at[i] == end[i]; i--)
+            at[i] = first[i];
+    }
+}
+
+/* --- elements --------------------------------------------------------------------------------------------------- */
+
+struct line {
+    int64_t n, limit, step, plain, indexed, index;
+};
+
+#define LINE(name, type, number)                                                                                       \
+    static void name(const struct line *l, void *out, const void *in, const void *index)                               \
+    {                                                                                                                  \
+        type *const to = out;                                                                                          \
+        const type *const from = in;                                                                                   \
+        const number *const numbers = index;                                                                           \
+        for (int64_t i = 0; i < l->n; i++) {                                                                           \
+            int64_t at = numbers[i * l->index];                                                                        \
+            at += at < 0 ? l->limit : 0;                                                                               \
+            at = at < 0 ? 0 : at;                                                                                      \
+            at = at >= l->limit ? l->limit - 1 : at;                                                                   \
+            to[i * l->plain] = from[i * l->indexed + at * l->step];                                                    \
+        }                                                                                                              \
+    }
+LINE(line_8_32, uint8_t, int32_t)
+LINE(line_16_32, uint16_t, int32_t)
+LINE(line_32_32, uint32_t, int32_t)
+LINE(line_64_32, uint64_t, int32_t)
+LINE(line_8_64, uint8_t, int64_t)
+LINE(line_16_64, uint16_t, int64_t)
+LINE(line_32_64, uint32_t, int64_t)
+LINE(line_64_64, uint64_t, int64_t)
+
+static void run_elements(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
+{
+    static void (*const lines[2][4])(const struct line *, void *, const void *, const void *) = {
+        {line_8_32, line_16_32, line_32_32, line_64_32}, {line_8_64, line_16_64, line_32_64, line_64_64}};
+    const bool wide = g->index_dtype == WEFT_K_I64;
+    const int last = g->outer - 1, size = g->bytes == 1 ? 0 : g->bytes == 2 ? 1 : g->bytes == 4 ? 2 : 3;
+    struct weft_walk walk = {.rank = g->outer, .arrays = 3, .at = {out, (char *)in, (char *)index}};
+    int64_t total = 1, at, end;
+    for (int i = 0; i < g->outer; i++) {
+        walk.extent[i] = g->extent[i];
+        walk.step[0][i] = g->plain[i] * g->bytes;
+        walk.step[1][i] = g->indexed[i] * g->bytes;
+        walk.step[2][i] = g->index[i] * (wide ? 8 : 4);
+        total *= g->extent[i];
+    }
+    weft_share(total, 64, part, parts, &at, &end);
+    if (at >= end)
+        return;
+    weft_walk_seek(&walk, at);
+    for (;;) {
+        const int64_t rest = g->extent[last] - walk.index[last];
+        const struct line line = {.n = rest < end - at ? rest : end - at, .limit = g->limit[0], .step = g->step[0],
+                                  .plain = g->plain[last], .indexed = g->indexed[last], .index = g->index[last]};
+        lines[wide][size](&line, walk.at[0], walk.at[1], walk.at[2]);
+        at += line.n;
+        if (at >= end)
+            return;
+        weft_walk_next(&walk, last - 1);
+    }
+}
+
+void weft_gather_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
+{
+    if (g->elements)
+        run_elements(g, out, in, index, part, parts);
+    else
+        run_blocks(g, out, in, index, part, parts);
+}
+
+/* --- tables ----------------------------------------------------------------------------------------------------- */
+
+void weft_table_prepare(struct weft_table *t, int workers)
+{
+    int64_t bytes = 2 * t->bytes, lines = 1;
+    for (int i = 0; i < t->rank; i++) {
+        bytes *= t->extent[i];
+        lines *= i + 1 < t->rank ? t->extent[i] : 1;
+    }
+    t->parts = weft_parts_for(bytes, workers);
+    t->parts = t->parts > lines ? (int32_t)(lines > 0 ? lines : 1) : t->parts;
+}
+
+#define LOOK_UP(name, type)                                                                                            \
+    static void name(void *out, int64_t stride, const void *in, const int64_t *table, int64_t n)                       \
+    {                                                                                                                  \
+        type *const to = out;                                                                                          \
+        const type *const from = in;                                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i * stride] = from[table[i]];                                                                           \
+    }
+LOOK_UP(look_up_8, uint8_t)
+LOOK_UP(look_up_16, uint16_t)
+LOOK_UP(look_up_32, uint32_t)
+LOOK_UP(look_up_64, uint64_t)
+
+void weft_table_run(const struct weft_table *t, void *out, const void *in, const int64_t *const *table, int part,
+                    int parts)
+{
+    const int last = t->rank - 1;
+    const int64_t n = t->extent[last];
+    bool contiguous = t->out_stride[last] == 1;
+    for (int64_t i = 1; i < n && contiguous; i++)
+        contiguous = table[last][i] == table[last][0] + i;
+    int64_t lines = n > 0, begin, end;
+    for (int i = 0; i < last; i++)
+        lines *= t->extent[i];
+    weft_share(lines, 1, part, parts, &begin, &end);
+    for (; begin < end; begin++) {
+        int64_t rest = begin, to = 0, from = 0;
+        for (int i = last - 1; i >= 0; i--) {
+            const int64_t at = rest % t->extent[i];
+            rest /= t->extent[i];
+            to += at * t->out_stride[i];
+            from += table[i][at];
+        }
+        char *const target = (char *)out + to * t->bytes;
+        const char *const source = (const char *)in + from * t->bytes;
+        if (contiguous)
+            memcpy(target, source + table[last][0] * t->bytes, (size_t)(n * t->bytes));
+        else
+            (t->bytes == 1   ? look_up_8
+             : t->bytes == 2 ? look_up_16
+             : t->bytes == 4 ? look_up_32
+                             : look_up_64)(target, t->out_stride[last], source, table[last], n);
+    }
+}
