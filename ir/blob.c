@@ -70,6 +70,15 @@ struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
     return blob;
 }
 
+void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)blob->data + offset + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)blob->data + offset + bytes) / page * page;
+    if (blob->mapped && first < end)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 struct weft_blob *weft_blob_hold(struct weft_blob *blob)
 {
     atomic_fetch_add(&blob->references, 1);

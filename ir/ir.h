@@ -115,6 +115,8 @@ struct weft_blob {
 struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
 /* Maps a whole file, read-only; on failure records an error that names the file and returns NULL. */
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
+/* Gives back the whole pages within a part of a mapped file; they are read again if somebody looks. */
+void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes);
 struct weft_blob *weft_blob_hold(struct weft_blob *blob);
 void weft_blob_drop(struct weft_blob *blob);
 

@@ -100,8 +100,8 @@ static struct weft_layout splat_layout(int rank)
     return layout;
 }
 
-/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file, unless
- * their address is odd for their type: then the plan has a copy. */
+/* A splat is one element that all indices find. Other constants stay where they are, mapped from their file; weights.c
+ * copies them where their address is odd for their type. */
 void weft_home_constant(struct weft_plan *plan, weft_val v)
 {
     const struct weft_graph *g = plan->graph;
@@ -117,15 +117,12 @@ void weft_home_constant(struct weft_plan *plan, weft_val v)
         else
             weft_store_real(type->dtype, plan->pack[pack].data, 0, constant->real);
         storage.data = plan->pack[pack].data;
+        storage.splat = true;
         layout = splat_layout(type->rank);
     } else {
         storage.data = weft_const_data(g, v);
-        if (!storage.data || (uintptr_t)storage.data % (bits >= 8 ? bits / 8 : 1) != 0) {
-            const int64_t n = weft_dim_value(weft_type_elements(g->dims, type));
-            const uint32_t pack = weft_plan_add_pack(plan, (size_t)weft_dtype_bytes(type->dtype, n));
-            weft_const_write(g, v, plan->pack[pack].data);
-            storage.data = plan->pack[pack].data;
-        }
+        if ((uintptr_t)storage.data % (bits >= 8 ? bits / 8 : 1) != 0)
+            storage.data = NULL; /* weights.c makes a copy if one is wanted */
     }
     set_home(plan, v, add_storage(plan, storage), &layout);
 }

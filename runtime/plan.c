@@ -50,22 +50,6 @@ static int64_t *hint_symbols(const struct weft_graph *g)
     return symbols;
 }
 
-static void pack_weights(struct weft_plan *plan, struct weft_step *step)
-{
-    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
-        return;
-    const struct weft_storage *weights = &plan->storage[plan->home[step->in[1].id].storage];
-    if (weights->kind != WEFT_IN_CONSTANT)
-        return;
-    const int64_t *symbols = hint_symbols(plan->graph);
-    const struct weft_bind bind = {.plan = plan, .step = step, .symbols = symbols, .workers = plan->workers,
-                                   .out = weft_home_tensor(plan, step->out, symbols),
-                                   .in = {weft_home_tensor(plan, step->in[0], symbols),
-                                          weft_home_tensor(plan, step->in[1], symbols)}};
-    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[step->in[1].id].layout.offset, symbols);
-    weft_step_pack(plan, step, &bind, (const float *)weights->data + offset);
-}
-
 /* A step for each operand of a concat, two for a padding with a constant, one for everything else. */
 static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
 {
@@ -85,7 +69,7 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
             step.in[0] = weft_operand(g, step.node, part);
         else if (pad)
             step.in[0] = weft_operand(g, step.node, part == 0 ? 1 : 0); /* the fill first, then what lies inside */
-        pack_weights(plan, &step);
+        weft_plan_pack_weights(plan, &step, hint_symbols(plan->graph));
         add_step(plan, step);
     }
 }
@@ -183,6 +167,7 @@ static void build(struct weft_plan *plan, bool reference)
     plan_returns(plan);
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
         plan->late++;
+    weft_plan_settle_constants(plan);
     weft_plan_describe(plan);
     plan->hinted = weft_frame_new(plan, hint_symbols(g));
     if (!plan->hinted)
@@ -239,6 +224,7 @@ void weft_plan_destroy(struct weft_plan *plan)
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);
     weft_frame_free(plan, plan->hinted);
+    weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     weft_graph_free(plan->graph);
     weft_release(plan->context, plan, sizeof *plan);
 }

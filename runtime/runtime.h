@@ -46,7 +46,8 @@ struct weft_storage {
     uint32_t index;         /* of the parameter, return slot or constant */
     weft_val value;         /* whose type and layout say its size */
     int32_t first, last;    /* steps between which it must live (arena) */
-    const void *data;       /* of constants */
+    bool splat;             /* a constant of one element for all indices */
+    const void *data;       /* of constants; NULL where nothing reads them as they are */
     weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
 };
 
@@ -82,6 +83,7 @@ struct weft_pack {          /* memory of the plan: copied, generated or packed c
 
 struct weft_plan {
     struct weft_context *context;
+    struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
     struct weft_frame *hinted;    /* for the sizes that the hints give; while planning only */
     const char **input_text, **output_text;
     const char **label;           /* names of values, by id */
@@ -115,6 +117,14 @@ void weft_home_constant(struct weft_plan *plan, weft_val v);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
 void weft_home_block(struct weft_plan *plan, weft_val v);
+
+/* --- weights.c ---------------------------------------------------------------------------------------------------- */
+
+/* Packs constant weights of a product or convolution, for these sizes. */
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols);
+/* When all steps are there: copies constants that are read and cannot be read in place; gives back the pages of those
+ * that are not. */
+void weft_plan_settle_constants(struct weft_plan *plan);
 
 /* --- describe.c --------------------------------------------------------------------------------------------------- */
 

@@ -160,7 +160,8 @@ static const char *name_index(const void *descriptor, const struct weft_step *st
     return weft_gather_name(&((const struct index_step *)descriptor)->gather);
 }
 
-const struct weft_step_kind weft_step_gather = {"gather", sizeof(struct index_step), bind_gather, run_index, name_index};
+const struct weft_step_kind weft_step_gather = {"gather", sizeof(struct index_step), bind_gather, run_index,
+                                                name_index};
 const struct weft_step_kind weft_step_scatter = {"scatter", sizeof(struct index_step), bind_scatter, run_index,
                                                  name_index};
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights.c: one copy of each constant, in the form that its readers want.
+ *
+ * Constants stay mapped from their file. Operand 1 of a product or convolution is packed when the plan is made. What
+ * then still reads a constant as it is gets it in place, or, where its address does not suit its type (or there are no
+ * bytes yet, as for random constants), a copy; where nothing does, there is no copy, and the pages of the file are
+ * given back. A packed constant whose step depends on symbols stays readable: other sizes may lead to loops that want
+ * another pack. */
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static int64_t bytes_of(const struct weft_plan *plan, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(plan->graph, v);
+    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(plan->graph->dims, type)));
+}
+
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+/* The elements, perhaps in memory that lasts until the next call. */
+static const void *elements_of(struct weft_plan *plan, const struct weft_storage *storage)
+{
+    if (storage->data)
+        return storage->data;
+    weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
+    plan->temporary = (struct weft_pack){0};
+    const size_t bytes = (size_t)bytes_of(plan, storage->value);
+    plan->temporary.data = weft_allocate(plan->context, bytes);
+    if (!plan->temporary.data)
+        weft_out_of_memory(plan->context);
+    plan->temporary.bytes = bytes;
+    weft_const_write(plan->graph, storage->value, plan->temporary.data);
+    return plan->temporary.data;
+}
+
+static bool is_packed(const struct weft_step *step) { return step->pack != 0; }
+
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
+{
+    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
+        return;
+    const weft_val weights = step->in[1];
+    const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage];
+    if (storage->kind != WEFT_IN_CONSTANT)
+        return;
+    const struct weft_bind bind = {.plan = plan,
+                                   .step = step,
+                                   .symbols = symbols,
+                                   .workers = plan->workers,
+                                   .out = weft_home_tensor(plan, step->out, symbols),
+                                   .in = {weft_home_tensor(plan, step->in[0], symbols),
+                                          weft_home_tensor(plan, weights, symbols)}};
+    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout.offset, symbols);
+    weft_step_pack(plan, step, &bind, (const float *)elements_of(plan, storage) + offset);
+    const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
+    if (is_packed(step) &&
+        constant->kind == WEFT_CONST_BLOB) /* at once, or the file and its packs are in memory together */
+        weft_blob_forget(constant->blob, constant->offset, (size_t)bytes_of(plan, storage->value));
+}
+
+/* --- what is still read as it is ---------------------------------------------------------------------------------- */
+
+static bool has_one_size(const struct weft_plan *plan, const struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    return weft_type_is_constant(weft_type_of(g, step->out)) && weft_type_is_constant(weft_type_of(g, step->in[0]));
+}
+
+static void mark_readers(const struct weft_plan *plan, bool *read)
+{
+    const struct weft_graph *g = plan->graph;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_step *step = &plan->step[i];
+        for (unsigned k = 0; k < step->inputs; k++)
+            if (!(k == 1 && is_packed(step) && has_one_size(plan, step)))
+                read[plan->home[step->in[k].id].storage] = true;
+        const unsigned operands = step->kind == &weft_step_reference ? g->node[step->node.id].operands : 0;
+        for (unsigned k = 0; k < operands; k++)
+            read[plan->home[weft_operand(g, step->node, k).id].storage] = true;
+    }
+}
+
+static void settle(struct weft_plan *plan, struct weft_storage *storage, bool read)
+{
+    const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
+    const int64_t bytes = bytes_of(plan, storage->value);
+    if (read && !storage->data) {
+        const uint32_t pack = weft_plan_add_pack(plan, (size_t)bytes);
+        weft_const_write(plan->graph, storage->value, plan->pack[pack].data);
+        storage->data = plan->pack[pack].data;
+    }
+    const bool in_place = read && constant->kind == WEFT_CONST_BLOB &&
+                          storage->data == (const char *)constant->blob->data + constant->offset;
+    if (constant->kind == WEFT_CONST_BLOB && !in_place)
+        weft_blob_forget(constant->blob, constant->offset, (size_t)bytes);
+}
+
+void weft_plan_settle_constants(struct weft_plan *plan)
+{
+    weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
+    plan->temporary = (struct weft_pack){0};
+    bool *read = weft_new(&plan->graph->scratch, bool, plan->storages);
+    mark_readers(plan, read);
+    for (uint32_t i = 1; i < plan->storages; i++)
+        if (plan->storage[i].kind == WEFT_IN_CONSTANT && !plan->storage[i].splat)
+            settle(plan, &plan->storage[i], read[i]);
+}
