@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decompose_contraction.c: the rules of decompose for composites that hold a contraction.
  *
- *   conv_transpose   conv of x with stride - 1 zeros behind each element, and the mirrored weights: the result's padding
- *                    becomes that of the dilated x. It multiplies by those zeros, stride times too many along each axis;
- *                    in exchange every layout, group and dilation is the convolution's own.
+ *   conv_transpose   conv of x with stride - 1 zeros behind each element, and the mirrored weights. It multiplies by
+ *                    those zeros, stride times too many along each axis; in exchange every layout, group and dilation
+ *                    is the convolution's own.
  *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
  *
- * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which is replaced by 0 and its sum
- * by 1. Needs and keeps: nothing. */
+ * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
+ * becomes 1. Needs and keeps: nothing. */
 #include "passes/passes.h"
 
 #include <math.h>
