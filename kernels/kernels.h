@@ -95,18 +95,27 @@ void weft_map_run(const struct weft_map *map, void *out, const void *const *in, 
 /* --- strip/reduce.c: sums, means, products, extremes -------------------------------------------------------------- */
 
 enum weft_reduce_op { WEFT_K_SUM, WEFT_K_MEAN, WEFT_K_PROD, WEFT_K_MAX, WEFT_K_MIN };
-/* f32 only. Accumulates in f32 with one fixed order of virtual lanes, whatever the vector width and the number of
- * parts. NaN operands give NaN. `kept` axes run over results, `reduced` axes over terms. */
+/* Any dtypes but a float to an integer: floats up to 32 bits are added up in f32, f64 in f64, integers and bool in 64
+ * bits that wrap; a maximum of bools says whether one is true, a minimum whether all are. One fixed order of virtual
+ * lanes, whatever the vector width and the number of parts. NaN operands give NaN. `kept` axes run over results,
+ * `reduced` axes over terms; each of them at most WEFT_K_RANK - 1. */
 struct weft_reduce {
     enum weft_reduce_op op;
+    uint8_t in_dtype, out_dtype;
     uint32_t cpu;
     int32_t kept, reduced;
     int64_t kept_extent[WEFT_K_RANK], reduced_extent[WEFT_K_RANK];
     int64_t in_kept[WEFT_K_RANK], in_reduced[WEFT_K_RANK], out_stride[WEFT_K_RANK]; /* elements */
-    int32_t parts;
+    /* set by prepare */
+    int32_t parts, slice_axis;
+    int64_t slices, divisor;
+    size_t shared; /* bytes that all parts share, or 0 */
 };
+bool weft_reduce_supports(int in_dtype, int out_dtype, uint32_t cpu);
 void weft_reduce_prepare(struct weft_reduce *reduce, int workers);
-void weft_reduce_run(const struct weft_reduce *reduce, float *out, const float *in, int part, int parts);
+/* `shared` is zero before the first part runs, at least in its first 64 bytes, and those are zero again after the last;
+ * each part runs once. */
+void weft_reduce_run(const struct weft_reduce *reduce, void *out, const void *in, void *shared, int part, int parts);
 const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel that run uses */
 
 /* --- strip/pool.c: windows ---------------------------------------------------------------------------------------- */

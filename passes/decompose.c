@@ -107,6 +107,8 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_activations,
         weft_decompose_pieces,
         weft_decompose_reductions,
+        weft_decompose_contractions,
+        weft_decompose_quantised,
     };
     return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]), 0);
 }

@@ -126,5 +126,7 @@ extern const struct weft_rule_set weft_canonicalize_views;      /* canonicalize_
 extern const struct weft_rule_set weft_decompose_norms;         /* decompose_norm.c */
 extern const struct weft_rule_set weft_decompose_activations;   /* decompose_activation.c */
 extern const struct weft_rule_set weft_decompose_reductions;    /* decompose_reduce.c */
+extern const struct weft_rule_set weft_decompose_contractions;  /* decompose_contraction.c */
+extern const struct weft_rule_set weft_decompose_quantised;     /* decompose_quantize.c */
 
 #endif

@@ -230,6 +230,15 @@ bool weft_execution_reserve(struct weft_execution *e, struct weft_pack *pack, si
     return pack->data != NULL;
 }
 
+bool weft_execution_reserve_scratch(struct weft_execution *e, const struct weft_frame *frame)
+{
+    const size_t bytes = frame->shared_bytes + frame->scratch_bytes * (size_t)e->plan->workers + 64;
+    if (!weft_execution_reserve(e, &e->scratch, bytes))
+        return false;
+    memset(e->scratch.data, 0, 64);
+    return true;
+}
+
 static int place_outputs(struct weft_execution *e)
 {
     const struct weft_plan *plan = e->plan;
@@ -302,7 +311,7 @@ int weft_execution_prepare(struct weft_execution *e)
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "value %s is larger than memory can be for these inputs",
                     name_of(plan->graph, frame->too_large));
     if (!frame || !weft_execution_reserve(e, &e->arena, (size_t)frame->arena_bytes + 64) ||
-        !weft_execution_reserve(e, &e->scratch, frame->scratch_bytes * (size_t)plan->workers + 64))
+        !weft_execution_reserve_scratch(e, frame))
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for intermediates");
     frame->used = ++e->clock;
     status = place_outputs(e);

@@ -134,6 +134,8 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
         frame->most_parts = bound->parts;
     if (rounded(bind.scratch) > frame->scratch_bytes)
         frame->scratch_bytes = rounded(bind.scratch);
+    if (rounded(bind.shared) > frame->shared_bytes)
+        frame->shared_bytes = rounded(bind.shared);
 }
 
 struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols)

@@ -37,7 +37,9 @@ static void fill_call(struct run *run, uint32_t number, int worker, struct weft_
                                .base = e->base,
                                .failed = &run->failed,
                                .parts = bound->parts,
-                               .scratch = (char *)e->scratch.data + (size_t)worker * e->frame->scratch_bytes};
+                               .shared = e->scratch.data,
+                               .scratch = (char *)e->scratch.data + e->frame->shared_bytes +
+                                          (size_t)worker * e->frame->scratch_bytes};
     const uint32_t storage = step->to ? step->to : plan->home[step->out.id].storage;
     call->out = (char *)e->base[storage] + bound->out_offset;
     for (unsigned i = 0; i < step->inputs; i++) {
@@ -64,7 +66,7 @@ static void bind_late(struct run *run, uint32_t number)
         weft_step_define(&call);
     }
     weft_frame_rebind(plan, e->frame, number);
-    if (!weft_execution_reserve(e, &e->scratch, e->frame->scratch_bytes * (size_t)plan->workers + 64)) {
+    if (!weft_execution_reserve_scratch(e, e->frame)) {
         e->frame->step[number].parts = 0;
         atomic_store(&run->failed, true);
     }

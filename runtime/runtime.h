@@ -145,6 +145,7 @@ struct weft_bind {
     /* results */
     int32_t parts;
     size_t scratch;         /* bytes per worker */
+    size_t shared;          /* bytes for all parts together, of which the first 64 are zero when the first begins */
     int64_t out_offset,
         in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
 };
@@ -156,6 +157,7 @@ struct weft_call {
     void *out;
     const void *in[WEFT_STEP_INPUTS];
     void *scratch;          /* of this worker */
+    void *shared;           /* of all parts; a step leaves the first 64 bytes as it found them: zero */
     const struct weft_frame *frame;
     int64_t *symbols;       /* the frame's live ones */
     void *const *base;      /* by storage */
@@ -205,6 +207,7 @@ struct weft_frame {
     size_t scratch_bytes;       /* per worker */
     int32_t most_parts;         /* of any step: more workers would stand about */
     weft_val too_large;         /* a value whose bytes no memory has, or none; then the frame is not fit to run */
+    size_t shared_bytes;        /* for all workers together */
 };
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
@@ -244,6 +247,8 @@ struct weft_execution {
 int weft_execution_fail(struct weft_execution *e, int status, const char *format, ...) WEFT_PRINTF(3, 4);
 /* Makes the memory hold at least so many bytes; what it held is lost if it grows. */
 bool weft_execution_reserve(struct weft_execution *e, struct weft_pack *pack, size_t bytes);
+/* Scratch memory for a frame: first what all workers share, beginning with zeros, then what each has for itself. */
+bool weft_execution_reserve_scratch(struct weft_execution *e, const struct weft_frame *frame);
 /* The tensor that a parameter's or result's storage stands for, without data. */
 void weft_execution_port(const struct weft_execution *e, const struct weft_storage *storage, const int64_t *symbols,
                          struct weft_tensor *ret);

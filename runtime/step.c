@@ -84,6 +84,17 @@ static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct w
     return true;
 }
 
+static bool choose_reduce(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const struct weft_graph *g = plan->graph;
+    const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, step->out)->dtype;
+    if (!weft_reduce_supports(in, out, plan->target.cpu))
+        return false;
+    step->kind = &weft_step_reduce;
+    take_operands(g, n, step);
+    return true;
+}
+
 static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
                         struct weft_step *step)
 {
@@ -138,7 +149,9 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     case WEFT_OP_prod:
     case WEFT_OP_reduce_max:
     case WEFT_OP_reduce_min:
-        return choose_f32(plan, node, &weft_step_reduce, step);
+    case WEFT_OP_any:
+    case WEFT_OP_all:
+        return choose_reduce(plan, node, step);
     case WEFT_OP_max_pool:
     case WEFT_OP_mean_pool:
         return choose_f32(plan, node, &weft_step_pool, step);

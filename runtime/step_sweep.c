@@ -44,7 +44,8 @@ static enum weft_reduce_op reduce_op(int opcode)
     case WEFT_OP_sum: return WEFT_K_SUM;
     case WEFT_OP_mean: return WEFT_K_MEAN;
     case WEFT_OP_prod: return WEFT_K_PROD;
-    case WEFT_OP_reduce_max: return WEFT_K_MAX;
+    case WEFT_OP_reduce_max:
+    case WEFT_OP_any: return WEFT_K_MAX;
     default: return WEFT_K_MIN;
     }
 }
@@ -54,7 +55,8 @@ static void bind_reduce(struct weft_bind *bind, void *descriptor)
     const struct weft_graph *g = bind->plan->graph;
     const weft_node n = bind->step->node;
     struct weft_reduce *reduce = descriptor;
-    *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .cpu = bind->plan->target.cpu};
+    *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .in_dtype = (uint8_t)bind->in[0].dtype,
+                                   .out_dtype = (uint8_t)bind->out.dtype, .cpu = bind->plan->target.cpu};
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
     const bool keepdims = weft_attr_int(g, n, WEFT_ATTR_keepdims);
     uint32_t next = 0;
@@ -73,11 +75,12 @@ static void bind_reduce(struct weft_bind *bind, void *descriptor)
     }
     weft_reduce_prepare(reduce, bind->workers);
     bind->parts = reduce->parts;
+    bind->shared = reduce->shared;
 }
 
 static void run_reduce(const void *descriptor, struct weft_call *call)
 {
-    weft_reduce_run(descriptor, call->out, call->in[0], call->part, call->parts);
+    weft_reduce_run(descriptor, call->out, call->in[0], call->shared, call->part, call->parts);
 }
 
 static const char *name_reduce(const void *descriptor, const struct weft_step *step)

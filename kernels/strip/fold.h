@@ -8,7 +8,21 @@
 
 #include "kernels/kernels.h"
 
-enum { WEFT_FOLD_LANES = 32 }; /* virtual lanes, the same whatever the vectors */
+enum { WEFT_FOLD_LANES = 32 }; /* virtual lanes of f32, the same whatever the vectors; of 64-bit types half as many */
+enum { WEFT_FOLD_BYTES = 128 }; /* of all lanes */
+
+/* What terms are added up in. Every dtype of 16 bits and less widens to one of these. */
+enum weft_fold_kind { WEFT_FOLD_F32, WEFT_FOLD_F64, WEFT_FOLD_I64, WEFT_FOLD_U64, WEFT_FOLD_KINDS };
+
+struct weft_fold_loops {
+    int64_t bytes; /* of an element */
+    /* lanes[i mod 32] op= x[i], first to last; with `fresh` the lanes start from the identity. */
+    void (*line)(int op, void *lanes, const void *x, int64_t n, bool fresh);
+    /* The lanes folded: l with l + half, then with half of that, down to one. */
+    void (*finish)(int op, const void *lanes, void *ret);
+    /* acc[c] op= x[r · row + c] for r in [0, rows), in that order. */
+    void (*columns)(int op, void *acc, const void *x, int64_t row, int64_t rows, int64_t columns);
+};
 
 /* Taps of a window that lie inside the array: counts and steps (elements) outermost first. */
 struct weft_window {
@@ -18,18 +32,15 @@ struct weft_window {
 struct weft_fold {
     const char *level; /* "__avx2" */
     uint32_t cpu;
-    /* lanes[i mod 32] op= x[i], first to last; with `fresh` the lanes start from the identity. */
-    void (*line)(int op, float *lanes, const float *x, int64_t n, bool fresh);
-    /* The lanes folded: l with l + 16, then l + 8, 4, 2, 1. */
-    float (*finish)(int op, const float *lanes);
-    /* acc[c] op= x[r · row + c] for r in [0, rows), in that order. */
-    void (*columns)(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t columns);
     /* acc[i] op= x[i · step]. */
     void (*strided)(int op, float *acc, const float *x, int64_t step, int64_t n);
     /* out[c] = (op over the taps of x[tap + c]) / divisor. */
     void (*window)(int op, float *out, const float *x, const struct weft_window *window, int64_t channels,
                    float divisor);
 };
+extern const struct weft_fold_loops weft_fold_single__ref, weft_fold_single__avx2, weft_fold_single__avx512;
+/* fold_wide_level.c: of the kinds of 64 bits, in their order. */
+extern const struct weft_fold_loops weft_fold_wide__ref[3], weft_fold_wide__avx2[3], weft_fold_wide__avx512[3];
 extern const struct weft_fold weft_fold__ref, weft_fold__avx2, weft_fold__avx512;
 const struct weft_fold *weft_fold_find(uint32_t cpu);
 

@@ -52,8 +52,10 @@ INLINE void line_of(int op, float *lanes, const float *x, int64_t n, bool fresh)
     UNROLL for (int v = 0; v < CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
 }
 
-static void line(int op, float *lanes, const float *x, int64_t n,
-                 bool fresh){SPECIALISE(line_of, op, lanes, x, n, fresh)}
+static void line(int op, void *lanes, const void *x, int64_t n, bool fresh)
+{
+    SPECIALISE(line_of, op, lanes, x, n, fresh)
+}
 
 INLINE void finish_of(int op, const float *lanes, float *ret)
 {
@@ -67,11 +69,9 @@ INLINE void finish_of(int op, const float *lanes, float *ret)
     *ret = x[0];
 }
 
-static float finish(int op, const float *lanes)
+static void finish(int op, const void *lanes, void *ret)
 {
-    float result;
-    SPECIALISE(finish_of, op, lanes, &result)
-    return result;
+    SPECIALISE(finish_of, op, lanes, ret)
 }
 
 /* Four rows a pass: the running results are loaded and stored once for four rows, and memory sees few long streams. */
@@ -103,7 +103,7 @@ INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t 
         }
 }
 
-static void columns(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t width)
+static void columns(int op, void *acc, const void *x, int64_t row, int64_t rows, int64_t width)
 {
     SPECIALISE(columns_of, op, acc, x, row, rows, width)
 }
@@ -190,4 +190,5 @@ static void window(int op, float *out, const float *x, const struct weft_window 
     SPECIALISE(windows_of, op, out, x, w, channels, divisor)
 }
 
-const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, line, finish, columns, strided, window};
+const struct weft_fold_loops LEVEL(weft_fold_single) = {sizeof(float), line, finish, columns};
+const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, strided, window};

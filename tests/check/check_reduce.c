@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_reduce.c: reductions against double arithmetic, within the bound of their own summation order, and against
  * their own baseline form bit by bit. */
-#include "kernels/check.h"
 #include "kernels/strip/fold.h"
+#include "tests/check/check_reduce.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,6 +74,8 @@ static void random_reduce(struct weft_check *check, struct weft_reduce *r, int64
         step *= extent[order[i]] + (weft_check_between(check, 0, 3) == 0);
     }
     *r = (struct weft_reduce){.op = (enum weft_reduce_op)weft_check_between(check, WEFT_K_SUM, WEFT_K_MIN),
+                              .in_dtype = WEFT_K_F32,
+                              .out_dtype = WEFT_K_F32,
                               .cpu = weft_check_cpu(check),
                               .kept = 2,
                               .reduced = 2,
@@ -128,18 +130,20 @@ static void check_case(struct weft_check *check, const struct weft_reduce *plain
     weft_check_fill(check, in, elements, fill);
     struct weft_reduce reduce = *plain;
     weft_reduce_prepare(&reduce, 4);
-    weft_reduce_run(&reduce, out, in, 0, 1);
+    void *const shared = weft_check_alloc(check, reduce.shared + 64);
+    memset(shared, 0, 64);
+    weft_reduce_run(&reduce, out, in, shared, 0, 1);
     check_values(check, plain, in, out, fill == WEFT_FILL_PLAIN || fill == WEFT_FILL_TINY);
     for (int parts = 2; parts <= 5; parts++) {
         memset(again, 0, (size_t)results * sizeof *again);
         for (int part = 0; part < parts; part++)
-            weft_reduce_run(&reduce, again, in, part, parts);
+            weft_reduce_run(&reduce, again, in, shared, part, parts);
         weft_check_same(check, "in several parts", again, out, results);
     }
     struct weft_reduce baseline = *plain;
     baseline.cpu = 0;
     weft_reduce_prepare(&baseline, 4);
-    weft_reduce_run(&baseline, again, in, 0, 1);
+    weft_reduce_run(&baseline, again, in, shared, 0, 1);
     weft_check_same(check, "against the baseline", out, again, results);
 }
 
@@ -147,18 +151,21 @@ struct timed {
     struct weft_reduce reduce;
     float *out;
     const float *in;
+    void *shared;
 };
 
 static void run_timed(void *user)
 {
     const struct timed *const t = user;
-    weft_reduce_run(&t->reduce, t->out, t->in, 0, 1);
+    weft_reduce_run(&t->reduce, t->out, t->in, t->shared, 0, 1);
 }
 
 static void bench(struct weft_check *check, const char *name)
 {
     const bool lines = strstr(name, "lines") != NULL;
     struct timed t = {.reduce = {.op = WEFT_K_SUM,
+                                 .in_dtype = WEFT_K_F32,
+                                 .out_dtype = WEFT_K_F32,
                                  .cpu = weft_check_cpu(check),
                                  .kept = 1,
                                  .reduced = 1,
@@ -172,13 +179,15 @@ static void bench(struct weft_check *check, const char *name)
     t.in = in;
     weft_check_fill(check, in, 256000, WEFT_FILL_PLAIN);
     weft_reduce_prepare(&t.reduce, 1);
+    t.shared = weft_check_alloc(check, t.reduce.shared + 64);
+    memset(t.shared, 0, 64);
     if (!strcmp(weft_reduce_name(&t.reduce), name))
         weft_check_bench(check, "sum of 256 to 1000", 4 * 256000.0, "GB/s", run_timed, &t);
 }
 
 static void body(struct weft_check *check, const void *user)
 {
-    const struct variant *const variant = user;
+    const char *const name = user;
     int cases = 0;
     for (int tries = 0; cases < 40 && tries < 5000 && !weft_check_failed(check); tries++) {
         struct weft_reduce plain, reduce;
@@ -186,7 +195,7 @@ static void body(struct weft_check *check, const void *user)
         random_reduce(check, &plain, &elements);
         reduce = plain;
         weft_reduce_prepare(&reduce, 4);
-        if (strcmp(weft_reduce_name(&reduce), variant->name) != 0 || elements > 200000)
+        if (strcmp(weft_reduce_name(&reduce), name) != 0 || elements > 200000)
             continue;
         cases++;
         check_case(check, &plain, elements);
@@ -194,11 +203,12 @@ static void body(struct weft_check *check, const void *user)
     if (cases < 40 && !weft_check_failed(check))
         weft_check_fail(check, "only %d cases reached this kernel", cases);
     if (weft_check_benching(check))
-        bench(check, variant->name);
+        bench(check, name);
 }
 
 void weft_check_reduce(struct weft_check *check)
 {
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
-        weft_check_kernel(check, variants[i].name, variants[i].cpu, body, &variants[i]);
+        weft_check_kernel(check, variants[i].name, variants[i].cpu,
+                          strstr(variants[i].name, "_f32__") ? body : weft_check_reduce_types, variants[i].name);
 }

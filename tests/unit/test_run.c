@@ -327,6 +327,62 @@ static void a_bound_output_is_written_in_place(void **state)
     weft_close(context);
 }
 
+/* Few results of many terms, in several types: the same bits for any number of threads, again and again. */
+static void reductions_to_few_results(void **state)
+{
+    enum { TERMS = 300001 };
+    static float x[TERMS];
+    static int32_t n[TERMS];
+    static bool b[TERMS];
+    for (int i = 0; i < TERMS; i++) {
+        x[i] = (float)((i * 37 + 11) % 41 - 20) / 8;
+        n[i] = (int32_t)((uint32_t)i * 7919);
+        b[i] = i == 299999;
+    }
+    float first_sum = 0;
+    for (int threads = 1; threads <= 4; threads++) {
+        struct weft_context *context = open_context(threads);
+        struct weft_graph *graph = parse(
+            context, "graph @t<N>(%x: f32[N], %n: i32[N], %b: bool[N]) {\n  %s: f32[] = sum %x axes=[0]\n"
+                     "  %m: i32[] = reduce_max %n axes=[0]\n  %t: i64[] = sum %n axes=[0] acc=i64\n"
+                     "  %a: bool[] = any %b axes=[0]\n  return %s, %m, %t, %a\n}\n");
+        struct weft_plan *plan = compile(graph, 0);
+        struct weft_execution *e;
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        assert_int_equal(plan->fallbacks, 0);
+        struct weft_tensor in[] = {{.data = x, .dtype = WEFT_F32}, {.data = n, .dtype = WEFT_I32},
+                                   {.data = b, .dtype = WEFT_BOOL}};
+        for (size_t i = 0; i < 3; i++) {
+            in[i].rank = 1;
+            in[i].extent[0] = TERMS;
+            weft_tensor_dense(&in[i]);
+            assert_int_equal(weft_bind_input(e, i, &in[i]), WEFT_OK);
+        }
+        for (int round = 0; round < 3; round++) {
+            struct weft_tensor got[4];
+            assert_int_equal(weft_run(e), WEFT_OK);
+            for (size_t i = 0; i < 4; i++)
+                assert_int_equal(weft_output(e, i, &got[i]), WEFT_OK);
+            int64_t total = 0;
+            int32_t largest = n[0];
+            for (int i = 0; i < TERMS; i++) {
+                total += n[i];
+                largest = n[i] > largest ? n[i] : largest;
+            }
+            const float sum = *(const float *)got[0].data;
+            first_sum = threads == 1 && round == 0 ? sum : first_sum;
+            assert_memory_equal(&sum, &first_sum, sizeof sum);
+            assert_int_equal(*(const int32_t *)got[1].data, largest);
+            assert_true(*(const int64_t *)got[2].data == total);
+            assert_true(*(const bool *)got[3].data);
+        }
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +391,7 @@ int main(void)
         cmocka_unit_test(contractions),
         cmocka_unit_test(one_plan_many_sizes),
         cmocka_unit_test(sizes_that_come_out_of_data),
+        cmocka_unit_test(reductions_to_few_results),
         cmocka_unit_test(a_mutable_parameter_gets_its_new_value),
         cmocka_unit_test(views_cost_no_kernel),
         cmocka_unit_test(a_second_run_allocates_nothing),

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decompose_contraction.c: the rules of decompose for composites that hold a contraction.
+ *
+ *   conv_transpose   conv of x with stride - 1 zeros behind each element, and the mirrored weights. It multiplies by
+ *                    those zeros, stride times too many along each axis; in exchange every layout, group and dilation
+ *                    is the convolution's own.
+ *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
+ *
+ * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
+ * becomes 1. Needs and keeps: nothing. */
+#include "passes/passes.h"
+
+#include <math.h>
+
+/* --- conv_transpose --------------------------------------------------------------------------------------------- */
+
+static weft_val padded(struct weft_builder *b, weft_val x, const weft_dim *pad)
+{
+    const struct weft_type type = *weft_type_of(b->graph, x), scalar = {.dtype = type.dtype};
+    const weft_val operand[] = {x, weft_build_splat(b, &scalar, 0)};
+    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, pad);
+    return weft_build(b, WEFT_OP_pad, 2, operand, 1, &attr, NULL);
+}
+
+/* x with stride - 1 zeros behind each element of each spatial axis. */
+static weft_val dilated(struct weft_builder *b, weft_val x, weft_node n)
+{
+    struct weft_graph *g = b->graph;
+    struct weft_type type = *weft_type_of(g, x), split = {.dtype = type.dtype};
+    weft_dim pad[2 * WEFT_MAX_RANK];
+    bool any = false;
+    for (unsigned i = 0; i < type.rank; i++) {
+        const int64_t stride = i < 2 ? 1 : weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_stride, i - 2));
+        split.extent[split.rank++] = type.extent[i];
+        if (stride == 1)
+            continue;
+        split.extent[split.rank++] = weft_dim_of(1);
+        type.extent[i] = weft_dim_mul(g->dims, type.extent[i], weft_dim_of(stride));
+        any = true;
+    }
+    if (!any)
+        return x;
+    for (unsigned i = 0; i < 2u * split.rank; i++)
+        pad[i] = weft_dim_of(0);
+    for (unsigned i = 0, at = 0; i < type.rank; i++, at++) {
+        const int64_t stride = i < 2 ? 1 : weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_stride, i - 2));
+        if (stride > 1)
+            pad[split.rank + ++at] = weft_dim_of(stride - 1);
+    }
+    return weft_build_reshape(b, padded(b, weft_build_reshape(b, x, &split), pad), &type);
+}
+
+/* [c, o / g, taps…] → [o, c / g, taps…], taps in reverse order. */
+static weft_val mirrored(struct weft_builder *b, weft_val w, int64_t groups)
+{
+    struct weft_graph *g = b->graph;
+    const struct weft_type type = *weft_type_of(g, w);
+    struct weft_type split = {.dtype = type.dtype, .rank = (uint8_t)(type.rank + 1)}, merged = type;
+    int perm[WEFT_MAX_RANK] = {0, 2, 1};
+    int64_t axes[WEFT_MAX_RANK];
+    unsigned count = 0;
+    split.extent[0] = weft_dim_of(groups);
+    split.extent[1] = weft_dim_div(g->dims, type.extent[0], weft_dim_of(groups));
+    for (int i = 1; i < type.rank; i++)
+        split.extent[i + 1] = type.extent[i];
+    for (int i = 3; i < split.rank; i++)
+        perm[i] = i;
+    merged.extent[0] = weft_dim_mul(g->dims, type.extent[1], weft_dim_of(groups));
+    merged.extent[1] = split.extent[1];
+    const weft_val turned = weft_build_transpose(b, weft_build_reshape(b, w, &split), perm);
+    const weft_val whole = weft_build_reshape(b, turned, &merged);
+    for (int i = 2; i < type.rank; i++)
+        if (!weft_dim_is(type.extent[i], 1))
+            axes[count++] = i;
+    const struct weft_attr attr = weft_attr_of_ints(g, WEFT_ATTR_axes, count, axes);
+    return count ? weft_build(b, WEFT_OP_flip, 1, &whole, 1, &attr, NULL) : whole;
+}
+
+static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    const weft_val x = weft_operand(g, n, 0), w = weft_operand(g, n, 1);
+    const struct weft_type type = *weft_type_of(g, x), taps = *weft_type_of(g, w);
+    if (!weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const unsigned spatial = type.rank - 2u;
+    const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups);
+    weft_dim pad[2 * WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < 2u * type.rank; i++)
+        pad[i] = weft_dim_of(0);
+    for (unsigned i = 0; i < spatial; i++) {
+        dilation[i] = weft_attr_at(g, n, WEFT_ATTR_dilation, i);
+        const weft_dim reach =
+            weft_dim_mul(g->dims, dilation[i], weft_dim_sub(g->dims, taps.extent[2 + i], weft_dim_of(1)));
+        const weft_dim behind = weft_dim_sub(g->dims, weft_attr_at(g, n, WEFT_ATTR_out_pad, i),
+                                             weft_dim_sub(g->dims, weft_attr_at(g, n, WEFT_ATTR_stride, i),
+                                                          weft_dim_of(1))); /* the last element's zeros go */
+        pad[2 + i] = weft_dim_sub(g->dims, reach, weft_attr_at(g, n, WEFT_ATTR_pad, i));
+        pad[type.rank + 2 + i] = weft_dim_add(
+            g->dims, weft_dim_sub(g->dims, reach, weft_attr_at(g, n, WEFT_ATTR_pad, spatial + i)), behind);
+    }
+    const weft_val spread = padded(b, dilated(b, x, n), pad), mirror = mirrored(b, w, groups);
+    struct weft_attr attr[3] = {weft_attr_of_int(WEFT_ATTR_groups, groups),
+                                weft_attr_of_dims(WEFT_ATTR_dilation, spatial, dilation)};
+    const struct weft_attr *acc = weft_attr_find(g, n, WEFT_ATTR_acc);
+    if (acc)
+        attr[2] = *acc;
+    return weft_build(b, WEFT_OP_conv, 2, (const weft_val[]){spread, mirror}, acc ? 3 : 2, attr, NULL);
+}
+
+/* --- attention -------------------------------------------------------------------------------------------------- */
+
+/* Heads that several queries share, once for each of them. */
+static weft_val repeated(struct weft_builder *b, weft_val x, weft_dim heads)
+{
+    const struct weft_type type = *weft_type_of(b->graph, x);
+    if (weft_dim_same(type.extent[1], heads))
+        return x;
+    struct weft_type wide = {.dtype = type.dtype, .rank = 5}, result = type;
+    wide.extent[0] = type.extent[0];
+    wide.extent[1] = type.extent[1];
+    wide.extent[2] = weft_dim_div(b->graph->dims, heads, type.extent[1]);
+    wide.extent[3] = type.extent[2];
+    wide.extent[4] = type.extent[3];
+    result.extent[1] = heads;
+    return weft_build_reshape(b, weft_build_bcast(b, x, &wide, (const int[]){0, 1, 3, 4}), &result);
+}
+
+static weft_val place(struct weft_builder *b, const struct weft_type *shape, int axis)
+{
+    struct weft_type type = *shape;
+    type.dtype = WEFT_I64;
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    return weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, &type);
+}
+
+static weft_val chosen(struct weft_builder *b, weft_val condition, weft_val x, weft_val y)
+{
+    return weft_build(b, WEFT_OP_select, 3, (const weft_val[]){condition, x, y}, 0, NULL, NULL);
+}
+
+/* Keys behind row + offset are not seen. */
+static weft_val causal(struct weft_builder *b, weft_val scores, weft_dim offset)
+{
+    const struct weft_type type = *weft_type_of(b->graph, scores), number = {.dtype = WEFT_I64};
+    struct weft_type index = type;
+    index.dtype = WEFT_I64;
+    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &offset);
+    const weft_val shift = weft_build(b, WEFT_OP_extents, 0, NULL, 1, &value, &number);
+    const weft_val offsets = weft_build_bcast(b, shift, &index, NULL);
+    const weft_val last = weft_build_binary(b, WEFT_OP_add, place(b, &type, 2), offsets);
+    const weft_val seen = weft_build_binary(b, WEFT_OP_le, place(b, &type, 3), last);
+    return chosen(b, seen, scores, weft_build_splat(b, &type, -INFINITY));
+}
+
+/* softmax along the last axis, with zeros where all is -inf. */
+static weft_val guarded_softmax(struct weft_builder *b, weft_val x)
+{
+    const struct weft_type type = *weft_type_of(b->graph, x);
+    const int last = 3, kept[] = {0, 1, 2};
+    const weft_val most = weft_build_reduce(b, WEFT_OP_reduce_max, x, 1, &last, /* keepdims= */ false);
+    const struct weft_type row = *weft_type_of(b->graph, most);
+    const weft_val blind = weft_build_binary(b, WEFT_OP_eq, most, weft_build_splat(b, &row, -INFINITY));
+    const weft_val centre = chosen(b, blind, weft_build_splat(b, &row, 0), most);
+    const weft_val power = weft_build_unary(
+        b, WEFT_OP_exp, weft_build_binary(b, WEFT_OP_sub, x, weft_build_bcast(b, centre, &type, kept)));
+    const weft_val sum = weft_build_reduce(b, WEFT_OP_sum, power, 1, &last, /* keepdims= */ false);
+    const weft_val divisor = chosen(b, blind, weft_build_splat(b, &row, 1), sum);
+    return weft_build_binary(b, WEFT_OP_div, power, weft_build_bcast(b, divisor, &type, kept));
+}
+
+static weft_val scaled(struct weft_builder *b, weft_val x, double factor)
+{
+    const struct weft_type type = *weft_type_of(b->graph, x);
+    return factor == 1 ? x : weft_build_binary(b, WEFT_OP_mul, x, weft_build_splat(b, &type, factor));
+}
+
+static weft_val attention(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    if (!weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    const weft_dim heads = weft_type_of(g, weft_operand(g, n, 0))->extent[1];
+    const weft_dim offset = weft_attr_dim(g, n, WEFT_ATTR_offset);
+    const double softcap = weft_attr_real(g, n, WEFT_ATTR_softcap);
+    const bool is_causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0, masked = g->node[n.id].operands == 4;
+    const struct weft_attr trans_b = weft_attr_of_int(WEFT_ATTR_trans_b, 1), axis = weft_attr_of_int(WEFT_ATTR_axis, 3);
+    const weft_val query = scaled(b, weft_widen(b, weft_operand(g, n, 0)), weft_attr_real(g, n, WEFT_ATTR_factor));
+    const weft_val key = repeated(b, weft_widen(b, weft_operand(g, n, 1)), heads);
+    const weft_val value = repeated(b, weft_widen(b, weft_operand(g, n, 2)), heads);
+
+    weft_val x = weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){query, key}, 1, &trans_b, NULL);
+    if (softcap > 0)
+        x = scaled(b, weft_build_unary(b, WEFT_OP_tanh, scaled(b, x, 1 / softcap)), softcap);
+    if (masked)
+        x = weft_build_binary(b, WEFT_OP_add, x, weft_widen(b, weft_operand(g, n, 3)));
+    if (is_causal)
+        x = causal(b, x, offset);
+    int64_t low, high;
+    weft_dim_range(g->dims, offset, &low, &high);
+    const bool sees = !masked && (!is_causal || low >= 0);
+    const weft_val share = sees ? weft_build(b, WEFT_OP_softmax, 1, &x, 1, &axis, NULL) : guarded_softmax(b, x);
+    const weft_val result = weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){share, value}, 0, NULL, NULL);
+    return weft_narrow(b, result, dtype);
+}
+
+static const struct weft_rule rules[] = {
+    {"conv_transpose", WEFT_OP_conv_transpose, conv_transpose, "a convolution of the dilated operand"},
+    {"attention",      WEFT_OP_attention,      attention,      "softmax(q * k') * v"},
+};
+const struct weft_rule_set weft_decompose_contractions = WEFT_RULE_SET(rules);
