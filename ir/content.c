@@ -392,7 +392,9 @@ const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node)
     struct content c = {.graph = graph, .dims = graph->dims, .node = node, .element = element,
                         .type = weft_type_of(graph, weft_result(graph, node, 0))};
     c.count = weft_dim_value(weft_type_elements(graph->dims, c.type));
-    if (!fill(&c, info->op, info->operands))
+    weft_dims_try(graph->dims);
+    const bool known = fill(&c, info->op, info->operands);
+    if (weft_dims_tried(graph->dims) || !known)
         return NULL;
     for (int64_t i = 0; i < c.count; i++)
         if (!fits(&c, element[i]))

@@ -124,9 +124,23 @@ struct weft_dims *weft_dims_clone(struct weft_arena *arena, const struct weft_di
     return copy;
 }
 
+void weft_dims_try(struct weft_dims *dims)
+{
+    dims->trying = true;
+    dims->refusal = NULL;
+}
+
+const char *weft_dims_tried(struct weft_dims *dims)
+{
+    const char *refusal = dims->refusal;
+    dims->trying = false;
+    dims->refusal = NULL;
+    return refusal;
+}
+
 weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message)
 {
-    if (!dims->parsing)
+    if (!dims->trying)
         weft_error(dims->arena->context, WEFT_ERR_UNSUPPORTED, NULL, "%s", message);
     else if (!dims->refusal)
         dims->refusal = message;

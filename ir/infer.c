@@ -229,6 +229,7 @@ bool weft_infer_run(struct weft_infer *infer)
 {
     weft_assert(infer->op > WEFT_OP_NONE && infer->op < WEFT_OP_COUNT);
     const struct weft_op_info *op = &weft_ops[infer->op];
+    (void)weft_dims_tried(infer->graph->dims); /* an earlier call that ran out of memory did not come to that */
     if (!check_arity(infer))
         return false;
     for (unsigned i = 0; i < infer->operands; i++)

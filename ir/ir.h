@@ -169,6 +169,10 @@ weft_dim weft_dim_ceil_div(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_mod(struct weft_dims *dims, weft_dim a, weft_dim b);      /* a - b * floor(a / b) */
 weft_dim weft_dim_min(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_max(struct weft_dims *dims, weft_dim a, weft_dim b);
+/* Expressions have limits. Who exceeds them gets 0 and an error is recorded; but between these two calls the reason is
+ * kept for the caller instead, who must not use what was computed if there is one. Not to be nested. */
+void weft_dims_try(struct weft_dims *dims);
+const char *weft_dims_tried(struct weft_dims *dims); /* the first refusal, constant text, or NULL */
 /* Is a a multiple of b for all values of the symbols? Then the quotient. */
 bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient);
 /* Bounds that hold for all values of the symbols in their ranges; maybe not tight. */

@@ -275,6 +275,11 @@ static void test_content_arithmetic(void **state)
     expect_content("", "%a: i64[1] = extents value=[N]\n%b: i64[1] = const value=[0]\n%r: i64[1] = div %a, %b", "?");
     expect_content("", "%a: i8[1] = const value=[100]\n%r: i8[1] = add %a, %a", "?");
     expect_content("", "%r: i64[1] = const value=[9223372036854775807]", "?");
+    /* longer than an extent may be: legal, but unknown */
+    expect_content("",
+                   "%a: i64[] = extents value=[N]\n%b: i64[] = mul %a, %a\n%c: i64[] = mul %b, %b\n"
+                   "%d: i64[] = mul %c, %c\n%e: i64[] = mul %d, %d\n%f: i64[] = mul %e, %e\n%r: i64[] = mul %f, %a",
+                   "?");
 }
 
 static void test_content_logic(void **state)
