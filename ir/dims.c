@@ -12,7 +12,8 @@
  *
  * Expressions have limits (WEFT_DIM_MAX_*): a text or a model could otherwise ask for a product of exponentially
  * many terms, and the walks here recurse, at most WEFT_DIM_MAX_DEPTH deep. Whoever exceeds them gets an error, not a
- * wrong extent. */
+ * wrong extent. Numbers beyond 62 bits saturate instead: counts of elements may be that large before somebody looks at
+ * them. Who needs the exact number asks weft_dims_saturated. */
 #include "ir/dims_table.h"
 
 #include <string.h>
@@ -128,6 +129,7 @@ void weft_dims_try(struct weft_dims *dims)
 {
     dims->trying = true;
     dims->refusal = NULL;
+    dims->saturated = false;
 }
 
 const char *weft_dims_tried(struct weft_dims *dims)
@@ -136,6 +138,11 @@ const char *weft_dims_tried(struct weft_dims *dims)
     dims->trying = false;
     dims->refusal = NULL;
     return refusal;
+}
+
+bool weft_dims_saturated(const struct weft_dims *dims)
+{
+    return dims->saturated;
 }
 
 weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message)
@@ -264,6 +271,7 @@ weft_dim weft_dim_intern(struct weft_dim_sum *sum)
 {
     if (sum->refusal)
         return weft_dim_refuse(sum->dims, sum->refusal);
+    sum->dims->saturated |= sum->saturated;
     if (sum->count == 0)
         return weft_dim_of(0);
     if (sum->count == 1 && sum->term[0].monomial == 0)

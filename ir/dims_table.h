@@ -60,6 +60,7 @@ struct weft_dims {
     struct weft_dim_index symbol_index, atom_index, monomial_index, polynomial_index;
     bool trying;         /* then a refusal is left here instead of being reported: weft_dims_try */
     const char *refusal; /* constant text, or NULL */
+    bool saturated;      /* a number of a sum reached the limit since weft_dims_try */
 };
 
 /* A polynomial in the making: sorted terms, small ones on the stack. Not to be copied by assignment. */
@@ -68,6 +69,7 @@ struct weft_dim_sum {
     struct weft_dim_term *term;
     uint32_t count, capacity;
     const char *refusal;
+    bool saturated; /* a coefficient is not what it should be */
     struct weft_dim_term local[16];
 };
 

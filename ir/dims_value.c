@@ -117,7 +117,7 @@ static struct range range_terms(struct weft_dims *dims, const struct weft_dim_te
             if (k != i)
                 weft_dim_sum_add(&sum, term[k].coefficient, term[k].monomial);
         weft_dim_sum_add_scaled(&sum, times, 0, atom->argument[0]);
-        if (sum.refusal)
+        if (sum.refusal || sum.saturated)
             continue;
         struct range other = range_terms(dims, sum.term, sum.count, nesting - 1);
         const struct range rest = multiply_ranges((struct range){-times, -times}, (struct range){0, divisor - 1});

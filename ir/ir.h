@@ -173,6 +173,8 @@ weft_dim weft_dim_max(struct weft_dims *dims, weft_dim a, weft_dim b);
  * kept for the caller instead, who must not use what was computed if there is one. Not to be nested. */
 void weft_dims_try(struct weft_dims *dims);
 const char *weft_dims_tried(struct weft_dims *dims); /* the first refusal, constant text, or NULL */
+/* Has a number been saturated since weft_dims_try? Then results may be wrong, not only large. */
+bool weft_dims_saturated(const struct weft_dims *dims);
 /* Is a a multiple of b for all values of the symbols? Then the quotient. */
 bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient);
 /* Bounds that hold for all values of the symbols in their ranges; maybe not tight. */

@@ -275,6 +275,12 @@ static void test_content_arithmetic(void **state)
     expect_content("", "%a: i64[1] = extents value=[N]\n%b: i64[1] = const value=[0]\n%r: i64[1] = div %a, %b", "?");
     expect_content("", "%a: i8[1] = const value=[100]\n%r: i8[1] = add %a, %a", "?");
     expect_content("", "%r: i64[1] = const value=[9223372036854775807]", "?");
+    /* the product passes 2^64 on its way to 0, and the sum 2^62 on its way back */
+    expect_content("", "%a: i64[3] = const value=[1099511627776 1099511627776 0]\n%r: i64[] = prod %a axes=[0]", "?");
+    expect_content("",
+                   "%a: i64[6] = const value=[1152921504606846976 1152921504606846976 1152921504606846976 "
+                   "1152921504606846976 -1152921504606846976 -1152921504606846976]\n%r: i64[] = sum %a axes=[0]",
+                   "?");
     /* longer than an extent may be: legal, but unknown */
     expect_content("",
                    "%a: i64[] = extents value=[N]\n%b: i64[] = mul %a, %a\n%c: i64[] = mul %b, %b\n"
