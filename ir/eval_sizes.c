@@ -42,15 +42,14 @@ static int64_t attr_of(const struct sizes *s, const struct weft_graph *graph, we
 static bool check_value(const struct sizes *s, const struct weft_graph *graph, weft_val value)
 {
     int64_t count = 1;
-    bool empty = false, large = false;
+    bool large = false; /* also without its zeros: strides leave them out */
     for (int axis = 0; axis < weft_type_of(graph, value)->rank; axis++) {
         const int64_t extent = extent_of(s, graph, value, axis);
         if (extent < 0)
             return fail(s, graph, value, "the extent along axis %d is %lld", axis, (long long)extent);
-        empty |= extent == 0;
-        large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > INT64_MAX / 64;
+        large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > WEFT_MAX_ELEMENTS;
     }
-    return empty || !large || fail(s, graph, value, "the result has more elements than memory can hold");
+    return !large || fail(s, graph, value, "the result has more elements than memory can hold");
 }
 
 static bool check_slice(const struct sizes *s, const struct weft_graph *graph, weft_node node)

@@ -357,6 +357,17 @@ weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type
     return n;
 }
 
+bool weft_type_check_size(const struct weft_type *type)
+{
+    int64_t count = 1;
+    for (int i = 0; i < type->rank; i++) {
+        const int64_t extent = weft_dim_is_constant(type->extent[i]) ? weft_dim_value(type->extent[i]) : 1;
+        if (extent > 0 && (__builtin_mul_overflow(count, extent, &count) || count > WEFT_MAX_ELEMENTS))
+            return false;
+    }
+    return true;
+}
+
 bool weft_type_same(const struct weft_type *a, const struct weft_type *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank)

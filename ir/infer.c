@@ -251,5 +251,11 @@ bool weft_infer_run(struct weft_infer *infer)
             if (weft_infer_below(infer, infer->result[0].extent[axis], 0))
                 return weft_infer_fail(infer, "extent %s of axis %d is negative",
                                        weft_infer_dim_text(infer, infer->result[0].extent[axis]), axis);
-    return op->infer(infer);
+    if (!op->infer(infer))
+        return false;
+    for (unsigned i = 0; i < infer->results; i++)
+        if (!weft_type_check_size(&infer->result[i]))
+            return weft_infer_fail(infer, "the result is %s, which is more elements than any memory holds",
+                                   weft_infer_type_text(infer, &infer->result[i]));
+    return true;
 }

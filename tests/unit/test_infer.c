@@ -202,6 +202,26 @@ static void test_control(void **state)
 #undef STEP
 }
 
+/* Each operand has 2^56 elements; nobody states the type of the result. */
+static void test_huge(void **state)
+{
+    (void)state;
+    struct weft_graph *graph;
+    assert_int_equal(weft_graph_create(context, "huge", &graph), WEFT_OK);
+    const weft_dim extent[] = {weft_extent(INT64_C(1) << 31), weft_extent(INT64_C(1) << 25)};
+    weft_val half, whole;
+    assert_int_equal(weft_splat(graph, WEFT_F32, 2, extent, 1, &half), WEFT_OK);
+    const struct weft_attribute axis = {.name = "axis", .integer = 0};
+    struct weft_op op = {.size = sizeof op, .op = "concat", .operand = (const weft_val[]){half, half}, .operands = 2,
+                         .attribute = &axis, .attributes = 1};
+    assert_int_equal(weft_append(graph, &op, &whole), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(context), "concat: the result is f32[4294967296,33554432], which is more"));
+    op.operand = &half;
+    op.operands = 1;
+    assert_int_equal(weft_append(graph, &op, &whole), WEFT_OK);
+    weft_graph_destroy(graph);
+}
+
 /* --- contents ------------------------------------------------------------------------------------------------------
  */
 
@@ -331,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_movement),
         cmocka_unit_test(test_contractions),
         cmocka_unit_test(test_control),
+        cmocka_unit_test(test_huge),
         cmocka_unit_test(test_content_shape_subgraph),
         cmocka_unit_test(test_content_arithmetic),
         cmocka_unit_test(test_content_logic),
