@@ -73,14 +73,12 @@ static bool not_negative(const struct content *c, weft_dim d)
 
 static weft_dim negated(const struct content *c, weft_dim d) { return weft_dim_sub(c->dims, weft_dim_of(0), d); }
 
-/* Quotient that truncates towards zero. A division by 0 is undefined, so an extent that may be 0 can be cancelled:
- * 2*N*C / N is 2*C. */
+/* Quotient that truncates towards zero. An integer divided by 0 is 0, so a divisor that may be 0 cannot be cancelled:
+ * 2*N*C / N is 2*C only where N is not 0. */
 static bool divide(const struct content *c, weft_dim a, weft_dim b, weft_dim *ret)
 {
     int sign;
-    if (!sign_of(c, b, &sign))
-        return not_negative(c, b) && weft_dim_divides(c->dims, a, b, ret);
-    if (sign == 0)
+    if (!sign_of(c, b, &sign) || sign == 0)
         return false;
     if (sign < 0) {
         a = negated(c, a);
