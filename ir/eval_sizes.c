@@ -68,9 +68,28 @@ static bool check_slice(const struct sizes *s, const struct weft_graph *graph, w
     return true;
 }
 
+/* An edge needs an element to repeat, a reflection more elements than it adds. */
+static bool check_pad(const struct sizes *s, const struct weft_graph *graph, weft_node node)
+{
+    const weft_val operand = weft_operand(graph, node, 0), result = weft_result(graph, node, 0);
+    const char form = weft_attr_word(graph, node, WEFT_ATTR_form)[0];
+    const int rank = weft_type_of(graph, operand)->rank;
+    for (int i = 0; i < 2 * rank && form != 'c'; i++) {
+        const int64_t extent = extent_of(s, graph, operand, i % rank), pad = attr_of(s, graph, node, WEFT_ATTR_pad, i);
+        if (pad > 0 && extent < (form == 'e' ? 1 : pad + 1))
+            return fail(s, graph, result, "%lld elements cannot be added to axis %d of extent %lld with form=%s",
+                        (long long)pad, i % rank, (long long)extent, weft_attr_word(graph, node, WEFT_ATTR_form));
+    }
+    return true;
+}
+
 static bool check_node(const struct sizes *s, const struct weft_graph *graph, weft_node node)
 {
-    return weft_opcode_of(graph, node) == WEFT_OP_slice ? check_slice(s, graph, node) : true;
+    switch (weft_opcode_of(graph, node)) {
+    case WEFT_OP_slice: return check_slice(s, graph, node);
+    case WEFT_OP_pad: return check_pad(s, graph, node);
+    default: return true;
+    }
 }
 
 /* Bodies share the symbols. Recursion is as deep as bodies are nested. */

@@ -119,6 +119,28 @@ static void test_binding_errors(void **state)
     weft_graph_destroy(graph);
 }
 
+/* Extents that inference could not compare with the paddings. */
+static void test_pad_errors(void **state)
+{
+    (void)state;
+    float data[16] = {0}, value = 0;
+    struct weft_tensor in[] = {tensor_of(data, WEFT_F32, 1, (int64_t[]){0}), tensor_of(&value, WEFT_F32, 0, NULL)};
+    struct weft_graph *graph = parse("weft 1\ngraph @g<N>(%x: f32[N], %v: f32[]) {\n"
+                                     "%y: f32[N + 2] = pad %x, %v pad=[0 2] form=edge\nreturn %y, %x\n}\n");
+    expect_refusal(graph, in, 2, "%y: pad: 2 elements cannot be added to axis 0 of extent 0 with form=edge");
+    weft_graph_destroy(graph);
+    graph = parse("weft 1\ngraph @g<N>(%x: f32[N], %v: f32[]) {\n"
+                  "%y: f32[N + 2] = pad %x, %v pad=[3 -1] form=reflect\nreturn %y, %x\n}\n");
+    in[0] = tensor_of(data, WEFT_F32, 1, (int64_t[]){3});
+    expect_refusal(graph, in, 2, "%y: pad: 3 elements cannot be added to axis 0 of extent 3 with form=reflect");
+    in[0] = tensor_of(data, WEFT_F32, 1, (int64_t[]){4});
+    struct weft_tensor out[2] = {{0}};
+    assert_int_equal(weft_evaluate(graph, in, 2, out, 2), WEFT_OK);
+    weft_tensor_free(context, &out[0]);
+    weft_tensor_free(context, &out[1]);
+    weft_graph_destroy(graph);
+}
+
 /* Strided operands and results of a single node, as the runtime uses it. */
 static void test_node_strides(void **state)
 {
@@ -211,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_binding_errors),
+        cmocka_unit_test(test_pad_errors),
         cmocka_unit_test(test_node_strides),
         cmocka_unit_test(test_out_of_memory),
     };
