@@ -4,7 +4,9 @@
  * Ranges are computed once, when an entry of the table is made, and again for all entries when the range of a symbol
  * is narrowed (entries refer to older ones only, so one walk does it). An expression that was made before stays the
  * same word after narrowing, even where the narrower range would now simplify it. Plain interval arithmetic, plus
- * one relation that shapes are full of: a - d*floor(a/d) is in [0, d - 1]. */
+ * one relation that shapes are full of: a - d*floor(a/d) is in [0, d - 1].
+ *
+ * Walks into atoms recurse: depth and length of expressions are limited. */
 #include "ir/dims_table.h"
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */
@@ -198,4 +200,57 @@ int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
 {
     return weft_dim_evaluate(dims, d, NULL);
+}
+
+/* --- symbols inside ----------------------------------------------------------------------------------------------- */
+
+static bool atom_mentions(const struct weft_dims *dims, const struct weft_dim_atom *atom, uint32_t symbol)
+{
+    if (atom->kind == WEFT_DIM_SYMBOL)
+        return atom->symbol == symbol;
+    for (uint32_t i = 0; i < atom->arguments; i++)
+        if (weft_dim_mentions(dims, atom->argument[i], symbol))
+            return true;
+    return false;
+}
+
+bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol)
+{
+    if (weft_dim_is_constant(d))
+        return false;
+    const struct weft_dim_polynomial *p = weft_dim_polynomial_of(dims, d);
+    for (uint32_t i = 0; i < p->terms; i++) {
+        const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
+        for (uint32_t k = 0; k < monomial->degree; k++)
+            if (atom_mentions(dims, &dims->atom[monomial->atom[k]], symbol))
+                return true;
+    }
+    return false;
+}
+
+bool weft_dim_linear(const struct weft_dims *dims, weft_dim d, uint32_t symbol, const int64_t *symbols,
+                     int64_t *ret_slope, int64_t *ret_rest)
+{
+    struct weft_dim_term constant;
+    uint32_t count;
+    const struct weft_dim_term *term = weft_dim_terms(dims, d, &constant, &count);
+    *ret_slope = *ret_rest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_dim_monomial *monomial = &dims->monomial[term[i].monomial];
+        int64_t factor = term[i].coefficient;
+        bool has_symbol = false;
+        for (uint32_t k = 0; k < monomial->degree; k++) {
+            const struct weft_dim_atom *atom = &dims->atom[monomial->atom[k]];
+            if (!atom_mentions(dims, atom, symbol)) {
+                factor = weft_dim_saturate((weft_wide)factor * evaluate_atom(dims, atom, symbols));
+                continue;
+            }
+            if (has_symbol || atom->kind != WEFT_DIM_SYMBOL)
+                return false;
+            has_symbol = true;
+        }
+        int64_t *sum = has_symbol ? ret_slope : ret_rest;
+        *sum = weft_dim_saturate((weft_wide)*sum + factor);
+    }
+    return true;
 }

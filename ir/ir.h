@@ -182,6 +182,12 @@ void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, 
 /* Value for given symbol values (indexed by symbol number). */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
+/* Does the symbol occur in d, also inside of divisions, minima and maxima? */
+bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol);
+/* d as slope * symbol + rest, for given values of the other symbols; false where d is not of that form for all values
+ * of this one, be it that a power, a division, a minimum or a maximum is in the way. */
+bool weft_dim_linear(const struct weft_dims *dims, weft_dim d, uint32_t symbol, const int64_t *symbols,
+                     int64_t *ret_slope, int64_t *ret_rest);
 /* "2*N + 1", "(N + 1)/2 - 1", "min(N, 8)": parses back (dims_parse) to the same bits. */
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text);
 /* Parses an expression (integers, symbols, + - * / % min() max() and parentheses) at *cursor, which it advances. On
