@@ -6,7 +6,6 @@
 
 #include "ir/ir.h"
 
-#define WEFT_DIM_LIMIT (((int64_t)1 << 62) - 1) /* constants and coefficients saturate here; as a bound: "unbounded" */
 #define WEFT_DIM_MAX_DEGREE 32                  /* factors of one product */
 #define WEFT_DIM_MAX_TERMS 256
 #define WEFT_DIM_MAX_WEIGHT 4096                /* names, operators and numbers of an expression written out */

@@ -138,6 +138,7 @@ int64_t weft_dtype_bytes(int dtype, int64_t n);
  * Equal expressions are one entry: a == b as polynomials, with floor divisions, minima and maxima as atoms, if and
  * only if the bits are equal. Extents are never negative, but expressions in between and elements of integer tensors
  * may be. */
+#define WEFT_DIM_LIMIT (((int64_t)1 << 62) - 1) /* constants and coefficients saturate here; as a bound: "unbounded" */
 static inline bool weft_dim_is_constant(weft_dim d) { return (d.bits & 1) == 0; }
 static inline int64_t weft_dim_value(weft_dim d) { return d.bits >> 1; } /* of a constant */
 static inline weft_dim weft_dim_of(int64_t value) { return (weft_dim){(int64_t)((uint64_t)value << 1)}; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* public.c: the life of graphs and the making of extents, as weft.h declares them; values and nodes are in public_node.c.
- * Each function packs its arguments, and does its work in a protected call, so that running out of memory is a status
- * like any other. */
+/* public.c: the life of graphs and the making of extents, as weft.h declares them; values and nodes are in
+ * public_node.c. Each function packs its arguments, and does its work in a protected call, so that running out of memory
+ * is a status like any other. */
 #include "ir/public.h"
 
 #include <string.h>

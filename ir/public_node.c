@@ -27,7 +27,8 @@ struct value {
     const char *name;
     int dtype, rank;
     const weft_dim *extent;
-    const void *data; /* NULL: a splat of `splat` */
+    const int64_t *number; /* extents of a constant */
+    const void *data;
     double splat;
     weft_val result;
 };
@@ -45,16 +46,66 @@ static int make_param(void *arg)
     return WEFT_OK;
 }
 
+/* No allocator has more; the products of sizes that follow stay far from overflow. */
+#define MOST_BYTES ((int64_t)1 << 46)
+
+/* Number of elements, or -1 and an error. Nothing is allocated for sizes that cannot be. */
+static int64_t count_elements(const struct value *v)
+{
+    int64_t count = 1;
+    bool empty = false;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->number[i] < 0 || v->number[i] > WEFT_DIM_LIMIT) {
+            weft_wrong(v->graph->context, v->graph->name, "an extent is negative or above 2^62 - 1");
+            return -1;
+        }
+        empty = empty || v->number[i] == 0;
+    }
+    for (int i = 0; i < v->rank && !empty; i++) {
+        if (v->number[i] > MOST_BYTES / count) {
+            weft_wrong(v->graph->context, v->graph->name, "a constant of more than 2^46 bytes");
+            return -1;
+        }
+        count *= v->number[i];
+    }
+    if (!empty && weft_dtype_bytes(v->dtype, count) > MOST_BYTES) {
+        weft_wrong(v->graph->context, v->graph->name, "a constant of more than 2^46 bytes");
+        return -1;
+    }
+    return empty ? 0 : count;
+}
+
 static int make_constant(void *arg)
 {
     struct value *v = arg;
     struct weft_type type;
-    const int status = make_type(v->graph, v->dtype, v->rank, v->extent, &type);
+    weft_dim extent[WEFT_MAX_RANK] = {{0}};
+    int status = make_type(v->graph, v->dtype, 0, NULL, &type);
+    if (status == WEFT_OK && (v->rank < 0 || v->rank > WEFT_MAX_RANK || (v->rank > 0 && !v->number)))
+        status = weft_wrong(v->graph->context, v->graph->name, "a rank is from 0 to 8, with as many extents");
     if (status != WEFT_OK)
         return status;
-    struct weft_builder b = {.graph = v->graph};
-    v->result = v->data ? weft_build_const(&b, &type, v->data) : weft_build_splat(&b, &type, v->splat);
-    return WEFT_OK;
+    const int64_t count = count_elements(v);
+    if (count < 0)
+        return WEFT_ERR_ARGUMENT;
+    if (count > 0 && !v->data)
+        return weft_wrong(v->graph->context, v->graph->name, "a constant with elements needs data");
+    for (int i = 0; i < v->rank; i++)
+        extent[i] = weft_dim_of(v->number[i]);
+    status = make_type(v->graph, v->dtype, v->rank, extent, &type);
+    if (status == WEFT_OK)
+        v->result = weft_build_const(&(struct weft_builder){.graph = v->graph}, &type, v->data);
+    return status;
+}
+
+static int make_splat(void *arg)
+{
+    struct value *v = arg;
+    struct weft_type type;
+    const int status = make_type(v->graph, v->dtype, v->rank, v->extent, &type);
+    if (status == WEFT_OK)
+        v->result = weft_build_splat(&(struct weft_builder){.graph = v->graph}, &type, v->splat);
+    return status;
 }
 
 static int make_value(struct value v, int (*fn)(void *), weft_val *ret_value)
@@ -75,18 +126,14 @@ int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, 
 int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                   weft_val *ret_value)
 {
-    weft_dim extents[WEFT_MAX_RANK];
-    for (int i = 0; i < rank && i < WEFT_MAX_RANK; i++)
-        extents[i] = weft_dim_of(extent[i]);
-    static const char nothing[1];
-    return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extents,
-                                     .data = data ? data : nothing}, make_constant, ret_value);
+    return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .number = extent, .data = data},
+                      make_constant, ret_value);
 }
 
 int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value, weft_val *ret_value)
 {
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .splat = value},
-                      make_constant, ret_value);
+                      make_splat, ret_value);
 }
 
 static bool is_value(const struct weft_graph *graph, weft_val v)
@@ -120,8 +167,9 @@ static int read_attr(struct weft_graph *graph, const struct weft_attribute *give
                          (ret->kind == WEFT_ATTR_GRAPH && !ret->graph) ||
                          (ret->kind == WEFT_ATTR_INTS && ret->count && !ret->integers) ||
                          (ret->kind == WEFT_ATTR_REALS && ret->count && !ret->reals);
-    return missing ? weft_wrong(graph->context, given->name, "the member that this attribute's kind asks for is not set")
-                   : WEFT_OK;
+    if (missing)
+        return weft_wrong(graph->context, given->name, "the member that this attribute's kind asks for is not set");
+    return WEFT_OK;
 }
 
 static int append(void *arg)

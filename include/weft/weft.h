@@ -183,7 +183,7 @@ WEFT_API int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, 
 /* Adds an input. Its layout is dense row-major unless set with weft_set_layout. `name` must be new or NULL. */
 WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                         weft_val *ret_value);
-/* Adds a dense row-major constant; the data is copied. */
+/* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);
 /* A constant whose elements all equal `value`, converted to dtype; it takes no memory. */
