@@ -147,6 +147,9 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
         graph->value[graph->values++] =
             (struct weft_value){.type = infer.result[i], .def = node, .result = (uint16_t)i};
     link_node(graph, node, spec->before);
+    for (unsigned i = 0; i < info.attrs; i++)
+        if (info.attr[i].kind == WEFT_ATTR_GRAPH)
+            info.attr[i].graph->frozen = true;
     if (infer.results == 1)
         graph->value[info.first_result].content = weft_content_of(graph, node);
     return node;

@@ -157,6 +157,25 @@ static int out_of_memory(const struct weft_graph *graph)
 }
 
 /* Results that the caller has no memory for get some; false if it was refused. */
+/* Memory that the caller gives is as large as the caller says: so what is said must be right. */
+static bool check_output(const struct weft_graph *graph, uint32_t i, const int64_t *symbols,
+                         const struct weft_tensor *given)
+{
+    struct weft_tensor right;
+    weft_eval_shape(graph, weft_type_of(graph, graph->ret[i].value), symbols, &right);
+    bool same = given->dtype == right.dtype && given->rank == right.rank;
+    for (int k = 0; same && k < right.rank; k++)
+        same = given->extent[k] == right.extent[k];
+    if (!given->data || same)
+        return true;
+    struct weft_text text = {.context = graph->context, .arena = graph->arena};
+    weft_type_print(graph->dims, weft_type_of(graph, graph->ret[i].value), &text);
+    weft_error(graph->context, WEFT_ERR_BINDING, &(struct weft_place){.file = graph->file, .where = graph->name},
+               "the tensor for result %u states another dtype, rank or extents than %s has for these inputs", i,
+               text.data);
+    return false;
+}
+
 static bool open_outputs(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *given,
                          struct weft_tensor *own)
 {
@@ -172,6 +191,9 @@ static bool open_outputs(const struct weft_graph *graph, const int64_t *symbols,
 static int eval_solved(const struct weft_graph *graph, const int64_t *symbols, const struct weft_tensor *in,
                        struct weft_tensor *out)
 {
+    for (uint32_t i = 0; i < graph->returns; i++)
+        if (!check_output(graph, i, symbols, &out[i]))
+            return WEFT_ERR_BINDING;
     const size_t bytes = graph->returns * sizeof *out;
     struct weft_tensor *own = weft_allocate(graph->context, bytes);
     if (!own)

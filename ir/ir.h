@@ -455,6 +455,7 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
 
     struct weft_graph **body;    /* subgraphs, owned */
     uint32_t bodies, body_capacity;

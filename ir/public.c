@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* public.c: the life of graphs and the making of extents, as weft.h declares them; values and nodes are in
- * public_node.c. Each function packs its arguments, and does its work in a protected call, so that running out of memory
- * is a status like any other. */
+ * public_node.c. Each function packs its arguments, and does its work in a protected call, so that running out of
+ * memory is a status like any other. */
 #include "ir/public.h"
 
 #include <string.h>
@@ -42,6 +42,8 @@ struct create {
 static int create(void *arg)
 {
     struct create *c = arg;
+    if (c->parent && weft_frozen(c->parent))
+        return WEFT_ERR_ARGUMENT;
     if (c->source && !weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     if (c->source)
@@ -59,6 +61,13 @@ static int create_graph(struct create c, struct weft_graph **ret_graph)
     else if (!c.parent)
         weft_graph_free(c.graph);
     return status;
+}
+
+bool weft_frozen(const struct weft_graph *graph)
+{
+    if (graph->frozen)
+        weft_wrong(graph->context, graph->name, "a node uses this body, so it cannot change any more");
+    return graph->frozen;
 }
 
 int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph)

@@ -7,6 +7,8 @@
 
 static int make_type(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, struct weft_type *ret)
 {
+    if (weft_frozen(graph))
+        return WEFT_ERR_ARGUMENT;
     if (!weft_dtype_name(dtype))
         return weft_wrong(graph->context, graph->name, "no such element type");
     if (rank < 0 || rank > WEFT_MAX_RANK || (rank > 0 && !extent))
@@ -177,6 +179,8 @@ static int append(void *arg)
     struct append *a = arg;
     struct weft_graph *graph = a->graph;
     const struct weft_op *op = a->op;
+    if (weft_frozen(graph))
+        return WEFT_ERR_ARGUMENT;
     const int opcode = op->op ? weft_opcode_find(op->op, strlen(op->op)) : 0;
     if (!opcode || opcode == WEFT_OP_const)
         return weft_wrong(graph->context, op->op,
@@ -222,6 +226,8 @@ struct result {
 static int set_returns(void *arg)
 {
     const struct result *r = arg;
+    if (weft_frozen(r->graph))
+        return WEFT_ERR_ARGUMENT;
     for (size_t i = 0; i < r->count; i++)
         if (!is_value(r->graph, r->values[i]))
             return weft_wrong(r->graph->context, r->graph->name, "a result is not a value of this graph");
@@ -242,6 +248,8 @@ static int set_layout(void *arg)
 {
     const struct result *r = arg;
     struct weft_graph *graph = r->graph;
+    if (weft_frozen(graph))
+        return WEFT_ERR_ARGUMENT;
     if (!is_value(graph, *r->values))
         return weft_wrong(graph->context, graph->name, "this is not a value of this graph");
     const char *cursor = r->layout, *message = NULL;

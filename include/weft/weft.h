@@ -168,7 +168,8 @@ struct weft_attribute {
 };
 
 WEFT_API int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph);
-/* A subgraph for the bodies of `if` and `loop`; owned by `parent`, shares its symbols, sees none of its values. */
+/* A subgraph for the bodies of `if` and `loop`; owned by `parent`, shares its symbols, sees none of its values. Once a
+ * node of `parent` uses it, it cannot change any more. */
 WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name, struct weft_graph **ret_graph);
 
 /* A constant extent. */
@@ -299,8 +300,9 @@ WEFT_API int weft_run_timed(struct weft_execution *execution,
                             void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
 
 /* Evaluates the graph plainly, in double or exact arithmetic, rounding at each value: the definition of correct. Input
- * tensors in order of the parameters; each output's `data` must hold the dense row-major result, or be NULL: then it is
- * allocated and the caller frees it with weft_tensor_free. */
+ * tensors in order of the parameters; where an output's `data` is set, it has room for the dense row-major result, whose dtype,
+ * rank and extents the tensor states; where it is NULL, memory is allocated, and the caller frees it with
+ * weft_tensor_free. Outputs are untouched on error. */
 WEFT_API int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
                            struct weft_tensor *outputs, size_t output_count);
 WEFT_API void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor);

@@ -64,10 +64,87 @@ static void test_constants_need_their_data(void **state)
     close_builder(&b);
 }
 
+/* --- bodies ------------------------------------------------------------------------------------------------------- */
+
+/* A body that takes nothing and returns `numbers` numbers. */
+static struct weft_graph *numbers_body(struct weft_graph *parent, const char *name, int64_t numbers)
+{
+    struct weft_graph *body = NULL;
+    const weft_dim extent[] = {weft_extent(numbers)};
+    weft_val v;
+    assert_int_equal(weft_graph_create_body(parent, name, &body), WEFT_OK);
+    assert_int_equal(weft_splat(body, WEFT_F32, 1, extent, 1, &v), WEFT_OK);
+    assert_int_equal(weft_return(body, &v, 1), WEFT_OK);
+    return body;
+}
+
+static int append_if(struct weft_graph *graph, weft_val condition, struct weft_graph *yes, struct weft_graph *no,
+                     weft_val *ret_result)
+{
+    const struct weft_attribute bodies[] = {{.name = "then", .graph = yes}, {.name = "else", .graph = no}};
+    const struct weft_op op = {.size = sizeof op, .op = "if", .operand = &condition, .operands = 1,
+                               .attribute = bodies, .attributes = 2};
+    return weft_append(graph, &op, ret_result);
+}
+
+static void test_used_bodies_cannot_change(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_val condition, result, v;
+    assert_int_equal(weft_param(b.graph, "c", WEFT_BOOL, 0, NULL, &condition), WEFT_OK);
+    struct weft_graph *yes = numbers_body(b.graph, "yes", 300), *no = numbers_body(b.graph, "no", 300);
+    assert_int_equal(append_if(b.graph, condition, yes, no, &result), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &result, 1), WEFT_OK);
+
+    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){1}, .operands = 1};
+    const float number = 0;
+    struct weft_graph *inner;
+    assert_refused(&b, weft_return(yes, NULL, 0), "uses this body");
+    assert_refused(&b, weft_param(yes, "x", WEFT_F32, 0, NULL, &v), "uses this body");
+    assert_refused(&b, weft_constant(yes, WEFT_F32, 0, NULL, &number, &v), "uses this body");
+    assert_refused(&b, weft_splat(yes, WEFT_F32, 0, NULL, 1, &v), "uses this body");
+    assert_refused(&b, weft_append(no, &op, &v), "uses this body");
+    assert_refused(&b, weft_set_layout(no, (weft_val){1}, "{0}"), "uses this body");
+    assert_refused(&b, weft_graph_create_body(no, "inner", &inner), "uses this body");
+    assert_int_equal(weft_validate(b.graph), WEFT_OK);
+    close_builder(&b);
+}
+
+static void test_outputs_must_state_what_they_hold(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    const weft_dim extent[] = {weft_extent(3)};
+    weft_val v;
+    assert_int_equal(weft_splat(b.graph, WEFT_F32, 1, extent, 2, &v), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &v, 1), WEFT_OK);
+    float data[3] = {0};
+    const struct weft_tensor wrong[] = {
+        {.data = data, .dtype = WEFT_F64, .rank = 1, .extent = {3}},
+        {.data = data, .dtype = WEFT_F32, .rank = 2, .extent = {3, 1}},
+        {.data = data, .dtype = WEFT_F32, .rank = 1, .extent = {2}},
+        {.data = data},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct weft_tensor out = wrong[i];
+        assert_int_equal(weft_evaluate(b.graph, NULL, 0, &out, 1), WEFT_ERR_BINDING);
+        assert_non_null(strstr(weft_last_error(b.context), "result 0"));
+        assert_memory_equal(&out, &wrong[i], sizeof out);
+        assert_true(data[0] == 0);
+    }
+    struct weft_tensor right = {.data = data, .dtype = WEFT_F32, .rank = 1, .extent = {3}};
+    assert_int_equal(weft_evaluate(b.graph, NULL, 0, &right, 1), WEFT_OK);
+    assert_true(data[2] == 2 && right.stride[0] == 1);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants_need_their_data),
+        cmocka_unit_test(test_used_bodies_cannot_change),
+        cmocka_unit_test(test_outputs_must_state_what_they_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
