@@ -205,7 +205,7 @@ static bool check_attr(struct weft_infer *infer, unsigned i)
     if (spec->words && (!attr->word || !is_word(spec->words, attr->word)))
         return weft_infer_fail(infer, "attribute %s is %s, but must be one of: %s", name,
                                attr->word ? attr->word : "missing", spec->words);
-    if (attr->kind == WEFT_ATTR_GRAPH && (!attr->graph || attr->graph->root != infer->graph->root))
+    if (attr->kind == WEFT_ATTR_GRAPH && (!attr->graph || attr->graph->parent != infer->graph))
         return weft_infer_fail(infer, "attribute %s is no body of this graph", name);
     if (attr->kind == WEFT_ATTR_DTYPE && !weft_dtype_name(attr->dtype))
         return weft_infer_fail(infer, "attribute %s is no element type", name);

@@ -86,7 +86,11 @@ int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_gra
     return create_graph((struct create){.context = graph->context, .source = graph->root}, ret_graph);
 }
 
-void weft_graph_destroy(struct weft_graph *graph) { weft_graph_free(graph); }
+void weft_graph_destroy(struct weft_graph *graph)
+{
+    if (graph && !graph->parent)
+        weft_graph_free(graph);
+}
 
 /* --- extents ------------------------------------------------------------------------------------------------------ */
 

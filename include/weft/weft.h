@@ -143,7 +143,9 @@ WEFT_API int weft_load(struct weft_context *context, const char *path, struct we
  * files are relative to its folder. */
 WEFT_API int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,
                         struct weft_graph **ret_graph);
+/* A copy of the whole graph, which must be valid. */
 WEFT_API int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_graph);
+/* Releases a graph with its bodies. A body dies with its parent: given one, or NULL, this does nothing. */
 WEFT_API void weft_graph_destroy(struct weft_graph *graph);
 /* The graph as text that parses back to the same graph. The caller frees it with weft_free_text. */
 WEFT_API int weft_print(const struct weft_graph *graph, char **ret_text);

@@ -139,12 +139,51 @@ static void test_outputs_must_state_what_they_hold(void **state)
     close_builder(&b);
 }
 
+static void test_bodies_belong_to_the_graph_that_uses_them(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_val condition, result;
+    assert_int_equal(weft_param(b.graph, "c", WEFT_BOOL, 0, NULL, &condition), WEFT_OK);
+    struct weft_graph *child = numbers_body(b.graph, "child", 2), *grandchild = numbers_body(child, "grandchild", 2);
+    assert_int_equal(append_if(b.graph, condition, child, grandchild, &result), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "attribute else is no body of this graph"));
+    assert_int_equal(append_if(b.graph, condition, b.graph, b.graph, &result), WEFT_ERR_INVALID);
+    assert_int_equal(append_if(b.graph, condition, child, child, &result), WEFT_OK);
+    weft_graph_destroy(child); /* does nothing: it dies with its parent */
+    assert_int_equal(weft_return(b.graph, &result, 1), WEFT_OK);
+    assert_int_equal(weft_validate(b.graph), WEFT_OK);
+    close_builder(&b);
+}
+
+static void test_invalid_graphs_are_neither_cloned_nor_compiled(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    const weft_dim extent[] = {weft_extent(3)};
+    weft_val x;
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, extent, &x), WEFT_OK);
+    struct weft_graph *copy = NULL;
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_graph_clone(b.graph, &copy), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "returns nothing"));
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "returns nothing"));
+    assert_true(!copy && !plan);
+    assert_int_equal(weft_return(b.graph, &x, 1), WEFT_OK);
+    assert_int_equal(weft_graph_clone(b.graph, &copy), WEFT_OK);
+    weft_graph_destroy(copy);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants_need_their_data),
         cmocka_unit_test(test_used_bodies_cannot_change),
         cmocka_unit_test(test_outputs_must_state_what_they_hold),
+        cmocka_unit_test(test_bodies_belong_to_the_graph_that_uses_them),
+        cmocka_unit_test(test_invalid_graphs_are_neither_cloned_nor_compiled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
