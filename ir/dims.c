@@ -415,6 +415,11 @@ weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, 
     return dims->atom[dims->symbol_atom[id]].self;
 }
 
+bool weft_dim_exists(const struct weft_dims *dims, weft_dim d)
+{
+    return weft_dim_is_constant(d) || (uint64_t)d.bits >> 1 < dims->polynomials;
+}
+
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol)
 {
     if (weft_dim_is_constant(d))

@@ -161,6 +161,9 @@ weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, 
 /* Is d just one symbol? Then its number. */
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol);
 
+/* Is d a constant, or an expression of this table? Those of other tables may pass; they do no harm. */
+bool weft_dim_exists(const struct weft_dims *dims, weft_dim d);
+
 /* Results are canonical. Overflow of a constant beyond 62 bits saturates. b != 0 for division. */
 weft_dim weft_dim_add(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_sub(struct weft_dims *dims, weft_dim a, weft_dim b);

@@ -129,6 +129,8 @@ static int combine(void *arg)
 {
     struct extent *e = arg;
     struct weft_dims *dims = e->graph->dims;
+    if (!weft_dim_exists(dims, e->a) || !weft_dim_exists(dims, e->b))
+        return weft_wrong(e->graph->context, NULL, "an extent is no expression of this graph");
     int64_t low, high;
     weft_dim_range(dims, e->b, &low, &high);
     if ((e->op == '/' || e->op == '%') && low <= 0)

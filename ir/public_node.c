@@ -16,6 +16,8 @@ static int make_type(struct weft_graph *graph, int dtype, int rank, const weft_d
     *ret = (struct weft_type){.dtype = (uint8_t)dtype, .rank = (uint8_t)rank};
     for (int i = 0; i < rank; i++) {
         int64_t low, high;
+        if (!weft_dim_exists(graph->dims, extent[i]))
+            return weft_wrong(graph->context, graph->name, "an extent is no expression of this graph");
         weft_dim_range(graph->dims, extent[i], &low, &high);
         if (high < 0 || (weft_dim_is_constant(extent[i]) && low < 0))
             return weft_wrong(graph->context, graph->name, "an extent is negative");
@@ -171,6 +173,9 @@ static int read_attr(struct weft_graph *graph, const struct weft_attribute *give
                          (ret->kind == WEFT_ATTR_REALS && ret->count && !ret->reals);
     if (missing)
         return weft_wrong(graph->context, given->name, "the member that this attribute's kind asks for is not set");
+    for (uint32_t i = 0; ret->kind == WEFT_ATTR_INTS && i < ret->count; i++)
+        if (!weft_dim_exists(graph->dims, ret->integers[i]))
+            return weft_wrong(graph->context, given->name, "an element is no expression of this graph");
     return WEFT_OK;
 }
 

@@ -176,6 +176,33 @@ static void test_invalid_graphs_are_neither_cloned_nor_compiled(void **state)
     close_builder(&b);
 }
 
+/* --- extents ------------------------------------------------------------------------------------------------------ */
+
+static void test_extents_of_nowhere_are_refused(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    const weft_dim wild[] = {{12345678901}}, negative[] = {{-1}}, one[] = {weft_extent(1)};
+    weft_dim d;
+    weft_val v, x;
+    const char *part = "no expression of this graph";
+    assert_refused(&b, weft_extent_combine(b.graph, '+', wild[0], one[0], &d), part);
+    assert_refused(&b, weft_extent_combine(b.graph, '/', one[0], wild[0], &d), part);
+    assert_refused(&b, weft_extent_combine(b.graph, '*', one[0], negative[0], &d), part);
+    assert_refused(&b, weft_param(b.graph, "x", WEFT_F32, 1, wild, &v), part);
+    assert_refused(&b, weft_param(b.graph, "x", WEFT_F32, 1, negative, &v), part);
+    assert_refused(&b, weft_splat(b.graph, WEFT_F32, 1, wild, 0, &v), part);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, one, &x), WEFT_OK);
+    const struct weft_attribute axes = {.name = "axes", .integers = wild, .count = 1};
+    struct weft_op op = {.size = sizeof op, .op = "sum", .operand = &x, .operands = 1, .attribute = &axes,
+                         .attributes = 1};
+    assert_refused(&b, weft_append(b.graph, &op, &v), part);
+    op = (struct weft_op){.size = sizeof op, .op = "cast", .operand = &x, .operands = 1, .dtype = WEFT_F64, .rank = 1,
+                          .extent = wild};
+    assert_refused(&b, weft_append(b.graph, &op, &v), part);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_outputs_must_state_what_they_hold),
         cmocka_unit_test(test_bodies_belong_to_the_graph_that_uses_them),
         cmocka_unit_test(test_invalid_graphs_are_neither_cloned_nor_compiled),
+        cmocka_unit_test(test_extents_of_nowhere_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
