@@ -94,7 +94,10 @@ void weft_graph_destroy(struct weft_graph *graph)
 
 /* --- extents ------------------------------------------------------------------------------------------------------ */
 
-weft_dim weft_extent(int64_t value) { return weft_dim_of(value); }
+weft_dim weft_extent(int64_t value)
+{
+    return weft_dim_of(value > WEFT_DIM_LIMIT ? WEFT_DIM_LIMIT : value < -WEFT_DIM_LIMIT ? -WEFT_DIM_LIMIT : value);
+}
 
 struct extent {
     struct weft_graph *graph;

@@ -158,6 +158,10 @@ static int read_attr(struct weft_graph *graph, const struct weft_attribute *give
     if (!key)
         return weft_wrong(graph->context, given->name, "there is no attribute of this name");
     *ret = (struct weft_attr){.key = (uint8_t)key, .kind = weft_attr_kinds[key]};
+    if (ret->kind == WEFT_ATTR_INT && (given->integer > WEFT_DIM_LIMIT || given->integer < -WEFT_DIM_LIMIT))
+        return weft_wrong(graph->context, given->name, "an integer is beyond 2^62 - 1");
+    if (given->count > UINT32_MAX)
+        return weft_wrong(graph->context, given->name, "a list is longer than 2^32 - 1");
     switch ((enum weft_attr_kind)ret->kind) {
     case WEFT_ATTR_INT: ret->integer = weft_dim_of(given->integer); break;
     case WEFT_ATTR_REAL: ret->real = given->real; break;

@@ -174,7 +174,8 @@ WEFT_API int weft_graph_create(struct weft_context *context, const char *name, s
  * node of `parent` uses it, it cannot change any more. */
 WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name, struct weft_graph **ret_graph);
 
-/* A constant extent. */
+/* A constant extent. Extents, and integers that are attributes, go up to 2^62 - 1 either way: what is beyond becomes
+ * that. */
 WEFT_API weft_dim weft_extent(int64_t value);
 /* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are
  * narrowed. */

@@ -203,6 +203,28 @@ static void test_extents_of_nowhere_are_refused(void **state)
     close_builder(&b);
 }
 
+static void test_integers_beyond_the_limit_do_not_wrap(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    const int64_t limit = ((int64_t)1 << 62) - 1;
+    assert_true(weft_dim_is(weft_extent(INT64_MAX), limit));
+    assert_true(weft_dim_is(weft_extent(limit + 6), limit));
+    assert_true(weft_dim_is(weft_extent(INT64_MIN), -limit));
+    assert_true(weft_dim_is(weft_extent(limit), limit));
+    const weft_dim extent[] = {weft_extent(4)}, negative[] = {weft_extent(INT64_MIN)};
+    weft_val x, v;
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, extent, &x), WEFT_OK);
+    assert_refused(&b, weft_param(b.graph, "y", WEFT_F32, 1, negative, &v), "negative");
+    for (int i = 0; i < 2; i++) {
+        const struct weft_attribute axis = {.name = "axis", .integer = i ? INT64_MAX : INT64_MIN};
+        const struct weft_op op = {.size = sizeof op, .op = "softmax", .operand = &x, .operands = 1, .attribute = &axis,
+                                   .attributes = 1};
+        assert_refused(&b, weft_append(b.graph, &op, &v), "2^62 - 1");
+    }
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_bodies_belong_to_the_graph_that_uses_them),
         cmocka_unit_test(test_invalid_graphs_are_neither_cloned_nor_compiled),
         cmocka_unit_test(test_extents_of_nowhere_are_refused),
+        cmocka_unit_test(test_integers_beyond_the_limit_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
