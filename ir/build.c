@@ -100,12 +100,27 @@ static void link_node(struct weft_graph *g, weft_node node, weft_node before)
     g->analyses &= ~WEFT_ORDER;
 }
 
-static struct weft_constant *keep_constant(struct weft_graph *g, const struct weft_constant *constant)
+/* A splat is an element of its type, as a cast would make it; so text and evaluation see the same number. */
+static void settle_splat(struct weft_constant *constant, int dtype)
+{
+    uint64_t element = 0;
+    if (constant->integer)
+        weft_store_integer(dtype, &element, 0, constant->splat);
+    else
+        weft_store_real(dtype, &element, 0, constant->real);
+    constant->integer = !weft_dtype_is_float(dtype);
+    constant->splat = constant->integer ? weft_load_integer(dtype, &element, 0) : 0;
+    constant->real = weft_load_real(dtype, &element, 0);
+}
+
+static struct weft_constant *keep_constant(struct weft_graph *g, const struct weft_constant *constant, int dtype)
 {
     if (!constant)
         return NULL;
     struct weft_constant *copy = weft_new(g->arena, struct weft_constant, 1);
     *copy = *constant;
+    if (copy->kind == WEFT_CONST_SPLAT)
+        settle_splat(copy, dtype);
     return copy;
 }
 
@@ -133,7 +148,7 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = (uint16_t)spec->operands,
                                   .results = (uint16_t)infer.results, .line = spec->place.line};
     info.attr = normal_attrs(graph, spec->op, spec->attr, spec->attrs, &info.attrs);
-    info.constant = keep_constant(graph, spec->constant);
+    info.constant = keep_constant(graph, spec->constant, infer.result[0].dtype);
     info.name = spec->name ? weft_arena_copy(graph->arena, spec->name, strlen(spec->name)) : NULL;
     reserve_arrays(graph, spec->operands, infer.results);
 
@@ -196,13 +211,7 @@ weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type
 
 weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value)
 {
-    struct weft_element element = {.is_integer = !weft_dtype_is_float(type->dtype), .real = value};
-    if (element.is_integer) {
-        int64_t packed = 0;
-        weft_store_real(type->dtype, &packed, 0, value); /* saturates and wraps as a cast does */
-        element.integer = weft_load_integer(type->dtype, &packed, 0);
-    }
-    return weft_build_element(b, type, &element);
+    return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_SPLAT, .real = value});
 }
 
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data)

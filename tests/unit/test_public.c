@@ -225,6 +225,48 @@ static void test_integers_beyond_the_limit_do_not_wrap(void **state)
     close_builder(&b);
 }
 
+/* --- splats ------------------------------------------------------------------------------------------------------- */
+
+/* Prints, parses and prints again: both texts are equal and hold `part`. */
+static void assert_prints_twice(const struct builder *b, const char *part)
+{
+    char *text = NULL, *again = NULL;
+    struct weft_graph *copy = NULL;
+    assert_int_equal(weft_print(b->graph, &text), WEFT_OK);
+    if (!strstr(text, part))
+        fail_msg("no '%s' in %s", part, text);
+    if (weft_parse(b->context, text, strlen(text), "text", &copy) != WEFT_OK)
+        fail_msg("%s: %s", weft_last_error(b->context), text);
+    assert_int_equal(weft_print(copy, &again), WEFT_OK);
+    assert_string_equal(text, again);
+    weft_graph_destroy(copy);
+    weft_free_text(b->context, text);
+    weft_free_text(b->context, again);
+}
+
+static void test_splats_are_elements_of_their_type(void **state)
+{
+    (void)state;
+    static const struct {
+        int dtype;
+        double value;
+        const char *text;
+    } cases[] = {
+        {WEFT_F32, 16777217, "16777216"}, {WEFT_F16, 2049, "2048"},      {WEFT_F16, 1e6, "inf"},
+        {WEFT_BF16, 257, "256"},          {WEFT_F8E5M2, 1.3, "1.2"},     {WEFT_F64, 0.1, "0.1"},
+        {WEFT_F32, 1e-60, "0"},           {WEFT_U64, 0x1p63, "9223372036854775808"}, {WEFT_I4, -8, "-8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct builder b = open_builder();
+        char part[64] = "value=";
+        weft_val v;
+        assert_int_equal(weft_splat(b.graph, cases[i].dtype, 0, NULL, cases[i].value, &v), WEFT_OK);
+        assert_int_equal(weft_return(b.graph, &v, 1), WEFT_OK);
+        assert_prints_twice(&b, strcat(part, cases[i].text));
+        close_builder(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_invalid_graphs_are_neither_cloned_nor_compiled),
         cmocka_unit_test(test_extents_of_nowhere_are_refused),
         cmocka_unit_test(test_integers_beyond_the_limit_do_not_wrap),
+        cmocka_unit_test(test_splats_are_elements_of_their_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
