@@ -384,12 +384,15 @@ bool weft_symbol_find(const struct weft_dims *dims, const char *name, weft_dim *
 static void narrow_symbol(struct weft_dims *dims, struct weft_symbol_info *symbol, int64_t low, int64_t high,
                           int64_t hint)
 {
-    symbol->hint = hint ? hint : symbol->hint;
+    hint = hint ? hint : symbol->hint;
     low = low > symbol->low ? low : symbol->low;
     high = high < symbol->high ? high : symbol->high;
     if (low > high) {
         (void)weft_dim_refuse(dims, "two ranges of one symbol have no value in common");
-    } else if (low != symbol->low || high != symbol->high) {
+        return;
+    }
+    symbol->hint = hint == 0 ? 0 : hint < low ? low : hint > high ? high : hint; /* it moves along with the bounds */
+    if (low != symbol->low || high != symbol->high) {
         symbol->low = low;
         symbol->high = high;
         weft_dim_range_everything(dims);

@@ -158,6 +158,8 @@ void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, s
 {
     grow_names(graph);
     const char *text = weft_arena_copy(graph->arena, name, length);
+    if (!*text) /* a model may call a value "" or "\0…": it is numbered */
+        return;
     for (uint32_t suffix = 1;; suffix++) {
         struct weft_name_slot *slot = name_slot(graph, text, strlen(text));
         const weft_val owner = {slot->value};

@@ -525,7 +525,7 @@ void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut);
 void weft_clear_returns(struct weft_graph *graph);
 uint32_t weft_add_group(struct weft_graph *graph, const char *name);
 weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
-/* Names a value; a name that is taken gets a suffix ".1", ".2", … */
+/* Names a value; a name that is taken gets a suffix ".1", ".2", …; an empty one is none. */
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
 
 /* Layouts are interned: canonicalise, look up, store. */

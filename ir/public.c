@@ -42,6 +42,8 @@ struct create {
 static int create(void *arg)
 {
     struct create *c = arg;
+    if (c->name && !*c->name)
+        return weft_wrong(c->context, NULL, "the name of a graph has at least one character");
     if (c->parent && weft_frozen(c->parent))
         return WEFT_ERR_ARGUMENT;
     if (c->source && !weft_validate_graph(c->source))
@@ -107,14 +109,34 @@ struct extent {
     weft_dim a, b, result;
 };
 
+static bool is_symbol_name(const char *name)
+{
+    static const char *const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_",
+                      *const others = "0123456789.";
+    if (!*name || !strchr(letters, *name) || strcmp(name, "min") == 0 || strcmp(name, "max") == 0)
+        return false;
+    for (; *name; name++)
+        if (!strchr(letters, *name) && !strchr(others, *name))
+            return false;
+    return true;
+}
+
 static int make_symbol(void *arg)
 {
     struct extent *e = arg;
     struct weft_context *context = e->graph->context;
-    if (!e->name || !*e->name)
-        return weft_wrong(context, NULL, "a symbol needs a name");
+    weft_dim known;
+    if (!e->name || !is_symbol_name(e->name))
+        return weft_wrong(context, e->name, "a symbol is a word of letters, digits, _ and . that begins with a letter "
+                                            "or _, and not min or max");
     if (e->low < 0 || e->low > e->high || (e->hint && (e->hint < e->low || e->hint > e->high)))
         return weft_wrong(context, e->name, "a symbol needs 0 <= low <= hint <= high");
+    if (weft_symbol_find(e->graph->dims, e->name, &known)) {
+        int64_t low, high;
+        weft_dim_range(e->graph->dims, known, &low, &high);
+        if (e->low > high || e->high < low)
+            return weft_wrong(context, e->name, "the bounds have no number in common with those that it has");
+    }
     e->result = weft_symbol_add(e->graph->dims, e->name, e->low, e->high, e->hint);
     return WEFT_OK;
 }

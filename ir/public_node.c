@@ -37,6 +37,8 @@ struct value {
     weft_val result;
 };
 
+#define NO_NAME "a name has at least one character; NULL is none"
+
 static int make_param(void *arg)
 {
     struct value *v = arg;
@@ -44,6 +46,8 @@ static int make_param(void *arg)
     const int status = make_type(v->graph, v->dtype, v->rank, v->extent, &type);
     if (status != WEFT_OK)
         return status;
+    if (v->name && !*v->name)
+        return weft_wrong(v->graph->context, v->graph->name, NO_NAME);
     if (v->name && weft_value_find(v->graph, v->name, strlen(v->name)).id)
         return weft_wrong(v->graph->context, v->name, "there is a value of this name already");
     v->result = weft_add_param(v->graph, v->name, &type);
@@ -102,11 +106,24 @@ static int make_constant(void *arg)
     return status;
 }
 
+/* Numbers that a cast would have to change are mistakes in a constant; only floats are rounded. */
+static bool fits(int dtype, double value)
+{
+    if (weft_dtype_is_float(dtype))
+        return true;
+    const unsigned bits = dtype == WEFT_BOOL ? 1 : weft_dtype_bits(dtype) - weft_dtype_is_signed(dtype);
+    const double end = (double)((uint64_t)1 << (bits - 1)) * 2;
+    return value >= (weft_dtype_is_signed(dtype) ? -end : 0) && value < end &&
+           (value >= 0x1p63 || value == (double)(int64_t)value);
+}
+
 static int make_splat(void *arg)
 {
     struct value *v = arg;
     struct weft_type type;
     const int status = make_type(v->graph, v->dtype, v->rank, v->extent, &type);
+    if (status == WEFT_OK && !fits(v->dtype, v->splat))
+        return weft_wrong(v->graph->context, weft_dtype_name(v->dtype), "the type has no such element");
     if (status == WEFT_OK)
         v->result = weft_build_splat(&(struct weft_builder){.graph = v->graph}, &type, v->splat);
     return status;
@@ -206,6 +223,8 @@ static int append(void *arg)
         return WEFT_ERR_ARGUMENT;
     if ((weft_ops[opcode].traits & WEFT_STATED) && !op->dtype)
         return weft_wrong(graph->context, op->op, "this op does not infer its type: set dtype, rank and extent");
+    if (op->name && !*op->name)
+        return weft_wrong(graph->context, op->op, NO_NAME);
     if (op->name && weft_value_find(graph, op->name, strlen(op->name)).id)
         return weft_wrong(graph->context, op->name, "there is a value of this name already");
     const weft_node node = weft_add_node(graph, &(struct weft_node_spec){

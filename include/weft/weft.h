@@ -177,8 +177,8 @@ WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name,
 /* A constant extent. Extents, and integers that are attributes, go up to 2^62 - 1 either way: what is beyond becomes
  * that. */
 WEFT_API weft_dim weft_extent(int64_t value);
-/* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are
- * narrowed. */
+/* The symbol `name` (letters, digits, _ and ., first a letter or _), made on first use, in [low, high], planned for
+ * `hint` (0: none). Bounds of a known symbol are narrowed, and its hint with them. */
 WEFT_API int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint,
                          weft_dim *ret_dim);
 /* a op b for op in + - * / (floor) % m (min) M (max). */
@@ -190,7 +190,8 @@ WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, i
 /* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);
-/* A constant whose elements all equal `value`, converted to dtype; it takes no memory. */
+/* A constant whose elements all equal `value`, rounded to a float dtype; an integer dtype must have it as an element. It
+ * takes no memory. */
 WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,
                         weft_val *ret_value);
 

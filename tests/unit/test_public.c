@@ -267,6 +267,62 @@ static void test_splats_are_elements_of_their_type(void **state)
     }
 }
 
+static void test_splats_outside_of_integer_types_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int dtype;
+        double value;
+    } cases[] = {
+        {WEFT_I8, 300}, {WEFT_I8, -129}, {WEFT_U8, -1}, {WEFT_I32, NAN}, {WEFT_I32, 0.5}, {WEFT_I64, 0x1p63},
+        {WEFT_U64, 0x1p64}, {WEFT_BOOL, 2}, {WEFT_I4, 8}, {WEFT_U4, 16}, {WEFT_U64, -1}, {WEFT_I64, INFINITY},
+    };
+    struct builder b = open_builder();
+    weft_val v;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(&b, weft_splat(b.graph, cases[i].dtype, 0, NULL, cases[i].value, &v), "no such element");
+    assert_int_equal(weft_splat(b.graph, WEFT_I64, 0, NULL, -0x1p63, &v), WEFT_OK);
+    assert_int_equal(weft_splat(b.graph, WEFT_BOOL, 0, NULL, 1, &v), WEFT_OK);
+    close_builder(&b);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static void test_names_that_no_text_can_hold_are_refused(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    static const char *const symbols[] = {"a b", "min", "max", "", "1N", ".N", "N-1", "N\xc3"};
+    weft_dim d;
+    weft_val v;
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        assert_refused(&b, weft_symbol(b.graph, symbols[i], 0, 10, 0, &d), "a symbol is a word");
+    assert_refused(&b, weft_symbol(b.graph, NULL, 0, 10, 0, &d), "a symbol is a word");
+    assert_refused(&b, weft_param(b.graph, "", WEFT_F32, 0, NULL, &v), "at least one character");
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 0, NULL, &v), WEFT_OK);
+    const struct weft_op op = {.size = sizeof op, .op = "neg", .name = "", .operand = &v, .operands = 1};
+    assert_refused(&b, weft_append(b.graph, &op, &v), "at least one character");
+    struct weft_graph *body = NULL;
+    assert_refused(&b, weft_graph_create_body(b.graph, "", &body), "at least one character");
+    assert_refused(&b, weft_graph_create(b.context, "", &body), "at least one character");
+    close_builder(&b);
+}
+
+static void test_hints_move_with_their_bounds(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_dim n;
+    weft_val x;
+    assert_int_equal(weft_symbol(b.graph, "N.1", 0, 100, 50, &n), WEFT_OK);
+    assert_refused(&b, weft_symbol(b.graph, "N.1", 101, 200, 0, &n), "no number in common");
+    assert_int_equal(weft_symbol(b.graph, "N.1", 0, 10, 0, &n), WEFT_OK);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, &n, &x), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &x, 1), WEFT_OK);
+    assert_prints_twice(&b, "<N.1=0..10 hint=10>");
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +334,9 @@ int main(void)
         cmocka_unit_test(test_extents_of_nowhere_are_refused),
         cmocka_unit_test(test_integers_beyond_the_limit_do_not_wrap),
         cmocka_unit_test(test_splats_are_elements_of_their_type),
+        cmocka_unit_test(test_splats_outside_of_integer_types_are_refused),
+        cmocka_unit_test(test_names_that_no_text_can_hold_are_refused),
+        cmocka_unit_test(test_hints_move_with_their_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
