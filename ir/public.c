@@ -129,8 +129,9 @@ static int make_symbol(void *arg)
     if (!e->name || !is_symbol_name(e->name))
         return weft_wrong(context, e->name, "a symbol is a word of letters, digits, _ and . that begins with a letter "
                                             "or _, and not min or max");
-    if (e->low < 0 || e->low > e->high || (e->hint && (e->hint < e->low || e->hint > e->high)))
-        return weft_wrong(context, e->name, "a symbol needs 0 <= low <= hint <= high");
+    if (e->low < 0 || e->low > e->high || e->high > INT32_MAX ||
+        (e->hint && (e->hint < e->low || e->hint > e->high)))
+        return weft_wrong(context, e->name, "a symbol needs 0 <= low <= hint <= high <= 2147483647");
     if (weft_symbol_find(e->graph->dims, e->name, &known)) {
         int64_t low, high;
         weft_dim_range(e->graph->dims, known, &low, &high);

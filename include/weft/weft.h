@@ -178,7 +178,7 @@ WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name,
  * that. */
 WEFT_API weft_dim weft_extent(int64_t value);
 /* The symbol `name` (letters, digits, _ and ., first a letter or _), made on first use, in [low, high], planned for
- * `hint` (0: none). Bounds of a known symbol are narrowed, and its hint with them. */
+ * `hint` (0: none); high is at most 2^31 - 1. Bounds of a known symbol are narrowed, and its hint with them. */
 WEFT_API int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint,
                          weft_dim *ret_dim);
 /* a op b for op in + - * / (floor) % m (min) M (max). */

@@ -323,6 +323,23 @@ static void test_hints_move_with_their_bounds(void **state)
     close_builder(&b);
 }
 
+static void test_bounds_that_no_text_can_hold_are_refused(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_dim n;
+    assert_refused(&b, weft_symbol(b.graph, "N", 0, 5000000000, 0, &n), "2147483647");
+    assert_refused(&b, weft_symbol(b.graph, "N", -1, 10, 0, &n), "0 <= low");
+    assert_refused(&b, weft_symbol(b.graph, "N", 11, 10, 0, &n), "low <= hint");
+    assert_refused(&b, weft_symbol(b.graph, "N", 1, 10, 11, &n), "hint <= high");
+    weft_val x;
+    assert_int_equal(weft_symbol(b.graph, "N", 0, INT32_MAX, 0, &n), WEFT_OK);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, &n, &x), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &x, 1), WEFT_OK);
+    assert_prints_twice(&b, "@g<N>(");
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_splats_outside_of_integer_types_are_refused),
         cmocka_unit_test(test_names_that_no_text_can_hold_are_refused),
         cmocka_unit_test(test_hints_move_with_their_bounds),
+        cmocka_unit_test(test_bounds_that_no_text_can_hold_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
