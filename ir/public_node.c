@@ -31,6 +31,7 @@ struct value {
     const char *name;
     int dtype, rank;
     const weft_dim *extent;
+    bool is_mut;
     const int64_t *number; /* extents of a constant */
     const void *data;
     double splat;
@@ -50,7 +51,10 @@ static int make_param(void *arg)
         return weft_wrong(v->graph->context, v->graph->name, NO_NAME);
     if (v->name && weft_value_find(v->graph, v->name, strlen(v->name)).id)
         return weft_wrong(v->graph->context, v->name, "there is a value of this name already");
+    if (v->is_mut && v->graph->parent)
+        return weft_wrong(v->graph->context, v->graph->name, "a body cannot have mut parameters");
     v->result = weft_add_param(v->graph, v->name, &type);
+    weft_value_of(v->graph, v->result)->is_mut = v->is_mut;
     return WEFT_OK;
 }
 
@@ -142,6 +146,13 @@ int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, 
 {
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent},
                       make_param, ret_value);
+}
+
+int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+                   weft_val *ret_value)
+{
+    return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent,
+                                     .is_mut = true}, make_param, ret_value);
 }
 
 int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
@@ -246,7 +257,7 @@ int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *re
 
 struct result {
     struct weft_graph *graph;
-    const weft_val *values;
+    const weft_val *values, *updated; /* the latter NULL: none */
     size_t count;
     const char *layout;
 };
@@ -256,20 +267,33 @@ static int set_returns(void *arg)
     const struct result *r = arg;
     if (weft_frozen(r->graph))
         return WEFT_ERR_ARGUMENT;
+    struct weft_graph *graph = r->graph;
+    if (r->count > UINT32_MAX || (r->count && !r->values))
+        return weft_wrong(graph->context, graph->name, "there are no values to return, or too many");
+    for (size_t i = 0; i < r->count; i++) {
+        const weft_val updated = r->updated ? r->updated[i] : WEFT_NO_VALUE;
+        if (!is_value(graph, r->values[i]))
+            return weft_wrong(graph->context, graph->name, "a result is not a value of this graph");
+        if (updated.id && (!is_value(graph, updated) || !weft_value_of(graph, updated)->is_mut))
+            return weft_wrong(graph->context, graph->name, "what a result updates is not a mut parameter of this graph");
+    }
+    graph->ret = weft_grow(graph->arena, graph->ret, &graph->return_capacity, (uint32_t)r->count, sizeof *graph->ret);
+    weft_clear_returns(graph); /* from here on nothing can fail: the old results stay, or the new ones stand */
     for (size_t i = 0; i < r->count; i++)
-        if (!is_value(r->graph, r->values[i]))
-            return weft_wrong(r->graph->context, r->graph->name, "a result is not a value of this graph");
-    weft_clear_returns(r->graph);
-    for (size_t i = 0; i < r->count; i++)
-        weft_add_return(r->graph, r->values[i], WEFT_NO_VALUE);
-    r->graph->returned = true;
+        weft_add_return(graph, r->values[i], r->updated ? r->updated[i] : WEFT_NO_VALUE);
+    graph->returned = true;
     return WEFT_OK;
 }
 
 int weft_return(struct weft_graph *graph, const weft_val *values, size_t count)
 {
+    return weft_return_mut(graph, values, NULL, count);
+}
+
+int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count)
+{
     return weft_protected(graph->context, set_returns,
-                          &(struct result){.graph = graph, .values = values, .count = count});
+                          &(struct result){.graph = graph, .values = values, .updated = updated, .count = count});
 }
 
 static int set_layout(void *arg)

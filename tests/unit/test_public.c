@@ -340,6 +340,49 @@ static void test_bounds_that_no_text_can_hold_are_refused(void **state)
     close_builder(&b);
 }
 
+/* --- mut parameters ----------------------------------------------------------------------------------------------- */
+
+static void test_mut_parameters_are_built_and_run(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    const weft_dim extent[] = {weft_extent(4)};
+    weft_val w, g, sum, negative, v;
+    assert_int_equal(weft_param_mut(b.graph, "w", WEFT_F32, 1, extent, &w), WEFT_OK);
+    assert_int_equal(weft_param(b.graph, "g", WEFT_F32, 1, extent, &g), WEFT_OK);
+    struct weft_op op = {.size = sizeof op, .op = "add", .operand = (weft_val[]){w, g}, .operands = 2};
+    assert_int_equal(weft_append(b.graph, &op, &sum), WEFT_OK);
+    op = (struct weft_op){.size = sizeof op, .op = "neg", .operand = &g, .operands = 1};
+    assert_int_equal(weft_append(b.graph, &op, &negative), WEFT_OK);
+
+    const weft_val values[] = {sum, negative}, updated[] = {w, {0}}, wrong[] = {g, {0}};
+    assert_refused(&b, weft_return_mut(b.graph, values, wrong, 2), "not a mut parameter");
+    assert_int_equal(weft_return(b.graph, values, 2), WEFT_OK);
+    assert_int_equal(weft_validate(b.graph), WEFT_ERR_INVALID); /* no new value */
+    assert_int_equal(weft_return_mut(b.graph, values, updated, 2), WEFT_OK);
+    assert_prints_twice(&b, "return mut %w = %0, %1");
+    struct weft_graph *body = NULL;
+    assert_int_equal(weft_graph_create_body(b.graph, "body", &body), WEFT_OK);
+    assert_refused(&b, weft_param_mut(body, "w", WEFT_F32, 1, extent, &v), "body");
+
+    struct weft_plan *plan = NULL;
+    struct weft_execution *execution = NULL;
+    float buffer[] = {1, 2, 3, 4}, gradient[] = {10, 20, 30, 40};
+    struct weft_tensor tensor = {.data = buffer, .dtype = WEFT_F32, .rank = 1, .extent = {4}, .stride = {1}};
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_OK);
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 0, &tensor), WEFT_OK);
+    tensor.data = gradient;
+    assert_int_equal(weft_bind_input(execution, 1, &tensor), WEFT_OK);
+    for (int i = 0; i < 2; i++)
+        if (weft_run(execution) != WEFT_OK)
+            fail_msg("%s", weft_execution_error(execution));
+    assert_true(buffer[0] == 21 && buffer[3] == 84);
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_names_that_no_text_can_hold_are_refused),
         cmocka_unit_test(test_hints_move_with_their_bounds),
         cmocka_unit_test(test_bounds_that_no_text_can_hold_are_refused),
+        cmocka_unit_test(test_mut_parameters_are_built_and_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
