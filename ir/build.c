@@ -145,8 +145,8 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     if (!weft_infer_run(&infer))
         return WEFT_NO_NODE;
 
-    struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = (uint16_t)spec->operands,
-                                  .results = (uint16_t)infer.results, .line = spec->place.line};
+    struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = spec->operands,
+                                  .results = infer.results, .line = spec->place.line};
     info.attr = normal_attrs(graph, spec->op, spec->attr, spec->attrs, &info.attrs);
     info.constant = keep_constant(graph, spec->constant, infer.result[0].dtype);
     info.name = spec->name ? weft_arena_copy(graph->arena, spec->name, strlen(spec->name)) : NULL;
@@ -160,7 +160,7 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
         link_use(graph, graph->slots++, spec->operand[i], node);
     for (unsigned i = 0; i < infer.results; i++)
         graph->value[graph->values++] =
-            (struct weft_value){.type = infer.result[i], .def = node, .result = (uint16_t)i};
+            (struct weft_value){.type = infer.result[i], .def = node, .result = i};
     link_node(graph, node, spec->before);
     for (unsigned i = 0; i < info.attrs; i++)
         if (info.attr[i].kind == WEFT_ATTR_GRAPH)

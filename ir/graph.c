@@ -184,7 +184,7 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
     graph->param =
         weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
     const weft_val v = {graph->values++};
-    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = (uint16_t)graph->params};
+    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = graph->params};
     graph->param[graph->params++] = v;
     if (name)
         weft_set_name(graph, v, name, strlen(name));

@@ -385,7 +385,7 @@ struct weft_value {
     struct weft_type type;
     const char *name;        /* unique in the graph, or NULL: numbered when printed */
     weft_node def;           /* none for parameters */
-    uint16_t result;         /* which result of def, or which parameter */
+    uint32_t result;         /* which result of def, or which parameter */
     bool is_param, is_mut;
     uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
@@ -401,9 +401,9 @@ struct weft_operand {        /* one slot */
 };
 
 struct weft_node_info {
-    uint16_t op;
-    uint16_t operands, results, attrs;
+    uint16_t op, attrs;
     bool dead;
+    uint32_t operands, results;
     uint32_t first_operand;  /* index of slots */
     uint32_t first_result;   /* values are consecutive ids */
     struct weft_attr *attr;

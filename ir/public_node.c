@@ -222,6 +222,8 @@ static int append(void *arg)
     if (!opcode || opcode == WEFT_OP_const)
         return weft_wrong(graph->context, op->op,
                      opcode ? "constants are made by weft_constant and weft_splat" : "there is no such op");
+    if (op->operands > UINT16_MAX || op->attributes > WEFT_ATTR_COUNT)
+        return weft_wrong(graph->context, op->op, "an op has at most 65535 operands, and each attribute once");
     for (size_t i = 0; i < op->operands; i++)
         if (!is_value(graph, op->operand[i]))
             return weft_wrong(graph->context, op->op, "an operand is not a value of this graph");

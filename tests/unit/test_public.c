@@ -383,6 +383,46 @@ static void test_mut_parameters_are_built_and_run(void **state)
     close_builder(&b);
 }
 
+/* --- many --------------------------------------------------------------------------------------------------------- */
+
+static void test_counts_beyond_sixteen_bits(void **state)
+{
+    (void)state;
+    enum { MANY = 70000 };
+    struct builder b = open_builder();
+    weft_val condition, last = {0};
+    assert_int_equal(weft_param(b.graph, "c", WEFT_BOOL, 0, NULL, &condition), WEFT_OK);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(weft_param(b.graph, NULL, WEFT_F32, 0, NULL, &last), WEFT_OK);
+    weft_val *values = malloc((MANY + 1) * sizeof *values);
+    assert_non_null(values);
+    struct weft_graph *body[2] = {NULL};
+    for (int i = 0; i < 2; i++) {
+        weft_val v;
+        assert_int_equal(weft_graph_create_body(b.graph, i ? "no" : "yes", &body[i]), WEFT_OK);
+        assert_int_equal(weft_splat(body[i], WEFT_F32, 0, NULL, i, &v), WEFT_OK);
+        for (int k = 0; k < MANY; k++)
+            values[k] = v;
+        assert_int_equal(weft_return(body[i], values, MANY), WEFT_OK);
+    }
+    assert_int_equal(append_if(b.graph, condition, body[0], body[1], values), WEFT_OK);
+    values[MANY] = last;
+    assert_int_equal(weft_return(b.graph, values, MANY + 1), WEFT_OK);
+    if (weft_validate(b.graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(b.context));
+    struct weft_graph *copy = NULL;
+    assert_int_equal(weft_graph_clone(b.graph, &copy), WEFT_OK);
+    assert_int_equal(copy->returns, MANY + 1);
+    weft_graph_destroy(copy);
+
+    const struct weft_attribute axis = {.name = "axis"};
+    const struct weft_op op = {.size = sizeof op, .op = "concat", .operand = values, .operands = MANY,
+                               .attribute = &axis, .attributes = 1};
+    assert_refused(&b, weft_append(b.graph, &op, &last), "65535");
+    free(values);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_hints_move_with_their_bounds),
         cmocka_unit_test(test_bounds_that_no_text_can_hold_are_refused),
         cmocka_unit_test(test_mut_parameters_are_built_and_run),
+        cmocka_unit_test(test_counts_beyond_sixteen_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
