@@ -49,6 +49,13 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
     return status == WEFT_OK && context->error_count > 0 ? context->error_status : status;
 }
 
+int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg)
+{
+    if (!graph->context->on_nomem)
+        weft_arena_close(&graph->root->scratch);
+    return weft_protected(graph->context, fn, arg);
+}
+
 void weft_out_of_memory(struct weft_context *context)
 {
     weft_assert(context->on_nomem);

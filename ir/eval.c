@@ -254,8 +254,8 @@ int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inpu
     if (!graph || (input_count && !inputs) || (output_count && !outputs) || input_count > UINT32_MAX ||
         output_count > UINT32_MAX)
         return WEFT_ERR_ARGUMENT;
-    return weft_protected(
-        graph->context, evaluate,
+    return weft_protected_graph(
+        graph, evaluate,
         &(struct evaluation){
             .graph = graph, .in = inputs, .out = outputs, .in_count = input_count, .out_count = output_count});
 }

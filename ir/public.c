@@ -57,7 +57,8 @@ static int create(void *arg)
 
 static int create_graph(struct create c, struct weft_graph **ret_graph)
 {
-    const int status = weft_protected(c.context, create, &c);
+    const struct weft_graph *from = c.source ? c.source : c.parent;
+    const int status = from ? weft_protected_graph(from, create, &c) : weft_protected(c.context, create, &c);
     if (status == WEFT_OK)
         *ret_graph = c.graph;
     else if (!c.parent)
@@ -145,7 +146,7 @@ static int make_symbol(void *arg)
 int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint, weft_dim *ret_dim)
 {
     struct extent e = {.graph = graph, .name = name, .low = low, .high = high, .hint = hint};
-    const int status = weft_protected(graph->context, make_symbol, &e);
+    const int status = weft_protected_graph(graph, make_symbol, &e);
     if (status == WEFT_OK)
         *ret_dim = e.result;
     return status;
@@ -176,7 +177,7 @@ static int combine(void *arg)
 int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, weft_dim b, weft_dim *ret_dim)
 {
     struct extent e = {.graph = graph, .op = op, .a = a, .b = b};
-    const int status = weft_protected(graph->context, combine, &e);
+    const int status = weft_protected_graph(graph, combine, &e);
     if (status == WEFT_OK)
         *ret_dim = e.result;
     return status;

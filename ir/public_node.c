@@ -135,7 +135,7 @@ static int make_splat(void *arg)
 
 static int make_value(struct value v, int (*fn)(void *), weft_val *ret_value)
 {
-    const int status = weft_protected(v.graph->context, fn, &v);
+    const int status = weft_protected_graph(v.graph, fn, &v);
     if (status == WEFT_OK)
         *ret_value = v.result;
     return status;
@@ -254,7 +254,7 @@ static int append(void *arg)
 
 int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results)
 {
-    return weft_protected(graph->context, append, &(struct append){graph, op, ret_results});
+    return weft_protected_graph(graph, append, &(struct append){graph, op, ret_results});
 }
 
 struct result {
@@ -294,7 +294,7 @@ int weft_return(struct weft_graph *graph, const weft_val *values, size_t count)
 
 int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count)
 {
-    return weft_protected(graph->context, set_returns,
+    return weft_protected_graph(graph, set_returns,
                           &(struct result){.graph = graph, .values = values, .updated = updated, .count = count});
 }
 
@@ -319,6 +319,6 @@ static int set_layout(void *arg)
 
 int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout)
 {
-    return weft_protected(graph->context, set_layout,
+    return weft_protected_graph(graph, set_layout,
                           &(struct result){.graph = graph, .values = &value, .layout = layout});
 }

@@ -495,4 +495,4 @@ static int validate_protected(void *arg)
     return WEFT_OK;
 }
 
-int weft_validate(struct weft_graph *graph) { return weft_protected(graph->context, validate_protected, graph); }
+int weft_validate(struct weft_graph *graph) { return weft_protected_graph(graph, validate_protected, graph); }

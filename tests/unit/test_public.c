@@ -423,6 +423,28 @@ static void test_counts_beyond_sixteen_bits(void **state)
     close_builder(&b);
 }
 
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static int fail_in_scratch(void *arg)
+{
+    struct weft_graph *graph = arg;
+    (void)weft_arena_new(&graph->scratch, 100);
+    weft_out_of_memory(graph->context);
+}
+
+static void test_the_call_after_a_refusal_finds_empty_scratch(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    assert_int_equal(weft_protected_graph(b.graph, fail_in_scratch, b.graph), WEFT_ERR_NOMEM);
+    assert_non_null(b.graph->scratch.chunk);
+    const weft_dim one[] = {weft_extent(1)};
+    weft_val x;
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, one, &x), WEFT_OK);
+    assert_null(b.graph->scratch.chunk);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_bounds_that_no_text_can_hold_are_refused),
         cmocka_unit_test(test_mut_parameters_are_built_and_run),
         cmocka_unit_test(test_counts_beyond_sixteen_bits),
+        cmocka_unit_test(test_the_call_after_a_refusal_finds_empty_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
