@@ -62,6 +62,15 @@ void weft_out_of_memory(struct weft_context *context)
     longjmp(*context->on_nomem, 1);
 }
 
+bool weft_take_options(void *own, size_t bytes, const void *given)
+{
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    memset(own, 0, bytes);
+    memcpy(own, given, size < bytes ? size : bytes);
+    return size != 0;
+}
+
 void *weft_allocate(struct weft_context *context, size_t bytes)
 {
     return context->allocator.allocate(context->allocator.user, bytes ? bytes : 1, 64);

@@ -64,6 +64,10 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
 int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg);
 _Noreturn void weft_out_of_memory(struct weft_context *context);
 
+/* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False if
+ * the size was not set. */
+bool weft_take_options(void *own, size_t bytes, const void *given);
+
 void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */
 void weft_release(struct weft_context *context, void *memory, size_t bytes);
 

@@ -35,6 +35,7 @@ struct value {
     const int64_t *number; /* extents of a constant */
     const void *data;
     double splat;
+    int64_t integer;
     weft_val result;
 };
 
@@ -133,6 +134,23 @@ static int make_splat(void *arg)
     return status;
 }
 
+static int make_integer_splat(void *arg)
+{
+    struct value *v = arg;
+    struct weft_type type;
+    const int status = make_type(v->graph, v->dtype, v->rank, v->extent, &type);
+    if (status != WEFT_OK)
+        return status;
+    int64_t element = 0;
+    if (!weft_dtype_is_float(v->dtype))
+        weft_store_integer(v->dtype, &element, 0, v->integer);
+    if (weft_dtype_is_float(v->dtype) || weft_load_integer(v->dtype, &element, 0) != v->integer)
+        return weft_wrong(v->graph->context, weft_dtype_name(v->dtype), "the type has no such element");
+    v->result = weft_build_element(&(struct weft_builder){.graph = v->graph}, &type,
+                                   &(struct weft_element){.is_integer = true, .integer = v->integer});
+    return WEFT_OK;
+}
+
 static int make_value(struct value v, int (*fn)(void *), weft_val *ret_value)
 {
     const int status = weft_protected_graph(v.graph, fn, &v);
@@ -166,6 +184,13 @@ int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *ex
 {
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .splat = value},
                       make_splat, ret_value);
+}
+
+int weft_splat_integer(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, int64_t value,
+                       weft_val *ret_value)
+{
+    return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .integer = value},
+                      make_integer_splat, ret_value);
 }
 
 static bool is_value(const struct weft_graph *graph, weft_val v)
@@ -215,7 +240,10 @@ static int append(void *arg)
 {
     struct append *a = arg;
     struct weft_graph *graph = a->graph;
-    const struct weft_op *op = a->op;
+    struct weft_op own;
+    const struct weft_op *op = &own;
+    if (!weft_take_options(&own, sizeof own, a->op))
+        return weft_wrong(graph->context, graph->name, "weft_op.size is not set");
     if (weft_frozen(graph))
         return WEFT_ERR_ARGUMENT;
     const int opcode = op->op ? weft_opcode_find(op->op, strlen(op->op)) : 0;

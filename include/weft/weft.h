@@ -13,7 +13,7 @@
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
  *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
- *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. */
+ *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. A size of 0 is WEFT_ERR_ARGUMENT. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -198,6 +198,10 @@ WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const 
  * takes no memory. */
 WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,
                         weft_val *ret_value);
+
+/* As weft_splat for integers and bools, exactly: every number of i64, and of u64 given as its 64 bits. */
+WEFT_API int weft_splat_integer(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, int64_t value,
+                                weft_val *ret_value);
 
 struct weft_op {
     size_t size;

@@ -445,6 +445,97 @@ static void test_the_call_after_a_refusal_finds_empty_scratch(void **state)
     close_builder(&b);
 }
 
+static void test_integer_splats_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        int dtype;
+        int64_t value;
+        const char *text; /* NULL: refused */
+    } cases[] = {
+        {WEFT_I64, INT64_MAX, "9223372036854775807"}, {WEFT_I64, ((int64_t)1 << 53) + 1, "9007199254740993"},
+        {WEFT_U64, -1, "18446744073709551615"},       {WEFT_I8, -128, "-128"},
+        {WEFT_U4, 15, "15"},                          {WEFT_BOOL, 1, "1"},
+        {WEFT_I8, 128, NULL},                         {WEFT_U32, -1, NULL},
+        {WEFT_BOOL, 2, NULL},                         {WEFT_F32, 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct builder b = open_builder();
+        char part[64] = "value=";
+        weft_val v;
+        const int status = weft_splat_integer(b.graph, cases[i].dtype, 0, NULL, cases[i].value, &v);
+        if (cases[i].text) {
+            assert_int_equal(status, WEFT_OK);
+            assert_int_equal(weft_return(b.graph, &v, 1), WEFT_OK);
+            assert_prints_twice(&b, strcat(part, cases[i].text));
+        } else {
+            assert_refused(&b, status, "no such element");
+        }
+        close_builder(&b);
+    }
+}
+
+/* --- sizes of structs --------------------------------------------------------------------------------------------- */
+
+static void *plain_allocate(void *user, size_t bytes, size_t align)
+{
+    (void)user;
+    return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+static void plain_release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+static void test_structs_say_how_large_they_are(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_val x, y;
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 0, NULL, &x), WEFT_OK);
+    struct weft_op op = {.op = "neg", .operand = &x, .operands = 1};
+    assert_refused(&b, weft_append(b.graph, &op, &y), "size");
+    op.size = offsetof(struct weft_op, attribute); /* an older caller's */
+    op.attributes = 99;
+    assert_int_equal(weft_append(b.graph, &op, &y), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &y, 1), WEFT_OK);
+
+    struct weft_plan *plan = NULL;
+    struct weft_compile_options compile = {.flags = WEFT_COMPILE_REFERENCE};
+    assert_int_equal(weft_compile(b.graph, &compile, &plan), WEFT_ERR_ARGUMENT);
+    compile.size = sizeof compile;
+    assert_int_equal(weft_compile(b.graph, &compile, &plan), WEFT_OK);
+    struct weft_execution *execution = NULL;
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    struct weft_statistics statistics = {.total_ns = 7};
+    assert_int_equal(weft_execution_statistics(execution, &statistics), WEFT_ERR_ARGUMENT);
+    statistics.size = offsetof(struct weft_statistics, total_ns);
+    assert_int_equal(weft_execution_statistics(execution, &statistics), WEFT_OK);
+    assert_true(statistics.workers > 0 && statistics.total_ns == 7);
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+
+    struct weft_context *context = NULL;
+    struct weft_allocator allocator = {.allocate = plain_allocate, .release = plain_release};
+    struct weft_executor executor = {.size = sizeof executor};
+    struct weft_context_options options = {0};
+    assert_int_equal(weft_open(&options, &context), WEFT_ERR_ARGUMENT);
+    options = (struct weft_context_options){.size = sizeof options, .allocator = &allocator};
+    assert_int_equal(weft_open(&options, &context), WEFT_ERR_ARGUMENT);
+    allocator.size = offsetof(struct weft_allocator, release);
+    assert_int_equal(weft_open(&options, &context), WEFT_ERR_ARGUMENT);
+    allocator.size = sizeof allocator;
+    options.executor = &executor;
+    assert_int_equal(weft_open(&options, &context), WEFT_ERR_ARGUMENT); /* it runs nothing */
+    options.executor = NULL;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    weft_close(context);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_mut_parameters_are_built_and_run),
         cmocka_unit_test(test_counts_beyond_sixteen_bits),
         cmocka_unit_test(test_the_call_after_a_refusal_finds_empty_scratch),
+        cmocka_unit_test(test_integer_splats_are_exact),
+        cmocka_unit_test(test_structs_say_how_large_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
