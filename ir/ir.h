@@ -59,13 +59,13 @@ struct weft_context {
  * the stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's
  * status. Nested calls just run fn. Every public function of the compile phase goes through here. */
 int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg);
-/* The same for a call on a graph; the outermost call empties the scratch arena, where one that ran out of memory may have
- * left something. */
+/* The same for a call on a graph; the outermost call empties the scratch arena, where one that ran out of memory may
+ * have left something. */
 int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg);
 _Noreturn void weft_out_of_memory(struct weft_context *context);
 
-/* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False if
- * the size was not set. */
+/* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
+ * if the size was not set. */
 bool weft_take_options(void *own, size_t bytes, const void *given);
 
 void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */

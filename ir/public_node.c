@@ -305,7 +305,7 @@ static int set_returns(void *arg)
         if (!is_value(graph, r->values[i]))
             return weft_wrong(graph->context, graph->name, "a result is not a value of this graph");
         if (updated.id && (!is_value(graph, updated) || !weft_value_of(graph, updated)->is_mut))
-            return weft_wrong(graph->context, graph->name, "what a result updates is not a mut parameter of this graph");
+            return weft_wrong(graph->context, graph->name, "what a result updates is not a mut parameter");
     }
     graph->ret = weft_grow(graph->arena, graph->ret, &graph->return_capacity, (uint32_t)r->count, sizeof *graph->ret);
     weft_clear_returns(graph); /* from here on nothing can fail: the old results stay, or the new ones stand */

@@ -187,15 +187,15 @@ WEFT_API int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, 
 /* Adds an input. Its layout is dense row-major unless set with weft_set_layout. `name` must be new or NULL. */
 WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                         weft_val *ret_value);
-/* As weft_param, for a buffer that the run updates: its old value is an operand like any other, and weft_return_mut names
- * its new one. Only a whole graph has such parameters, no body. */
+/* As weft_param, for a buffer that the run updates: its old value is an operand like any other, and weft_return_mut
+ * names its new one. Only a whole graph has such parameters, no body. */
 WEFT_API int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                             weft_val *ret_value);
 /* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);
-/* A constant whose elements all equal `value`, rounded to a float dtype; an integer dtype must have it as an element. It
- * takes no memory. */
+/* A constant whose elements all equal `value`, rounded to a float dtype; an integer dtype must have it as an element.
+ * It takes no memory. */
 WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,
                         weft_val *ret_value);
 
@@ -315,9 +315,9 @@ WEFT_API int weft_run_timed(struct weft_execution *execution,
                             void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
 
 /* Evaluates the graph plainly, in double or exact arithmetic, rounding at each value: the definition of correct. Input
- * tensors in order of the parameters; where an output's `data` is set, it has room for the dense row-major result, whose dtype,
- * rank and extents the tensor states; where it is NULL, memory is allocated, and the caller frees it with
- * weft_tensor_free. Outputs are untouched on error. */
+ * tensors in order of the parameters. Where an output's `data` is set, it has room for the dense row-major result, whose
+ * dtype, rank and extents the tensor states; where it is NULL, memory is allocated, and the caller frees it with
+ * weft_tensor_free. */
 WEFT_API int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
                            struct weft_tensor *outputs, size_t output_count);
 WEFT_API void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor);
