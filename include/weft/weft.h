@@ -315,8 +315,8 @@ WEFT_API int weft_run_timed(struct weft_execution *execution,
                             void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
 
 /* Evaluates the graph plainly, in double or exact arithmetic, rounding at each value: the definition of correct. Input
- * tensors in order of the parameters. Where an output's `data` is set, it has room for the dense row-major result, whose
- * dtype, rank and extents the tensor states; where it is NULL, memory is allocated, and the caller frees it with
+ * tensors in order of the parameters. Where an output's `data` is set, it has room for the dense row-major result, and
+ * the tensor states its dtype, rank and extents; where it is NULL, memory is allocated, and the caller frees it with
  * weft_tensor_free. */
 WEFT_API int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
                            struct weft_tensor *outputs, size_t output_count);

@@ -3,8 +3,6 @@
  * graph stays what it was. */
 #include "builder_support.h"
 
-#include <math.h>
-
 /* --- constants ---------------------------------------------------------------------------------------------------- */
 
 static void test_constants_need_their_data(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_public_text.c: what the builder of weft.h accepts has a text, which parses back to the same graph: numbers, names
- * and bounds that no text can hold are refused. */
+/* test_public_text.c: what the builder of weft.h accepts has a text, which parses back to the same graph: numbers,
+ * names and bounds that no text can hold are refused. */
 #include "builder_support.h"
 
 #include <math.h>
