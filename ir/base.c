@@ -49,10 +49,26 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
     return status == WEFT_OK && context->error_count > 0 ? context->error_status : status;
 }
 
+int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg)
+{
+    if (!graph->context->on_nomem)
+        weft_arena_close(&graph->root->scratch);
+    return weft_protected(graph->context, fn, arg);
+}
+
 void weft_out_of_memory(struct weft_context *context)
 {
     weft_assert(context->on_nomem);
     longjmp(*context->on_nomem, 1);
+}
+
+bool weft_take_options(void *own, size_t bytes, const void *given)
+{
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    memset(own, 0, bytes);
+    memcpy(own, given, size < bytes ? size : bytes);
+    return size != 0;
 }
 
 void *weft_allocate(struct weft_context *context, size_t bytes)

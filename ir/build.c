@@ -19,10 +19,8 @@ static bool is_default(const struct weft_attr_spec *spec, const struct weft_attr
         return weft_dim_is(attr->integer, (int64_t)spec->fallback);
     case WEFT_ATTR_REAL:
         return attr->real == spec->fallback;
-    case WEFT_ATTR_WORD: {
-        const size_t length = strcspn(spec->words, " ");
-        return strncmp(attr->word, spec->words, length) == 0 && attr->word[length] == '\0';
-    }
+    case WEFT_ATTR_WORD:
+        return strcmp(attr->word, spec->word) == 0;
     case WEFT_ATTR_INTS:
         for (uint32_t i = 0; i < attr->count; i++)
             if (!weft_dim_is(attr->integers[i], (int64_t)spec->fallback))
@@ -100,12 +98,27 @@ static void link_node(struct weft_graph *g, weft_node node, weft_node before)
     g->analyses &= ~WEFT_ORDER;
 }
 
-static struct weft_constant *keep_constant(struct weft_graph *g, const struct weft_constant *constant)
+/* A splat is an element of its type, as a cast would make it; so text and evaluation see the same number. */
+static void settle_splat(struct weft_constant *constant, int dtype)
+{
+    uint64_t element = 0;
+    if (constant->integer)
+        weft_store_integer(dtype, &element, 0, constant->splat);
+    else
+        weft_store_real(dtype, &element, 0, constant->real);
+    constant->integer = !weft_dtype_is_float(dtype);
+    constant->splat = constant->integer ? weft_load_integer(dtype, &element, 0) : 0;
+    constant->real = weft_load_real(dtype, &element, 0);
+}
+
+static struct weft_constant *keep_constant(struct weft_graph *g, const struct weft_constant *constant, int dtype)
 {
     if (!constant)
         return NULL;
     struct weft_constant *copy = weft_new(g->arena, struct weft_constant, 1);
     *copy = *constant;
+    if (copy->kind == WEFT_CONST_SPLAT)
+        settle_splat(copy, dtype);
     return copy;
 }
 
@@ -130,10 +143,10 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     if (!weft_infer_run(&infer))
         return WEFT_NO_NODE;
 
-    struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = (uint16_t)spec->operands,
-                                  .results = (uint16_t)infer.results, .line = spec->place.line};
+    struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = spec->operands,
+                                  .results = infer.results, .line = spec->place.line};
     info.attr = normal_attrs(graph, spec->op, spec->attr, spec->attrs, &info.attrs);
-    info.constant = keep_constant(graph, spec->constant);
+    info.constant = keep_constant(graph, spec->constant, infer.result[0].dtype);
     info.name = spec->name ? weft_arena_copy(graph->arena, spec->name, strlen(spec->name)) : NULL;
     reserve_arrays(graph, spec->operands, infer.results);
 
@@ -145,8 +158,11 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
         link_use(graph, graph->slots++, spec->operand[i], node);
     for (unsigned i = 0; i < infer.results; i++)
         graph->value[graph->values++] =
-            (struct weft_value){.type = infer.result[i], .def = node, .result = (uint16_t)i};
+            (struct weft_value){.type = infer.result[i], .def = node, .result = i};
     link_node(graph, node, spec->before);
+    for (unsigned i = 0; i < info.attrs; i++)
+        if (info.attr[i].kind == WEFT_ATTR_GRAPH)
+            info.attr[i].graph->frozen = true;
     if (infer.results == 1)
         graph->value[info.first_result].content = weft_content_of(graph, node);
     return node;
@@ -193,13 +209,7 @@ weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type
 
 weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value)
 {
-    struct weft_element element = {.is_integer = !weft_dtype_is_float(type->dtype), .real = value};
-    if (element.is_integer) {
-        int64_t packed = 0;
-        weft_store_real(type->dtype, &packed, 0, value); /* saturates and wraps as a cast does */
-        element.integer = weft_load_integer(type->dtype, &packed, 0);
-    }
-    return weft_build_element(b, type, &element);
+    return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_SPLAT, .real = value});
 }
 
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data)

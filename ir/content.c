@@ -9,9 +9,11 @@
  * rewrites such a graph reads the extents of a reshape off its operand, for all sizes at once, and the shape subgraph
  * dies unused.
  *
- * A content is known wholly or not at all, and never wrong: an operation that could wrap around in its type, truncate a
- * negative quotient or depend on the order of two extents is unknown unless the ranges of the symbols decide it. Only
- * sums and products in 64 bits are taken not to overflow, since extents have to fit into memory together. */
+ * A content is known wholly or not at all: an operation that could wrap around in its type, truncate a negative
+ * quotient or depend on the order of two extents is unknown unless the ranges of the symbols decide it. So is all in
+ * whose computation a number left the 62 bits of expressions, where the tensor's 64 bits would go on or wrap. One thing
+ * is taken on trust: that 64-bit sums and products of symbols do not overflow, since extents have to fit into memory
+ * together. Who replaces the computation, instead of reading a shape off it, looks at the range (fold_shape). */
 #include "ir/infer.h"
 
 #include <string.h>
@@ -37,7 +39,7 @@ static const struct weft_type *operand_type(const struct content *c, unsigned i)
 
 /* --- single elements: false where unknown ------------------------------------------------------------------ */
 
-/* Constants near the ends of 62 bits saturate in expressions, so they are left out. */
+/* Does the result's type hold d for all sizes? Of 64 bits only constants are looked at: see above. */
 static bool fits(const struct content *c, weft_dim d)
 {
     int64_t low, high;
@@ -71,14 +73,12 @@ static bool not_negative(const struct content *c, weft_dim d)
 
 static weft_dim negated(const struct content *c, weft_dim d) { return weft_dim_sub(c->dims, weft_dim_of(0), d); }
 
-/* Quotient that truncates towards zero. A division by 0 is undefined, so an extent that may be 0 can be cancelled:
- * 2*N*C / N is 2*C. */
+/* Quotient that truncates towards zero. An integer divided by 0 is 0, so a divisor that may be 0 cannot be cancelled:
+ * 2*N*C / N is 2*C only where N is not 0. */
 static bool divide(const struct content *c, weft_dim a, weft_dim b, weft_dim *ret)
 {
     int sign;
-    if (!sign_of(c, b, &sign))
-        return not_negative(c, b) && weft_dim_divides(c->dims, a, b, ret);
-    if (sign == 0)
+    if (!sign_of(c, b, &sign) || sign == 0)
         return false;
     if (sign < 0) {
         a = negated(c, a);
@@ -406,7 +406,9 @@ const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node)
     struct content c = {.graph = graph, .dims = graph->dims, .node = node, .element = element,
                         .type = weft_type_of(graph, weft_result(graph, node, 0))};
     c.count = weft_dim_value(weft_type_elements(graph->dims, c.type));
-    if (!fill(&c, info->op, info->operands))
+    weft_dims_try(graph->dims);
+    const bool known = fill(&c, info->op, info->operands);
+    if (weft_dims_tried(graph->dims) || weft_dims_saturated(graph->dims) || !known)
         return NULL;
     for (int64_t i = 0; i < c.count; i++)
         if (!fits(&c, element[i]))

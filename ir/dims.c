@@ -12,7 +12,8 @@
  *
  * Expressions have limits (WEFT_DIM_MAX_*): a text or a model could otherwise ask for a product of exponentially
  * many terms, and the walks here recurse, at most WEFT_DIM_MAX_DEPTH deep. Whoever exceeds them gets an error, not a
- * wrong extent. */
+ * wrong extent. Numbers beyond 62 bits saturate instead: counts of elements may be that large before somebody looks at
+ * them. Who needs the exact number asks weft_dims_saturated. */
 #include "ir/dims_table.h"
 
 #include <string.h>
@@ -124,9 +125,29 @@ struct weft_dims *weft_dims_clone(struct weft_arena *arena, const struct weft_di
     return copy;
 }
 
+void weft_dims_try(struct weft_dims *dims)
+{
+    dims->trying = true;
+    dims->refusal = NULL;
+    dims->saturated = false;
+}
+
+const char *weft_dims_tried(struct weft_dims *dims)
+{
+    const char *refusal = dims->refusal;
+    dims->trying = false;
+    dims->refusal = NULL;
+    return refusal;
+}
+
+bool weft_dims_saturated(const struct weft_dims *dims)
+{
+    return dims->saturated;
+}
+
 weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message)
 {
-    if (!dims->parsing)
+    if (!dims->trying)
         weft_error(dims->arena->context, WEFT_ERR_UNSUPPORTED, NULL, "%s", message);
     else if (!dims->refusal)
         dims->refusal = message;
@@ -250,6 +271,7 @@ weft_dim weft_dim_intern(struct weft_dim_sum *sum)
 {
     if (sum->refusal)
         return weft_dim_refuse(sum->dims, sum->refusal);
+    sum->dims->saturated |= sum->saturated;
     if (sum->count == 0)
         return weft_dim_of(0);
     if (sum->count == 1 && sum->term[0].monomial == 0)
@@ -362,12 +384,15 @@ bool weft_symbol_find(const struct weft_dims *dims, const char *name, weft_dim *
 static void narrow_symbol(struct weft_dims *dims, struct weft_symbol_info *symbol, int64_t low, int64_t high,
                           int64_t hint)
 {
-    symbol->hint = hint ? hint : symbol->hint;
+    hint = hint ? hint : symbol->hint;
     low = low > symbol->low ? low : symbol->low;
     high = high < symbol->high ? high : symbol->high;
     if (low > high) {
         (void)weft_dim_refuse(dims, "two ranges of one symbol have no value in common");
-    } else if (low != symbol->low || high != symbol->high) {
+        return;
+    }
+    symbol->hint = hint == 0 ? 0 : hint < low ? low : hint > high ? high : hint; /* it moves along with the bounds */
+    if (low != symbol->low || high != symbol->high) {
         symbol->low = low;
         symbol->high = high;
         weft_dim_range_everything(dims);
@@ -407,6 +432,11 @@ weft_dim weft_symbol_add_data(struct weft_dims *dims, const char *name, weft_dim
         dims->symbol[id].bound = bound;
     }
     return symbol;
+}
+
+bool weft_dim_exists(const struct weft_dims *dims, weft_dim d)
+{
+    return weft_dim_is_constant(d) || (uint64_t)d.bits >> 1 < dims->polynomials;
 }
 
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol)

@@ -25,6 +25,7 @@ void weft_dim_sum_open(struct weft_dim_sum *sum, struct weft_dims *dims)
     sum->count = 0;
     sum->capacity = sizeof sum->local / sizeof *sum->local;
     sum->refusal = NULL;
+    sum->saturated = false;
 }
 
 static void insert_term(struct weft_dim_sum *sum, uint32_t at, struct weft_dim_term term)
@@ -44,6 +45,13 @@ static void insert_term(struct weft_dim_sum *sum, uint32_t at, struct weft_dim_t
     sum->count++;
 }
 
+static int64_t limit(struct weft_dim_sum *sum, weft_wide number)
+{
+    const int64_t limited = weft_dim_saturate(number);
+    sum->saturated |= limited != number;
+    return limited;
+}
+
 void weft_dim_sum_add(struct weft_dim_sum *sum, int64_t coefficient, uint32_t monomial)
 {
     if (coefficient == 0 || sum->refusal)
@@ -54,7 +62,7 @@ void weft_dim_sum_add(struct weft_dim_sum *sum, int64_t coefficient, uint32_t mo
         const int order = weft_dim_compare_monomials(sum->dims, monomial, sum->term[middle].monomial);
         if (order == 0) {
             struct weft_dim_term *term = &sum->term[middle];
-            term->coefficient = weft_dim_saturate((weft_wide)term->coefficient + coefficient);
+            term->coefficient = limit(sum, (weft_wide)term->coefficient + coefficient);
             if (term->coefficient == 0) {
                 memmove(term, term + 1, (sum->count - middle - 1) * sizeof *term);
                 sum->count--;
@@ -126,7 +134,7 @@ void weft_dim_sum_add_scaled(struct weft_dim_sum *sum, int64_t factor, uint32_t 
     const struct weft_dim_term *term = weft_dim_terms(sum->dims, d, &constant, &count);
     for (uint32_t i = 0; i < count && !sum->refusal; i++) {
         if (multiply_monomials(sum->dims, monomial, term[i].monomial, &product))
-            weft_dim_sum_add(sum, weft_dim_saturate((weft_wide)factor * term[i].coefficient), product);
+            weft_dim_sum_add(sum, limit(sum, (weft_wide)factor * term[i].coefficient), product);
         else
             sum->refusal = too_long;
     }
@@ -167,7 +175,8 @@ weft_dim weft_dim_mul(struct weft_dims *dims, weft_dim a, weft_dim b)
 
 /* --- division ----------------------------------------------------------------------------------------------------- */
 
-/* a = q·b + r by b's greatest term. Gives up (q = 0, r = a) where that takes too many terms or steps. */
+/* a = q·b + r by b's greatest term. Gives up (q = 0, r = a) where that takes too many terms or steps, or
+ * numbers that are too large. */
 static void divide_long(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient, weft_dim *ret_rest)
 {
     struct weft_dim_term constant;
@@ -193,7 +202,7 @@ static void divide_long(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim
     }
     *ret_quotient = weft_dim_of(0);
     *ret_rest = a;
-    if (rest.refusal || quotient.refusal || done < rest.count)
+    if (rest.refusal || quotient.refusal || rest.saturated || quotient.saturated || done < rest.count)
         return;
     *ret_quotient = weft_dim_intern(&quotient);
     *ret_rest = weft_dim_intern(&rest);

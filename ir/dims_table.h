@@ -6,7 +6,6 @@
 
 #include "ir/ir.h"
 
-#define WEFT_DIM_LIMIT (((int64_t)1 << 62) - 1) /* constants and coefficients saturate here; as a bound: "unbounded" */
 #define WEFT_DIM_MAX_DEGREE 32                  /* factors of one product */
 #define WEFT_DIM_MAX_TERMS 256
 #define WEFT_DIM_MAX_WEIGHT 4096                /* names, operators and numbers of an expression written out */
@@ -58,8 +57,9 @@ struct weft_dims {
     uint32_t symbols, atoms, monomials, polynomials;
     uint32_t symbol_capacity, symbol_atom_capacity, atom_capacity, monomial_capacity, polynomial_capacity;
     struct weft_dim_index symbol_index, atom_index, monomial_index, polynomial_index;
-    bool parsing;        /* then a refusal is left here for the parser instead of being reported */
+    bool trying;         /* then a refusal is left here instead of being reported: weft_dims_try */
     const char *refusal; /* constant text, or NULL */
+    bool saturated;      /* a number of a sum reached the limit since weft_dims_try */
 };
 
 /* A polynomial in the making: sorted terms, small ones on the stack. Not to be copied by assignment. */
@@ -68,6 +68,7 @@ struct weft_dim_sum {
     struct weft_dim_term *term;
     uint32_t count, capacity;
     const char *refusal;
+    bool saturated; /* a coefficient is not what it should be */
     struct weft_dim_term local[16];
 };
 
@@ -100,7 +101,7 @@ weft_dim weft_dim_intern_atom(struct weft_dims *dims, int kind, const weft_dim *
 uint32_t weft_dim_intern_monomial(struct weft_dims *dims, const uint32_t *atom, uint32_t degree);
 /* The sum as an expression; reports the sum's refusal and returns 0 if there is one. */
 weft_dim weft_dim_intern(struct weft_dim_sum *sum);
-/* An expression that exceeds the limits above: recorded as an error (or left to the parser). */
+/* An expression that exceeds the limits above: recorded as an error, or left to whoever tries. */
 weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message);
 
 /* dims_value.c */

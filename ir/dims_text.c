@@ -239,14 +239,12 @@ bool weft_dim_parse(struct weft_dims *dims, const char **cursor, const char *end
                     const char **ret_message)
 {
     struct parser parser = {.dims = dims, .at = *cursor, .end = end};
-    dims->parsing = true;
-    dims->refusal = NULL;
+    weft_dims_try(dims);
     weft_dim result;
     bool good = parse_sum(&parser, &result);
-    if (good && dims->refusal)
-        good = fail(&parser, *cursor, dims->refusal);
-    dims->parsing = false;
-    dims->refusal = NULL;
+    const char *refusal = weft_dims_tried(dims);
+    if (good && refusal)
+        good = fail(&parser, *cursor, refusal);
     *cursor = parser.at;
     if (good)
         *ret = result;

@@ -4,7 +4,9 @@
  * Ranges are computed once, when an entry of the table is made, and again for all entries when the range of a symbol
  * is narrowed (entries refer to older ones only, so one walk does it). An expression that was made before stays the
  * same word after narrowing, even where the narrower range would now simplify it. Plain interval arithmetic, plus
- * one relation that shapes are full of: a - d*floor(a/d) is in [0, d - 1]. */
+ * one relation that shapes are full of: a - d*floor(a/d) is in [0, d - 1].
+ *
+ * Walks into atoms recurse: depth and length of expressions are limited. */
 #include "ir/dims_table.h"
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */
@@ -117,7 +119,7 @@ static struct range range_terms(struct weft_dims *dims, const struct weft_dim_te
             if (k != i)
                 weft_dim_sum_add(&sum, term[k].coefficient, term[k].monomial);
         weft_dim_sum_add_scaled(&sum, times, 0, atom->argument[0]);
-        if (sum.refusal)
+        if (sum.refusal || sum.saturated)
             continue;
         struct range other = range_terms(dims, sum.term, sum.count, nesting - 1);
         const struct range rest = multiply_ranges((struct range){-times, -times}, (struct range){0, divisor - 1});
@@ -195,12 +197,29 @@ int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_
     return sum;
 }
 
+int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
+{
+    return weft_dim_evaluate(dims, d, NULL);
+}
+
+/* A bound is made of symbols that come before, so one pass in order finds all. */
+void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols)
+{
+    for (uint32_t i = 0; i < dims->symbols; i++)
+        if (dims->symbol[i].data) {
+            const int64_t bound = weft_dim_evaluate(dims, dims->symbol[i].bound, symbols);
+            symbols[i] = bound < 0 ? 0 : bound;
+        }
+}
+
+/* --- symbols inside ----------------------------------------------------------------------------------------------- */
+
 static bool atom_mentions(const struct weft_dims *dims, const struct weft_dim_atom *atom, uint32_t symbol)
 {
     if (atom->kind == WEFT_DIM_SYMBOL)
         return atom->symbol == symbol;
     for (uint32_t i = 0; i < atom->arguments; i++)
-        if (weft_dim_mentions(dims, atom->argument[i], symbol)) /* atoms nest at most 64 deep */
+        if (weft_dim_mentions(dims, atom->argument[i], symbol))
             return true;
     return false;
 }
@@ -219,17 +238,29 @@ bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol
     return false;
 }
 
-int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
+bool weft_dim_linear(const struct weft_dims *dims, weft_dim d, uint32_t symbol, const int64_t *symbols,
+                     int64_t *ret_slope, int64_t *ret_rest)
 {
-    return weft_dim_evaluate(dims, d, NULL);
-}
-
-/* A bound is made of symbols that come before, so one pass in order finds all. */
-void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols)
-{
-    for (uint32_t i = 0; i < dims->symbols; i++)
-        if (dims->symbol[i].data) {
-            const int64_t bound = weft_dim_evaluate(dims, dims->symbol[i].bound, symbols);
-            symbols[i] = bound < 0 ? 0 : bound;
+    struct weft_dim_term constant;
+    uint32_t count;
+    const struct weft_dim_term *term = weft_dim_terms(dims, d, &constant, &count);
+    *ret_slope = *ret_rest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_dim_monomial *monomial = &dims->monomial[term[i].monomial];
+        int64_t factor = term[i].coefficient;
+        bool has_symbol = false;
+        for (uint32_t k = 0; k < monomial->degree; k++) {
+            const struct weft_dim_atom *atom = &dims->atom[monomial->atom[k]];
+            if (!atom_mentions(dims, atom, symbol)) {
+                factor = weft_dim_saturate((weft_wide)factor * evaluate_atom(dims, atom, symbols));
+                continue;
+            }
+            if (has_symbol || atom->kind != WEFT_DIM_SYMBOL)
+                return false;
+            has_symbol = true;
         }
+        int64_t *sum = has_symbol ? ret_slope : ret_rest;
+        *sum = weft_dim_saturate((weft_wide)*sum + factor);
+    }
+    return true;
 }

@@ -187,9 +187,32 @@ static int out_of_memory(const struct weft_graph *graph)
     return WEFT_ERR_NOMEM;
 }
 
+/* Memory that the caller gives is as large as the caller says: so what is said must be right. Where an extent depends
+ * on data, the tensor says the most that it can be. */
+static bool check_output(const struct weft_graph *graph, uint32_t i, const int64_t *symbols,
+                         const struct weft_tensor *given)
+{
+    struct weft_tensor right;
+    weft_eval_shape(graph, weft_type_of(graph, graph->ret[i].value), symbols, &right);
+    bool same = given->dtype == right.dtype && given->rank == right.rank;
+    for (int k = 0; same && k < right.rank; k++)
+        same = given->extent[k] == right.extent[k];
+    if (!given->data || same)
+        return true;
+    struct weft_text text = {.context = graph->context, .arena = graph->arena};
+    weft_type_print(graph->dims, weft_type_of(graph, graph->ret[i].value), &text);
+    weft_error(graph->context, WEFT_ERR_BINDING, &(struct weft_place){.file = graph->file, .where = graph->name},
+               "the tensor for result %u states another dtype, rank or extents than %s has for these inputs", i,
+               text.data);
+    return false;
+}
+
 static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
                        struct weft_tensor *out)
 {
+    for (uint32_t i = 0; i < graph->returns; i++)
+        if (!check_output(graph, i, symbols, &out[i]))
+            return WEFT_ERR_BINDING;
     const size_t bytes = graph->returns * sizeof *out;
     struct weft_tensor *own = weft_allocate(graph->context, bytes);
     if (!own)
@@ -252,8 +275,8 @@ int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inpu
     if (!graph || (input_count && !inputs) || (output_count && !outputs) || input_count > UINT32_MAX ||
         output_count > UINT32_MAX)
         return WEFT_ERR_ARGUMENT;
-    return weft_protected(
-        graph->context, evaluate,
+    return weft_protected_graph(
+        graph, evaluate,
         &(struct evaluation){
             .graph = graph, .in = inputs, .out = outputs, .in_count = input_count, .out_count = output_count});
 }

@@ -36,7 +36,7 @@ static double apply_real(int op, double a, double b, bool truncated)
     case WEFT_OP_div: return a / b;
     case WEFT_OP_mod: return truncated ? fmod(a, b) : floored_remainder(a, b);
     case WEFT_OP_floor_div: return floored_quotient(a, b);
-    case WEFT_OP_pow: return pow(a, b);
+    case WEFT_OP_pow: return b == 2 ? a * a : pow(a, b); /* squares are exact everywhere; pow of the C library is not */
     case WEFT_OP_atan2: return atan2(a, b);
     case WEFT_OP_copysign: return copysign(a, b);
     case WEFT_OP_prelu: return a < 0 ? a * b : a;

@@ -42,15 +42,14 @@ static int64_t attr_of(const struct sizes *s, const struct weft_graph *graph, we
 static bool check_value(const struct sizes *s, const struct weft_graph *graph, weft_val value)
 {
     int64_t count = 1;
-    bool empty = false, large = false;
+    bool large = false; /* also without its zeros: strides leave them out */
     for (int axis = 0; axis < weft_type_of(graph, value)->rank; axis++) {
         const int64_t extent = extent_of(s, graph, value, axis);
         if (extent < 0)
             return fail(s, graph, value, "the extent along axis %d is %lld", axis, (long long)extent);
-        empty |= extent == 0;
-        large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > INT64_MAX / 64;
+        large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > WEFT_MAX_ELEMENTS;
     }
-    return empty || !large || fail(s, graph, value, "the result has more elements than memory can hold");
+    return !large || fail(s, graph, value, "the result has more elements than memory can hold");
 }
 
 static bool check_slice(const struct sizes *s, const struct weft_graph *graph, weft_node node)
@@ -69,9 +68,28 @@ static bool check_slice(const struct sizes *s, const struct weft_graph *graph, w
     return true;
 }
 
+/* An edge needs an element to repeat, a reflection more elements than it adds. */
+static bool check_pad(const struct sizes *s, const struct weft_graph *graph, weft_node node)
+{
+    const weft_val operand = weft_operand(graph, node, 0), result = weft_result(graph, node, 0);
+    const char form = weft_attr_word(graph, node, WEFT_ATTR_form)[0];
+    const int rank = weft_type_of(graph, operand)->rank;
+    for (int i = 0; i < 2 * rank && form != 'c'; i++) {
+        const int64_t extent = extent_of(s, graph, operand, i % rank), pad = attr_of(s, graph, node, WEFT_ATTR_pad, i);
+        if (pad > 0 && extent < (form == 'r' ? pad + 1 : 1))
+            return fail(s, graph, result, "%lld elements cannot be added to axis %d of extent %lld with form=%s",
+                        (long long)pad, i % rank, (long long)extent, weft_attr_word(graph, node, WEFT_ATTR_form));
+    }
+    return true;
+}
+
 static bool check_node(const struct sizes *s, const struct weft_graph *graph, weft_node node)
 {
-    return weft_opcode_of(graph, node) == WEFT_OP_slice ? check_slice(s, graph, node) : true;
+    switch (weft_opcode_of(graph, node)) {
+    case WEFT_OP_slice: return check_slice(s, graph, node);
+    case WEFT_OP_pad: return check_pad(s, graph, node);
+    default: return true;
+    }
 }
 
 /* Bodies share the symbols. Recursion is as deep as bodies are nested. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_symbols.c: from the extents of the inputs to the values of the symbols.
  *
- * An extent that is one symbol names its value; one that is linear in one unknown symbol (2*N + 1) can be solved for
- * it; anything else is only checked. Expressions are asked for values, not taken apart: the slope in a symbol is a
- * difference of two values, and whatever a wrong guess about linearity could do is caught by the check of every extent
- * at the end. */
+ * Extents that are one symbol name its value, and go first. Then an extent that is linear in the one symbol still
+ * unknown in it (2*N + 1, A*B with A known) can be solved for that; this may make others solvable. Anything else, like
+ * min(N, 8), has many solutions or none that is simple, and is only checked, as every extent is at the end. */
 #include "ir/eval.h"
 
 #include <stdio.h>
@@ -12,7 +11,7 @@
 struct solve {
     const struct weft_graph *graph;
     const struct weft_tensor *in;
-    int64_t *symbols; /* unknown ones hold the lower end of their range */
+    int64_t *symbols; /* unknown ones hold the lower end of their range; nobody asks for them */
     bool *known;
     uint32_t count;
     char *message;
@@ -83,16 +82,6 @@ static bool check_extent(const struct solve *s, uint32_t param, int axis)
 
 /* --- solving ----------------------------------------------------------------------------------------------- */
 
-/* Value of d with symbol i moved by `step` from its lower end. */
-static int64_t probe(const struct solve *s, weft_dim d, uint32_t i, int64_t step)
-{
-    const int64_t kept = s->symbols[i];
-    s->symbols[i] = kept + step;
-    const int64_t value = weft_dim_evaluate(s->graph->dims, d, s->symbols);
-    s->symbols[i] = kept;
-    return value;
-}
-
 static bool set_symbol(struct solve *s, uint32_t i, int64_t value, uint32_t param, int axis)
 {
     const struct weft_symbol_info *info = weft_symbol_at(s->graph->dims, i);
@@ -109,44 +98,52 @@ static bool set_symbol(struct solve *s, uint32_t i, int64_t value, uint32_t para
     return true;
 }
 
-/* Solves an extent for the one unknown symbol that it depends on; where there is none or more, nothing happens. */
-static bool solve_extent(struct solve *s, uint32_t param, int axis, bool *ret_progress)
+static bool solve_bare(struct solve *s, uint32_t param, int axis)
+{
+    uint32_t symbol;
+    const weft_dim d = weft_type_of(s->graph, s->graph->param[param])->extent[axis];
+    if (!weft_dim_is_symbol(s->graph->dims, d, &symbol) || s->known[symbol])
+        return true;
+    return set_symbol(s, symbol, s->in[param].extent[axis], param, axis);
+}
+
+/* The one unknown symbol in d; false where there is none or more. */
+static bool find_unknown(const struct solve *s, weft_dim d, uint32_t *ret_symbol)
+{
+    unsigned found = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!s->known[i] && weft_dim_mentions(s->graph->dims, d, i)) {
+            *ret_symbol = i;
+            found++;
+        }
+    return found == 1;
+}
+
+/* What does not fit here is named by the check of all extents. */
+static bool solve_linear(struct solve *s, uint32_t param, int axis, bool *ret_progress)
 {
     const weft_dim d = weft_type_of(s->graph, s->graph->param[param])->extent[axis];
-    const int64_t wanted = s->in[param].extent[axis];
     uint32_t symbol;
-    if (weft_dim_is_constant(d))
+    int64_t slope, rest, difference;
+    if (weft_dim_is_constant(d) || !find_unknown(s, d, &symbol) ||
+        !weft_dim_linear(s->graph->dims, d, symbol, s->symbols, &slope, &rest) || slope == 0 ||
+        __builtin_sub_overflow(s->in[param].extent[axis], rest, &difference) || difference % slope != 0)
         return true;
-    if (weft_dim_is_symbol(s->graph->dims, d, &symbol)) {
-        if (s->known[symbol])
-            return true;
-        *ret_progress = true;
-        return set_symbol(s, symbol, wanted, param, axis);
-    }
-    const int64_t base = weft_dim_evaluate(s->graph->dims, d, s->symbols);
-    uint32_t found = s->count;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (!s->known[i] && probe(s, d, i, 1) != base) {
-            if (found < s->count)
-                return true;
-            found = i;
-        }
-    if (found == s->count)
-        return true;
-    const int64_t slope = probe(s, d, found, 1) - base;
-    if (probe(s, d, found, 2) - base != 2 * slope || (wanted - base) % slope != 0)
-        return true; /* the final check names what does not fit */
     *ret_progress = true;
-    return set_symbol(s, found, s->symbols[found] + (wanted - base) / slope, param, axis);
+    return set_symbol(s, symbol, difference / slope, param, axis);
 }
 
 static bool solve_extents(struct solve *s)
 {
+    for (uint32_t param = 0; param < s->graph->params; param++)
+        for (int axis = 0; axis < s->in[param].rank; axis++)
+            if (!solve_bare(s, param, axis))
+                return false;
     for (bool progress = true; progress;) {
         progress = false;
         for (uint32_t param = 0; param < s->graph->params; param++)
             for (int axis = 0; axis < s->in[param].rank; axis++)
-                if (!solve_extent(s, param, axis, &progress))
+                if (!solve_linear(s, param, axis, &progress))
                     return false;
     }
     return true;
@@ -154,37 +151,46 @@ static bool solve_extents(struct solve *s)
 
 /* --- symbols that no input fixes --------------------------------------------------------------------------- */
 
-static bool depends(const struct solve *s, weft_dim d, uint32_t symbol)
+static bool type_mentions(const struct weft_graph *graph, weft_val value, uint32_t symbol)
 {
-    if (weft_dim_is_constant(d))
-        return false;
-    const int64_t base = weft_dim_evaluate(s->graph->dims, d, s->symbols);
-    static const int64_t steps[] = {1, 2, 61, 4096, 1000003};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (probe(s, d, symbol, steps[i]) != base)
+    const struct weft_type *type = weft_type_of(graph, value);
+    for (int axis = 0; axis < type->rank; axis++)
+        if (weft_dim_mentions(graph->dims, type->extent[axis], symbol))
             return true;
     return false;
 }
 
-/* A symbol that nothing depends on may stay unknown. */
-static bool is_used(const struct solve *s, uint32_t symbol)
+static bool is_used(const struct weft_graph *graph, uint32_t symbol);
+
+static bool attr_mentions(const struct weft_graph *graph, const struct weft_attr *attr, uint32_t symbol)
 {
-    const struct weft_graph *graph = s->graph;
-    for (uint32_t i = 0; i < graph->params; i++)
-        for (int axis = 0; axis < weft_type_of(graph, graph->param[i])->rank; axis++)
-            if (depends(s, weft_type_of(graph, graph->param[i])->extent[axis], symbol))
+    switch ((enum weft_attr_kind)attr->kind) {
+    case WEFT_ATTR_INT: return weft_dim_mentions(graph->dims, attr->integer, symbol);
+    case WEFT_ATTR_INTS:
+        for (uint32_t i = 0; i < attr->count; i++)
+            if (weft_dim_mentions(graph->dims, attr->integers[i], symbol))
                 return true;
+        return false;
+    case WEFT_ATTR_GRAPH: return is_used(attr->graph, symbol);
+    default: return false;
+    }
+}
+
+/* A symbol that nothing mentions may stay unknown. Recursion is as deep as bodies are nested. */
+static bool is_used(const struct weft_graph *graph, uint32_t symbol)
+{
+    for (uint32_t i = 0; i < graph->params; i++)
+        if (type_mentions(graph, graph->param[i], symbol))
+            return true;
     weft_foreach_node(graph, node)
     {
         const struct weft_node_info *info = weft_node_of(graph, node);
         for (unsigned i = 0; i < info->results; i++)
-            for (int axis = 0; axis < graph->value[info->first_result + i].type.rank; axis++)
-                if (depends(s, graph->value[info->first_result + i].type.extent[axis], symbol))
-                    return true;
+            if (type_mentions(graph, weft_result(graph, node, i), symbol))
+                return true;
         for (unsigned i = 0; i < info->attrs; i++)
-            for (uint32_t j = 0; info->attr[i].kind == WEFT_ATTR_INTS && j < info->attr[i].count; j++)
-                if (depends(s, info->attr[i].integers[j], symbol))
-                    return true;
+            if (attr_mentions(graph, &info->attr[i], symbol))
+                return true;
     }
     return false;
 }
@@ -192,7 +198,7 @@ static bool is_used(const struct solve *s, uint32_t symbol)
 static bool check_known(const struct solve *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
-        if (!s->known[i] && is_used(s, i)) {
+        if (!s->known[i] && is_used(s->graph, i)) {
             snprintf(s->message, s->message_bytes, "the extents of the inputs do not determine symbol %s",
                      weft_symbol_at(s->graph->dims, i)->name);
             return false;

@@ -158,6 +158,8 @@ void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, s
 {
     grow_names(graph);
     const char *text = weft_arena_copy(graph->arena, name, length);
+    if (!*text) /* a model may call a value "" or "\0…": it is numbered */
+        return;
     for (uint32_t suffix = 1;; suffix++) {
         struct weft_name_slot *slot = name_slot(graph, text, strlen(text));
         const weft_val owner = {slot->value};
@@ -182,7 +184,7 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
     graph->param =
         weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
     const weft_val v = {graph->values++};
-    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = (uint16_t)graph->params};
+    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = graph->params};
     graph->param[graph->params++] = v;
     if (name)
         weft_set_name(graph, v, name, strlen(name));
@@ -315,10 +317,7 @@ double weft_attr_real(const struct weft_graph *graph, weft_node node, int key)
 const char *weft_attr_word(const struct weft_graph *graph, weft_node node, int key)
 {
     const struct weft_attr *attr = weft_attr_find(graph, node, key);
-    if (attr)
-        return attr->word;
-    const char *words = spec_of(graph, node, key)->words;
-    return weft_arena_copy(graph->arena, words, strcspn(words, " "));
+    return attr ? attr->word : spec_of(graph, node, key)->word;
 }
 
 weft_dim weft_attr_at(const struct weft_graph *graph, weft_node node, int key, unsigned i)
@@ -355,6 +354,17 @@ weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type
     for (int i = 0; i < type->rank; i++)
         n = weft_dim_mul(dims, n, type->extent[i]);
     return n;
+}
+
+bool weft_type_check_size(const struct weft_type *type)
+{
+    int64_t count = 1;
+    for (int i = 0; i < type->rank; i++) {
+        const int64_t extent = weft_dim_is_constant(type->extent[i]) ? weft_dim_value(type->extent[i]) : 1;
+        if (extent > 0 && (__builtin_mul_overflow(count, extent, &count) || count > WEFT_MAX_ELEMENTS))
+            return false;
+    }
+    return true;
 }
 
 bool weft_type_same(const struct weft_type *a, const struct weft_type *b)

@@ -73,10 +73,7 @@ weft_dim weft_infer_at(const struct weft_infer *infer, int key, unsigned i)
 const char *weft_infer_word(const struct weft_infer *infer, int key)
 {
     const struct weft_attr *attr = weft_infer_attr(infer, key);
-    if (attr)
-        return attr->word;
-    const char *words = weft_attr_spec_find(infer->op, key)->words;
-    return weft_arena_copy(infer->graph->arena, words, strcspn(words, " "));
+    return attr ? attr->word : weft_attr_spec_find(infer->op, key)->word;
 }
 
 bool weft_infer_int(struct weft_infer *infer, int key, int64_t low, int64_t high, int64_t *ret)
@@ -205,7 +202,7 @@ static bool check_attr(struct weft_infer *infer, unsigned i)
     if (spec->words && (!attr->word || !is_word(spec->words, attr->word)))
         return weft_infer_fail(infer, "attribute %s is %s, but must be one of: %s", name,
                                attr->word ? attr->word : "missing", spec->words);
-    if (attr->kind == WEFT_ATTR_GRAPH && (!attr->graph || attr->graph->root != infer->graph->root))
+    if (attr->kind == WEFT_ATTR_GRAPH && (!attr->graph || attr->graph->parent != infer->graph))
         return weft_infer_fail(infer, "attribute %s is no body of this graph", name);
     if (attr->kind == WEFT_ATTR_DTYPE && !weft_dtype_name(attr->dtype))
         return weft_infer_fail(infer, "attribute %s is no element type", name);
@@ -229,6 +226,7 @@ bool weft_infer_run(struct weft_infer *infer)
 {
     weft_assert(infer->op > WEFT_OP_NONE && infer->op < WEFT_OP_COUNT);
     const struct weft_op_info *op = &weft_ops[infer->op];
+    (void)weft_dims_tried(infer->graph->dims); /* an earlier call that ran out of memory did not come to that */
     if (!check_arity(infer))
         return false;
     for (unsigned i = 0; i < infer->operands; i++)
@@ -250,5 +248,11 @@ bool weft_infer_run(struct weft_infer *infer)
             if (weft_infer_below(infer, infer->result[0].extent[axis], 0))
                 return weft_infer_fail(infer, "extent %s of axis %d is negative",
                                        weft_infer_dim_text(infer, infer->result[0].extent[axis]), axis);
-    return op->infer(infer);
+    if (!op->infer(infer))
+        return false;
+    for (unsigned i = 0; i < infer->results; i++)
+        if (!weft_type_check_size(&infer->result[i]))
+            return weft_infer_fail(infer, "the result is %s, which is more elements than any memory holds",
+                                   weft_infer_type_text(infer, &infer->result[i]));
+    return true;
 }

@@ -59,7 +59,14 @@ struct weft_context {
  * the stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's
  * status. Nested calls just run fn. Every public function of the compile phase goes through here. */
 int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg);
+/* The same for a call on a graph; the outermost call empties the scratch arena, where one that ran out of memory may
+ * have left something. */
+int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg);
 _Noreturn void weft_out_of_memory(struct weft_context *context);
+
+/* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
+ * if the size was not set. */
+bool weft_take_options(void *own, size_t bytes, const void *given);
 
 void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */
 void weft_release(struct weft_context *context, void *memory, size_t bytes);
@@ -140,6 +147,7 @@ int64_t weft_dtype_bytes(int dtype, int64_t n);
  * Equal expressions are one entry: a == b as polynomials, with floor divisions, minima and maxima as atoms, if and
  * only if the bits are equal. Extents are never negative, but expressions in between and elements of integer tensors
  * may be. */
+#define WEFT_DIM_LIMIT (((int64_t)1 << 62) - 1) /* constants and coefficients saturate here; as a bound: "unbounded" */
 static inline bool weft_dim_is_constant(weft_dim d) { return (d.bits & 1) == 0; }
 static inline int64_t weft_dim_value(weft_dim d) { return d.bits >> 1; } /* of a constant */
 static inline weft_dim weft_dim_of(int64_t value) { return (weft_dim){(int64_t)((uint64_t)value << 1)}; }
@@ -168,6 +176,9 @@ void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols);
 /* Is d just one symbol? Then its number. */
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol);
 
+/* Is d a constant, or an expression of this table? Those of other tables may pass; they do no harm. */
+bool weft_dim_exists(const struct weft_dims *dims, weft_dim d);
+
 /* Results are canonical. Overflow of a constant beyond 62 bits saturates. b != 0 for division. */
 weft_dim weft_dim_add(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_sub(struct weft_dims *dims, weft_dim a, weft_dim b);
@@ -177,15 +188,25 @@ weft_dim weft_dim_ceil_div(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_mod(struct weft_dims *dims, weft_dim a, weft_dim b);      /* a - b * floor(a / b) */
 weft_dim weft_dim_min(struct weft_dims *dims, weft_dim a, weft_dim b);
 weft_dim weft_dim_max(struct weft_dims *dims, weft_dim a, weft_dim b);
+/* Expressions have limits. Who exceeds them gets 0 and an error is recorded; but between these two calls the reason is
+ * kept for the caller instead, who must not use what was computed if there is one. Not to be nested. */
+void weft_dims_try(struct weft_dims *dims);
+const char *weft_dims_tried(struct weft_dims *dims); /* the first refusal, constant text, or NULL */
+/* Has a number been saturated since weft_dims_try? Then results may be wrong, not only large. */
+bool weft_dims_saturated(const struct weft_dims *dims);
 /* Is a a multiple of b for all values of the symbols? Then the quotient. */
 bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient);
 /* Bounds that hold for all values of the symbols in their ranges; maybe not tight. */
 void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, int64_t *ret_high);
 /* Value for given symbol values (indexed by symbol number). */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
-/* Does the expression contain the symbol of this number? */
-bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol);
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
+/* Does the symbol occur in d, also inside of divisions, minima and maxima? */
+bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol);
+/* d as slope * symbol + rest, for given values of the other symbols; false where d is not of that form for all values
+ * of this one, be it that a power, a division, a minimum or a maximum is in the way. */
+bool weft_dim_linear(const struct weft_dims *dims, weft_dim d, uint32_t symbol, const int64_t *symbols,
+                     int64_t *ret_slope, int64_t *ret_rest);
 /* "2*N + 1", "(N + 1)/2 - 1", "min(N, 8)": parses back (dims_parse) to the same bits. */
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text);
 /* Parses an expression (integers, symbols, + - * / % min() max() and parentheses) at *cursor, which it advances. On
@@ -317,7 +338,8 @@ struct weft_attr_spec {
     bool required;
     bool has_default;    /* an attribute equal to it (all elements, for a list) is dropped when a node is made */
     double fallback;     /* the default */
-    const char *words;   /* legal words, separated by blanks; the first is the default */
+    const char *words;   /* legal words, separated by blanks */
+    const char *word;    /* the first of them, which is the default */
 };
 struct weft_infer;
 struct weft_eval;
@@ -381,7 +403,7 @@ struct weft_value {
     struct weft_type type;
     const char *name;        /* unique in the graph, or NULL: numbered when printed */
     weft_node def;           /* none for parameters */
-    uint16_t result;         /* which result of def, or which parameter */
+    uint32_t result;         /* which result of def, or which parameter */
     bool is_param, is_mut;
     uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
@@ -397,9 +419,9 @@ struct weft_operand {        /* one slot */
 };
 
 struct weft_node_info {
-    uint16_t op;
-    uint16_t operands, results, attrs;
+    uint16_t op, attrs;
     bool dead;
+    uint32_t operands, results;
     uint32_t first_operand;  /* index of slots */
     uint32_t first_result;   /* values are consecutive ids */
     struct weft_attr *attr;
@@ -454,6 +476,7 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
 
     struct weft_graph **body;    /* subgraphs, owned */
     uint32_t bodies, body_capacity;
@@ -520,7 +543,7 @@ void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut);
 void weft_clear_returns(struct weft_graph *graph);
 uint32_t weft_add_group(struct weft_graph *graph, const char *name);
 weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
-/* Names a value; a name that is taken gets a suffix ".1", ".2", … */
+/* Names a value; a name that is taken gets a suffix ".1", ".2", …; an empty one is none. */
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
 
 /* Layouts are interned: canonicalise, look up, store. */
@@ -542,6 +565,11 @@ bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b);
 weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type);
 bool weft_type_same(const struct weft_type *a, const struct weft_type *b);
 bool weft_type_is_constant(const struct weft_type *type); /* no symbols in the extents */
+/* Most elements of a tensor: so many of the widest still have a size in bits. */
+#define WEFT_MAX_ELEMENTS (INT64_MAX / 64)
+/* Is the product of the extents that are numbers small enough? Zeros do not count, since strides leave them out. Every
+ * value of a graph has passed this. */
+bool weft_type_check_size(const struct weft_type *type);
 void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struct weft_text *text); /* "f32[N,3]" */
 
 /* Analyses: compute what is missing / state what survives a change. */

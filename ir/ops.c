@@ -8,7 +8,7 @@
 #define R(k) {.key = WEFT_ATTR_##k, .required = true}
 #define O(k) {.key = WEFT_ATTR_##k}
 #define D(k, value) {.key = WEFT_ATTR_##k, .has_default = true, .fallback = (value)}
-#define W(k, legal) {.key = WEFT_ATTR_##k, .has_default = true, .words = (legal)}
+#define W(k, first, others) {.key = WEFT_ATTR_##k, .has_default = true, .words = first " " others, .word = first}
 #define END {.key = WEFT_ATTR_NONE}
 #define OP(name, min, max, results, traits, infer, eval, ...) \
     static const struct weft_attr_spec attrs_##name[] = {__VA_ARGS__};

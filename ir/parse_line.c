@@ -90,6 +90,8 @@ bool weft_parse_type(struct weft_parser *p, struct weft_declared *ret)
             return weft_parse_fail(p, at, WEFT_ERR_INVALID, "an extent cannot be negative");
         ret->type.extent[ret->type.rank++] = extent;
     }
+    if (!weft_type_check_size(&ret->type))
+        return weft_parse_fail(p, ret->type_at, WEFT_ERR_INVALID, "this is more elements than any memory holds");
     ret->has_type = true; /* a layout follows its type without a blank */
     return p->cursor == p->end || *p->cursor != '{' || parse_layout(p, ret);
 }

@@ -449,7 +449,7 @@ static int print_protected(void *arg)
 int weft_print(const struct weft_graph *graph, char **ret_text)
 {
     struct print_call call = {.graph = graph, .text = {.context = graph->context}};
-    int status = weft_protected(graph->context, print_protected, &call);
+    int status = weft_protected_graph(graph, print_protected, &call);
     if (status == WEFT_OK) {
         char *text = weft_text_take(&call.text);
         if (text)

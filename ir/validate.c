@@ -92,7 +92,7 @@ static bool check_defined(struct validator *v, weft_val value, weft_node user)
     }
     const weft_node def = g->value[value.id].def;
     if (!def.id) {
-        const uint16_t index = g->value[value.id].result;
+        const uint32_t index = g->value[value.id].result;
         const bool right = g->value[value.id].is_param && index < g->params && weft_is(g->param[index], value);
         if (!right)
             report(v, user, "%s is neither a parameter nor the result of a node", text_of(v, value));
@@ -489,4 +489,4 @@ static int validate_protected(void *arg)
     return WEFT_OK;
 }
 
-int weft_validate(struct weft_graph *graph) { return weft_protected(graph->context, validate_protected, graph); }
+int weft_validate(struct weft_graph *graph) { return weft_protected_graph(graph, validate_protected, graph); }

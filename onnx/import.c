@@ -210,6 +210,8 @@ bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_valu
             return fail(importer, WEFT_ERR_INVALID, name, "extent %" PRId64 " of axis %u is too large", dim->value, i);
         ret_type->extent[i] = fixed ? weft_dim_of(dim->value) : symbol_of(importer, dim->symbol);
     }
+    if (!weft_type_check_size(ret_type))
+        return fail(importer, WEFT_ERR_INVALID, name, "the input has more elements than any memory holds");
     return true;
 }
 

@@ -20,11 +20,37 @@ static bool keeps_type(const struct weft_graph *g, weft_node n)
     return weft_type_same(weft_type_of(g, weft_operand(g, n, 0)), weft_type_of(g, weft_result(g, n, 0)));
 }
 
-/* reshape and slice: the type tells. (A slice that keeps every extent starts at 0 with step 1, or has one element
- * there.) */
+/* The type tells for a reshape. */
 weft_val weft_same_type(struct weft_rewriting *r, weft_node n)
 {
     return keeps_type(r->graph, n) ? weft_rewrite_to(r, weft_operand(r->graph, n, 0)) : WEFT_NO_VALUE;
+}
+
+/* Can this slice fail for no sizes? One that starts at N is an error where N is beyond the extent, and stays one. */
+static bool slice_is_safe(struct weft_graph *g, weft_node n)
+{
+    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
+    for (unsigned axis = 0; axis < from->rank; axis++) {
+        const weft_dim start = weft_attr_at(g, n, WEFT_ATTR_start, axis), end = weft_attr_at(g, n, WEFT_ATTR_end, axis);
+        int64_t first, length, rest, unused;
+        weft_dim_range(g->dims, start, &first, &unused);
+        weft_dim_range(g->dims, weft_dim_sub(g->dims, end, start), &length, &unused);
+        weft_dim_range(g->dims, weft_dim_sub(g->dims, from->extent[axis], end), &rest, &unused);
+        if (first < 0 || length < 0 || rest < 0)
+            return false;
+    }
+    return true;
+}
+
+/* A slice inside its operand that keeps every extent starts at 0 with step 1, or has one element there. */
+static weft_val slice_same(struct weft_rewriting *r, weft_node n)
+{
+    return slice_is_safe(r->graph, n) ? weft_same_type(r, n) : WEFT_NO_VALUE;
+}
+
+static weft_val slice_of_splat(struct weft_rewriting *r, weft_node n)
+{
+    return slice_is_safe(r->graph, n) ? weft_view_of_splat(r, n) : WEFT_NO_VALUE;
 }
 
 static bool list_is_iota(const struct weft_graph *g, weft_node n, int key, unsigned count)
@@ -129,13 +155,13 @@ static weft_val bcast_bcast(struct weft_rewriting *r, weft_node n)
 static const struct weft_rule rules[] = {
     {"transpose_same",  WEFT_OP_transpose, weft_transpose_same, "no axis moves"},
     {"reshape_same",    WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
-    {"slice_same",      WEFT_OP_slice,     weft_same_type,      "it takes everything"},
+    {"slice_same",      WEFT_OP_slice,     slice_same,          "it takes everything"},
     {"bcast_same",      WEFT_OP_bcast,     bcast_same,          "nothing is repeated"},
     {"concat_one",      WEFT_OP_concat,    concat_one,          "there is one operand"},
     {"pad_none",        WEFT_OP_pad,       pad_none,            "all paddings are 0"},
     {"relayout_same",   WEFT_OP_relayout,  relayout_same,       "it lives there already"},
     {"bcast_splat",     WEFT_OP_bcast,     weft_view_of_splat,  "all elements are the same number"},
-    {"slice_splat",     WEFT_OP_slice,     weft_view_of_splat,  "all elements are the same number"},
+    {"slice_splat",     WEFT_OP_slice,     slice_of_splat,      "all elements are the same number"},
     {"bcast_bcast",     WEFT_OP_bcast,     bcast_bcast,         "two broadcasts are one"},
     {"bcast_unit_axes", WEFT_OP_bcast,     bcast_unit_axes,     "axes of extent 1 need not be carried"},
 };

@@ -89,7 +89,8 @@ static int64_t work_of(const struct weft_graph *g, weft_node n)
     const int64_t results = elements_of(g, weft_result(g, n, 0));
     int64_t work = results;
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        work += elements_of(g, weft_operand(g, n, i));
+        if (__builtin_add_overflow(work, elements_of(g, weft_operand(g, n, i)), &work))
+            return INT64_MAX;
     if (!(weft_op_of(g, n)->traits & WEFT_CONTRACTION))
         return work;
     const struct weft_type *weights = weft_type_of(g, weft_operand(g, n, 1));

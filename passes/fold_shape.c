@@ -13,7 +13,7 @@
  *
  * Why not fold_const: it needs numbers, and computes; here nothing is computed and sizes may be open.
  * Needs: nothing. Keeps: nothing. Not done: tensors of more than WEFT_MAX_CONTENT elements; bools that depend on
- * symbols, for which `extents` has no form. */
+ * symbols, for which `extents` has no form; expressions that some sizes take out of 62 bits, where the tensor wraps. */
 #include "passes/passes.h"
 
 static bool is_source(int op) { return op == WEFT_OP_const || op == WEFT_OP_extents; }
@@ -23,6 +23,19 @@ static bool all_numbers(const weft_dim *content, int64_t count)
     for (int64_t i = 0; i < count; i++)
         if (!weft_dim_is_constant(content[i]))
             return false;
+    return true;
+}
+
+/* Is every element the same as an expression and in 64 bits, for all sizes? */
+static bool never_wraps(const struct weft_dims *dims, const weft_dim *content, int64_t count)
+{
+    const int64_t limit = INT64_C(1) << 61;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t low, high;
+        weft_dim_range(dims, content[i], &low, &high);
+        if (low < -limit || high > limit)
+            return false;
+    }
     return true;
 }
 
@@ -46,7 +59,8 @@ static weft_val known(struct weft_rewriting *r, weft_node n)
     const int64_t count = weft_dim_value(weft_type_elements(g->dims, &type));
     if (all_numbers(content, count))
         return weft_rewrite_begin(r) ? build_numbers(&r->build, &type, content, count) : WEFT_NO_VALUE;
-    if (!weft_dtype_is_int(type.dtype) || weft_dtype_is_storage_only(type.dtype) || !weft_rewrite_begin(r))
+    if (!weft_dtype_is_int(type.dtype) || weft_dtype_is_storage_only(type.dtype) ||
+        !never_wraps(g->dims, content, count) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, (unsigned)count, content);
     return weft_build(&r->build, WEFT_OP_extents, 0, NULL, 1, &value, &type);

@@ -33,15 +33,20 @@ static void describe(struct weft_target *target)
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
 {
     struct weft_context_options options = {0};
-    if (given)
-        memcpy(&options, given, given->size && given->size < sizeof options ? given->size : sizeof options);
+    if (given && !weft_take_options(&options, sizeof options, given))
+        return WEFT_ERR_ARGUMENT;
     const char *word;
     uint32_t mask;
     if (!mask_of(&options, &word, &mask) || options.threads < 0)
         return WEFT_ERR_ARGUMENT;
     struct weft_allocator allocator = {.allocate = allocate_default, .release = release_default};
-    if (options.allocator)
-        allocator = *options.allocator;
+    struct weft_executor executor = {0};
+    if (options.allocator && (!weft_take_options(&allocator, sizeof allocator, options.allocator) ||
+                              !allocator.allocate || !allocator.release))
+        return WEFT_ERR_ARGUMENT;
+    if (options.executor && (!weft_take_options(&executor, sizeof executor, options.executor) || !executor.workers ||
+                             !executor.run))
+        return WEFT_ERR_ARGUMENT;
     struct weft_context *context = allocator.allocate(allocator.user, sizeof *context, 64);
     if (!context)
         return WEFT_ERR_NOMEM;
@@ -49,7 +54,7 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
                                      .diagnose_user = options.diagnose_user};
     context->errors.context = context;
     if (options.executor)
-        context->executor = *options.executor;
+        context->executor = executor;
     else
         weft_executor_default(&context->executor);
 

@@ -201,8 +201,8 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
 {
     struct weft_context *context = graph->context;
     struct compile c = {.source = graph->root};
-    if (given)
-        memcpy(&c.options, given, given->size && given->size < sizeof c.options ? given->size : sizeof c.options);
+    if (given && !weft_take_options(&c.options, sizeof c.options, given))
+        return WEFT_ERR_ARGUMENT;
     c.plan = weft_allocate(context, sizeof *c.plan);
     if (!c.plan)
         return WEFT_ERR_NOMEM;

@@ -206,7 +206,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .fallback_ns = e->fallback_ns,
                                         .relayout_ns = e->relayout_ns,
                                         .total_ns = e->total_ns};
-    const size_t bytes = ret_statistics->size && ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all;
-    memcpy(ret_statistics, &all, bytes);
+    if (!ret_statistics->size)
+        return WEFT_ERR_ARGUMENT;
+    memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);
     return WEFT_OK;
 }

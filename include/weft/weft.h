@@ -13,7 +13,7 @@
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
  *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
- *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. */
+ *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. A size of 0 is WEFT_ERR_ARGUMENT. */
 #ifndef WEFT_H
 #define WEFT_H
 
@@ -143,7 +143,9 @@ WEFT_API int weft_load(struct weft_context *context, const char *path, struct we
  * files are relative to its folder. */
 WEFT_API int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,
                         struct weft_graph **ret_graph);
+/* A copy of the whole graph, which must be valid. */
 WEFT_API int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_graph);
+/* Releases a graph with its bodies. A body dies with its parent: given one, or NULL, this does nothing. */
 WEFT_API void weft_graph_destroy(struct weft_graph *graph);
 /* The graph as text that parses back to the same graph. The caller frees it with weft_free_text. */
 WEFT_API int weft_print(const struct weft_graph *graph, char **ret_text);
@@ -168,13 +170,15 @@ struct weft_attribute {
 };
 
 WEFT_API int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph);
-/* A subgraph for the bodies of `if` and `loop`; owned by `parent`, shares its symbols, sees none of its values. */
+/* A subgraph for the bodies of `if` and `loop`; owned by `parent`, shares its symbols, sees none of its values. Once a
+ * node of `parent` uses it, it cannot change any more. */
 WEFT_API int weft_graph_create_body(struct weft_graph *parent, const char *name, struct weft_graph **ret_graph);
 
-/* A constant extent. */
+/* A constant extent. Extents, and integers that are attributes, go up to 2^62 - 1 either way: what is beyond becomes
+ * that. */
 WEFT_API weft_dim weft_extent(int64_t value);
-/* The symbol `name`, made on first use, in [low, high], planned for `hint` (0: none). Bounds of a known symbol are
- * narrowed. */
+/* The symbol `name` (letters, digits, _ and ., first a letter or _), made on first use, in [low, high], planned for
+ * `hint` (0: none); high is at most 2^31 - 1. Bounds of a known symbol are narrowed, and its hint with them. */
 WEFT_API int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint,
                          weft_dim *ret_dim);
 /* a op b for op in + - * / (floor) % m (min) M (max). */
@@ -183,12 +187,21 @@ WEFT_API int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, 
 /* Adds an input. Its layout is dense row-major unless set with weft_set_layout. `name` must be new or NULL. */
 WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                         weft_val *ret_value);
-/* Adds a dense row-major constant; the data is copied. */
+/* As weft_param, for a buffer that the run updates: its old value is an operand like any other, and weft_return_mut
+ * names its new one. Only a whole graph has such parameters, no body. */
+WEFT_API int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+                            weft_val *ret_value);
+/* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);
-/* A constant whose elements all equal `value`, converted to dtype; it takes no memory. */
+/* A constant whose elements all equal `value`, rounded to a float dtype; an integer dtype must have it as an element.
+ * It takes no memory. */
 WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,
                         weft_val *ret_value);
+
+/* As weft_splat for integers and bools, exactly: every number of i64, and of u64 given as its 64 bits. */
+WEFT_API int weft_splat_integer(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, int64_t value,
+                                weft_val *ret_value);
 
 struct weft_op {
     size_t size;
@@ -206,6 +219,9 @@ struct weft_op {
 WEFT_API int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results);
 /* Declares the results of the graph, in order; a second call replaces the first. */
 WEFT_API int weft_return(struct weft_graph *graph, const weft_val *values, size_t count);
+/* As weft_return; result i is also the new value of the `mut` parameter updated[i], of the same type, where that is not
+ * none (id 0). Each `mut` parameter gets exactly one. */
+WEFT_API int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count);
 /* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
 WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);
 
@@ -300,8 +316,9 @@ WEFT_API int weft_run_timed(struct weft_execution *execution,
                             void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
 
 /* Evaluates the graph plainly, in double or exact arithmetic, rounding at each value: the definition of correct. Input
- * tensors in order of the parameters; each output's `data` must hold the dense row-major result, or be NULL: then it is
- * allocated and the caller frees it with weft_tensor_free. */
+ * tensors in order of the parameters. Where an output's `data` is set, it has room for the dense row-major result, and
+ * the tensor states its dtype, rank and extents; where it is NULL, memory is allocated, and the caller frees it with
+ * weft_tensor_free. */
 WEFT_API int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inputs, size_t input_count,
                            struct weft_tensor *outputs, size_t output_count);
 WEFT_API void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor);

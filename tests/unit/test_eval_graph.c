@@ -96,9 +96,9 @@ static void test_binding_errors(void **state)
     const struct weft_tensor x = tensor_of(data, WEFT_F32, 2, (int64_t[]){5, 2});
     expect_refusal(graph, &x, 1, "2 parameters, but 1");
     expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 2, (int64_t[]){5, 3}), y}, 2,
-                   "parameter %x: axis 1 has extent 2 = N, but 3 is given");
+                   "parameter %x: axis 0 has extent 7 = 2*N + 1, but 5 is given");
     expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 2, (int64_t[]){19, 9}), y}, 2,
-                   "parameter %x: extent 19 of axis 0 makes N 9, but it may be 1 to 8");
+                   "parameter %x: extent 9 of axis 1 makes N 9, but it may be 1 to 8");
     expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(data, WEFT_F32, 2, (int64_t[]){4, 2})}, 2,
                    "parameter %y: axis 1 has extent 3, but 2 is given");
     expect_refusal(graph, (struct weft_tensor[]){x, tensor_of(data, WEFT_I32, 2, (int64_t[]){4, 3})}, 2,
@@ -116,6 +116,88 @@ static void test_binding_errors(void **state)
 
     graph = parse("weft 1\ngraph @g<N>(%x: f32[N]) {\n%y: f32[N - 4] = slice %x start=[4] end=[N]\nreturn %y, %x\n}\n");
     expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 1, (int64_t[]){3})}, 1, "%y");
+    weft_graph_destroy(graph);
+}
+
+/* Solves the symbols of @g<head> with parameters of rank 1; %x is returned twice. */
+static int bind(const char *head, const char *lines, unsigned count, const int64_t *extents)
+{
+    static float data[64];
+    char text[1024];
+    snprintf(text, sizeof text, "weft 1\ngraph @g%s {\n%s\nreturn %%x, %%x\n}\n", head, lines);
+    struct weft_graph *graph = parse(text);
+    struct weft_tensor in[4], out[2] = {{0}};
+    for (unsigned i = 0; i < count; i++)
+        in[i] = tensor_of(data, WEFT_F32, 1, &extents[i]);
+    const int status = weft_evaluate(graph, in, count, out, 2);
+    weft_tensor_free(context, &out[0]);
+    weft_tensor_free(context, &out[1]);
+    weft_graph_destroy(graph);
+    return status;
+}
+#define BIND(head, lines, ...) \
+    bind(head, lines, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
+
+static void test_solver(void **state)
+{
+    (void)state;
+    /* the plain symbol decides, wherever it stands */
+    assert_int_equal(BIND("<N>(%x: f32[min(N, 8)], %y: f32[N])", "", 8, 20), WEFT_OK);
+    assert_int_equal(BIND("<N>(%x: f32[min(N, 8)], %y: f32[N])", "", 7, 20), WEFT_ERR_BINDING);
+    assert_int_equal(BIND("<N>(%x: f32[(N + 1)/2], %y: f32[2*N + 4])", "", 4, 18), WEFT_OK);
+    /* one unknown after the other */
+    assert_int_equal(BIND("<A, B>(%x: f32[A*B + max(B, 3)], %y: f32[3*B - 1])", "", 12, 5), WEFT_ERR_BINDING);
+    assert_int_equal(BIND("<A, B>(%x: f32[A*B + max(B, 3)], %y: f32[3*B - 1])", "", 11, 5), WEFT_OK);
+    /* what is not linear is not guessed */
+    assert_int_equal(BIND("<N>(%x: f32[min(N, 8)])", "", 5), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_last_error(context), "do not determine symbol N"));
+    assert_int_equal(BIND("<N>(%x: f32[N*N])", "", 1), WEFT_ERR_BINDING);
+    assert_int_equal(BIND("<N>(%x: f32[2*N])", "", 3), WEFT_ERR_BINDING);
+    /* nobody needs N; a body needs it */
+    assert_int_equal(BIND("<N>(%x: f32[3])", "", 3), WEFT_OK);
+    assert_int_equal(BIND("<N>(%x: f32[3])",
+                          "graph @t() {\n%a: i64[1] = extents value=[N]\nreturn %a\n}\n"
+                          "graph @e() {\n%a: i64[1] = extents value=[1]\nreturn %a\n}\n"
+                          "%c: bool[] = const value=1\n%y: i64[1] = if %c then=@t else=@e", 3),
+                     WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_last_error(context), "do not determine symbol N"));
+}
+
+/* Extents that inference could not compare with the paddings. */
+static void test_pad_errors(void **state)
+{
+    (void)state;
+    float data[16] = {0}, value = 0;
+    struct weft_tensor in[] = {tensor_of(data, WEFT_F32, 1, (int64_t[]){0}), tensor_of(&value, WEFT_F32, 0, NULL)};
+    struct weft_graph *graph = parse("weft 1\ngraph @g<N>(%x: f32[N], %v: f32[]) {\n"
+                                     "%y: f32[N + 2] = pad %x, %v pad=[0 2] form=edge\nreturn %y, %x\n}\n");
+    expect_refusal(graph, in, 2, "%y: pad: 2 elements cannot be added to axis 0 of extent 0 with form=edge");
+    weft_graph_destroy(graph);
+    graph = parse("weft 1\ngraph @g<N>(%x: f32[N], %v: f32[]) {\n"
+                  "%y: f32[N + 2] = pad %x, %v pad=[3 -1] form=reflect\nreturn %y, %x\n}\n");
+    in[0] = tensor_of(data, WEFT_F32, 1, (int64_t[]){3});
+    expect_refusal(graph, in, 2, "%y: pad: 3 elements cannot be added to axis 0 of extent 3 with form=reflect");
+    in[0] = tensor_of(data, WEFT_F32, 1, (int64_t[]){4});
+    struct weft_tensor out[2] = {{0}};
+    assert_int_equal(weft_evaluate(graph, in, 2, out, 2), WEFT_OK);
+    weft_tensor_free(context, &out[0]);
+    weft_tensor_free(context, &out[1]);
+    weft_graph_destroy(graph);
+}
+
+/* A square is x * x to the last bit, whatever the C library makes of it: canonicalize replaces one by the other. */
+static void test_square(void **state)
+{
+    (void)state;
+    struct weft_graph *graph = parse("weft 1\ngraph @g(%x: f64[3]) {\n%two: f64[3] = const value=2\n"
+                                     "%p: f64[3] = pow %x, %two\n%m: f64[3] = mul %x, %x\nreturn %p, %m\n}\n");
+    double x[] = {0x1.c9ae08c20156p+0, 0x1.bd783c1632dcp+0, 0x1.2a2bf9312de6p+0};
+    const struct weft_tensor in = {.data = x, .dtype = WEFT_F64, .rank = 1, .extent = {3}, .stride = {1}};
+    struct weft_tensor out[2] = {{0}};
+    assert_int_equal(weft_evaluate(graph, &in, 1, out, 2), WEFT_OK);
+    assert_memory_equal(out[0].data, out[1].data, sizeof x);
+    weft_tensor_free(context, &out[0]);
+    weft_tensor_free(context, &out[1]);
     weft_graph_destroy(graph);
 }
 
@@ -211,6 +293,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_symbols),
         cmocka_unit_test(test_binding_errors),
+        cmocka_unit_test(test_solver),
+        cmocka_unit_test(test_pad_errors),
+        cmocka_unit_test(test_square),
         cmocka_unit_test(test_node_strides),
         cmocka_unit_test(test_out_of_memory),
     };

@@ -218,6 +218,26 @@ static void test_control(void **state)
 #undef STEP
 }
 
+/* Each operand has 2^56 elements; nobody states the type of the result. */
+static void test_huge(void **state)
+{
+    (void)state;
+    struct weft_graph *graph;
+    assert_int_equal(weft_graph_create(context, "huge", &graph), WEFT_OK);
+    const weft_dim extent[] = {weft_extent(INT64_C(1) << 31), weft_extent(INT64_C(1) << 25)};
+    weft_val half, whole;
+    assert_int_equal(weft_splat(graph, WEFT_F32, 2, extent, 1, &half), WEFT_OK);
+    const struct weft_attribute axis = {.name = "axis", .integer = 0};
+    struct weft_op op = {.size = sizeof op, .op = "concat", .operand = (const weft_val[]){half, half}, .operands = 2,
+                         .attribute = &axis, .attributes = 1};
+    assert_int_equal(weft_append(graph, &op, &whole), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(context), "concat: the result is f32[4294967296,33554432], which is more"));
+    op.operand = &half;
+    op.operands = 1;
+    assert_int_equal(weft_append(graph, &op, &whole), WEFT_OK);
+    weft_graph_destroy(graph);
+}
+
 /* --- contents ------------------------------------------------------------------------------------------------------
  */
 
@@ -249,11 +269,11 @@ static void test_content_shape_subgraph(void **state)
     /* what exporters make of x.view(x.size(0), x.size(1) / 2, -1) */
     expect_content(
         "",
-        "%s: i64[3] = extents value=[N (2*M) C]\n%zero: i64[1] = const value=[0]\n%one: i64[1] = const value=[1]\n"
+        "%s: i64[3] = extents value=[M (2*C) N]\n%zero: i64[1] = const value=[0]\n%one: i64[1] = const value=[1]\n"
         "%a: i64[1] = gather %s, %zero axis=0\n%b: i64[1] = gather %s, %one axis=0\n%two: i64[1] = const value=[2]\n"
         "%h: i64[1] = div %b, %two\n%p: i64[] = prod %s axes=[0]\n%q: i64[1] = reshape %p\n"
         "%d: i64[1] = mul %a, %h\n%rest: i64[1] = div %q, %d\n%r: i64[3] = concat %a, %h, %rest axis=0",
-        "N, M, 2*C");
+        "M, C, 2*N");
 }
 
 static void test_content_arithmetic(void **state)
@@ -285,12 +305,25 @@ static void test_content_arithmetic(void **state)
                    "?");
     expect_content("", "%a: i64[1] = extents value=[(2*N - 6)]\n%b: i64[1] = const value=[2]\n%r: i64[1] = div %a, %b",
                    "N - 3");
-    expect_content("", "%a: i64[1] = extents value=[(3*N)]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = div %a, %b",
+    expect_content("", "%a: i64[1] = extents value=[(3*M)]\n%b: i64[1] = extents value=[M]\n%r: i64[1] = div %a, %b",
                    "3");
+    expect_content("", "%a: i64[1] = extents value=[(3*N)]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = div %a, %b",
+                   "?"); /* 0 / 0 is 0 */
     expect_content("", "%a: i64[1] = extents value=[C]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = div %a, %b", "?");
     expect_content("", "%a: i64[1] = extents value=[N]\n%b: i64[1] = const value=[0]\n%r: i64[1] = div %a, %b", "?");
     expect_content("", "%a: i8[1] = const value=[100]\n%r: i8[1] = add %a, %a", "?");
     expect_content("", "%r: i64[1] = const value=[9223372036854775807]", "?");
+    /* the product passes 2^64 on its way to 0, and the sum 2^62 on its way back */
+    expect_content("", "%a: i64[3] = const value=[1099511627776 1099511627776 0]\n%r: i64[] = prod %a axes=[0]", "?");
+    expect_content("",
+                   "%a: i64[6] = const value=[1152921504606846976 1152921504606846976 1152921504606846976 "
+                   "1152921504606846976 -1152921504606846976 -1152921504606846976]\n%r: i64[] = sum %a axes=[0]",
+                   "?");
+    /* longer than an extent may be: legal, but unknown */
+    expect_content("",
+                   "%a: i64[] = extents value=[N]\n%b: i64[] = mul %a, %a\n%c: i64[] = mul %b, %b\n"
+                   "%d: i64[] = mul %c, %c\n%e: i64[] = mul %d, %d\n%f: i64[] = mul %e, %e\n%r: i64[] = mul %f, %a",
+                   "?");
 }
 
 static void test_content_logic(void **state)
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_movement),
         cmocka_unit_test(test_contractions),
         cmocka_unit_test(test_control),
+        cmocka_unit_test(test_huge),
         cmocka_unit_test(test_content_shape_subgraph),
         cmocka_unit_test(test_content_arithmetic),
         cmocka_unit_test(test_content_logic),

@@ -49,7 +49,9 @@ static weft_val draw_partner(struct maker *m, weft_val v)
     if (draw(m, 2)) {
         weft_val constant;
         const struct weft_type type = *type_of(m, v);
-        const double number = type.dtype == WEFT_BOOL || type.dtype == WEFT_U8 ? draw(m, 2) : numbers[draw(m, 8)];
+        double number = type.dtype == WEFT_BOOL || type.dtype == WEFT_U8 ? draw(m, 2) : numbers[draw(m, 8)];
+        if (!weft_dtype_is_float(type.dtype))
+            number = (double)(int64_t)number;
         assert_int_equal(weft_splat(m->graph, type.dtype, type.rank, type.extent, number, &constant), WEFT_OK);
         return constant;
     }
