@@ -51,7 +51,8 @@ const struct weft_kernel_info *weft_kernel_at(unsigned i);
 /* --- types by their number in enum weft_dtype (kernels include no graph header) ----------------------------------- */
 
 enum { WEFT_K_F64 = 1, WEFT_K_F32, WEFT_K_BF16, WEFT_K_F16, WEFT_K_I64, WEFT_K_I32, WEFT_K_I16, WEFT_K_I8,
-       WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL };
+       WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL, WEFT_K_I4, WEFT_K_U4, WEFT_K_F8E4M3,
+       WEFT_K_F8E5M2 };
 
 #define WEFT_K_RANK 8
 #define WEFT_K_MAX_IN 3

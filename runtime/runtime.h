@@ -68,7 +68,7 @@ struct weft_step {
     uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
     uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
     uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
-    const char *op;         /* word for weft_strip_find */
+    const struct weft_strip_kernel *strip; /* of an elementwise step */
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
     int32_t pack_form;      /* the loops that it was packed for */
