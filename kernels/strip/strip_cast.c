@@ -111,7 +111,7 @@ static uint64_t whole_u64(double x)
     return x >= 0x1p64 ? UINT64_MAX : x >= 0x1p63 ? (uint64_t)x : (uint64_t)whole_part(x);
 }
 
-/* --- an operand as each of the numbers ----------------------------------------------------------------------------- */
+/* --- an operand as each of the numbers ---------------------------------------------------------------------------- */
 
 #define REAL_f64(x)     (x)
 #define REAL_f32(x)     (x)

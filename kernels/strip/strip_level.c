@@ -290,7 +290,7 @@ static void LEVEL(weft_strip_cast_i32_f32)(const struct weft_strip_args *args)
         out[i] = (float)x[i];
 }
 
-/* --- 16-bit floats: widened, computed in f32, rounded ---------------------------------------------------------------- */
+/* --- 16-bit floats: widened, computed in f32, rounded ------------------------------------------------------------- */
 
 /* The f32 result has been rounded, and is rounded again. That is the same as rounding once for + - * / and the square
  * root, since f32 has more than twice the digits of either type and two more (except below the normal numbers of bf16,

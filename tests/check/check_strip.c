@@ -37,7 +37,7 @@ static void fill(struct weft_check *check, int dtype, void *array, int64_t n)
         else if (weft_dtype_is_float(dtype))
             memcpy((char *)array + i * bytes_of(dtype), &r, (size_t)bytes_of(dtype));
         else
-            weft_store_integer(dtype, array, i, r >> 61 == 0 ? (int64_t)(r * 0x9e3779b97f4a7c15) : (int64_t)(r % 9) - 4);
+            weft_store_integer(dtype, array, i, r >> 61 ? (int64_t)(r % 9) - 4 : (int64_t)(r * 0x9e3779b97f4a7c15));
     }
 }
 
