@@ -28,6 +28,9 @@ static const struct weft_kernel_info kernels[] = {
     {"relayout", "weft_relayout_runs__ref", 0},
     {"relayout", "weft_relayout_strided__ref", 0},
 
+#define RESIZE(level, cpu) {"resize", "weft_blend_f32__" #level, cpu},
+#include "kernels/resize/resize.def"
+
 #define ROW(id)                         {"strip", "weft_strip_" #id "__ref", 0},
 #define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
 #define F2(id, op, result)              F1(id, op, result)

@@ -179,6 +179,30 @@ void weft_table_prepare(struct weft_table *table, int workers);
 void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places, int part,
                     int parts);
 
+/* --- resize/resize.h: weighted sums along two axes, f32 ----------------------------------------------------------- */
+
+/* Of each result along an axis: how many elements it is made of, where they are, and their weights. */
+struct weft_blend_table {
+    int64_t taps;            /* room for each result */
+    const int32_t *count;    /* 1 to taps */
+    const int64_t *place;    /* rows: elements from the first row; columns: elements of a blended row */
+    const float *weight;
+};
+struct weft_blend {
+    uint32_t cpu;
+    int32_t outer;           /* axes that are only walked over */
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK], in_stride[WEFT_K_RANK];
+    int64_t rows, columns, in_columns; /* of the result; of the operand */
+    int64_t row_out, column_out, column_in; /* strides */
+    int64_t inner;           /* elements that are neighbours in both arrays: channels; or 1 */
+    int32_t parts;           /* set by prepare */
+    size_t scratch;          /* set by prepare: bytes each part needs */
+};
+void weft_blend_prepare(struct weft_blend *blend, int workers);
+void weft_blend_run(const struct weft_blend *blend, float *out, const float *in, const struct weft_blend_table *rows,
+                    const struct weft_blend_table *columns, void *scratch, int part, int parts);
+const char *weft_blend_name(const struct weft_blend *blend);
+
 /* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
 
 /* Any strides (elements), so transposes are strides. One chain over k per result, fused multiply-add: neither tiles nor

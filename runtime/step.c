@@ -152,14 +152,15 @@ static bool scatters(const struct weft_graph *g, weft_node n)
     return strcmp(form, "none") == 0 || (strcmp(form, "add") == 0 && is_f32(g, weft_result(g, n, 0)));
 }
 
-/* Nearest elements of any type. A crop may have places without an element. */
+/* Nearest elements of any type, weighted ones of f32. A crop may have places without an element. */
 static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
-    return !crops && nearest && weft_type_of(g, step->out)->rank > 0 &&
-           choose_copy(plan, n, &weft_step_table, step);
+    if (crops || weft_type_of(g, step->out)->rank == 0 || (!nearest && !is_f32(g, step->out)))
+        return false;
+    return choose_copy(plan, n, nearest ? &weft_step_table : &weft_step_blend, step);
 }
 
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)

@@ -5,8 +5,8 @@
  *   scatter    indexed[i…, x(i…), j…] = plain[i…, j…], or += it
  *
  * i runs over the outer axes, j over the inner ones, a block. x(i…) is the sum of up to 8 numbers of an index, each
- * brought into [0, limit) and multiplied by a step. Preconditions: no overlap; limits are at least 1, except where there
- * is nothing to do; element sizes 1, 2, 4 or 8, aligned to that. */
+ * brought into [0, limit) and multiplied by a step. Preconditions: no overlap; limits are at least 1, except where
+ * there is nothing to do; element sizes 1, 2, 4 or 8, aligned to that. */
 #ifndef WEFT_GATHER_H
 #define WEFT_GATHER_H
 
