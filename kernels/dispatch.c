@@ -28,29 +28,63 @@ static const struct weft_kernel_info kernels[] = {
     {"relayout", "weft_relayout_runs__ref", 0},
     {"relayout", "weft_relayout_strided__ref", 0},
 
-#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__ref", 0},
-#define F2(id, op, result)  F1(id, op, result)
-#define C1(id, op, result)  F1(id, op, result)
-#define C2(id, op, result)  F1(id, op, result)
-#define FN(id, op, in, out) {"strip", "weft_strip_" #id "__ref", 0},
-#include "kernels/strip/strip.def"
-#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__avx2", WEFT_CPU_AVX2},
-#define F2(id, op, result)  F1(id, op, result)
-#define C1(id, op, result)  F1(id, op, result)
-#define C2(id, op, result)  F1(id, op, result)
-#define FN(id, op, in, out) {"strip", "weft_strip_" #id "__avx2", WEFT_CPU_AVX2},
-#include "kernels/strip/strip.def"
-#define F1(id, op, result)  {"strip", "weft_strip_" #id "_f32__avx512", AVX512},
-#define F2(id, op, result)  F1(id, op, result)
-#define C1(id, op, result)  F1(id, op, result)
-#define C2(id, op, result)  F1(id, op, result)
-#define FN(id, op, in, out) {"strip", "weft_strip_" #id "__avx512", AVX512},
-#include "kernels/strip/strip.def"
+#define RESIZE(level, cpu) {"resize", "weft_blend_f32__" #level, cpu},
+#include "kernels/resize/resize.def"
 
-#define P1(id, op, in, out, result) {"strip", "weft_strip_" #id "__ref", 0},
-#define P2(id, op, in, out, result) P1(id, op, in, out, result)
-#define PS(id, type)                P1(id, "select", type, type, 0)
+#define ROW(id)                         {"strip", "weft_strip_" #id "__ref", 0},
+#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
+#define F2(id, op, result)              F1(id, op, result)
+#define F3(id, op, result)              F1(id, op, result)
+#define C1(id, op, mask)                F1(id, op, mask)
+#define C2(id, op, mask)                F1(id, op, mask)
+#define FN(id, op, in, out)             ROW(id)
+#include "kernels/strip/strip.def"
+#define P1(id, op, in, out, result)     ROW(id)
+#define P2(id, op, in, out, result)     ROW(id)
+#define P3(id, op, in, out, result)     ROW(id)
+#define PS(id, type)                    ROW(id)
+#define PC(id, type)                    ROW(id)
+#include "kernels/strip/strip_rows.def"
+#undef ROW
+
+#define ROW(id)                         {"strip", "weft_strip_" #id "__avx2", WEFT_CPU_AVX2},
+#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
+#define F2(id, op, result)              F1(id, op, result)
+#define F3(id, op, result)              F1(id, op, result)
+#define C1(id, op, mask)                F1(id, op, mask)
+#define C2(id, op, mask)                F1(id, op, mask)
+#define FN(id, op, in, out)             ROW(id)
+#include "kernels/strip/strip.def"
+#define P1(id, op, in, out, result)     ROW(id)
+#define P2(id, op, in, out, result)     ROW(id)
+#define P3(id, op, in, out, result)     ROW(id)
+#define PS(id, type)                    ROW(id)
+#define PC(id, type)                    ROW(id)
+#include "kernels/strip/strip_rows.def"
+#undef ROW
+
+#define ROW(id)                         {"strip", "weft_strip_" #id "__avx512", AVX512},
+#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
+#define F2(id, op, result)              F1(id, op, result)
+#define F3(id, op, result)              F1(id, op, result)
+#define C1(id, op, mask)                F1(id, op, mask)
+#define C2(id, op, mask)                F1(id, op, mask)
+#define FN(id, op, in, out)             ROW(id)
+#include "kernels/strip/strip.def"
+#define P1(id, op, in, out, result)     ROW(id)
+#define P2(id, op, in, out, result)     ROW(id)
+#define P3(id, op, in, out, result)     ROW(id)
+#define PS(id, type)                    ROW(id)
+#define PC(id, type)                    ROW(id)
+#include "kernels/strip/strip_rows.def"
+#undef ROW
+
+#define P1(id, op, in, out, result)     {"strip", "weft_strip_" #id "__ref", 0},
+#define P2(id, op, in, out, result)     P1(id, op, in, out, result)
+#define P3(id, op, in, out, result)     P1(id, op, in, out, result)
 #include "kernels/strip/strip_plain.def"
+#define CAST(from, to)                  {"strip", "weft_strip_cast_" #from "_to_" #to "__ref", 0},
+#include "kernels/strip/strip_cast.def"
 };
 
 const struct weft_kernel_info *weft_kernel_at(unsigned i)

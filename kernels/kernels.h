@@ -51,7 +51,8 @@ const struct weft_kernel_info *weft_kernel_at(unsigned i);
 /* --- types by their number in enum weft_dtype (kernels include no graph header) ----------------------------------- */
 
 enum { WEFT_K_F64 = 1, WEFT_K_F32, WEFT_K_BF16, WEFT_K_F16, WEFT_K_I64, WEFT_K_I32, WEFT_K_I16, WEFT_K_I8,
-       WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL };
+       WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL, WEFT_K_I4, WEFT_K_U4, WEFT_K_F8E4M3,
+       WEFT_K_F8E5M2 };
 
 #define WEFT_K_RANK 8
 #define WEFT_K_MAX_IN 3
@@ -177,6 +178,30 @@ struct weft_table {
 void weft_table_prepare(struct weft_table *table, int workers);
 void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places, int part,
                     int parts);
+
+/* --- resize/resize.h: weighted sums along two axes, f32 ----------------------------------------------------------- */
+
+/* Of each result along an axis: how many elements it is made of, where they are, and their weights. */
+struct weft_blend_table {
+    int64_t taps;            /* room for each result */
+    const int32_t *count;    /* 1 to taps */
+    const int64_t *place;    /* rows: elements from the first row; columns: elements of a blended row */
+    const float *weight;
+};
+struct weft_blend {
+    uint32_t cpu;
+    int32_t outer;           /* axes that are only walked over */
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK], in_stride[WEFT_K_RANK];
+    int64_t rows, columns, in_columns; /* of the result; of the operand */
+    int64_t row_out, column_out, column_in; /* strides */
+    int64_t inner;           /* elements that are neighbours in both arrays: channels; or 1 */
+    int32_t parts;           /* set by prepare */
+    size_t scratch;          /* set by prepare: bytes each part needs */
+};
+void weft_blend_prepare(struct weft_blend *blend, int workers);
+void weft_blend_run(const struct weft_blend *blend, float *out, const float *in, const struct weft_blend_table *rows,
+                    const struct weft_blend_table *columns, void *scratch, int part, int parts);
+const char *weft_blend_name(const struct weft_blend *blend);
 
 /* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
 

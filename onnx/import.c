@@ -41,6 +41,17 @@ static bool same(struct onnx_string a, struct onnx_string b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
+/* The latest row that an opset knows, if it is later than `found`. */
+static const struct onnx_row *find_in(const struct onnx_row *table, struct onnx_string op, int opset,
+                                      const struct onnx_row *found)
+{
+    for (const struct onnx_row *row = table; row->name; row++)
+        if (row->name[0] == (op.length ? op.data[0] : '\0') && row->since <= opset &&
+            (!found || row->since > found->since) && onnx_is(op, row->name))
+            found = row;
+    return found;
+}
+
 const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
 {
     static const struct onnx_row *const tables[] = {
@@ -49,6 +60,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_control,
         weft_onnx_data,
         weft_onnx_elementwise,
+        weft_onnx_fused,
         weft_onnx_index,
         weft_onnx_loop,
         weft_onnx_loss,
@@ -67,15 +79,14 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
     };
     const struct onnx_row *found = NULL;
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const struct onnx_row *row = tables[t]; row->name; row++)
-            if (row->name[0] == (op.length ? op.data[0] : '\0') && row->since <= opset &&
-                (!found || row->since > found->since) && onnx_is(op, row->name))
-                found = row;
+        found = find_in(tables[t], op, opset, found);
     return found;
 }
 
 static const struct onnx_row *row_of(const struct onnx_importer *importer, const struct onnx_node *node)
 {
+    if (onnx_is(node->domain, "com.microsoft"))
+        return find_in(weft_onnx_microsoft, node->op, 1, NULL);
     return is_default_domain(node->domain) ? weft_onnx_find(node->op, importer->opset) : NULL;
 }
 

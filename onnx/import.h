@@ -88,6 +88,9 @@ extern const struct onnx_row weft_onnx_pool[];
 extern const struct onnx_row weft_onnx_quantize[];
 extern const struct onnx_row weft_onnx_attention[];
 extern const struct onnx_row weft_onnx_transform[];
+extern const struct onnx_row weft_onnx_fused[];
+/* Of the domain com.microsoft. */
+extern const struct onnx_row weft_onnx_microsoft[];
 extern const struct onnx_row weft_onnx_recurrent[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];

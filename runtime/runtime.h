@@ -68,7 +68,7 @@ struct weft_step {
     uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
     uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
     uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
-    const char *op;         /* word for weft_strip_find */
+    const struct weft_strip_kernel *strip; /* of an elementwise step */
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
     int32_t pack_form;      /* the loops that it was packed for */
@@ -180,7 +180,7 @@ void weft_step_define(struct weft_call *call);
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_gather, weft_step_scatter,
-    weft_step_table, weft_step_reference;
+    weft_step_table, weft_step_blend, weft_step_reference;
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
 /* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */

@@ -24,31 +24,53 @@ static double attr_or(const struct weft_graph *g, weft_node n, int key, double o
     return attr ? attr->real : otherwise;
 }
 
+/* What the kernels of an op call p and q, in this order; ops that are not listed have neither. */
+static const struct {
+    int op, p, q;
+} params[] = {
+    {WEFT_OP_is_inf,           WEFT_ATTR_positive, WEFT_ATTR_negative},
+    {WEFT_OP_cast,             WEFT_ATTR_saturate, 0},
+    {WEFT_OP_leaky_relu,       WEFT_ATTR_alpha,    0},
+    {WEFT_OP_thresholded_relu, WEFT_ATTR_alpha,    0},
+    {WEFT_OP_swish,            WEFT_ATTR_alpha,    0},
+    {WEFT_OP_elu,              WEFT_ATTR_alpha,    0},
+    {WEFT_OP_celu,             WEFT_ATTR_alpha,    0},
+    {WEFT_OP_selu,             WEFT_ATTR_alpha,    WEFT_ATTR_gamma},
+    {WEFT_OP_shrink,           WEFT_ATTR_bias,     WEFT_ATTR_lambda},
+    {WEFT_OP_hard_sigmoid,     WEFT_ATTR_alpha,    WEFT_ATTR_beta},
+};
+
+static double read_param(const struct weft_graph *g, weft_node n, int key)
+{
+    if (!key)
+        return 0;
+    return weft_attr_kinds[key] == WEFT_ATTR_INT ? (double)weft_attr_int(g, n, key) : weft_attr_real(g, n, key);
+}
+
 static void read_params(const struct weft_graph *g, weft_node n, double *param)
 {
-    switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_clamp:
+    const int op = weft_opcode_of(g, n);
+    if (op == WEFT_OP_clamp) {
         param[0] = attr_or(g, n, WEFT_ATTR_low, -__builtin_inf());
         param[1] = attr_or(g, n, WEFT_ATTR_high, __builtin_inf());
-        break;
-    case WEFT_OP_leaky_relu:
-        param[0] = weft_attr_real(g, n, WEFT_ATTR_alpha);
-        break;
-    case WEFT_OP_hard_sigmoid:
-        param[0] = weft_attr_real(g, n, WEFT_ATTR_alpha);
-        param[1] = weft_attr_real(g, n, WEFT_ATTR_beta);
-        break;
-    default:
-        break;
     }
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++)
+        if (params[i].op == op) {
+            param[0] = read_param(g, n, params[i].p);
+            param[1] = read_param(g, n, params[i].q);
+        }
 }
 
 /* "gelu.tanh": a form that is not the default has kernels of its own. */
 static const char *strip_word(const struct weft_graph *g, weft_node n)
 {
-    const struct weft_attr *form = weft_attr_find(g, n, WEFT_ATTR_form);
     const char *name = weft_op_of(g, n)->name;
-    return form ? weft_arena_format(g->arena, "%s.%s", name, form->word) : name;
+    const struct weft_attr *form = weft_attr_find(g, n, WEFT_ATTR_form);
+    const char *words = form ? weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_form)->words : "";
+    const size_t length = strcspn(words, " ");
+    if (!form || (strlen(form->word) == length && memcmp(form->word, words, length) == 0))
+        return name;
+    return weft_arena_format(g->arena, "%s.%s", name, form->word);
 }
 
 static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_step *step)
@@ -57,10 +79,10 @@ static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_st
     const unsigned operands = g->node[n.id].operands;
     const int in = weft_type_of(g, weft_operand(g, n, operands == 3 ? 1 : 0))->dtype;
     const char *word = strip_word(g, n);
-    if (!weft_strip_find(word, in, weft_type_of(g, step->out)->dtype, plan->target.cpu))
+    step->strip = weft_strip_find(word, in, weft_type_of(g, step->out)->dtype, plan->target.cpu);
+    if (!step->strip)
         return false;
     step->kind = &weft_step_map;
-    step->op = word;
     read_params(g, n, step->param);
     take_operands(g, n, step);
     return true;
@@ -130,14 +152,15 @@ static bool scatters(const struct weft_graph *g, weft_node n)
     return strcmp(form, "none") == 0 || (strcmp(form, "add") == 0 && is_f32(g, weft_result(g, n, 0)));
 }
 
-/* Nearest elements of any type. A crop may have places without an element. */
+/* Nearest elements of any type, weighted ones of f32. A crop may have places without an element. */
 static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
-    return !crops && nearest && weft_type_of(g, step->out)->rank > 0 &&
-           choose_copy(plan, n, &weft_step_table, step);
+    if (crops || weft_type_of(g, step->out)->rank == 0 || (!nearest && !is_f32(g, step->out)))
+        return false;
+    return choose_copy(plan, n, nearest ? &weft_step_table : &weft_step_blend, step);
 }
 
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
@@ -166,6 +189,7 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     case WEFT_OP_slice:
     case WEFT_OP_relayout:
     case WEFT_OP_flip:
+    case WEFT_OP_bitcast:
         return choose_copy(plan, node, &weft_step_copy, step);
     case WEFT_OP_gather:
     case WEFT_OP_gather_elements:

@@ -8,8 +8,7 @@ static void bind_map(struct weft_bind *bind, void *descriptor)
 {
     const struct weft_step *step = bind->step;
     struct weft_map *map = descriptor;
-    const int in = bind->in[step->inputs == 3 ? 1 : 0].dtype;
-    *map = (struct weft_map){.kernel = weft_strip_find(step->op, in, bind->out.dtype, bind->plan->target.cpu),
+    *map = (struct weft_map){.kernel = step->strip,
                              .inputs = step->inputs, .rank = bind->out.rank, .param = {step->param[0], step->param[1]}};
     for (int i = 0; i < map->rank; i++) {
         map->extent[i] = bind->out.extent[i];

@@ -2,11 +2,11 @@
 /* functions.h: the vector mathematics of strips: branch-free polynomials with the same bits at every level.
  *
  * Worst errors in ULP, over 100 million bit patterns spread evenly over the floats (the limits of
- * tests/check/check_strip.c): exp 0.66   log 0.88   tanh 1.32   erf 1.32   sigmoid 2.4   silu 2.9   pow, sin, cos 0.51
+ * tests/check/strip_definition.c): exp 0.66   log 0.88   tanh 1.32   erf 1.32   sigmoid 2.4   silu 2.9
  * rsqrt 1.5 gelu 2.7 and gelu.tanh 3.9 for x >= -1; below that 1e-7 absolute, since 1 + erf cancels.
  *
- * exp, log, tanh, erf: weighted minimax fits, rounded to float from the lowest power up with a refit after each.
- * pow, sin, cos work in double, where plain Taylor series are good to 1e-10 and no fused operation is needed. */
+ * exp, log, tanh, erf: weighted minimax fits, rounded to float from the lowest power up with a refit after each. All
+ * others work in double: functions_double.h. */
 #ifndef WEFT_STRIP_FUNCTIONS_H
 #define WEFT_STRIP_FUNCTIONS_H
 
@@ -120,111 +120,4 @@ INLINE vf vgelu_tanh(vf x)
     const vf h = 0.5f * x, cube = x * x * x;
     return vfma(h, vtanh(0x1.988454p-1f * vfma(vall(0x1.6e4e26p-5f), cube, x)), h);
 }
-
-/* --- in double, half the lanes at a time ---------------------------------------------------------------------------
- */
-
-#if LANES == 16
-#define LOW_LANES  0, 1, 2, 3, 4, 5, 6, 7
-#define HIGH_LANES 8, 9, 10, 11, 12, 13, 14, 15
-#elif LANES == 8
-#define LOW_LANES  0, 1, 2, 3
-#define HIGH_LANES 4, 5, 6, 7
-#else
-#define LOW_LANES  0, 1
-#define HIGH_LANES 2, 3
-#endif
-INLINE vd vlow(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, LOW_LANES), vd); }
-INLINE vd vhigh(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, HIGH_LANES), vd); }
-INLINE vf vjoin(vd low, vd high)
-{
-    const vf_half l = __builtin_convertvector(low, vf_half), h = __builtin_convertvector(high, vf_half);
-    return __builtin_shufflevector(l, h, LOW_LANES, HIGH_LANES);
-}
-
-#define NEAREST_SHIFT                                                                                                  \
-    0x1.8p52 /* added and taken away: to the nearest integer; added: the low bits are that integer                     \
-              */
-
-/* sin (turn 0) or cos (turn 1) for |x| <= 2^22: x = n π/2 + r. */
-INLINE vd vd_sine(vd x, int64_t turn)
-{
-    const vd shifted = x * 0x1.45f306dc9c883p-1 + NEAREST_SHIFT, n = shifted - NEAREST_SHIFT;
-    const vd r = x - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34; /* the first product is exact */
-    const vl quarter = (vl)shifted + turn;
-    const vd s = r * r;
-    vd sine = s * (-1.0 / 39916800) + 1.0 / 362880;
-    sine = sine * s - 1.0 / 5040;
-    sine = sine * s + 1.0 / 120;
-    sine = sine * s - 1.0 / 6;
-    sine = r * (sine * s + 1.0);
-    vd cosine = s * (1.0 / 479001600) - 1.0 / 3628800;
-    cosine = cosine * s + 1.0 / 40320;
-    cosine = cosine * s - 1.0 / 720;
-    cosine = cosine * s + 1.0 / 24;
-    cosine = (cosine * s - 0.5) * s + 1.0;
-    const vd value = vdsel((quarter & 1) != 0, cosine, sine);
-    return (vd)((vq)value ^ ((vq)(quarter & 2) << 62));
-}
-
-/* Lanes beyond 2^22 are left to the C library: reducing them needs hundreds of bits of π, and nobody sends them. */
-INLINE vf vsine(vf x, int64_t turn)
-{
-    vf y = vjoin(vd_sine(vlow(x), turn), vd_sine(vhigh(x), turn));
-    const vi far = ~(vabs(x) <= 0x1p22f);
-    for (int lane = 0; lane < LANES; lane++)
-        if (__builtin_expect(far[lane], 0))
-            y[lane] = (float)(turn ? cos((double)x[lane]) : sin((double)x[lane]));
-    return y;
-}
-
-INLINE vd vd_rint(vd x) { return (x + NEAREST_SHIFT) - NEAREST_SHIFT; } /* |x| < 2^51 */
-
-/* log2 of x > 0: 2^e m with m in [sqrt ½, sqrt 2), log m by the series of artanh((m - 1) / (m + 1)). */
-INLINE vd vd_log2(vd x)
-{
-    const vq above = ((vq)x - 0x3fe6a09e667f3bcdu + (1023ull << 52)) >> 52; /* e + 1023 */
-    const vd e = (vd)(above + 0x4330000000000000u) - (0x1p52 + 1023);
-    const vd m = (vd)((vq)x - ((above - 1023) << 52));
-    const vd f = (m - 1.0) / (m + 1.0), s = f * f;
-    vd p = s * (1.0 / 15) + 1.0 / 13;
-    p = p * s + 1.0 / 11;
-    p = p * s + 1.0 / 9;
-    p = p * s + 1.0 / 7;
-    p = p * s + 1.0 / 5;
-    p = p * s + 1.0 / 3;
-    p = p * s + 1.0;
-    const vd r = e + f * p * 0x1.71547652b82fep+1;
-    return vdsel(x == 0.0, vdall(-__builtin_inf()), vdsel(x < __builtin_inf(), r, x));
-}
-
-INLINE vd vd_exp2(vd t)
-{
-    t = vdsel(t > 160.0, vdall(160.0), vdsel(t < -160.0, vdall(-160.0), t)); /* infinite or zero as float; NaN stays */
-    const vd shifted = t + NEAREST_SHIFT, g = (t - (shifted - NEAREST_SHIFT)) * 0x1.62e42fefa39efp-1;
-    vd p = g * (1.0 / 362880) + 1.0 / 40320;
-    p = p * g + 1.0 / 5040;
-    p = p * g + 1.0 / 720;
-    p = p * g + 1.0 / 120;
-    p = p * g + 1.0 / 24;
-    p = p * g + 1.0 / 6;
-    p = p * g + 0.5;
-    p = p * g + 1.0;
-    p = p * g + 1.0;
-    return p * (vd)(((vq)shifted + 1023) << 52);
-}
-
-/* As pow of C: 1 for y = 0 and for x = 1, whatever the other; x < 0 needs an integer y. */
-INLINE vd vd_pow(vd x, vd y)
-{
-    const vd a = vdabs(x), half = 0.5 * y;
-    const vl large = vdabs(y) >= 0x1p24; /* integers all, and even */
-    const vl integer = large | (vd_rint(y) == y), odd = integer & ~large & (vd_rint(half) != half);
-    const vd t = vdsel(a == 1.0, vdsel(y != y, y, vdall(0.0)), y * vd_log2(a));
-    vd r = vd_exp2(t);
-    r = (vd)((vl)r | (odd & (vl)x & INT64_MIN));
-    r = vdsel((x < 0.0) & (a != __builtin_inf()) & ~integer & (y == y), vdall(__builtin_nan("")), r);
-    return vdsel((y == 0.0) | (x == 1.0), vdall(1.0), r);
-}
-INLINE vf vpow(vf x, vf y) { return vjoin(vd_pow(vlow(x), vlow(y)), vd_pow(vhigh(x), vhigh(y))); }
 #endif

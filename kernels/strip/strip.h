@@ -5,9 +5,12 @@
 
 #include "kernels/kernels.h"
 
-/* Tables end with a row whose name is NULL. The plain one holds what is written in scalar C and exists once. */
-extern const struct weft_strip_kernel weft_strip_table__ref[], weft_strip_table_plain__ref[];
-extern const struct weft_strip_kernel weft_strip_table__avx2[], weft_strip_table__avx512[];
+/* Tables end with a row whose name is NULL. The plain ones and casts are scalar C and exist once; those of rows are
+ * scalar C that the compiler makes vectors of. */
+extern const struct weft_strip_kernel weft_strip_table__ref[], weft_strip_table_rows__ref[];
+extern const struct weft_strip_kernel weft_strip_table__avx2[], weft_strip_table_rows__avx2[];
+extern const struct weft_strip_kernel weft_strip_table__avx512[], weft_strip_table_rows__avx512[];
+extern const struct weft_strip_kernel weft_strip_table_plain__ref[], weft_strip_table_cast__ref[];
 
 /* Kernel i of all levels, plain C first, or NULL past the end. */
 const struct weft_strip_kernel *weft_strip_at(unsigned i);

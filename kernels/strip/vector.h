@@ -108,11 +108,13 @@ INLINE uint16_t vtail(int n) { return (uint16_t)((1u << n) - 1); }
 INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps512_mask(a, b, c, WEFT_ALL_LANES, WEFT_CURRENT); }
 #ifdef __clang__
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512(x, WEFT_CURRENT); }
+INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512(x, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512(a, b, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512(a, b, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
 #else
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512_mask(x, x, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512_mask(x, x, (uint8_t)-1, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps512(p, x); }
@@ -120,6 +122,7 @@ INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps512(p, x); }
 INLINE vf vloadm(const float *p, int n, float fill) { return __builtin_ia32_loadups512_mask(p, vall(fill), vtail(n)); }
 INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_storeups512_mask(p, x, vtail(n)); }
 #define VROUND(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, WEFT_ALL_LANES, WEFT_CURRENT)
+INLINE vf vtrunc(vf x) { return VROUND(x, 11); }
 INLINE vf vround(vf x) { return VROUND(x, 8); } /* to nearest, ties to even; 8: without raising inexact */
 INLINE vf vfloor(vf x) { return VROUND(x, 9); }
 INLINE vf vceil(vf x) { return VROUND(x, 10); }
@@ -134,6 +137,7 @@ INLINE vf vscale(vf x, vf n) { return __builtin_ia32_scalefps512_mask(x, n, x, W
 INLINE vi vtail(int n) { return (vi){0, 1, 2, 3, 4, 5, 6, 7} < n; }
 INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps256(a, b, c); }
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
+INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd256(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps256(a, b); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps256(a, b); }
 INLINE vf vloadm(const float *p, int n, float fill)
@@ -143,6 +147,7 @@ INLINE vf vloadm(const float *p, int n, float fill)
 }
 INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_maskstoreps256((vf *)p, vtail(n), x); }
 INLINE vf vround(vf x) { return __builtin_ia32_roundps256(x, 8); }
+INLINE vf vtrunc(vf x) { return __builtin_ia32_roundps256(x, 11); }
 INLINE vf vfloor(vf x) { return __builtin_ia32_roundps256(x, 9); }
 INLINE vf vceil(vf x) { return __builtin_ia32_roundps256(x, 10); }
 typedef short v8s __attribute__((vector_size(16)));
@@ -165,6 +170,7 @@ INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
     return r
 INLINE vf vfma(vf x, vf b, vf c) { EACH_LANE(__builtin_fmaf(x[lane], b[lane], c[lane])); }
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps(x); }
+INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps(a, b); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps(a, b); }
 INLINE vf vloadm(const float *p, int n, float fill)
@@ -178,6 +184,7 @@ INLINE void vstorem(float *p, int n, vf x)
         p[lane] = x[lane];
 }
 INLINE vf vround(vf x) { EACH_LANE(__builtin_rintf(x[lane])); }
+INLINE vf vtrunc(vf x) { EACH_LANE(__builtin_truncf(x[lane])); }
 INLINE vf vfloor(vf x) { EACH_LANE(__builtin_floorf(x[lane])); }
 INLINE vf vceil(vf x) { EACH_LANE(__builtin_ceilf(x[lane])); }
 #ifdef __clang__

@@ -194,8 +194,8 @@ static void table_body(struct weft_check *check, const void *user)
         weft_table_prepare(&t, 4);
         const size_t bytes = (size_t)(step * t.bytes);
         const char *const in = random_bytes(check, (size_t)(in_step * t.bytes), false);
-        char *const want = memset(weft_check_alloc(check, bytes), 0x5a, bytes), *const out =
-                                                                                    weft_check_alloc(check, bytes);
+        char *const want = memset(weft_check_alloc(check, bytes), 0x5a, bytes);
+        char *const out = weft_check_alloc(check, bytes);
         int64_t total = 1;
         for (int i = 0; i < t.rank; i++)
             total *= t.extent[i];

@@ -83,10 +83,21 @@ def cases(rng):
         if d[0] == "f":
             yield "div %a, %b", (a, b), np.divide(a, b)
             yield "mod %a, %b form=trunc", (a, b), np.fmod(a, b)
+            yield "copysign %a, %b", (a, b), np.copysign(a, b)
+            yield "floor_div %a, %b", (a, b), np.floor_divide(a, b)
+            yield "trunc %a", (a,), np.trunc(a)
+            yield "is_inf %a positive=0 -> bool", (a,), np.isneginf(a)
         else:
             yield "div %a, %b", (a, b), truncated(a, b).astype(object)
             yield "mod %a, %b", (a, b), np.mod(a, b)
             yield "mod %a, %b form=trunc", (a, b), np.fmod(a, b)
+            yield "floor_div %a, %b", (a, b), np.floor_divide(a, b)
+            for op, fn in (("bit_and", np.bitwise_and), ("bit_or", np.bitwise_or), ("bit_xor", np.bitwise_xor)):
+                yield f"{op} %a, %b", (a, b), fn(a, b)
+            yield "bit_not %a", (a,), np.invert(a)
+            amount = rng.integers(0, a.dtype.itemsize * 8 + 3, a.shape).astype(a.dtype)
+            yield "shift_left %a, %b", (a, amount), np.left_shift(a, amount)
+            yield "shift_right %a, %b", (a, amount), np.right_shift(a, amount)
         for op, fn in (("reduce_max", np.max), ("reduce_min", np.min)):
             yield f"{op} %a axes=[1]", (a,), fn(a, axis=1)
         for to in ("f64", "f32", "i64", "u8", "i8", "bool"):
@@ -98,8 +109,16 @@ def cases(rng):
     a = make(rng, "f64", 4, 6)
     for op, fn in (("abs", np.abs), ("neg", np.negative), ("sign", np.sign), ("ceil", np.ceil), ("floor", np.floor),
                    ("round", np.round), ("sqrt", np.sqrt), ("exp", np.exp), ("log", np.log), ("sin", np.sin),
-                   ("cos", np.cos), ("tanh", np.tanh), ("is_nan", np.isnan)):
+                   ("cos", np.cos), ("tanh", np.tanh), ("is_nan", np.isnan),
+                   ("exp2", np.exp2), ("expm1", np.expm1), ("log2", np.log2), ("log10", np.log10), ("log1p", np.log1p),
+                   ("tan", np.tan), ("asin", np.arcsin), ("acos", np.arccos), ("atan", np.arctan), ("sinh", np.sinh),
+                   ("cosh", np.cosh), ("asinh", np.arcsinh), ("acosh", np.arccosh), ("atanh", np.arctanh),
+                   ("softplus", lambda v: np.logaddexp(v, 0)), ("log_sigmoid", lambda v: -np.logaddexp(-v, 0)),
+                   ("softsign", lambda v: v / (1 + np.abs(v)))):
         yield f"{op} %a", (a,), fn(a)
+    b = make(rng, "f64", 4, 6)
+    yield "atan2 %a, %b", (a, b), np.arctan2(a, b)
+    yield "bitcast %a -> i64", (a,), a.view(np.int64)
     x = tame(rng, "f64", 2, 3, 4)
     for axes in ((0,), (1,), (0, 2), (0, 1, 2)):
         listed = " ".join(map(str, axes))

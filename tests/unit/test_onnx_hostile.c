@@ -241,16 +241,16 @@ static void test_all_unsupported_ops_at_once(void **state)
     struct bytes graph = {.count = 0}, yes = {.count = 0}, no = {.count = 0};
     put_input(&graph, "x", "2");
     put_value(&graph, 11, "c", BOOL, "");
-    put_node(&graph, "Gluon", "x", "a");
+    put_node(&graph, "Lepton", "x", "a");
     put_node(&graph, "Relu", "a", "b");
-    put_node(&graph, "Gluon", "b", "d");
+    put_node(&graph, "Lepton", "b", "d");
     struct bytes node = node_of("Boson", "x", "e");
     put_text(&node, 7, "com.microsoft");
     put_message(&graph, 1, &node);
     node = node_of("Relu", "x", "g");
     put_int_attribute(&node, "strange", 1);
     put_message(&graph, 1, &node);
-    put_node(&yes, "Gluon", "d", "s");
+    put_node(&yes, "Lepton", "d", "s");
     put_output(&yes, "s");
     put_node(&no, "Quark", "x", "s");
     put_output(&no, "s");
@@ -261,7 +261,7 @@ static void test_all_unsupported_ops_at_once(void **state)
     put_output(&graph, "y");
     const struct bytes model = model_of(&graph, 8, 14);
     expect_errors(&model, WEFT_ERR_UNSUPPORTED,
-                  (const char *const[]){"unsupported op Gluon (opset 14): 3 nodes, first \"Gluon_a\"",
+                  (const char *const[]){"unsupported op Lepton (opset 14): 3 nodes, first \"Lepton_a\"",
                                         "unsupported op com.microsoft.Boson: 1 node, first \"Boson_e\"",
                                         "unsupported op Quark (opset 14): 1 node, first \"Quark_s\"",
                                         "Relu_g: Relu: attribute strange is not supported at opset 14", NULL});
