@@ -70,6 +70,7 @@ struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *na
     open_arrays(g);
     parent->body =
         weft_grow(g->arena, parent->body, &parent->body_capacity, parent->bodies + 1, sizeof(struct weft_graph *));
+    g->index = parent->bodies;
     parent->body[parent->bodies++] = g;
     return g;
 }

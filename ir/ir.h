@@ -465,6 +465,7 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    uint32_t index;              /* of a body: where its parent lists it */
     bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
 
     struct weft_graph **body;    /* subgraphs, owned */
@@ -520,6 +521,11 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
 struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
+/* Is `body` listed among the graph's bodies? Side arrays about bodies go by body->index. */
+static inline bool weft_is_body(const struct weft_graph *graph, const struct weft_graph *body)
+{
+    return body && body->index < graph->bodies && graph->body[body->index] == body;
+}
 void weft_graph_free(struct weft_graph *graph);
 /* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
  * that the caller can free it if memory is refused on the way. */

@@ -168,17 +168,10 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
 static void check_bodies(struct weft_parser *p)
 {
     const struct weft_graph *graph = p->graph;
-    for (uint32_t i = 0; i < graph->bodies && p->errors == p->errors_before; i++) {
-        bool used = false;
-        weft_foreach_node(graph, n)
-            for (unsigned a = 0; a < weft_node_of(graph, n)->attrs; a++) {
-                const struct weft_attr *attr = &weft_node_of(graph, n)->attr[a];
-                used = used || (attr->kind == WEFT_ATTR_GRAPH && attr->graph == graph->body[i]);
-            }
-        if (!used)
+    for (uint32_t i = 0; i < graph->bodies && p->errors == p->errors_before; i++)
+        if (!graph->body[i]->frozen)
             weft_parse_fail(p, p->cursor > p->text ? p->cursor - 1 : p->cursor, WEFT_ERR_INVALID,
                             "no line of graph @%s uses its body @%s", graph->name, graph->body[i]->name);
-    }
 }
 
 /* --- a graph's head ----------------------------------------------------------------------------------------------- */
