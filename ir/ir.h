@@ -398,6 +398,7 @@ struct weft_value {
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
     uint32_t uses;           /* operand slots, not counting returns */
     uint32_t returns;        /* times returned */
+    uint32_t first_return;   /* index of a return slot + 1; 0: none */
     const weft_dim *content; /* elements of a small integer or bool tensor, where known as expressions; else NULL */
 };
 
@@ -430,6 +431,7 @@ struct weft_group {          /* fuse @name ! plan { nodes, consecutive in order 
 struct weft_return_slot {
     weft_val value;
     weft_val mut;            /* the parameter whose buffer it becomes, or none */
+    uint32_t next, previous; /* in the list of returns of value, slot + 1 */
 };
 
 #define WEFT_MAX_DEPTH 64    /* of bodies in bodies */

@@ -45,6 +45,20 @@ static bool check_order(struct weft_validator *v)
 
 /* --- uses --------------------------------------------------------------------------------------------------------- */
 
+/* Returns in a value's list, or one more than there can be if the list is broken. */
+static uint32_t listed_returns(const struct weft_graph *g, weft_val value)
+{
+    uint32_t count = 0, previous = 0;
+    for (uint32_t at = g->value[value.id].first_return; at; at = g->ret[at - 1].next) {
+        if (at > g->returns || count > g->returns || !weft_is(g->ret[at - 1].value, value) ||
+            g->ret[at - 1].previous != previous)
+            return g->returns + 1;
+        previous = at;
+        count++;
+    }
+    return count;
+}
+
 /* Counts each slot that a live node owns; what lists and counters say must come to the same. */
 static void check_uses(struct weft_validator *v, const uint32_t *slots_of)
 {
@@ -128,6 +142,8 @@ static void check_returns(struct weft_validator *v)
         if (g->value[i].returns != returned[i])
             weft_found(v, g->value[i].def, "%s counts %u returns, but has %u", weft_text_of(v, value),
                        g->value[i].returns, returned[i]);
+        else if (listed_returns(g, value) != returned[i])
+            weft_found(v, g->value[i].def, "the list of the returns of %s is wrong", weft_text_of(v, value));
         if (g->value[i].is_mut && !g->value[i].is_param)
             weft_found(v, g->value[i].def, "%s is mut, but no parameter", weft_text_of(v, value));
         else if (g->value[i].is_mut && g->parent)
