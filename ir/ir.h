@@ -241,6 +241,10 @@ struct weft_layout weft_layout_order(int rank, const int *order); /* dense, oute
 bool weft_layout_is_row_major(const struct weft_layout *layout); /* dense, natural order, no offset, no split */
 /* Breaks the rule of coverage? Then a constant message, else NULL. */
 const char *weft_layout_check(const struct weft_layout *layout, const struct weft_type *type);
+/* Do two elements surely share a place, for some or all values of the symbols? A stride of 0 along an axis that may be
+ * longer than 1 counts, and a stride that is no larger than what the smaller ones reach; strides with symbols are not
+ * judged. Such a layout is for what is only read. */
+bool weft_layout_overlaps(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type);
 /* Canonical form: axes of extent 1 right behind their logical predecessor, neighbouring digits of one axis merged,
  * numeric strides sorted, explicit strides that equal the dense ones turned to dense. */
 void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, const struct weft_type *type);

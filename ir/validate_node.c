@@ -87,6 +87,10 @@ void weft_validate_value(struct weft_validator *v, weft_val value, weft_node nod
     const char *message = info->layout && layout.kind == WEFT_STORED ? weft_layout_check(&layout, &info->type) : NULL;
     if (message)
         weft_found(v, node, "the layout of %s: %s", weft_text_of(v, value), message);
+    else if ((!info->is_param || info->is_mut || info->returns) &&
+             weft_layout_overlaps(g->dims, &layout, &info->type))
+        weft_found(v, node, "the layout of %s: elements share places, which is for parameters that are only read",
+                   weft_text_of(v, value));
     if (layout.kind == WEFT_REGISTER && info->is_param)
         weft_found(v, node, "parameter %s must be stored: {-} is for values within a group", weft_text_of(v, value));
     else if (layout.kind == WEFT_REGISTER && (!node.id || !g->node[node.id].group))
