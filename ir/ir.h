@@ -755,6 +755,9 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
                        int64_t *symbols, char *message, size_t message_bytes);
 /* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
 bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
+/* Records an error for each symbol that something needs and that no parameter's extents mention: a run could never know
+ * it. Whether mentioned ones can be solved is seen when sizes are given. */
+bool weft_check_symbols(const struct weft_graph *graph);
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
 

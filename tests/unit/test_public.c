@@ -377,6 +377,26 @@ static void test_bodies_of_one_name_are_found(void **state)
     close_builder(&b);
 }
 
+static void test_symbols_that_no_parameter_determines_do_not_compile(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_dim n, loose;
+    weft_val x, v;
+    assert_int_equal(weft_symbol(b.graph, "N", 0, 10, 0, &n), WEFT_OK);
+    assert_int_equal(weft_symbol(b.graph, "Loose", 0, 10, 0, &loose), WEFT_OK);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, &n, &x), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &x, 1), WEFT_OK);
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_OK); /* nothing needs it */
+    weft_plan_destroy(plan);
+    assert_int_equal(weft_splat(b.graph, WEFT_F32, 1, &loose, 1, &v), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &v, 1), WEFT_OK);
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "determine symbol Loose"));
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_the_call_after_a_refusal_finds_empty_scratch),
         cmocka_unit_test(test_structs_say_how_large_they_are),
         cmocka_unit_test(test_bodies_of_one_name_are_found),
+        cmocka_unit_test(test_symbols_that_no_parameter_determines_do_not_compile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
