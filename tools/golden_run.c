@@ -136,14 +136,6 @@ static bool check_valid(struct run *run, struct weft_graph *graph, const char *w
 
 /* --- evaluation --------------------------------------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* What a graph is evaluated on. */
 struct draw {
     enum { AT_HINT, AT_LOW, ABOVE_LOW, SIZES } size; /* of every symbol */
@@ -192,7 +184,7 @@ static bool make_input(const struct run *run, const struct weft_graph *graph, we
     weft_tensor_dense(tensor);
     tensor->data = count >= 0 ? calloc((size_t)count + 1, 8) : NULL;
     for (int64_t i = 0; tensor->data && i < count; i++)
-        draw_element(run, draw, tensor, i, next_random(state));
+        draw_element(run, draw, tensor, i, weft_tool_next_random(state));
     return tensor->data != NULL;
 }
 

@@ -121,8 +121,7 @@ INLINE vf vgelu_tanh(vf x)
     return vfma(h, vtanh(0x1.988454p-1f * vfma(vall(0x1.6e4e26p-5f), cube, x)), h);
 }
 
-/* --- in double, half the lanes at a time ---------------------------------------------------------------------------
- */
+/* --- in double, half the lanes at a time -------------------------------------------------------------------------- */
 
 #if LANES == 16
 #define LOW_LANES  0, 1, 2, 3, 4, 5, 6, 7

@@ -17,8 +17,7 @@
 #define SWEEP (1 << 20)
 #define SLICE 4096
 
-/* --- definitions of f32 ops
- * ------------------------------------------------------------------------------------------- */
+/* --- definitions of f32 ops --------------------------------------------------------------------------------------- */
 
 static double d_neg(double x) { return -x; }
 static double d_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
@@ -106,8 +105,7 @@ static double defined(const struct definition *d, double x, double y)
     return d->one ? d->one(x) : d->two ? d->two(x, y) : d->tuned(x, d->p, d->q);
 }
 
-/* --- elements of any type
- * --------------------------------------------------------------------------------------------- */
+/* --- elements of any type ----------------------------------------------------------------------------------------- */
 
 static int bytes_of(int dtype)
 {
@@ -223,8 +221,7 @@ static int64_t on_integers(const char *op, int64_t x, int64_t y)
     return INT64_MIN;
 }
 
-/* --- one case
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------------------------------------- */
 
 struct shape {
     const struct weft_strip_kernel *kernel;
@@ -364,8 +361,7 @@ static void check_case(struct weft_check *check, const struct shape *s, bool uni
         }
 }
 
-/* --- sweeps
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- sweeps ------------------------------------------------------------------------------------------------------- */
 
 static void sweep(struct weft_check *check, const struct shape *s)
 {
