@@ -49,9 +49,7 @@ static struct weft_attr *copy_attrs(struct mapping *m, const struct weft_node_in
     for (unsigned i = 0; i < info->attrs; i++) {
         attrs[i] = info->attr[i];
         if (attrs[i].kind == WEFT_ATTR_GRAPH)
-            for (uint32_t body = 0; body < m->from->bodies; body++)
-                if (m->from->body[body] == attrs[i].graph)
-                    attrs[i].graph = m->to->body[body];
+            attrs[i].graph = m->to->body[attrs[i].graph->index];
     }
     return attrs;
 }

@@ -56,11 +56,28 @@ void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, 
     refresh_content(graph, node);
 }
 
+static void unlink_return(struct weft_graph *g, uint32_t i)
+{
+    const struct weft_return_slot *slot = &g->ret[i];
+    if (slot->previous)
+        g->ret[slot->previous - 1].next = slot->next;
+    else
+        g->value[slot->value.id].first_return = slot->next;
+    if (slot->next)
+        g->ret[slot->next - 1].previous = slot->previous;
+    g->value[slot->value.id].returns--;
+}
+
 void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
 {
-    graph->value[graph->ret[i].value.id].returns--;
-    graph->ret[i].value = value;
-    graph->value[value.id].returns++;
+    unlink_return(graph, i);
+    struct weft_return_slot *slot = &graph->ret[i];
+    struct weft_value *v = &graph->value[value.id];
+    *slot = (struct weft_return_slot){.value = value, .mut = slot->mut, .next = v->first_return};
+    if (v->first_return)
+        graph->ret[v->first_return - 1].previous = i + 1;
+    v->first_return = i + 1;
+    v->returns++;
 }
 
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
@@ -71,9 +88,8 @@ void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
         set_use(graph, slot, b);
         refresh_content(graph, graph->slot[slot].node);
     }
-    for (uint32_t i = 0; graph->value[a.id].returns > 0 && i < graph->returns; i++)
-        if (weft_is(graph->ret[i].value, a))
-            weft_replace_return(graph, i, b);
+    while (graph->value[a.id].first_return)
+        weft_replace_return(graph, graph->value[a.id].first_return - 1, b);
     const char *name = graph->value[a.id].name;
     if (name && !graph->value[b.id].name && !graph->value[a.id].is_param) {
         graph->value[a.id].name = NULL;

@@ -206,6 +206,22 @@ static bool check_known(const struct solve *s)
     return true;
 }
 
+bool weft_check_symbols(const struct weft_graph *graph)
+{
+    bool right = true;
+    for (uint32_t i = 0; i < weft_symbol_count(graph->dims); i++) {
+        bool mentioned = weft_symbol_at(graph->dims, i)->data; /* a node defines it */
+        for (uint32_t k = 0; k < graph->params && !mentioned; k++)
+            mentioned = type_mentions(graph, graph->param[k], i);
+        if (mentioned || !is_used(graph, i))
+            continue;
+        weft_error(graph->context, WEFT_ERR_INVALID, &(struct weft_place){.file = graph->file, .where = graph->name},
+                   "the extents of no parameter determine symbol %s", weft_symbol_at(graph->dims, i)->name);
+        right = false;
+    }
+    return right;
+}
+
 static bool check_extents(const struct solve *s)
 {
     for (uint32_t param = 0; param < s->graph->params; param++)

@@ -70,6 +70,7 @@ struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *na
     open_arrays(g);
     parent->body =
         weft_grow(g->arena, parent->body, &parent->body_capacity, parent->bodies + 1, sizeof(struct weft_graph *));
+    g->index = parent->bodies;
     parent->body[parent->bodies++] = g;
     return g;
 }
@@ -194,15 +195,21 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
 void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut)
 {
     graph->ret = weft_grow(graph->arena, graph->ret, &graph->return_capacity, graph->returns + 1, sizeof *graph->ret);
-    graph->ret[graph->returns++] = (struct weft_return_slot){value, mut};
-    graph->value[value.id].returns++;
+    struct weft_value *v = &graph->value[value.id];
+    graph->ret[graph->returns] = (struct weft_return_slot){.value = value, .mut = mut, .next = v->first_return};
+    if (v->first_return)
+        graph->ret[v->first_return - 1].previous = graph->returns + 1;
+    v->first_return = ++graph->returns;
+    v->returns++;
     graph->returned = true;
 }
 
 void weft_clear_returns(struct weft_graph *graph)
 {
-    for (uint32_t i = 0; i < graph->returns; i++)
+    for (uint32_t i = 0; i < graph->returns; i++) {
         graph->value[graph->ret[i].value.id].returns--;
+        graph->value[graph->ret[i].value.id].first_return = 0;
+    }
     graph->returns = 0;
     graph->returned = false;
 }

@@ -249,6 +249,10 @@ struct weft_layout weft_layout_order(int rank, const int *order); /* dense, oute
 bool weft_layout_is_row_major(const struct weft_layout *layout); /* dense, natural order, no offset, no split */
 /* Breaks the rule of coverage? Then a constant message, else NULL. */
 const char *weft_layout_check(const struct weft_layout *layout, const struct weft_type *type);
+/* Do two elements surely share a place, for some or all values of the symbols? A stride of 0 along an axis that may be
+ * longer than 1 counts, and a stride that is no larger than what the smaller ones reach; strides with symbols are not
+ * judged. Such a layout is for what is only read. */
+bool weft_layout_overlaps(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type);
 /* Canonical form: axes of extent 1 right behind their logical predecessor, neighbouring digits of one axis merged,
  * numeric strides sorted, explicit strides that equal the dense ones turned to dense. */
 void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, const struct weft_type *type);
@@ -409,6 +413,7 @@ struct weft_value {
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
     uint32_t uses;           /* operand slots, not counting returns */
     uint32_t returns;        /* times returned */
+    uint32_t first_return;   /* index of a return slot + 1; 0: none */
     const weft_dim *content; /* elements of a small integer or bool tensor, where known as expressions; else NULL */
 };
 
@@ -441,6 +446,7 @@ struct weft_group {          /* fuse @name ! plan { nodes, consecutive in order 
 struct weft_return_slot {
     weft_val value;
     weft_val mut;            /* the parameter whose buffer it becomes, or none */
+    uint32_t next, previous; /* in the list of returns of value, slot + 1 */
 };
 
 #define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
@@ -476,6 +482,7 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    uint32_t index;              /* of a body: where its parent lists it */
     bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
 
     struct weft_graph **body;    /* subgraphs, owned */
@@ -531,6 +538,11 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
 struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
+/* Is `body` listed among the graph's bodies? Side arrays about bodies go by body->index. */
+static inline bool weft_is_body(const struct weft_graph *graph, const struct weft_graph *body)
+{
+    return body && body->index < graph->bodies && graph->body[body->index] == body;
+}
 void weft_graph_free(struct weft_graph *graph);
 /* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
  * that the caller can free it if memory is refused on the way. */
@@ -758,6 +770,9 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
                        int64_t *symbols, char *message, size_t message_bytes);
 /* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
 bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
+/* Records an error for each symbol that something needs and that no parameter's extents mention: a run could never know
+ * it. Whether mentioned ones can be solved is seen when sizes are given. */
+bool weft_check_symbols(const struct weft_graph *graph);
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
 

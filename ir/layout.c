@@ -109,6 +109,48 @@ const char *weft_layout_check(const struct weft_layout *layout, const struct wef
     return layout->align & (layout->align - 1) ? "the alignment is no power of two" : NULL;
 }
 
+bool weft_layout_overlaps(struct weft_dims *dims, const struct weft_layout *layout, const struct weft_type *type)
+{
+    int64_t stride[WEFT_MAX_STORAGE], length[WEFT_MAX_STORAGE];
+    int count = 0;
+    if (layout->kind != WEFT_STORED || layout->dense)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (weft_dim_is(type->extent[i], 0))
+            return false;
+    for (int i = 0; i < layout->axes; i++) { /* sorted by insertion, the smallest stride first */
+        const struct weft_axis *axis = &layout->axis[i];
+        int64_t low, high;
+        weft_dim_range(dims, type->extent[axis->axis], &low, &high);
+        low = low / axis->div + (low % axis->div != 0);
+        if (axis->mod && low > axis->mod)
+            low = axis->mod;
+        if (high <= axis->div || !weft_dim_is_constant(layout->stride[i]))
+            continue;
+        const int64_t step = weft_dim_value(layout->stride[i]);
+        if (step == 0)
+            return true;
+        int at = low > 1 ? count++ : -1;
+        for (; at > 0 && stride[at - 1] > step; at--) {
+            stride[at] = stride[at - 1];
+            length[at] = length[at - 1];
+        }
+        if (at >= 0) {
+            stride[at] = step;
+            length[at] = low;
+        }
+    }
+    int64_t reach = 0; /* of the smaller strides together */
+    for (int i = 0; i < count; i++) {
+        int64_t more;
+        if (stride[i] <= reach)
+            return true;
+        if (__builtin_mul_overflow(length[i] - 1, stride[i], &more) || __builtin_add_overflow(reach, more, &reach))
+            reach = INT64_MAX;
+    }
+    return false;
+}
+
 /* --- canonical form ----------------------------------------------------------------------------------------------- */
 
 static void remove_axis(struct weft_layout *layout, int at)

@@ -41,14 +41,6 @@ static void skip_block(struct weft_parser *p)
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-static uint32_t find_group(const struct weft_graph *graph, struct weft_word name)
-{
-    for (uint32_t i = 1; i < graph->groups; i++)
-        if (weft_parse_is(name, graph->group[i].name))
-            return i;
-    return 0;
-}
-
 /* fuse @name ! plan {   up to the brace; the lines that follow stand in the group. */
 static bool parse_fuse(struct weft_parser *p, const char *at)
 {
@@ -59,8 +51,9 @@ static bool parse_fuse(struct weft_parser *p, const char *at)
                                p->graph->group[p->group].name);
     if (!weft_parse_name(p, '@', &name))
         return false;
-    const bool known = find_group(p->graph, name) != 0;
+    const bool known = weft_parse_names_find(&p->groups, name) != 0;
     p->group = weft_add_group(p->graph, weft_parse_copy(p, name));
+    weft_parse_names_add(&p->scratch, &p->groups, p->graph->group[p->group].name, p->group);
     p->group_at = at;
     p->group_nodes = p->graph->live_nodes;
     if (known)
@@ -168,17 +161,10 @@ static void parse_block(struct weft_parser *p, const char *graph_at)
 static void check_bodies(struct weft_parser *p)
 {
     const struct weft_graph *graph = p->graph;
-    for (uint32_t i = 0; i < graph->bodies && p->errors == p->errors_before; i++) {
-        bool used = false;
-        weft_foreach_node(graph, n)
-            for (unsigned a = 0; a < weft_node_of(graph, n)->attrs; a++) {
-                const struct weft_attr *attr = &weft_node_of(graph, n)->attr[a];
-                used = used || (attr->kind == WEFT_ATTR_GRAPH && attr->graph == graph->body[i]);
-            }
-        if (!used)
+    for (uint32_t i = 0; i < graph->bodies && p->errors == p->errors_before; i++)
+        if (!graph->body[i]->frozen)
             weft_parse_fail(p, p->cursor > p->text ? p->cursor - 1 : p->cursor, WEFT_ERR_INVALID,
                             "no line of graph @%s uses its body @%s", graph->name, graph->body[i]->name);
-    }
 }
 
 /* --- a graph's head ----------------------------------------------------------------------------------------------- */
@@ -236,14 +222,6 @@ static bool parse_head(struct weft_parser *p)
     return weft_parse_expect(p, '{', "before the lines of a graph");
 }
 
-static bool name_is_taken(const struct weft_graph *parent, struct weft_word name)
-{
-    for (uint32_t i = 0; parent && i < parent->bodies; i++)
-        if (weft_parse_is(name, parent->body[i]->name))
-            return true;
-    return false;
-}
-
 /* A graph after its word; p->graph is the parent, or NULL at top level, and is so again afterwards. */
 static void parse_graph(struct weft_parser *p, const char *at)
 {
@@ -252,7 +230,7 @@ static void parse_graph(struct weft_parser *p, const char *at)
     weft_parse_blanks(p);
     const char *name_at = p->cursor;
     bool right = weft_parse_name(p, '@', &name);
-    if (right && name_is_taken(p->graph, name))
+    if (right && weft_parse_names_find(&p->bodies, name))
         weft_parse_fail(p, name_at, WEFT_ERR_INVALID, "@%s has a body @%.*s already", p->graph->name, (int)name.length,
                         name.text);
     const char *copy = weft_parse_copy(p, name);
@@ -268,6 +246,10 @@ static void parse_graph(struct weft_parser *p, const char *at)
         p->root->file =
             p->options->name ? weft_arena_copy(p->root->arena, p->options->name, strlen(p->options->name)) : NULL;
     }
+    if (outer.graph)
+        weft_parse_names_add(&p->scratch, &p->bodies, p->graph->name, p->graph->index + 1);
+    const struct weft_parse_names bodies = p->bodies;
+    p->groups = p->bodies = (struct weft_parse_names){0};
     p->unknown = NULL;
     p->unknown_capacity = 0;
     p->group = 0;
@@ -284,6 +266,8 @@ static void parse_graph(struct weft_parser *p, const char *at)
         p->broken[p->brokens++] = p->graph;
     }
     p->graph = outer.graph;
+    p->groups = outer.groups;
+    p->bodies = bodies;
     p->extra_braces = outer.extra_braces;
     p->unknown = outer.unknown;
     p->unknown_capacity = outer.unknown_capacity;

@@ -22,6 +22,16 @@ struct weft_declared {
     bool has_type, has_layout, is_mut;
 };
 
+/* From names to numbers above 0. */
+struct weft_parse_entry {
+    struct weft_word name;
+    uint32_t number; /* 0: free */
+};
+struct weft_parse_names {
+    struct weft_parse_entry *entry;
+    uint32_t entries, used;
+};
+
 /* Where the parser stands. `unknown` marks values of the graph that is being read whose definition was wrong: what uses
  * them is not checked, so that one mistake makes one message. */
 struct weft_parser {
@@ -38,6 +48,7 @@ struct weft_parser {
     struct weft_declared *result;
     weft_val *operand;
     uint32_t result_capacity, operand_capacity;
+    struct weft_parse_names groups, bodies; /* of `graph`: number of the group; index of the body + 1 */
     uint32_t group;          /* that the lines stand in, or 0 */
     const char *group_at;
     uint32_t group_nodes;    /* nodes of the graph before the group */
@@ -115,6 +126,12 @@ bool weft_parse_value(struct weft_parser *p, weft_val *ret);
 /* --- parse_const.c */
 
 bool weft_parse_constant(struct weft_parser *p, const struct weft_type *type, struct weft_constant *ret);
+
+/* --- parse_names.c */
+
+uint32_t weft_parse_names_find(const struct weft_parse_names *names, struct weft_word word); /* 0: not there */
+/* `name` must live as long as the table. */
+void weft_parse_names_add(struct weft_arena *arena, struct weft_parse_names *names, const char *name, uint32_t number);
 
 /* --- text.c: what parser and printer agree on */
 

@@ -168,12 +168,13 @@ static bool parse_body(struct weft_parser *p, struct weft_attr *attr)
     if (!weft_parse_name(p, '@', &name))
         return false;
     struct weft_nearest nearest = {name, NULL, 0};
-    for (uint32_t i = 0; i < p->graph->bodies; i++) {
-        attr->graph = p->graph->body[i];
-        if (weft_parse_is(name, attr->graph->name))
-            return true; /* perhaps broken: see is_broken */
-        weft_parse_near(&nearest, attr->graph->name);
+    const uint32_t number = weft_parse_names_find(&p->bodies, name);
+    if (number) {
+        attr->graph = p->graph->body[number - 1];
+        return true; /* perhaps broken: see is_broken */
     }
+    for (uint32_t i = 0; i < p->graph->bodies && i < 4096; i++)
+        weft_parse_near(&nearest, p->graph->body[i]->name);
     return weft_parse_fail(p, at, WEFT_ERR_INVALID, "graph @%s has no body @%.*s above this line%s", p->graph->name,
                            (int)name.length, name.text, weft_parse_hint(p, &nearest, "@"));
 }

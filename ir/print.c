@@ -310,11 +310,11 @@ static void print_bodies_of(struct printer *p, weft_node node)
     const struct weft_graph *graph = p->graph;
     const struct weft_node_info *info = weft_node_of(graph, node);
     for (unsigned a = 0; a < info->attrs; a++)
-        for (uint32_t i = 0; info->attr[a].kind == WEFT_ATTR_GRAPH && i < graph->bodies; i++)
-            if (graph->body[i] == info->attr[a].graph && !p->printed[i]) {
-                p->printed[i] = true;
-                print_one(graph->body[i], p->options, p->depth, p->text);
-            }
+        if (info->attr[a].kind == WEFT_ATTR_GRAPH && weft_is_body(graph, info->attr[a].graph) &&
+            !p->printed[info->attr[a].graph->index]) {
+            p->printed[info->attr[a].graph->index] = true;
+            print_one(info->attr[a].graph, p->options, p->depth, p->text);
+        }
 }
 
 /* Opens, closes, or changes the group that lines stand in. Bodies stand before it, since a group holds lines only. */

@@ -23,6 +23,8 @@ static int make_type(struct weft_graph *graph, int dtype, int rank, const weft_d
             return weft_wrong(graph->context, graph->name, "an extent is negative");
         ret->extent[i] = extent[i];
     }
+    if (!weft_type_check_size(ret))
+        return weft_wrong(graph->context, graph->name, "the type has more elements than any memory holds");
     return WEFT_OK;
 }
 
@@ -334,11 +336,17 @@ static int set_layout(void *arg)
         return WEFT_ERR_ARGUMENT;
     if (!is_value(graph, *r->values))
         return weft_wrong(graph->context, graph->name, "this is not a value of this graph");
+    if (!r->layout)
+        return weft_wrong(graph->context, graph->name, "there is no text of a layout");
     const char *cursor = r->layout, *message = NULL;
     struct weft_layout layout;
     if (!weft_layout_parse(graph->dims, &cursor, cursor + strlen(cursor), &layout, &message) || *cursor)
         return weft_wrong(graph->context, r->layout, message ? message : "there is something after the layout");
     message = weft_layout_check(&layout, weft_type_of(graph, *r->values));
+    const struct weft_value *info = weft_value_of(graph, *r->values);
+    if (!message && (!info->is_param || info->is_mut || info->returns) &&
+        weft_layout_overlaps(graph->dims, &layout, &info->type))
+        message = "elements share places, which is for parameters that are only read";
     if (message)
         return weft_wrong(graph->context, r->layout, message);
     weft_set_value_layout(graph, *r->values, &layout);

@@ -6,17 +6,6 @@
 
 #include <string.h>
 
-bool weft_extents_can_be(const struct weft_graph *g, const struct weft_type *type)
-{
-    for (int i = 0; i < type->rank; i++) {
-        int64_t low, high;
-        weft_dim_range(g->dims, type->extent[i], &low, &high);
-        if (high < 0)
-            return false;
-    }
-    return true;
-}
-
 struct walk {
     const struct weft_graph *graph;
     bool *defined; /* by symbol number; true from the start for symbols that inputs give */

@@ -29,8 +29,7 @@ typedef void (*weft_check_body)(struct weft_check *check, const void *user);
 void weft_check_kernel(struct weft_check *check, const char *name, uint32_t cpu, weft_check_body body,
                        const void *user);
 
-/* --- inside a body --------------------------------------------------------------------------------------------------
- */
+/* --- inside a body ------------------------------------------------------------------------------------------------ */
 
 /* The mask to put into descriptors: exactly what the kernel under test needs, so that dispatch takes no better one. */
 uint32_t weft_check_cpu(const struct weft_check *check);

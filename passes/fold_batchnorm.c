@@ -21,7 +21,8 @@
  * Why the result must have one user: another would need the unscaled result, so the contraction would be done
  * twice.
  * Refused, with a remark: another user; parameters that are not constant; factors that make a weight or a bias
- * infinite or NaN; weights that others read, if a second copy takes more than 64 KiB.
+ * infinite or NaN; weights of a narrower type than the result, which would round the factor more than it was; weights
+ * that others read, if a second copy takes more than 64 KiB.
  * Needs: nothing. Keeps: nothing.
  * Not done: a norm before the contraction (padding is in the way); scales along the rows of a matmul; batched
  * weights. */
@@ -182,6 +183,8 @@ static weft_val apply(struct weft_rewriting *r, const struct linear *linear, con
     if (change->factor && !weft_has_one_use(g, linear->weights) && weft_constant_bytes(g, linear->weights) > COPY_BYTES)
         return refuse(r, "the weights have other users, and a second copy would be large");
     const struct weft_type type = *weft_type_of(g, weft_result(g, r->node, 0));
+    if (change->factor && weft_dtype_bits(type.dtype) > weft_dtype_bits(weft_type_of(g, linear->weights)->dtype))
+        return refuse(r, "the weights are of a narrower type than the result");
     void *bias = weft_arena_new(&g->root->scratch, (size_t)weft_dtype_bytes(type.dtype, linear->channels));
     for (int64_t c = 0; change->bias && c < linear->channels; c++)
         if (!store(type.dtype, bias, c, change->bias[c]))

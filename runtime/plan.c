@@ -191,6 +191,8 @@ static int compile(void *arg)
     weft_graph_copy(c->source, &plan->graph);
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         weft_run_passes(plan->graph, &plan->target);
+    if (!weft_check_symbols(plan->graph))
+        return WEFT_ERR_INVALID;
     if (!check_layouts(plan->graph))
         return WEFT_ERR_UNSUPPORTED;
     build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.h: plans and how they run.
  *
- *   graph ──plan.c──► homes (where each value lives) and steps (which kernel computes it)     immutable, shared by
- * threads ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors    cached per execution
+ *   graph ──plan.c──► homes (where each value lives), steps (which kernel computes it)     immutable, for all threads
+ *         ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors  cached per execution
  *         ──run.c───► base pointers of the storages, then step after step on a gang of workers
  *
  * A storage is memory with one base pointer: a parameter, a result, a constant, a block of the arena. A value's home is

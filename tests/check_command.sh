@@ -38,6 +38,9 @@ TEXT
 sed -e 's/= exp/= expp/; s/= sum/= summ/' small.weft >bad.weft
 head -c 1000 "$model/model.onnx" >cut.onnx
 printf 'not a model' >noise.onnx
+sed -e 's/^weft 1//; s/@small/@second/' small.weft | cat small.weft - >two.weft
+mkfifo pipe.weft
+mkdir folder.weft
 
 expect 2 'usage: weft' "$weft"
 expect 0 'usage: weft' "$weft" --help
@@ -58,9 +61,19 @@ for command in $readers; do
     expect 1 'bad.weft:4:' "$weft" $command bad.weft
     expect 1 'cut.onnx' "$weft" $command cut.onnx
     expect 1 'noise.onnx' "$weft" $command noise.onnx
-    expect 1 'cpu=warp' "$weft" $command small.weft --cpu=warp
+    expect 2 "no CPU level 'warp' (from --cpu)" "$weft" $command small.weft --cpu=warp
+    expect 2 "no CPU level 'foo' (from the environment's WEFT_CPU)" env WEFT_CPU=foo "$weft" $command small.weft
+    expect 1 'null: a device' "$weft" $command /dev/null
+    expect 1 'pipe.weft: a pipe' timeout 10 "$weft" $command pipe.weft
+    expect 1 'folder.weft: a folder' "$weft" $command folder.weft
+    expect 0 '' "$weft" $command two.weft --graph 1
+    expect 1 'has only 2 graphs' "$weft" $command two.weft --graph 2
+    expect 1 'an ONNX file has one graph' "$weft" $command "$model/model.onnx" --graph 1
 done
-expect 2 'wants a number' "$weft" run small.weft --threads many
+for threads in many 0 -1 1.5; do
+    expect 2 'wants a whole number from 1' "$weft" run small.weft --threads=$threads
+done
+expect 2 'wants a number from 0' "$weft" bench small.weft --seconds soon
 expect 2 'wants a value' "$weft" run small.weft -o
 expect 2 'one word too many' "$weft" run small.weft other.weft
 expect 2 'exclude each other' "$weft" dot small.weft --source --time
@@ -68,11 +81,19 @@ expect 2 'exclude each other' "$weft" dot small.weft --source --time
 expect 0 'can run' "$weft" check small.weft
 expect 0 'f32\[3\]' "$weft" run small.weft
 expect 0 'f32\[5\]' "$weft" run small.weft --size N=5
-expect 1 'no such symbol' "$weft" run small.weft --size M=5
-expect 1 '2 inputs, -i was given 1 times' "$weft" run small.weft -i "$model/input_0.npy"
+expect 1 'no such symbol; it has N (1 to 64)' "$weft" run small.weft --size M=5
+expect 1 'out of range, N is from 1 to 64' "$weft" run small.weft --size N=65
+expect 2 'whole number' "$weft" run small.weft --size N=five
+expect 2 'whole number' "$weft" run small.weft --size 5
+expect 1 '2 inputs, -i was given 1 time$' "$weft" run small.weft -i "$model/input_0.npy"
+expect 1 'pipe.weft: not a regular file' timeout 10 "$weft" run small.weft -i pipe.weft -i pipe.weft
 expect 1 'missing.npy' "$weft" run small.weft -i missing.npy -i missing.npy
-expect 1 'input' "$weft" run small.weft -i "$model/input_0.npy" -i "$model/input_0.npy"
+face=$model/input_0.npy
+expect 1 'input_0.npy: f32\[1,3,240,320\] for input 0, x f32\[N,4\]' "$weft" run small.weft -i "$face" -i "$face"
 expect 0 'output 1' "$weft" run small.weft -o expected
+expect 0 'output 1' "$weft" run small.weft -o a/new/folder
+expect 0 '' test -s a/new/folder/output_1.npy
+expect 1 'small.weft/below' "$weft" run small.weft -o small.weft/below
 expect 1 'input_0.npy' "$weft" run small.weft --check expected
 
 # Outputs that were written are outputs that agree; other outputs do not.
@@ -85,7 +106,51 @@ expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --threads 1
 expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --cpu=baseline
 cp again/output_1.npy folder/output_0.npy
 expect 1 'expected f32' "$weft" run "$model/model.onnx" --check folder
-expect 0 'steps in all' "$weft" run "$model/model.onnx" --kernels
+
+# A folder that is both compared with and written to would agree with itself.
+expect 0 '' cp again/output_0.npy before.npy
+expect 2 'name one folder' "$weft" run "$model/model.onnx" --check again -o ./again
+expect 0 '' cmp again/output_0.npy before.npy
+
+# Layouts of parameters: the same numbers whatever the layout of the input and the result, from random arrays and files.
+for layout in '' '{1 0}' '{0 1 | 16 1}'; do
+    cat >stored.weft <<TEXT
+graph @stored<N=1..64 hint=3>(%x: f32[N,4]$layout) {
+  %y: f32[N,4] = exp %x
+  return %y
+}
+TEXT
+    rm -rf stored
+    expect 0 'output 0  y f32\[5,4\]' "$weft" run stored.weft --size N=5 -o stored
+    [ -d rowmajor ] || cp -r stored rowmajor
+    expect 0 '' cmp rowmajor/output_0.npy stored/output_0.npy
+    expect 0 '' "$weft" run stored.weft -i rowmajor/output_0.npy -o stored
+    [ -d twice ] || cp -r stored twice
+    expect 0 '' cmp twice/output_0.npy stored/output_0.npy
+    expect 0 'agrees' "$weft" bench stored.weft --seconds 0
+done
+expect 1 'disagrees with the inputs, which have N=5' "$weft" run stored.weft -i rowmajor/output_0.npy --size N=4
+expect 0 '' "$weft" run stored.weft -i rowmajor/output_0.npy --size N=5
+
+# A mutable parameter begins anew before anything is compared.
+cat >state.weft <<'TEXT'
+graph @state(%s: mut f32[3], %x: f32[3]) {
+  %t: f32[3] = add %s, %x
+  return %t, mut %s = %t
+}
+TEXT
+expect 0 'agrees' "$weft" bench state.weft --seconds 0
+expect 0 'best whole run' "$weft" run state.weft --kernels
+
+cat >nan.weft <<'TEXT'
+graph @nan(%x: f32[1000]) {
+  %y: f32[1000] = log %x
+  return %y
+}
+TEXT
+expect 0 'of 1000 are NaN' "$weft" run nan.weft
+expect 0 'weft_reference (log)' "$weft" run nan.weft --reference --kernels
+expect 0 "sum of each step's best"  "$weft" run "$model/model.onnx" --kernels
 
 # Backend tests: one of each verdict, counted and named.
 expect 1 '^2 passed, 1 failed, 2 skipped$' "$weft" conform "$cases"
@@ -99,6 +164,15 @@ expect 2 'something is missing' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
 expect 0 '"median_ms": [0-9.]*, "min_ms"' "$weft" bench small.weft --json --seconds 0
+expect 0 '"agrees": true' "$weft" bench small.weft --json --seconds 0.01
+expect 0 '"agrees": true' "$weft" bench "$model/model.onnx" --check "$model" --json --seconds 0
+expect 1 'got f32' "$weft" bench "$model/model.onnx" --check folder --seconds 0
+mkdir -p wrong
+"$weft" run stored.weft --size N=5 -o wrong >log
+cp rowmajor/output_0.npy wrong/input_0.npy
+expect 1 'WRONG: max abs' "$weft" bench stored.weft --check wrong --seconds 0
+expect 1 '"agrees": false' "$weft" bench stored.weft --check wrong --seconds 0 --json
+expect 1 'WRONG: max abs' "$weft" run stored.weft --check wrong
 expect 0 '"max_abs_err": null' "$weft" bench small.weft --json --seconds 0 --no-verify
 expect 0 'median of' "$weft" bench small.weft --seconds 0
 if [ "$readers" = 'run check bench' ]; then
@@ -106,6 +180,18 @@ if [ "$readers" = 'run check bench' ]; then
 else
     expect 0 '^digraph' "$weft" dot small.weft
     expect 0 ' ms, ' "$weft" dot small.weft --time
+    # Every box with a kernel has a time, those of several steps too.
+    cat >steps.weft <<'TEXT'
+graph @steps(%x: f32[4,4], %z: f32[]) {
+  %p: f32[6,6] = pad %x, %z pad=[1 1 1 1]
+  %c: f32[12,6] = concat %p, %p axis=0
+  %e: f32[12,6] = exp %c
+  return %e, %c
+}
+TEXT
+    expect 0 '' "$weft" dot steps.weft --time -o timed.dot
+    kernels=$(grep -c '<TD>weft_' timed.dot) times=$(grep -c ' ms, [0-9.]* %' timed.dot)
+    expect 0 '' test "$kernels" = 3 -a "$times" = 3
     expect 1 "named 'nothing'" "$weft" dot small.weft --focus nothing
     expect 1 'folder/that/is/not/there' "$weft" dot small.weft -o folder/that/is/not/there.dot
     if command -v dot >/dev/null; then

@@ -6,13 +6,13 @@
  *   runs                    until the time is used up: median_ms, min_ms
  *   runs under a clock      fallback_pct, relayout_pct
  *   peak memory             from the kernel's high-water mark, before anything below disturbs it
- *   comparison              with expected outputs, or with the reference evaluator: max_abs_err
+ *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees
  *
  * What cannot be measured yet is null: unfused_ms, because nothing is fused, so that there is nothing to compare. */
 #include "tools/tools.h"
 
-#include "tools/npy.h"
-
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@
 
 struct figures {
     double median_ms, min_ms, ready_ms, compile_ms, first_ms, peak_rss_mb, arena_mb, fallback_pct, relayout_pct;
-    double max_abs_err; /* negative: not known */
+    struct weft_comparison worst; /* of the outputs, if they were compared */
+    bool compared;
     int kernels, threads, runs;
 };
 
@@ -109,43 +110,39 @@ static double peak_memory_mb(void)
     return kilobytes * 1024e-6;
 }
 
-/* Largest difference of all outputs from the files of a folder. */
-static bool compare_with_files(const struct weft_model *model, const char *folder, double *ret_error)
+/* Keeps the worst output: wrong ones before right ones, then by their share of the bound. */
+static void keep_worst(struct figures *figures, const struct weft_comparison *c)
 {
-    *ret_error = 0;
+    const struct weft_comparison *worst = &figures->worst;
+    const double share = c->bound > 0 ? c->max_rel / c->bound : c->max_rel;
+    const double worst_share = worst->bound > 0 ? worst->max_rel / worst->bound : worst->max_rel;
+    const double max_abs = fmax(worst->max_abs, c->max_abs);
+    if (!figures->compared || (worst->same && !c->same) || (worst->same == c->same && share > worst_share))
+        figures->worst = *c;
+    figures->worst.max_abs = max_abs;
+    figures->compared = true;
+}
+
+static bool compare_with_files(const struct weft_model *model, const char *folder, struct figures *figures)
+{
+    struct weft_comparison c;
     for (size_t i = 0; i < model->outputs; i++) {
-        char path[4096], message[WEFT_NPY_MESSAGE];
-        struct weft_tensor got, want;
-        struct weft_comparison c;
-        snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
-        if (!weft_npy_load(path, &want, message)) {
-            fprintf(stderr, "weft: %s: %s\n", path, message);
+        if (!weft_tool_compare_file(model, i, folder, &c))
             return false;
-        }
-        const bool ok = weft_output(model->execution, i, &got) >= 0 && weft_tool_compare(&got, &want, 0, &c, message);
-        weft_npy_free(&want);
-        if (!ok) {
-            fprintf(stderr, "weft: output %zu cannot be compared: %s\n", i, message);
-            return false;
-        }
-        *ret_error = c.max_abs > *ret_error ? c.max_abs : *ret_error;
+        keep_worst(figures, &c);
     }
     return true;
 }
 
-static bool compare_with_reference(const struct weft_model *model, double *ret_error)
+static bool compare_with_reference(const struct weft_model *model, struct figures *figures)
 {
     struct weft_tensor *want = calloc(model->outputs + 1, sizeof *want);
-    *ret_error = 0;
     bool ok = want && weft_evaluate(model->graph, model->input, model->inputs, want, model->outputs) >= 0;
+    struct weft_comparison c;
     for (size_t i = 0; ok && i < model->outputs; i++) {
-        char message[256] = "";
-        struct weft_tensor got;
-        struct weft_comparison c = {0};
-        ok = weft_output(model->execution, i, &got) >= 0 && weft_tool_compare(&got, &want[i], 0, &c, message);
-        if (!ok)
-            fprintf(stderr, "weft: output %zu cannot be compared: %s\n", i, message);
-        *ret_error = c.max_abs > *ret_error ? c.max_abs : *ret_error;
+        ok = weft_tool_compare_output(model, i, &want[i], &c);
+        if (ok)
+            keep_worst(figures, &c);
     }
     for (size_t i = 0; want && i < model->outputs; i++)
         weft_tensor_free(model->context, &want[i]);
@@ -166,6 +163,15 @@ static void print_string(const char *string)
     putchar('"');
 }
 
+/* JSON has no infinity. */
+static void print_number(bool known, double number)
+{
+    if (known && isfinite(number))
+        printf("%.4g", number);
+    else
+        printf("null");
+}
+
 static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
@@ -173,10 +179,12 @@ static void print_json(const struct figures *f, const char *path)
     printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"arena_mb\": %.2f, \"max_abs_err\": ",
            f->median_ms, f->min_ms, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb, f->arena_mb);
-    if (f->max_abs_err >= 0)
-        printf("%.4g", f->max_abs_err);
-    else
-        printf("null");
+    print_number(f->compared, f->worst.max_abs);
+    printf(", \"max_rel_err\": ");
+    print_number(f->compared, f->worst.max_rel);
+    printf(", \"bound\": ");
+    print_number(f->compared, f->worst.bound);
+    printf(", \"agrees\": %s", !f->compared ? "null" : f->worst.same ? "true" : "false");
     printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, ", f->fallback_pct,
            f->relayout_pct);
     printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
@@ -184,18 +192,23 @@ static void print_json(const struct figures *f, const char *path)
 
 static void print_lines(const struct figures *f, const char *path)
 {
-    printf("%s: %d kernels on %d thread%s\n", path, f->kernels, f->threads, f->threads == 1 ? "" : "s");
+    printf("%s: %d kernel%s on %d thread%s\n", path, f->kernels, weft_tool_plural(f->kernels), f->threads,
+           weft_tool_plural(f->threads));
     printf("  %.3f ms median of %d runs, %.3f ms at best, %.3f ms the first time\n", f->median_ms, f->runs, f->min_ms,
            f->first_ms);
     printf("  ready after %.1f ms; %.1f MB of memory at most, %.2f MB of it for intermediates\n", f->ready_ms,
            f->peak_rss_mb, f->arena_mb);
     printf("  %.1f %% of the time in the reference evaluator, %.1f %% in changes of layout\n", f->fallback_pct,
            f->relayout_pct);
-    if (f->max_abs_err >= 0)
-        printf("  largest error %.4g\n", f->max_abs_err);
+    const struct weft_comparison *c = &f->worst;
+    if (f->compared)
+        printf("  %s: max abs error %.3g, max rel error %.3g, bound %.3g\n", c->same ? "agrees" : "WRONG", c->max_abs,
+               c->max_rel, c->bound);
+    if (f->compared && c->nans)
+        printf("  NaN or infinity on one side in %" PRId64 " of %" PRId64 " elements\n", c->nans, c->elements);
 }
 
-static bool measure(struct weft_model *model, const char *check, bool verify, int seconds, struct figures *figures)
+static bool measure(struct weft_model *model, const char *check, bool verify, double seconds, struct figures *figures)
 {
     figures->compile_ms = model->load_ms + model->compile_ms;
     figures->ready_ms = figures->compile_ms + model->create_ms;
@@ -206,27 +219,35 @@ static bool measure(struct weft_model *model, const char *check, bool verify, in
     if (!measure_runs(model, seconds, figures) || !measure_shares(model, figures))
         return false;
     figures->peak_rss_mb = peak_memory_mb();
-    figures->max_abs_err = -1;
+    if (!check && !verify)
+        return true;
+    if (!weft_model_run_afresh(model))
+        return false;
     if (check)
-        return compare_with_files(model, check, &figures->max_abs_err);
-    if (verify) {
-        show_progress("comparing with the reference evaluator", 0);
-        return compare_with_reference(model, &figures->max_abs_err);
-    }
-    return true;
+        return compare_with_files(model, check, figures);
+    show_progress("comparing with the reference evaluator", 0);
+    return compare_with_reference(model, figures);
+}
+
+/* Other work on the machine only ever adds time: a median far from the best is no figure of the model. */
+static void warn_of_noise(const struct figures *f)
+{
+    if (isatty(STDERR_FILENO) && f->median_ms > 2 * f->min_ms)
+        fprintf(stderr, "weft bench: the median is %.1f times the best: the machine is busy with other things\n",
+                f->median_ms / f->min_ms);
 }
 
 int weft_cmd_bench(int argc, char **argv)
 {
     struct weft_model_options options = {0};
     const char *check = NULL;
-    int seconds = 2;
+    double seconds = 2;
     bool json = false, no_verify = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
         {"--check", WEFT_OPTION_WORD, &check, "DIR", "inputs and expected outputs are input_N.npy, output_N.npy there"},
         {"--no-verify", WEFT_OPTION_FLAG, &no_verify, NULL, "do not compare with the slow reference evaluator"},
-        {"--seconds", WEFT_OPTION_NUMBER, &seconds, "N", "how long to measure (2)"},
+        {"--seconds", WEFT_OPTION_REAL, &seconds, "S", "how long to measure (2)"},
         {"--json", WEFT_OPTION_FLAG, &json, NULL, "one line of JSON"},
         {0},
     };
@@ -234,12 +255,13 @@ int weft_cmd_bench(int argc, char **argv)
         "weft bench MODEL [options]",
         "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of\n"
         "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
-        "first_ms of the first run; peak_rss_mb of the process; arena_mb of intermediates; max_abs_err against\n"
-        "the expected outputs, else against the reference evaluator, null with --no-verify; unfused_ms null\n"
-        "until something is fused; fallback_pct and relayout_pct of the time; kernels; threads.",
+        "first_ms of the first run; peak_rss_mb of the process; arena_mb of intermediates; max_abs_err and\n"
+        "max_rel_err against the expected outputs, else against the reference evaluator, the bound of the\n"
+        "latter and whether it agrees, all null with --no-verify; unfused_ms null until something is fused;\n"
+        "fallback_pct and relayout_pct of the time; kernels; threads. What does not agree fails.",
         table, 1, 1};
     struct weft_words words;
-    const int code = weft_tool_options(&usage, argc, argv, &words);
+    int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
         return code;
     options.path = words.word[0];
@@ -247,14 +269,17 @@ int weft_cmd_bench(int argc, char **argv)
     struct weft_model model;
     struct figures figures = {0};
     show_progress("compiling", 0);
-    const bool ok = weft_model_open(&options, &model) && measure(&model, check, !no_verify, seconds, &figures);
+    code = weft_model_open(&options, &model);
+    if (code == WEFT_EXIT_OK && !measure(&model, check, !no_verify, seconds, &figures))
+        code = WEFT_EXIT_FAILED;
     show_progress(NULL, 0);
     weft_model_close(&model);
-    if (!ok)
-        return WEFT_EXIT_FAILED;
+    if (code != WEFT_EXIT_OK)
+        return code;
+    warn_of_noise(&figures);
     if (json)
         print_json(&figures, options.path);
     else
         print_lines(&figures, options.path);
-    return WEFT_EXIT_OK;
+    return figures.compared && !figures.worst.same ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
 }

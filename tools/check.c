@@ -5,8 +5,10 @@
 int weft_cmd_check(int argc, char **argv)
 {
     const char *cpu = NULL;
+    int number = 0;
     const struct weft_option table[] = {
         {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
         {0},
     };
     const struct weft_usage usage = {
@@ -15,15 +17,17 @@ int weft_cmd_check(int argc, char **argv)
         "code is then 1.",
         table, 1, 1};
     struct weft_words words;
-    const int code = weft_tool_options(&usage, argc, argv, &words);
+    int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
         return code;
     struct weft_context *context = NULL;
-    if (!weft_tool_open(cpu, 0, &context))
-        return WEFT_EXIT_FAILED;
+    code = weft_tool_open(cpu, 0, &context);
+    if (code != WEFT_EXIT_OK)
+        return code;
     struct weft_graph *graph = NULL;
     struct weft_plan *plan = NULL;
-    const bool ok = weft_load(context, words.word[0], &graph) >= 0 && weft_compile(graph, NULL, &plan) >= 0;
+    const bool ok = weft_tool_load(context, words.word[0], number, &graph) == WEFT_EXIT_OK &&
+                    weft_compile(graph, NULL, &plan) >= 0;
     for (size_t i = 0; ok && i < weft_plan_inputs(plan) + weft_plan_outputs(plan); i++) {
         const size_t inputs = weft_plan_inputs(plan);
         struct weft_port port;

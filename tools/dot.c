@@ -70,6 +70,9 @@ static bool render(const char *path, const char *format, const char *text)
 static bool draw(struct weft_model *model, const struct request *request, const struct weft_graph *graph,
                  const struct weft_profile *profile)
 {
+    char note[96];
+    snprintf(note, sizeof note, "best of %d run%s; best whole run %.3f ms", profile->runs,
+             weft_tool_plural(profile->runs), profile->best_ms);
     const char **name = calloc(profile->steps + 1, sizeof *name);
     int64_t *ns = calloc(profile->steps + 1, sizeof *ns);
     for (size_t i = 0; name && ns && i < profile->steps; i++) {
@@ -78,7 +81,7 @@ static bool draw(struct weft_model *model, const struct request *request, const 
     }
     const struct weft_dot_options options = {
         .size = sizeof options, .focus = request->focus, .radius = request->radius, .max_nodes = request->max_nodes,
-        .heat_name = name, .heat_ns = ns, .heats = name && ns ? profile->steps : 0};
+        .heat_name = name, .heat_ns = ns, .heats = name && ns ? profile->steps : 0, .heat_note = note};
     char *text = NULL;
     bool ok = weft_dot(graph, &options, &text) >= 0;
     if (ok) {
@@ -93,26 +96,28 @@ static bool draw(struct weft_model *model, const struct request *request, const 
 }
 
 /* Loads what is asked for: the graph as it stands, its plan, or its plan with times. */
-static bool open_model(const struct request *request, struct weft_model_options *options, struct weft_model *model)
+static int open_model(const struct request *request, struct weft_model_options *options, struct weft_model *model)
 {
     if (request->time)
         return weft_model_open(options, model);
-    if (!weft_tool_open(options->cpu, options->threads, &model->context) ||
-        weft_load(model->context, request->path, &model->graph) < 0)
-        return false;
-    return request->source || weft_compile(model->graph, NULL, &model->plan) >= 0;
+    int code = weft_tool_open(options->cpu, options->threads, &model->context);
+    if (code == WEFT_EXIT_OK)
+        code = weft_tool_load(model->context, request->path, options->number, &model->graph);
+    if (code == WEFT_EXIT_OK && !request->source && weft_compile(model->graph, NULL, &model->plan) < 0)
+        code = WEFT_EXIT_FAILED;
+    return code;
 }
 
 static int show(const struct request *request, struct weft_model_options *options)
 {
     struct weft_model model = {0};
     struct weft_profile profile = {0};
-    bool ok = open_model(request, options, &model);
-    ok = ok && (!request->time || weft_profile_measure(&model, 20, &profile));
+    const int code = open_model(request, options, &model);
+    bool ok = code == WEFT_EXIT_OK && (!request->time || weft_profile_measure(&model, 20, &profile));
     ok = ok && draw(&model, request, request->source ? model.graph : weft_plan_graph(model.plan), &profile);
     weft_profile_close(&profile);
     weft_model_close(&model);
-    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+    return ok || code != WEFT_EXIT_OK ? code : WEFT_EXIT_FAILED;
 }
 
 #else
@@ -137,7 +142,8 @@ int weft_cmd_dot(int argc, char **argv)
         {"--max-nodes", WEFT_OPTION_NUMBER, &request.max_nodes, "N", "cut the picture after N nodes (2000)"},
         {"--all", WEFT_OPTION_FLAG, &whole, NULL, "never cut"},
         {"--source", WEFT_OPTION_FLAG, &request.source, NULL, "the model as it was read, not its plan"},
-        {"--time", WEFT_OPTION_FLAG, &request.time, NULL, "run it and show what takes how long (best of 20 runs)"},
+        {"--time", WEFT_OPTION_FLAG, &request.time, NULL,
+         "run it and show what takes how long: the best of 20 runs or of two seconds"},
         WEFT_MODEL_OPTIONS(&options),
         {0},
     };

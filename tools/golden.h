@@ -5,7 +5,9 @@
  *   # why:  one sentence                     the idea of the next graph
  *   graph @name(…) { … }                     a graph at the left margin
  *   #> …                                     the exact text after the passes
- *   #= seed=1 tol=0 low=-1 high=1            and before and after compute the same on random inputs
+ *   #= seed=1 tol=0 low=-1 high=1            and before and after compute the same on random inputs, at
+ *                                           the hinted sizes, the smallest and the next; with tol=0 also on hostile
+ *                                           numbers: NaN, infinities, zeros of both signs, ends of integers
  *
  * A file with `# error: <part of a message>` at the end of lines is a test of mistakes: just these messages, at
  * these lines. */

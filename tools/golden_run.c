@@ -136,50 +136,71 @@ static bool check_valid(struct run *run, struct weft_graph *graph, const char *w
 
 /* --- evaluation --------------------------------------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 (Steele, Lea, Flood 2014) */
+/* What a graph is evaluated on. */
+struct draw {
+    enum { AT_HINT, AT_LOW, ABOVE_LOW, SIZES } size; /* of every symbol */
+    bool hostile; /* values that rules get wrong, instead of harmless ones */
+};
+
+static const int64_t *draw_symbols(struct run *run, const struct weft_graph *graph, const struct draw *draw)
 {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    const uint32_t count = weft_symbol_count(graph->dims);
+    int64_t *symbols = weft_new(&run->arena, int64_t, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_symbol_info *info = weft_symbol_at(graph->dims, i);
+        symbols[i] = info->hint ? info->hint : info->low > 1 ? info->low : 1;
+        if (draw->size != AT_HINT)
+            symbols[i] = info->low + (draw->size == ABOVE_LOW && info->low < info->high);
+    }
+    return symbols;
 }
 
-/* Floats between low and high; integers and bool 0 or 1, which are legal indices nearly everywhere. */
-static bool make_input(const struct run *run, const struct weft_graph *graph, weft_val param, uint64_t *state,
-                       struct weft_tensor *tensor)
+/* Harmless: floats between low and high; integers and bool 0 or 1, which are legal indices nearly everywhere. Hostile
+ * integers of rank 0 stay small: they may say how often a loop runs. */
+static void draw_element(const struct run *run, const struct draw *draw, struct weft_tensor *tensor, int64_t i,
+                         uint64_t bits)
+{
+    static const double reals[] = {0, -0.0,  INFINITY, -INFINITY, NAN,  1,     -1,
+                                   0.5, -2.5, 1e-30,   3e38,      -3e38, 65504, 1e300};
+    static const int64_t whole[] = {0, 1, 2, 3, -1, 127, -128, 255, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
+                                    (INT64_C(1) << 53) + 1, -100};
+    const int dtype = tensor->dtype, n = dtype == WEFT_BOOL ? 2 : tensor->rank == 0 ? 5 : 14;
+    const double low = run->test->evaluate ? run->test->low : -1, high = run->test->evaluate ? run->test->high : 1;
+    if (weft_dtype_is_float(dtype))
+        weft_store_real(dtype, tensor->data, i,
+                        draw->hostile ? reals[bits % 14] : low + (high - low) * (double)(bits >> 11) * 0x1p-53);
+    else
+        weft_store_integer(dtype, tensor->data, i, draw->hostile ? whole[bits % (unsigned)n] : (int64_t)(bits >> 63));
+}
+
+static bool make_input(const struct run *run, const struct weft_graph *graph, weft_val param, const struct draw *draw,
+                       const int64_t *symbols, uint64_t *state, struct weft_tensor *tensor)
 {
     const struct weft_type *type = weft_type_of(graph, param);
     *tensor = (struct weft_tensor){.dtype = type->dtype, .rank = type->rank};
     int64_t count = 1;
     for (int i = 0; i < type->rank; i++)
-        count *= tensor->extent[i] = weft_dim_hint(graph->dims, type->extent[i]);
+        count *= tensor->extent[i] = weft_dim_evaluate(graph->dims, type->extent[i], symbols);
     weft_tensor_dense(tensor);
-    tensor->data = calloc((size_t)count + 1, 8);
-    const double low = run->test->evaluate ? run->test->low : -1, high = run->test->evaluate ? run->test->high : 1;
-    for (int64_t i = 0; tensor->data && i < count; i++) {
-        const uint64_t bits = next_random(state);
-        if (weft_dtype_is_float(type->dtype))
-            weft_store_real(type->dtype, tensor->data, i, low + (high - low) * (double)(bits >> 11) * 0x1p-53);
-        else
-            weft_store_integer(type->dtype, tensor->data, i, (int64_t)(bits >> 63));
-    }
+    tensor->data = count >= 0 ? calloc((size_t)count + 1, 8) : NULL;
+    for (int64_t i = 0; tensor->data && i < count; i++)
+        draw_element(run, draw, tensor, i, weft_tool_next_random(state));
     return tensor->data != NULL;
 }
 
-/* NULL after a failure, which is reported. */
-static struct weft_tensor *evaluate(struct run *run, const struct weft_graph *graph)
+/* NULL after an error, which is the context's last. */
+static struct weft_tensor *evaluate(struct run *run, const struct weft_graph *graph, const struct draw *draw)
 {
     struct weft_tensor *in = weft_new(&run->arena, struct weft_tensor, graph->params + 1);
     struct weft_tensor *out = weft_new(&run->arena, struct weft_tensor, graph->returns + 1);
+    const int64_t *symbols = draw_symbols(run, graph, draw);
     uint64_t state = run->test->seed;
     bool right = true;
     for (uint32_t i = 0; i < graph->params; i++)
-        right = make_input(run, graph, graph->param[i], &state, &in[i]) && right;
+        right = make_input(run, graph, graph->param[i], draw, symbols, &state, &in[i]) && right;
     right = right && weft_eval_graph(graph, in, graph->params, out, graph->returns) == WEFT_OK;
     for (uint32_t i = 0; i < graph->params; i++)
         free(in[i].data);
-    if (!right)
-        fail(run, "it cannot be evaluated: %s", weft_last_error(run->context));
     return right ? out : NULL;
 }
 
@@ -207,17 +228,40 @@ static bool compare(struct run *run, const struct weft_graph *graph, const struc
     return true;
 }
 
-/* Both graphs on the same random inputs. */
-static bool check_same(struct run *run, const struct weft_graph *before, const struct weft_graph *after, bool exact,
-                       const char *what)
+/* Sizes at which the first graph is an error say nothing about the second, but for those that the text hints at. */
+static bool check_draw(struct run *run, const struct weft_graph *before, const struct weft_graph *after, bool exact,
+                       const struct draw *draw, const char *what)
 {
-    if (before->returns != after->returns)
-        return fail(run, "%s: it returned %u values and now returns %u", what, before->returns, after->returns);
-    struct weft_tensor *want = evaluate(run, before), *got = want ? evaluate(run, after) : NULL;
-    const bool same = got && compare(run, before, want, got, exact, what);
+    struct weft_tensor *want = evaluate(run, before, draw), *got = want ? evaluate(run, after, draw) : NULL;
+    bool same = !want && draw->size != AT_HINT;
+    if (got)
+        same = compare(run, before, want, got, exact, what);
+    else if (!same)
+        fail(run, "%s: it cannot be evaluated: %s", what, weft_last_error(run->context));
     release(run, before, want);
     release(run, after, got);
     return same;
+}
+
+/* Both graphs on the same random inputs: at the hinted sizes, at the smallest and just above them, and where every bit
+ * has to agree also on hostile numbers. */
+static bool check_same(struct run *run, const struct weft_graph *before, const struct weft_graph *after, bool exact,
+                       const char *what)
+{
+    static const char *const sizes[SIZES] = {"", ", smallest sizes", ", sizes above the smallest"};
+    if (before->returns != after->returns)
+        return fail(run, "%s: it returned %u values and now returns %u", what, before->returns, after->returns);
+    const bool every_bit = exact || (run->test->has_tolerance && run->test->tolerance == 0);
+    const int last = weft_symbol_count(before->dims) > 0 ? ABOVE_LOW : AT_HINT;
+    for (int size = AT_HINT; size <= last; size++)
+        for (int hostile = 0; hostile <= every_bit; hostile++) {
+            const struct draw draw = {.size = size, .hostile = hostile};
+            const char *how = weft_arena_format(&run->arena, "%s%s%s", what, sizes[size],
+                                                hostile ? ", hostile numbers" : "");
+            if (!check_draw(run, before, after, exact, &draw, how))
+                return false;
+        }
+    return true;
 }
 
 static double elements(const struct weft_graph *graph)

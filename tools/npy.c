@@ -4,11 +4,16 @@
  * descr, fortran_order and shape; a scanner for the few literals it can hold is all that is needed. */
 #include "tools/npy.h"
 
+#include "ir/ir.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_HEADER (1 << 16)
 
@@ -204,15 +209,6 @@ static int64_t bytes_left(FILE *from)
     return end - at;
 }
 
-static void set_dense(struct weft_tensor *tensor)
-{
-    int64_t stride = 1;
-    for (int axis = tensor->rank - 1; axis >= 0; axis--) {
-        tensor->stride[axis] = stride;
-        stride *= tensor->extent[axis] > 0 ? tensor->extent[axis] : 1;
-    }
-}
-
 /* Elements of a tensor of any strides, packed row-major into `to`. */
 static void pack(const struct weft_tensor *tensor, int64_t elements, char *to)
 {
@@ -249,7 +245,7 @@ static bool turn_fortran(struct weft_tensor *tensor, int64_t elements, int64_t b
     pack(tensor, elements, turned);
     free(tensor->data);
     tensor->data = turned;
-    set_dense(tensor);
+    weft_tensor_dense(tensor);
     return true;
 }
 
@@ -261,11 +257,12 @@ bool weft_npy_read(FILE *from, struct weft_tensor *ret_tensor, char message[WEFT
     struct weft_tensor tensor = {.dtype = find_dtype(header.descr, message), .rank = header.rank};
     if (!tensor.dtype)
         return false;
-    int64_t elements = 1, bytes;
+    int64_t elements = 1, bytes, reach = 1; /* reach: as if axes without elements had one, for strides */
     for (int axis = 0; axis < header.rank; axis++) {
         tensor.extent[axis] = header.extent[axis];
-        if (__builtin_mul_overflow(elements, header.extent[axis], &elements))
+        if (__builtin_mul_overflow(reach, header.extent[axis] > 0 ? header.extent[axis] : 1, &reach))
             return fail(message, "the shape is too large");
+        elements *= header.extent[axis]; /* 0, or as far as reach */
     }
     const int64_t left = bytes_left(from);
     if (__builtin_mul_overflow(elements, (int64_t)weft_dtype_bits(tensor.dtype) / 8, &bytes))
@@ -277,7 +274,7 @@ bool weft_npy_read(FILE *from, struct weft_tensor *ret_tensor, char message[WEFT
     tensor.data = new_elements(bytes);
     if (!tensor.data)
         return fail(message, "out of memory");
-    set_dense(&tensor);
+    weft_tensor_dense(&tensor);
     if (fread(tensor.data, 1, (size_t)bytes, from) != (size_t)bytes) {
         free(tensor.data);
         return fail(message, "the file cannot be read to its end");
@@ -295,10 +292,17 @@ bool weft_npy_read(FILE *from, struct weft_tensor *ret_tensor, char message[WEFT
 
 bool weft_npy_load(const char *path, struct weft_tensor *ret_tensor, char message[WEFT_NPY_MESSAGE])
 {
-    FILE *from = fopen(path, "rb");
-    if (!from)
-        return fail(message, "%s", strerror(errno));
-    const bool ok = weft_npy_read(from, ret_tensor, message);
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe without a writer must not wait */
+    struct stat status;
+    FILE *from = file >= 0 ? fdopen(file, "rb") : NULL;
+    if (!from) {
+        fail(message, "%s", strerror(errno));
+        if (file >= 0)
+            close(file);
+        return false;
+    }
+    const bool ok = (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) ? weft_npy_read(from, ret_tensor, message)
+                                                                           : fail(message, "not a regular file");
     fclose(from);
     return ok;
 }

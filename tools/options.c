@@ -56,12 +56,19 @@ static int store_value(const struct weft_usage *usage, const struct weft_option 
         if (words->count == WEFT_TOOL_WORDS)
             return weft_tool_misused(usage, "more than %d times %s", WEFT_TOOL_WORDS, option->name);
         words->word[words->count++] = value;
+    } else if (option->kind == WEFT_OPTION_REAL) {
+        char *end;
+        const double number = strtod(value, &end);
+        if (end == value || *end || !(number >= 0 && number < 1e9))
+            return weft_tool_misused(usage, "%s wants a number from 0, not '%s'", option->name, value);
+        *(double *)option->to = number;
     } else {
+        const int low = option->kind == WEFT_OPTION_COUNT;
         char *end;
         errno = 0;
         const long number = strtol(value, &end, 10);
-        if (end == value || *end || errno || number < 0 || number > INT_MAX)
-            return weft_tool_misused(usage, "%s wants a number, not '%s'", option->name, value);
+        if (end == value || *end || errno || number < low || number > INT_MAX)
+            return weft_tool_misused(usage, "%s wants a whole number from %d, not '%s'", option->name, low, value);
         *(int *)option->to = (int)number;
     }
     return -1;

@@ -5,16 +5,13 @@
 #include "ir/ir.h"
 #include "tools/npy.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
-#include <sys/stat.h>
 
 /* One line: type, smallest, mean, largest. */
 static void show_output(size_t i, const struct weft_port *port, const struct weft_tensor *tensor)
 {
-    int64_t elements = 1, index[WEFT_MAX_RANK] = {0};
+    int64_t elements = 1, nans = 0, index[WEFT_MAX_RANK] = {0};
     printf("output %zu  %s %s[", i, port->name, weft_dtype_name(tensor->dtype));
     for (int axis = 0; axis < tensor->rank; axis++) {
         elements *= tensor->extent[axis];
@@ -28,14 +25,18 @@ static void show_output(size_t i, const struct weft_port *port, const struct wef
         const double x = weft_load_real(tensor->dtype, tensor->data, place);
         low = fmin(low, x);
         high = fmax(high, x);
-        sum += x;
+        nans += isnan(x);
+        sum += isnan(x) ? 0 : x;
         for (int axis = tensor->rank - 1; axis >= 0 && ++index[axis] == tensor->extent[axis]; axis--)
             index[axis] = 0;
     }
-    if (elements > 0)
-        printf("]  from %.6g to %.6g, mean %.6g\n", low, high, sum / (double)elements);
+    if (elements > nans)
+        printf("]  from %.6g to %.6g, mean %.6g", low, high, sum / (double)(elements - nans));
     else
-        printf("]  empty\n");
+        printf(elements ? "]  no number" : "]  empty");
+    if (nans)
+        printf(", %" PRId64 " of %" PRId64 " are NaN", nans, elements);
+    putchar('\n');
 }
 
 static bool save_output(size_t i, const struct weft_tensor *tensor, const char *folder)
@@ -48,20 +49,11 @@ static bool save_output(size_t i, const struct weft_tensor *tensor, const char *
     return false;
 }
 
-static bool check_output(const struct weft_model *model, size_t i, const struct weft_tensor *tensor, const char *folder)
+static bool check_output(const struct weft_model *model, size_t i, const char *folder)
 {
-    char path[4096], message[WEFT_NPY_MESSAGE];
-    struct weft_tensor want;
-    snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
-    if (!weft_npy_load(path, &want, message)) {
-        fprintf(stderr, "weft: %s: %s\n", path, message);
-        return false;
-    }
-    struct weft_comparison c = {0};
-    const bool comparable = weft_tool_compare(tensor, &want, weft_tool_bound(model->graph, i), &c, message);
-    weft_npy_free(&want);
-    if (!comparable) {
-        printf("          WRONG: got %s\n", message);
+    struct weft_comparison c;
+    if (!weft_tool_compare_file(model, i, folder, &c)) {
+        printf("          WRONG: cannot be compared\n");
         return false;
     }
     printf("          %s: max abs error %.3g, max rel error %.3g, bound %.3g", c.same ? "agrees" : "WRONG", c.max_abs,
@@ -72,12 +64,9 @@ static bool check_output(const struct weft_model *model, size_t i, const struct 
     return c.same;
 }
 
+/* Compares each output before it is written, so that what is written cannot be what it is compared with. */
 static bool handle_outputs(const struct weft_model *model, const char *save, const char *check)
 {
-    if (save && mkdir(save, 0777) && errno != EEXIST) {
-        fprintf(stderr, "weft: %s: %s\n", save, strerror(errno));
-        return false;
-    }
     bool ok = true;
     for (size_t i = 0; i < model->outputs; i++) {
         struct weft_port port;
@@ -87,8 +76,8 @@ static bool handle_outputs(const struct weft_model *model, const char *save, con
             return false;
         }
         show_output(i, &port, &tensor);
+        ok = (!check || check_output(model, i, check)) && ok;
         ok = (!save || save_output(i, &tensor, save)) && ok;
-        ok = (!check || check_output(model, i, &tensor, check)) && ok;
     }
     return ok;
 }
@@ -97,15 +86,16 @@ static void show_model(const struct weft_model *model, const char *path)
 {
     struct weft_statistics statistics = {.size = sizeof statistics};
     char arena[32], constants[32];
-    printf("model     %s: %zu input%s, %zu output%s\n", path, model->inputs, model->inputs == 1 ? "" : "s",
-           model->outputs, model->outputs == 1 ? "" : "s");
+    printf("model     %s: %zu input%s, %zu output%s\n", path, model->inputs,
+           weft_tool_plural((int64_t)model->inputs), model->outputs, weft_tool_plural((int64_t)model->outputs));
     if (weft_execution_statistics(model->execution, &statistics) == WEFT_OK)
-        printf("plan      %d kernels (%d by the reference evaluator, %d relayouts), arena %s, packed constants %s, "
+        printf("plan      %d kernel%s (%d by the reference evaluator, %d relayout%s), arena %s, packed constants %s, "
                "%d thread%s\n",
-               (int)statistics.kernels, (int)statistics.fallbacks, (int)statistics.relayouts,
+               (int)statistics.kernels, weft_tool_plural(statistics.kernels), (int)statistics.fallbacks,
+               (int)statistics.relayouts, weft_tool_plural(statistics.relayouts),
                weft_tool_bytes((double)statistics.arena_bytes, arena),
                weft_tool_bytes((double)statistics.constant_bytes, constants), (int)statistics.workers,
-               statistics.workers == 1 ? "" : "s");
+               weft_tool_plural(statistics.workers));
     for (size_t i = 0; i < model->inputs; i++) {
         struct weft_port port;
         if (weft_plan_input(model->plan, i, &port) == WEFT_OK)
@@ -129,9 +119,9 @@ static bool run_model(struct weft_model *model, const char *path, bool kernels)
     struct weft_profile profile;
     const bool ok = weft_profile_measure(model, 20, &profile);
     if (ok)
-        weft_profile_print(&profile, stdout);
+        weft_profile_print(model, &profile, stdout);
     weft_profile_close(&profile);
-    return ok;
+    return ok && weft_model_run_afresh(model);
 }
 
 int weft_cmd_run(int argc, char **argv)
@@ -143,23 +133,30 @@ int weft_cmd_run(int argc, char **argv)
         WEFT_MODEL_OPTIONS(&options),
         {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
         {"--check", WEFT_OPTION_WORD, &check, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
-        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long (best of 20 runs)"},
+        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long "},
         {0},
     };
     const struct weft_usage usage = {
         "weft run MODEL [options]",
         "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
-        "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.",
+        "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.\n"
+        "Times of --kernels are the best of 20 runs, or of as many as fit into two seconds.",
         table, 1, 1};
     struct weft_words words;
-    const int code = weft_tool_options(&usage, argc, argv, &words);
+    int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
         return code;
+    if (save && check && weft_tool_same_file(save, check))
+        return weft_tool_misused(&usage, "-o and --check name one folder: the expected outputs would be overwritten");
+    if (save && !weft_tool_folder(save))
+        return WEFT_EXIT_FAILED;
     options.path = words.word[0];
     options.folder = check;
     struct weft_model model;
-    const bool ok = weft_model_open(&options, &model) && run_model(&model, options.path, kernels) &&
-                    handle_outputs(&model, save, check);
+    code = weft_model_open(&options, &model);
+    if (code == WEFT_EXIT_OK &&
+        !(run_model(&model, options.path, kernels) && handle_outputs(&model, save, check)))
+        code = WEFT_EXIT_FAILED;
     weft_model_close(&model);
-    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+    return code;
 }

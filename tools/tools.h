@@ -31,11 +31,18 @@ struct weft_words {
     int count;
 };
 
-enum weft_option_kind { WEFT_OPTION_FLAG, WEFT_OPTION_NUMBER, WEFT_OPTION_WORD, WEFT_OPTION_WORDS };
+enum weft_option_kind {
+    WEFT_OPTION_FLAG,   /* to: bool * */
+    WEFT_OPTION_NUMBER, /* to: int *; from 0 */
+    WEFT_OPTION_COUNT,  /* to: int *; from 1 */
+    WEFT_OPTION_REAL,   /* to: double *; from 0 */
+    WEFT_OPTION_WORD,   /* to: const char ** */
+    WEFT_OPTION_WORDS,  /* to: struct weft_words * */
+};
 struct weft_option {
     const char *name;  /* "--threads", or "-o" */
     int kind;
-    void *to;          /* bool *, int *, const char **, struct weft_words * */
+    void *to;
     const char *value; /* what stands for the value in the help: "N"; NULL for flags */
     const char *help;
 };
@@ -51,6 +58,32 @@ int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, str
 /* "weft run: …; see weft run --help" on stderr; returns WEFT_EXIT_USAGE. */
 int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- load.c: contexts and graphs ---------------------------------------------------------------------------------- */
+
+/* A context whose errors and warnings go to stderr. Returns an exit code, after saying what is wrong. */
+int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
+/* Graph number `number` of a file, from 0; only weft text has more than one. Returns an exit code. */
+int weft_tool_load(struct weft_context *context, const char *path, int number, struct weft_graph **ret_graph);
+/* "no CPU level 'warp' (from --cpu); there are …" on stderr; returns WEFT_EXIT_USAGE. */
+int weft_tool_no_level(const char *level, const char *from);
+/* Makes a folder and those above it. False after saying what is wrong. */
+bool weft_tool_folder(const char *path);
+/* Do both paths lead to the same existing file or folder? */
+bool weft_tool_same_file(const char *a, const char *b);
+/* A monotonic clock in milliseconds. */
+double weft_tool_now_ms(void);
+/* "2.1 MB". */
+const char *weft_tool_bytes(double bytes, char text[32]);
+/* "s" unless there is one. */
+const char *weft_tool_plural(int64_t count);
+
+/* --- random.c: numbers that are the same every time --------------------------------------------------------------- */
+
+uint64_t weft_tool_next_random(uint64_t *state);
+/* Fills a dense tensor: floats between low and high, integers and bool 0 or 1, which are legal indices nearly
+ * everywhere. */
+void weft_tool_random(struct weft_tensor *tensor, int64_t elements, double low, double high, uint64_t *state);
+
 /* --- model.c: a model with its inputs, ready to run --------------------------------------------------------------- */
 
 #define WEFT_TOOL_PORTS 64
@@ -58,16 +91,18 @@ struct weft_model_options {
     const char *path;
     const char *cpu;           /* or NULL */
     int threads;
+    int number;                /* of the graph in its file */
     bool reference;            /* every node by the evaluator */
     struct weft_words inputs;  /* npy files in order; none: random */
     const char *folder;        /* of input_N.npy, used when there are no inputs; or NULL */
-    struct weft_words sizes;   /* "N=4": symbols of random inputs */
+    struct weft_words sizes;   /* "N=4": symbols of random inputs, and what those of given inputs must be */
 };
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
     {"-i", WEFT_OPTION_WORDS, &(o)->inputs, "X.npy", "an input, in order; without: random numbers, always the same"},  \
     {"--size", WEFT_OPTION_WORDS, &(o)->sizes, "N=4", "a symbol's value for random inputs; without: its hint"},        \
-    {"--threads", WEFT_OPTION_NUMBER, &(o)->threads, "N", "at most so many threads"},                                  \
+    {"--graph", WEFT_OPTION_NUMBER, &(o)->number, "N", "graph number N of a file of weft text, from 0"},               \
+    {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "at most so many threads"},                                   \
     {"--cpu", WEFT_OPTION_WORD, &(o)->cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},                \
     {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "compute every node by the reference evaluator"}
 
@@ -76,20 +111,26 @@ struct weft_model {
     struct weft_graph *graph;
     struct weft_plan *plan;
     struct weft_execution *execution;
-    struct weft_tensor input[WEFT_TOOL_PORTS];
+    struct weft_tensor input[WEFT_TOOL_PORTS]; /* dense and row-major */
+    struct weft_tensor bound[WEFT_TOOL_PORTS]; /* what the plan reads: a copy in its layout, where that is another and
+                                                * where a run writes to it; else the same */
     size_t inputs, outputs;
     bool random;                     /* inputs are random numbers */
     double load_ms, compile_ms, create_ms;
 };
-/* A context whose errors and warnings go to stderr; false after saying what is wrong. */
-bool weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
-/* Loads, compiles, reads or invents the inputs, binds them. False after saying what is wrong; close it in any case. */
-bool weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model);
+/* Loads, compiles, reads or invents the inputs, binds them. Returns an exit code, after saying what is wrong; close it
+ * in any case. */
+int weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model);
+/* Runs once on the inputs as they were given, although runs before may have written to mutable ones. */
+bool weft_model_run_afresh(struct weft_model *model);
 void weft_model_close(struct weft_model *model);
-/* A monotonic clock in milliseconds. */
-double weft_tool_now_ms(void);
-/* "2.1 MB". */
-const char *weft_tool_bytes(double bytes, char text[32]);
+
+/* --- inputs.c ----------------------------------------------------------------------------------------------------- */
+
+/* Reads or invents the inputs of a compiled model and binds them. Returns an exit code. */
+int weft_model_make_inputs(const struct weft_model_options *options, struct weft_model *model);
+/* Copies inputs to where the plan reads them, where that is another place. */
+void weft_model_place_inputs(struct weft_model *model);
 
 /* --- compare.c: results against expectations ---------------------------------------------------------------------- */
 
@@ -105,6 +146,15 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
 /* What the relative error of output i may be, from the lengths of the sums on the way to it. */
 double weft_tool_bound(const struct weft_graph *graph, size_t output);
 
+/* --- expect.c: the outputs of a model against files --------------------------------------------------------------- */
+
+/* Compares output `i` of the last run with `want`, by the bound of the model. False after saying that they cannot be
+ * compared. */
+bool weft_tool_compare_output(const struct weft_model *model, size_t i, const struct weft_tensor *want,
+                              struct weft_comparison *ret);
+/* The same with output_<i>.npy of a folder. */
+bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char *folder, struct weft_comparison *ret);
+
 /* --- timing.c: which kernel takes how long ------------------------------------------------------------------------ */
 
 struct weft_step_time {
@@ -114,12 +164,15 @@ struct weft_step_time {
 struct weft_profile {
     struct weft_step_time *step;
     size_t steps, capacity;
+    int runs;             /* that were measured */
+    double best_ms;       /* of whole runs without clocks inside */
     bool failed;
 };
-/* Runs the model `runs` times under a clock and keeps the smallest time of each step. */
+/* Runs the model in turns with a clock around each step, whose smallest time is kept, and with one around the whole:
+ * so many times, or for about two seconds. */
 bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profile *ret_profile);
 /* One line a kernel: name, count, time, share; the slowest first. */
-void weft_profile_print(const struct weft_profile *profile, FILE *to);
+void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
 
 #endif

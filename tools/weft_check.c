@@ -67,8 +67,7 @@ static void catch_crashes(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-/* --- memory
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 void *weft_check_alloc(struct weft_check *check, size_t bytes)
 {
@@ -105,8 +104,7 @@ static bool free_blocks(struct weft_check *check)
     return alive;
 }
 
-/* --- data
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- data --------------------------------------------------------------------------------------------------------- */
 
 uint64_t weft_check_random(struct weft_check *check) /* splitmix64 */
 {
@@ -170,8 +168,7 @@ uint32_t weft_check_cpu(const struct weft_check *check) { return check->cpu; }
 bool weft_check_failed(const struct weft_check *check) { return check->complaints > 0; }
 bool weft_check_benching(const struct weft_check *check) { return check->bench; }
 
-/* --- judging
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- judging ------------------------------------------------------------------------------------------------------ */
 
 void weft_check_fail(struct weft_check *check, const char *format, ...)
 {
@@ -232,8 +229,7 @@ bool weft_check_same_bytes(struct weft_check *check, const char *what, const voi
     return true;
 }
 
-/* --- time
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static double now_ns(void)
 {
@@ -271,8 +267,7 @@ void weft_check_bench(struct weft_check *check, const char *shape, double work, 
     fflush(stdout);
 }
 
-/* --- running
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 static bool wanted(const struct weft_check *check, const char *name)
 {

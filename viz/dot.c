@@ -230,9 +230,9 @@ static void open_agraph(struct weft_picture *picture)
         int kind;
         const char *name, *value;
     } looks[] = {
-        {AGRAPH, "weft_version", WEFT_VERSION}, {AGRAPH, "rankdir", "TB"}, {AGRAPH, "fontname", "Helvetica"},
+        {AGRAPH, "weft_version", WEFT_VERSION}, {AGRAPH, "rankdir", "TB"}, {AGRAPH, "fontname", "DejaVu Sans"},
         {AGRAPH, "fontsize", "11"}, {AGRAPH, "labelloc", "t"}, {AGNODE, "shape", "plain"},
-        {AGNODE, "fontname", "Helvetica"}, {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
+        {AGNODE, "fontname", "DejaVu Sans"}, {AGNODE, "fontsize", "10"}, {AGEDGE, "arrowsize", "0.6"},
     };
     picture->io = (Agiodisc_t){.putstr = put_string, .flush = flush_nothing};
     picture->discipline = (Agdisc_t){.id = &AgIdDisc, .io = &picture->io};
@@ -252,39 +252,52 @@ static void open_agraph(struct weft_picture *picture)
     picture->edge_attr[EDGE_TOOLTIP] = declare(g, AGEDGE, "tooltip", "");
 }
 
-static int order_of_heat(const void *a, const void *b)
+/* A value of the root by its name. */
+struct named_value {
+    const char *name;
+    weft_node node;
+};
+
+static int order_of_names(const void *a, const void *b)
 {
-    return strcmp(((const struct weft_heat *)a)->name, ((const struct weft_heat *)b)->name);
+    return strcmp(((const struct named_value *)a)->name, ((const struct named_value *)b)->name);
 }
 
-static void sort_heat(struct weft_picture *picture)
+/* Adds the times to the nodes that they belong to: a node may have several results, and several steps. */
+static void gather_heat(struct weft_picture *picture)
 {
     const struct weft_dot_options *options = picture->options;
-    picture->heats = options->heat_name && options->heat_ns ? options->heats : 0;
-    picture->heat = weft_new(&picture->arena, struct weft_heat, picture->heats + 1);
-    for (size_t i = 0; i < picture->heats; i++) {
-        const char *name = options->heat_name[i];
-        picture->heat[i] = (struct weft_heat){name[0] == '%' ? name + 1 : name, options->heat_ns[i]};
+    const struct weft_graph *graph = picture->root;
+    if (!options->heat_name || !options->heat_ns || options->heats == 0)
+        return;
+    struct named_value *value = weft_new(&picture->arena, struct named_value, graph->values + 1);
+    size_t values = 0;
+    picture->heat = weft_new(&picture->arena, int64_t, graph->nodes + 1);
+    weft_foreach_node(graph, n) {
+        picture->heat[n.id] = -1;
+        for (unsigned i = 0; i < weft_node_of(graph, n)->results; i++) {
+            const char *text = weft_value_text(graph, weft_result(graph, n, i));
+            value[values++] = (struct named_value){text + (text[0] == '%'), n};
+        }
+    }
+    qsort(value, values, sizeof *value, order_of_names);
+    for (size_t i = 0; i < options->heats; i++) {
         picture->heat_sum += options->heat_ns[i];
+        const struct named_value key = {.name = options->heat_name[i] + (options->heat_name[i][0] == '%')};
+        const struct named_value *found = bsearch(&key, value, values, sizeof *value, order_of_names);
+        if (!found)
+            continue;
+        int64_t *heat = &picture->heat[found->node.id];
+        *heat = (*heat < 0 ? 0 : *heat) + options->heat_ns[i];
+        picture->hottest = *heat > picture->hottest ? *heat : picture->hottest;
     }
-    qsort(picture->heat, picture->heats, sizeof *picture->heat, order_of_heat);
-    size_t values = 0; /* a value that takes several steps is one entry */
-    for (size_t i = 0; i < picture->heats; i++) {
-        if (values > 0 && !strcmp(picture->heat[values - 1].name, picture->heat[i].name))
-            picture->heat[values - 1].ns += picture->heat[i].ns;
-        else
-            picture->heat[values++] = picture->heat[i];
-        if (picture->heat[values - 1].ns > picture->hottest)
-            picture->hottest = picture->heat[values - 1].ns;
-    }
-    picture->heats = values;
 }
 
 /* Everything that may run out of memory or find a fault; what it leaves behind belongs to the picture. */
 static int paint(void *argument)
 {
     struct weft_picture *picture = argument;
-    sort_heat(picture);
+    gather_heat(picture);
     weft_dot_gather(picture);
     if (!weft_dot_choose(picture))
         return WEFT_ERR_ARGUMENT;

@@ -28,11 +28,6 @@ struct weft_dot_sink {
     bool failed;
 };
 
-struct weft_heat {
-    const char *name;
-    int64_t ns;
-};
-
 struct weft_picture {
     struct weft_context *context;
     const struct weft_graph *root;
@@ -50,8 +45,7 @@ struct weft_picture {
     uint32_t shown, hidden; /* nodes drawn, and nodes left out by focus or limit */
     const char **layout;    /* layouts by text in order of appearance: index chooses the colour */
     uint32_t layouts, layout_capacity;
-    struct weft_heat *heat; /* sorted by name */
-    size_t heats;
+    int64_t *heat;          /* by node id of the root: time of all its steps, -1: none; or NULL */
     int64_t hottest, heat_sum;
 };
 

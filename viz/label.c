@@ -17,6 +17,7 @@
 static const char *const palette[] = {
     "#f4f4f4", "#cfe8ff", "#ffe3b8", "#d3f2cf", "#e9d8fd", "#ffd6d6", "#fff6b0", "#cff3f0", "#f6d5ec", "#dfe0c8",
 };
+#define DEAREST 5 /* nodes in the title of a picture with times */
 #define PALETTE_SIZE (sizeof palette / sizeof *palette)
 
 /* Bytes of the UTF-8 sequence at `s`, or 0 if it is none (overlong forms and surrogates are none). */
@@ -166,22 +167,24 @@ static void add_row(struct weft_text *label, const char *string)
 
 static void begin_table(struct weft_picture *picture, const char *colour)
 {
-    static const char look[] = "BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"3\"";
+    static const char look[] = "BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"4\"";
     picture->label.length = 0;
     weft_text_format(&picture->label, "<TABLE %s BGCOLOR=\"%s\">", look, colour);
 }
 
-/* "%w = const f32[16,3,3,3]" or "%b = 0.5": one operand that is known before the run, through the views over it. */
+/* "%w = const f32[16,3,3,3]", "%b = bcast of 0.5 f32[]": one operand that is known before the run, through the views
+ * over it; the type is that of the constant. */
 static void add_constant_row(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
 {
-    const char *type = weft_dot_type(picture, graph, value), *name = weft_value_text(graph, value);
+    const char *name = weft_value_text(graph, value);
     weft_val source = value;
     const char *way = "";
     while (weft_node_of(graph, weft_def(graph, source))->operands > 0) {
         const weft_node node = weft_def(graph, source);
-        way = weft_arena_format(&picture->arena, "%s %s", weft_op_of(graph, node)->name, *way ? way : "");
+        way = weft_arena_format(&picture->arena, "%s%s of ", way, weft_op_of(graph, node)->name);
         source = weft_operand(graph, node, 0);
     }
+    const char *type = weft_dot_type(picture, graph, source);
     struct weft_element number;
     begin_row(&picture->label, NULL);
     weft_dot_escape(&picture->label, name);
@@ -195,34 +198,18 @@ static void add_constant_row(struct weft_picture *picture, const struct weft_gra
     end_row(&picture->label);
 }
 
-static const struct weft_heat *find_heat(const struct weft_picture *picture, const char *name)
-{
-    size_t low = 0, high = picture->heats;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        const int order = strcmp(name, picture->heat[middle].name);
-        if (order == 0)
-            return &picture->heat[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
 /* Time and share, on a ground from white to red by how it stands to the slowest node. */
-static void add_heat_row(struct weft_picture *picture, const char *value)
+static void add_heat_row(struct weft_picture *picture, const struct weft_scene *scene, weft_node node)
 {
-    const struct weft_heat *heat = find_heat(picture, value[0] == '%' ? value + 1 : value);
-    if (!heat)
+    if (!picture->heat || scene != picture->scene || picture->heat[node.id] < 0)
         return;
-    const double share = picture->heat_sum > 0 ? (double)heat->ns / (double)picture->heat_sum : 0;
-    const double warmth = picture->hottest > 0 ? (double)heat->ns / (double)picture->hottest : 0;
+    const int64_t ns = picture->heat[node.id];
+    const double share = picture->heat_sum > 0 ? (double)ns / (double)picture->heat_sum : 0;
+    const double warmth = picture->hottest > 0 ? (double)ns / (double)picture->hottest : 0;
     char colour[16];
     snprintf(colour, sizeof colour, "#ff%02x%02x", 255 - (int)(150 * warmth), 255 - (int)(190 * warmth));
     begin_row(&picture->label, colour);
-    weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)heat->ns * 1e-6, 100 * share);
+    weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)ns * 1e-6, 100 * share);
     end_row(&picture->label);
 }
 
@@ -251,7 +238,7 @@ void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *
     }
     if (info->plan && info->plan->kernel)
         add_row(label, info->plan->kernel);
-    add_heat_row(picture, weft_value_text(graph, weft_result(graph, node, 0)));
+    add_heat_row(picture, scene, node);
     for (unsigned i = 0; i < info->operands; i++) {
         const weft_node def = weft_def(graph, weft_operand(graph, node, i));
         if (def.id && scene->folded[def.id])
@@ -280,6 +267,36 @@ void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *
     weft_text_add(&picture->label, "</TABLE>");
 }
 
+/* The nodes that take longest, so that one knows where to look in a large picture. */
+static void add_dearest(struct weft_picture *picture)
+{
+    const struct weft_graph *graph = picture->root;
+    weft_node dearest[DEAREST];
+    int count = 0;
+    for (uint32_t n = 1; picture->heat && n < graph->nodes; n++) {
+        const weft_node node = {n};
+        if (weft_node_of(graph, node)->dead || picture->heat[n] < 0)
+            continue;
+        int place = count;
+        while (place > 0 && picture->heat[dearest[place - 1].id] < picture->heat[n])
+            place--;
+        if (place == DEAREST)
+            continue;
+        count += count < DEAREST;
+        memmove(dearest + place + 1, dearest + place, (size_t)(count - 1 - place) * sizeof *dearest);
+        dearest[place] = node;
+    }
+    for (int i = 0; i < count; i++) {
+        const struct weft_node_info *info = weft_node_of(graph, dearest[i]);
+        weft_text_format(&picture->label, "<TR><TD ALIGN=\"LEFT\">%.3f ms  %s  ",
+                         (double)picture->heat[dearest[i].id] * 1e-6, weft_op_of(graph, dearest[i])->name);
+        weft_dot_escape(&picture->label, weft_value_text(graph, weft_result(graph, dearest[i], 0)));
+        weft_text_add(&picture->label, "  ");
+        weft_dot_escape(&picture->label, info->plan && info->plan->kernel ? info->plan->kernel : "");
+        end_row(&picture->label);
+    }
+}
+
 void weft_dot_title(struct weft_picture *picture)
 {
     struct weft_text *label = &picture->label;
@@ -289,9 +306,14 @@ void weft_dot_title(struct weft_picture *picture)
     weft_text_format(label, "</B>  %" PRIu32 " nodes", picture->shown);
     if (picture->hidden)
         weft_text_format(label, " of %" PRIu32 "; the others are not shown", picture->shown + picture->hidden);
-    if (picture->heats)
-        weft_text_format(label, ", %.3f ms", (double)picture->heat_sum * 1e-6);
+    if (picture->heat)
+        weft_text_format(label, ", %.3f ms in its steps", (double)picture->heat_sum * 1e-6);
+    if (picture->heat && picture->options->heat_note) {
+        weft_text_add(label, ", ");
+        weft_dot_escape(label, picture->options->heat_note);
+    }
     weft_text_add(label, "</TD></TR>");
+    add_dearest(picture);
     for (uint32_t i = 0; i < picture->layouts; i++) {
         begin_row(label, palette[1 + i % (PALETTE_SIZE - 1)]);
         weft_text_add(label, "layout ");

@@ -19,6 +19,7 @@ struct weft_dot_options {
     const char *const *heat_name; /* names of values with a measured time, to be shown and coloured; may be NULL */
     const int64_t *heat_ns;
     size_t heats;
+    const char *heat_note;  /* how the times were measured, for the title; may be NULL */
 };
 
 /* The graph as DOT: constants folded into labels, groups as clusters, layouts by colour, relayouts bold, stable ids,

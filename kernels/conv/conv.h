@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h: the family of the f32 convolution; kernels.h has the descriptor and what a caller may do with it.
  *
- *   y[n,o,q] = s(K),  s(0) = +0,  s(t·C + c + 1) = fma(X[n, g·C + c, q·stride - pad + t·dilation], w[o,c,t], s(t·C +
- * c))
+ *   y[n,o,q] = s(K),  s(0) = +0,
+ *   s(t·C + c + 1) = fma(X[n, g·C + c, q·stride - pad + t·dilation], w[o,c,t], s(t·C + c))
  *
  * with C = c / groups, g the group of o, t the taps of the kernel in row-major order, K = taps·C, and X equal to x
  * inside and +0 outside. So there is one chain per result, the taps outside and the channels inside (which is the order

@@ -88,8 +88,7 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
     copy->parts = weft_parts_for(2 * total * copy->bytes, workers);
 }
 
-/* --- single elements
- * ------------------------------------------------------------------------------------------------------ */
+/* --- single elements ---------------------------------------------------------------------------------------------- */
 
 #define STRIDED_COPY(name, type)                                                                                       \
     static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)                    \
@@ -122,8 +121,7 @@ static void transpose_blocks(int bytes, char *out, int64_t out_stride, const cha
         }
 }
 
-/* --- the loops
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- the loops ---------------------------------------------------------------------------------------------------- */
 
 static struct weft_walk walk_of(const struct weft_copy *copy, void *out, const void *in)
 {

@@ -5,9 +5,10 @@
  *
  * Fewer than three spatial axes are three with leading extents of 1. Two forms:
  *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
- * taps rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of
- * the operand; only positions for which that tap lies inside take part, so there is no test per element Both take the
- * taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
+ *              taps
+ *   rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of the
+ *              operand; only positions for which that tap lies inside take part, so there is no test per element
+ * Both take the taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
  *
  * Not done: sharing work between overlapping windows (separable maxima, running sums): kernels are 2 or 3 wide in
  * practice, and running sums would round differently. */

@@ -124,7 +124,7 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers)
     reduce->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
 }
 
-/* --- one result, or one strip of results ------------------------------------------------------------------------- */
+/* --- one result, or one strip of results -------------------------------------------------------------------------- */
 
 struct job {
     const struct weft_reduce *reduce;

@@ -138,8 +138,7 @@ INLINE void test2(const struct weft_strip_args *args, predicate2 f)
     }
 }
 
-/* --- one kernel a row -----------------------------------------------------------------------------------------------
- */
+/* --- one kernel a row --------------------------------------------------------------------------------------------- */
 
 #define F1(id, op, result)                                                                                             \
     static vf value_##id(vf x, vf p, vf q)                                                                             \
@@ -216,8 +215,7 @@ static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
         out[i] = mask[i] ? x.p[i * x.step] : y.p[i * y.step];
 }
 
-/* --- casts between f32 and narrow types
- * --------------------------------------------------------------------------------- */
+/* --- casts between f32 and narrow types --------------------------------------------------------------------------- */
 
 #define FROM_16(id, convert)                                                                                           \
     static void LEVEL(weft_strip_cast_##id##_f32)(const struct weft_strip_args *args)                                  \

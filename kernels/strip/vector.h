@@ -210,8 +210,7 @@ INLINE void vfence(void) { __builtin_ia32_sfence(); }
 INLINE vf vmin(vf a, vf b) { return vsel(a != a, a, vmin_x86(a, b)); }
 INLINE vf vmax(vf a, vf b) { return vsel(a != a, a, vmax_x86(a, b)); }
 
-/* --- 16-bit floats ---------------------------------------------------------------------------------------------------
- */
+/* --- 16-bit floats ------------------------------------------------------------------------------------------------ */
 
 INLINE vf vfrom_bf16(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
 /* To nearest even; NaN becomes quiet. The machine's own instruction flushes denormals, so it is not used. */

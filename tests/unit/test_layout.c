@@ -336,6 +336,43 @@ TEST(each)
 TEST(pairs)
 TEST(soup)
 
+static void overlaps_in(struct fixture *f)
+{
+    (void)weft_symbol_add(f->dims, "N", 0, 100, 0);
+    (void)weft_symbol_add(f->dims, "M", 4, 100, 0);
+    static const struct {
+        const char *layout, *first, *second; /* extents */
+        bool overlaps;
+    } cases[] = {
+        {"{0 1}", "2", "3", false},           {"{0 1 | 3 1}", "2", "3", false},    {"{0 1 | 2 1}", "2", "3", true},
+        {"{0 1 | 1 1}", "2", "3", true},      {"{0 1 | 0 1}", "2", "3", true},     {"{0 1 | 0 1}", "1", "3", false},
+        {"{0 1 | 0 1}", "0", "3", false},     {"{1 0 | 2 1}", "2", "3", false},    {"{1 0 | 1 1}", "2", "3", true},
+        {"{0 1 | 1 1}", "N", "3", false},     {"{0 1 | 2 1}", "M", "3", true},     {"{0 1 | 3 1}", "M", "3", false},
+        {"{0 1 | 0 1}", "N", "3", true},      {"{0 1 | M 1}", "2", "3", false},    {"{0 1 | 1 1}", "1", "3", false},
+        {"{0/2 1 0%2 | 6 2 1}", "4", "3", false}, {"{0/2 1 0%2 | 5 2 1}", "4", "3", true},
+        {"{0 1 | 4611686018427387903 4611686018427387902}", "100", "100", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct weft_type type = {.dtype = WEFT_F32, .rank = 2};
+        struct weft_layout layout;
+        const char *at = cases[i].first, *message = "";
+        assert_true(weft_dim_parse(f->dims, &at, at + strlen(at), &type.extent[0], &message));
+        at = cases[i].second;
+        assert_true(weft_dim_parse(f->dims, &at, at + strlen(at), &type.extent[1], &message));
+        at = cases[i].layout;
+        if (!weft_layout_parse(f->dims, &at, at + strlen(at), &layout, &message))
+            fail_msg("%s: %s", cases[i].layout, message);
+        if (weft_layout_overlaps(f->dims, &layout, &type) != cases[i].overlaps)
+            fail_msg("%s of %s by %s", cases[i].layout, cases[i].first, cases[i].second);
+    }
+}
+
+static void test_elements_that_share_places(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run(overlaps_in), WEFT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_soup),
+        cmocka_unit_test(test_elements_that_share_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,8 @@ static void hostile_headers_are_refused(void **state)
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", "no simple type"},
         {"{'descr': '<fffffffffffffffffffffffff4', 'fortran_order': False, 'shape': (2, 3), }", "no simple type"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': [2, 3], }", "no tuple"},
+        {"{'descr':'<f4','fortran_order':False,'shape':(0, 9223372036854775807,9223372036854775807)}", "too large"},
+        {"{'descr':'<f4','fortran_order':True,'shape':(9223372036854775807,9223372036854775807,0)}", "too large"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3), }", "no tuple"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 3), }", "something else than sizes"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "more than 8 axes"},

@@ -2,10 +2,10 @@
 /* test_passes_random.c: passes that promise to keep every bit, on graphs drawn at random.
  *
  * A graph starts from one parameter per element type, filled with what rules get wrong: zeros of both signs,
- * infinities, NaN, extremes of integers. Each step applies an op to earlier values of fitting types, often with a
- * uniform constant from the ones that rules look for. Every value is returned with some chance, so that results
- * stand in the way of rewrites. The evaluator computes the graph before and after; all bits must agree, but NaN is
- * NaN. min and max are left out: they may give either zero. */
+ * infinities, NaN, extremes of integers, integers next to 2^53. Each step applies an op to earlier values of fitting
+ * types, often with a uniform constant from the ones that rules look for, or one that is only nearly uniform. Every
+ * value is returned with some chance, so that results stand in the way of rewrites. The evaluator computes the graph
+ * before and after; all bits must agree, but NaN is NaN. min and max are left out: they may give either zero. */
 #include "passes/passes.h"
 
 #include <math.h>
@@ -17,8 +17,9 @@
 
 #include <cmocka.h>
 
-enum { STEPS = 24, PARAMS = 6, MOST_VALUES = 128, ELEMENTS = 12 };
-static const int dtypes[PARAMS] = {WEFT_F32, WEFT_F16, WEFT_I32, WEFT_I8, WEFT_U8, WEFT_BOOL};
+enum { STEPS = 24, PARAMS = 9, MOST_VALUES = 128, ELEMENTS = 12 };
+static const int dtypes[PARAMS] = {WEFT_F32, WEFT_F16, WEFT_I32, WEFT_I8, WEFT_U8,
+                                    WEFT_BOOL, WEFT_I64, WEFT_U64, WEFT_F64};
 
 struct maker {
     uint64_t seed;
@@ -42,6 +43,26 @@ static weft_val draw_value(struct maker *m)
     return m->value[draw(m, 2) ? draw(m, values) : values - 1 - draw(m, 3)];
 }
 
+/* A constant whose elements are nearly the same: a rule that compares 64-bit integers as doubles takes it for
+ * uniform. */
+static weft_val draw_constant(struct maker *m, const struct weft_type *type)
+{
+    double packed[ELEMENTS] = {0};
+    const int64_t large = (INT64_C(1) << 53) + draw(m, 4);
+    const unsigned other = draw(m, ELEMENTS);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        if (weft_dtype_is_float(type->dtype))
+            weft_store_real(type->dtype, packed, i, i == other ? -0.0 : 0);
+        else
+            weft_store_integer(type->dtype, packed, i, large + (i == other));
+    weft_val constant;
+    int64_t extent[3];
+    for (int i = 0; i < 3; i++)
+        extent[i] = weft_dim_value(type->extent[i]);
+    assert_int_equal(weft_constant(m->graph, type->dtype, 3, extent, packed, &constant), WEFT_OK);
+    return constant;
+}
+
 /* A value like the one given, or a constant of its type. */
 static weft_val draw_partner(struct maker *m, weft_val v)
 {
@@ -49,7 +70,10 @@ static weft_val draw_partner(struct maker *m, weft_val v)
     if (draw(m, 2)) {
         weft_val constant;
         const struct weft_type type = *type_of(m, v);
-        double number = type.dtype == WEFT_BOOL || type.dtype == WEFT_U8 ? draw(m, 2) : numbers[draw(m, 8)];
+        if (draw(m, 4) == 0)
+            return draw_constant(m, &type);
+        const bool no_sign = type.dtype == WEFT_BOOL || type.dtype == WEFT_U8 || type.dtype == WEFT_U64;
+        double number = no_sign ? draw(m, 2) : numbers[draw(m, 8)];
         if (!weft_dtype_is_float(type.dtype))
             number = (double)(int64_t)number;
         assert_int_equal(weft_splat(m->graph, type.dtype, type.rank, type.extent, number, &constant), WEFT_OK);
@@ -159,8 +183,10 @@ static void make_graph(struct maker *m)
 
 static void fill(struct weft_tensor *tensor, double *storage, int dtype)
 {
-    static const double hostile[ELEMENTS] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0.5, -2.5, 1e-7, 3e4, -3e4};
-    static const int64_t whole[ELEMENTS] = {0, -1, 1, 127, -128, 255, 2, INT32_MAX, INT32_MIN, 100, -3, 8};
+    static const double hostile[ELEMENTS] = {0,   -0.0, 1,    -1,   INFINITY,             -INFINITY,
+                                             NAN, 0.5,  -2.5, 3e4,  0x1.c9ae08c20156p+0, -3e4};
+    static const int64_t whole[ELEMENTS] = {0, -1, 1, 127, -128, 255, 2, INT32_MAX, INT32_MIN,
+                                               (INT64_C(1) << 53) + 1, INT64_MIN, INT64_MAX};
     *tensor = (struct weft_tensor){.data = storage, .dtype = dtype, .rank = 3, .extent = {1, 3, 4}};
     weft_tensor_dense(tensor);
     for (int i = 0; i < ELEMENTS; i++)

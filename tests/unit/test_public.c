@@ -355,6 +355,48 @@ static void test_structs_say_how_large_they_are(void **state)
     close_builder(&b);
 }
 
+static void test_bodies_of_one_name_are_found(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_val condition, result;
+    assert_int_equal(weft_param(b.graph, "c", WEFT_BOOL, 0, NULL, &condition), WEFT_OK);
+    (void)numbers_body(b.graph, "same", 2); /* of no node's, so its name does not matter */
+    struct weft_graph *yes = numbers_body(b.graph, "same", 2), *no = numbers_body(b.graph, "same", 2);
+    assert_int_equal(append_if(b.graph, condition, yes, yes, &result), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &result, 1), WEFT_OK);
+    assert_int_equal(weft_validate(b.graph), WEFT_OK);
+    struct weft_graph *copy = NULL;
+    assert_int_equal(weft_graph_clone(b.graph, &copy), WEFT_OK);
+    assert_int_equal(copy->bodies, 3);
+    assert_ptr_equal(copy->node[copy->first.id].attr[0].graph, copy->body[1]);
+    weft_graph_destroy(copy);
+    assert_int_equal(append_if(b.graph, condition, yes, no, &result), WEFT_OK);
+    assert_int_equal(weft_validate(b.graph), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "two bodies are called @same"));
+    close_builder(&b);
+}
+
+static void test_symbols_that_no_parameter_determines_do_not_compile(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    weft_dim n, loose;
+    weft_val x, v;
+    assert_int_equal(weft_symbol(b.graph, "N", 0, 10, 0, &n), WEFT_OK);
+    assert_int_equal(weft_symbol(b.graph, "Loose", 0, 10, 0, &loose), WEFT_OK);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, &n, &x), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &x, 1), WEFT_OK);
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_OK); /* nothing needs it */
+    weft_plan_destroy(plan);
+    assert_int_equal(weft_splat(b.graph, WEFT_F32, 1, &loose, 1, &v), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &v, 1), WEFT_OK);
+    assert_int_equal(weft_compile(b.graph, NULL, &plan), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(b.context), "determine symbol Loose"));
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +411,8 @@ int main(void)
         cmocka_unit_test(test_counts_beyond_sixteen_bits),
         cmocka_unit_test(test_the_call_after_a_refusal_finds_empty_scratch),
         cmocka_unit_test(test_structs_say_how_large_they_are),
+        cmocka_unit_test(test_bodies_of_one_name_are_found),
+        cmocka_unit_test(test_symbols_that_no_parameter_determines_do_not_compile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,33 @@ static void test_bodies_nest_only_so_deep(void **state)
     free(text);
 }
 
+/* Groups and bodies are found by name whatever their number. */
+static void test_many_groups_and_bodies_are_told_apart(void **state)
+{
+    (void)state;
+    enum { MANY = 300 };
+    struct weft_context *context = open_context();
+    struct weft_text text = {.context = context};
+    weft_text_add(&text, "weft 1\ngraph @f(%c: bool[], %x: f32[2]) {\n");
+    for (int i = 0; i < MANY; i++)
+        weft_text_format(&text,
+                         "  graph @b%d(%%a: f32[2]) {\n    fuse @g%d {\n      %%y: f32[2] = relu %%a\n    }\n"
+                         "    return %%y\n  }\n  %%v%d: f32[2] = if %%c, %%x then=@b%d else=@b%d\n",
+                         i, i, i, i, i / 2);
+    for (int i = 0; i < MANY; i++)
+        weft_text_format(&text, "  fuse @g%d {\n    %%w%d: f32[2] = neg %%v%d\n  }\n", i, i, i);
+    weft_text_add(&text, "  return %w0\n}\n");
+    struct weft_graph *graph = NULL;
+    if (weft_parse(context, text.data, text.length, "many", &graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(context));
+    assert_int_equal(graph->bodies, MANY);
+    assert_int_equal(graph->groups, MANY + 1);
+    assert_prints(graph, text.data);
+    weft_graph_destroy(graph);
+    weft_text_close(&text);
+    weft_close(context);
+}
+
 static void test_errors_are_limited(void **state)
 {
     (void)state;
@@ -431,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_graphs_of_a_text_are_reached_by_number),
         cmocka_unit_test(test_an_empty_text_has_no_graph),
         cmocka_unit_test(test_bodies_nest_only_so_deep),
+        cmocka_unit_test(test_many_groups_and_bodies_are_told_apart),
         cmocka_unit_test(test_errors_are_limited),
         cmocka_unit_test(test_numbers_ignore_the_locale),
         cmocka_unit_test(test_large_constants_have_three_forms),

@@ -55,6 +55,7 @@ enum corruption {
     SHORT_BLOB,
     NO_RETURN,
     WRONG_RETURNS,
+    WRONG_RETURN_LIST,
     MUT_RESULT,
     NO_ATTRIBUTE,
     ERASED_OPERAND,
@@ -79,6 +80,7 @@ static const char *const expected[CORRUPTIONS] = {
     [SHORT_BLOB] = "lie outside its memory",
     [NO_RETURN] = "mut parameter %w has no new value",
     [WRONG_RETURNS] = "returns, but has",
+    [WRONG_RETURN_LIST] = "the list of the returns of %s is wrong",
     [MUT_RESULT] = "is mut, but no parameter",
     [NO_ATTRIBUTE] = "perm is missing",
     [ERASED_OPERAND] = "is a result of an erased node",
@@ -106,6 +108,7 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     case SHORT_BLOB: g->node[4].constant->offset = 1; break;
     case NO_RETURN: g->ret[2].mut = WEFT_NO_VALUE; break;
     case WRONG_RETURNS: g->value[8].returns = 7; break;
+    case WRONG_RETURN_LIST: g->value[8].first_return = 0; break;
     case MUT_RESULT: g->value[8].is_mut = true; break;
     case NO_ATTRIBUTE: g->node[7].attrs = 0; break;
     case ERASED_OPERAND:

@@ -81,7 +81,7 @@ static void constants_fold_and_edges_are_right(void **state)
     assert_non_null(agedge(graph, l, y, NULL, 0));
     const char *label = attribute(l, "label");
     assert_true(aghtmlstr((char *)label));
-    assert_non_null(strstr(label, "%b = bcast 2 f32[4,4]"));
+    assert_non_null(strstr(label, "%b = bcast of 2 f32[4]"));
     assert_string_equal(attribute(l, "id"), "l");
     agclose(graph);
     weft_free_text(*state, dot);

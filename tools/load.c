@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c: contexts whose messages go to stderr, and graphs from files. What could hang or surprise is refused before
+ * the library sees it: only regular files are read, so that a pipe without a writer says so instead of waiting. */
+#include "tools/tools.h"
+
+#include "ir/ir.h"
+#include "kernels/kernels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+double weft_tool_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+const char *weft_tool_bytes(double bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    int unit = 0;
+    for (; bytes >= 1000 && unit < 4; unit++)
+        bytes /= 1000;
+    snprintf(text, 32, unit && bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}
+
+const char *weft_tool_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+bool weft_tool_folder(const char *path)
+{
+    char part[4096];
+    const size_t length = strlen(path);
+    bool ok = length > 0 && length < sizeof part;
+    if (!ok)
+        errno = length ? ENAMETOOLONG : ENOENT;
+    for (size_t i = 1; ok && i <= length; i++) {
+        if (path[i] && path[i] != '/')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        struct stat status;
+        ok = mkdir(part, 0777) == 0 || (errno == EEXIST && stat(part, &status) == 0);
+        if (ok && stat(part, &status) == 0 && !S_ISDIR(status.st_mode)) {
+            errno = ENOTDIR;
+            ok = false;
+        }
+    }
+    if (!ok)
+        fprintf(stderr, "weft: %s: %s\n", path, strerror(errno));
+    return ok;
+}
+
+bool weft_tool_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A regular file, or one that cannot be opened, about which the library has a message. */
+static bool is_readable(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    if (file < 0)
+        return true;
+    const bool right = fstat(file, &status) != 0 || S_ISREG(status.st_mode);
+    close(file);
+    if (!right)
+        fprintf(stderr, "weft: %s: %s, not a file that can be mapped\n", path,
+                S_ISDIR(status.st_mode)    ? "a folder"
+                : S_ISFIFO(status.st_mode) ? "a pipe"
+                                           : "a device or socket");
+    return right;
+}
+
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
+
+static void show_message(void *user, const struct weft_diagnostic *d)
+{
+    if (d->severity == WEFT_NOTE)
+        return;
+    fprintf(stderr, "weft: ");
+    if (d->file)
+        fprintf(stderr, "%s:", d->file);
+    if (d->line)
+        fprintf(stderr, "%d:%d:", (int)d->line, (int)d->column);
+    fprintf(stderr, "%s%s%s%s%s\n", d->file || d->line ? " " : "", d->severity == WEFT_WARNING ? "warning: " : "",
+            d->where ? d->where : "", d->where ? ": " : "", d->message);
+}
+
+int weft_tool_no_level(const char *level, const char *from)
+{
+    fprintf(stderr,
+            "weft: no CPU level '%s' (from %s); there are baseline, avx2, avx512, avx512bf16, avx512vnni, avx512fp16,\n"
+            "amx and all, and sums of them such as avx512bf16+avx512vnni\n",
+            level, from);
+    return WEFT_EXIT_USAGE;
+}
+
+int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context)
+{
+    const char *level = cpu ? cpu : getenv("WEFT_CPU");
+    uint32_t flags;
+    if (level && (cpu || *level) && !weft_cpu_parse(level, &flags))
+        return weft_tool_no_level(level, cpu ? "--cpu" : "the environment's WEFT_CPU");
+    const struct weft_context_options options = {
+        .size = sizeof options, .diagnose = show_message, .cpu = cpu, .threads = threads};
+    const int status = weft_open(&options, ret_context);
+    if (status < 0)
+        fprintf(stderr, "weft: cannot start: %s\n", weft_status_text(status));
+    return status < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+struct parse {
+    struct weft_context *context;
+    const char *path;
+    uint32_t number;
+    struct weft_blob *file;
+    struct weft_graph *graph;
+};
+
+static int parse_numbered(void *argument)
+{
+    struct parse *parse = argument;
+    parse->file = weft_blob_map(parse->context, parse->path);
+    if (!parse->file)
+        return WEFT_ERR_IO;
+    const struct weft_parse_options options = {.name = parse->path};
+    uint32_t count = 0;
+    parse->graph = weft_parse_graph(parse->context, parse->file->data, parse->file->bytes, parse->number, &options,
+                                    &count);
+    return parse->graph ? WEFT_OK : WEFT_ERR_SYNTAX;
+}
+
+int weft_tool_load(struct weft_context *context, const char *path, int number, struct weft_graph **ret_graph)
+{
+    if (!is_readable(path))
+        return WEFT_EXIT_FAILED;
+    if (number == 0)
+        return weft_load(context, path, ret_graph) < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+    const char *point = strrchr(path, '.');
+    if (point && !strcmp(point, ".onnx")) {
+        fprintf(stderr, "weft: %s: an ONNX file has one graph, number 0\n", path);
+        return WEFT_EXIT_FAILED;
+    }
+    struct parse parse = {.context = context, .path = path, .number = (uint32_t)number};
+    const int status = weft_protected(context, parse_numbered, &parse);
+    weft_blob_drop(parse.file);
+    if (status >= 0)
+        *ret_graph = parse.graph;
+    return status < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+}
