@@ -7,6 +7,9 @@
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
 static const struct weft_kernel_info kernels[] = {
+#define ALONG(id) {"along", "weft_along_" #id "__ref", 0},
+#include "kernels/along/along.def"
+
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"
 

@@ -43,6 +43,7 @@ extern const struct weft_fold_loops weft_fold_single__ref, weft_fold_single__avx
 extern const struct weft_fold_loops weft_fold_wide__ref[3], weft_fold_wide__avx2[3], weft_fold_wide__avx512[3];
 extern const struct weft_fold weft_fold__ref, weft_fold__avx2, weft_fold__avx512;
 const struct weft_fold *weft_fold_find(uint32_t cpu);
+const struct weft_fold_loops *weft_fold_loops_find(enum weft_fold_kind kind, uint32_t cpu);
 
 /* What op leaves unchanged, and op on two numbers with the same bits as in vectors. */
 static inline float weft_fold_identity(int op)
