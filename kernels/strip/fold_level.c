@@ -191,8 +191,8 @@ static void window(int op, float *out, const float *x, const struct weft_window 
 }
 
 /* `vectors` vectors of positions at once, in registers over all taps; of the only one maybe `live` lanes. */
-INLINE void position_of(int op, float *out, const float *x, const struct weft_window *w, int step, int vectors, int live,
-                        float divisor)
+INLINE void position_of(int op, float *out, const float *x, const struct weft_window *w, int step, int vectors,
+                        int live, float divisor)
 {
     vf acc[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));

@@ -170,7 +170,8 @@ static void row_of_positions(const struct weft_pool *pool, const struct space *s
                               first * s->stride[2] - s->pad[2];
     const float divisor = (float)(t[0].counted * t[1].counted * s->kernel[2]);
     some_positions(pool, s, fold, out, in, depth, height, 0, first);
-    fold->positions(pool->mean ? WEFT_K_SUM : WEFT_K_MAX, out + first, from, &window, s->stride[2], end - first, divisor);
+    fold->positions(pool->mean ? WEFT_K_SUM : WEFT_K_MAX, out + first, from, &window, s->stride[2], end - first,
+                    divisor);
     some_positions(pool, s, fold, out, in, depth, height, end, s->out[2]);
 }
 
