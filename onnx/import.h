@@ -182,6 +182,9 @@ weft_val weft_onnx_folded(struct onnx_op *op, weft_val value);
 /* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if
  * unknown. */
 bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);
+/* An extent that the model takes to be `value`: where it depends on one symbol, that symbol's range is narrowed to the
+ * sizes for which it is, so that other inputs are refused. False if that cannot be done; then nothing has happened. */
+bool weft_onnx_narrow(struct onnx_op *op, weft_dim extent, int64_t value);
 /* The same for an input that has to be known: an error if it is not. `what` is its name in ONNX. */
 bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
                      unsigned *ret_count);
@@ -205,6 +208,7 @@ weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, 
 weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis,
                              bool keepdims);
 
+const char *weft_onnx_dim_text(struct onnx_op *op, weft_dim dim); /* for messages */
 /* One extent by numpy's rule; an error where it cannot be proved. */
 weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b);
 /* The shape that the values broadcast to, in ret->rank and ret->extent. */
