@@ -148,8 +148,8 @@ void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const s
 
 /* --- function.c --------------------------------------------------------------------------------------------------- */
 
-/* Accounts for nodes that are imported once more, in calls and in loops that are written out: nested ones would make any
- * number of a small file. False, and an error, beyond a bound. */
+/* Accounts for nodes that are imported once more, in calls and in loops that are written out: nested ones would make
+ * any number of a small file. False, and an error, beyond a bound. */
 bool weft_onnx_repeat(struct onnx_op *op, uint32_t nodes);
 /* The function that a node calls, or NULL. */
 struct onnx_function *weft_onnx_function_of(const struct onnx_model *model, const struct onnx_node *node);

@@ -114,8 +114,8 @@ static void import_branches(struct onnx_op *op, weft_val condition)
         op->output[i] = (weft_val){first.id + i};
 }
 
-/* Exporters write x.squeeze(axis) as an If that asks whether the extent is 1, with a Squeeze in one branch. The branches
- * have different ranks, so no graph has both. */
+/* Exporters write x.squeeze(axis) as an If that asks whether the extent is 1, with a Squeeze in one branch. Its
+ * branches have different ranks, so no graph has both. */
 static bool is_squeeze(struct onnx_op *op)
 {
     struct onnx_graph branch;

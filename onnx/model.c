@@ -425,7 +425,8 @@ static bool read_function_member(struct onnx_reader *reader, struct weft_wire *w
         const uint32_t i = function->opsets++;
         function->domain_of =
             weft_grow(arena, function->domain_of, &function->opset_capacity, i + 1, sizeof *function->domain_of);
-        function->opset = weft_grow(arena, function->opset, &function->version_capacity, i + 1, sizeof *function->opset);
+        function->opset =
+            weft_grow(arena, function->opset, &function->version_capacity, i + 1, sizeof *function->opset);
         return read_opset(reader, weft_wire_bytes(wire, field), &function->domain_of[i], &function->opset[i]);
     }
     case 11: /* attribute_proto: with a default */

@@ -99,7 +99,7 @@ static void test_squeeze_in_a_branch(void **state)
     char *text = NULL;
     assert_int_equal(load_model(&folder, &model, &loaded), WEFT_OK);
     assert_int_equal(weft_print(loaded, &text), WEFT_OK);
-    assert_non_null(strstr(text, "<n=1..1>"));
+    assert_non_null(strstr(text, "<n=1..1 hint=1>"));
     assert_non_null(strstr(text, "%y: f32[3] = reshape"));
     assert_null(strstr(text, " if "));
     weft_free_text(folder.context, text);
@@ -116,7 +116,8 @@ static void test_narrowing(void **state)
     put_node(&graph, "Squeeze", "x,axes", "y");
     put_output(&graph, "y");
     const struct bytes model = model_of(&graph, 8, 13);
-    expect_text(&model, "graph @g<n=1..1>(%x: f32[n,3]) {\n"
+    expect_text(&model, "graph @main<n=1..1 hint=1>(%x: f32[n,3]) {\n"
+                        "  %axes: i64[1] = const value=0\n"
                         "  %0: f32[1,3] = slice %x start=[0 0] end=[1 3]\n"
                         "  %y: f32[3] = reshape %0\n"
                         "  return %y\n}\n");
