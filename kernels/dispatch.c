@@ -7,6 +7,9 @@
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
 static const struct weft_kernel_info kernels[] = {
+#define ALONG(id) {"along", "weft_along_" #id "__ref", 0},
+#include "kernels/along/along.def"
+
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"
 
@@ -22,9 +25,8 @@ static const struct weft_kernel_info kernels[] = {
 #define REDUCE(id, level, cpu) {"reduce", "weft_reduce_" #id "__" #level, cpu},
 #include "kernels/strip/reduce.def"
 
-#define RELAYOUT(id, function, level, cpu) {"relayout", "weft_relayout_" #id "__" #level, cpu},
+#define RELAYOUT(id, function, level, cpu, bytes) {"relayout", "weft_relayout_" #id "__" #level, cpu},
 #include "kernels/relayout/relayout.def"
-    {"relayout", "weft_relayout_blocks__ref", 0},
     {"relayout", "weft_relayout_runs__ref", 0},
     {"relayout", "weft_relayout_strided__ref", 0},
 

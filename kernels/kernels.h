@@ -119,6 +119,34 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers);
 void weft_reduce_run(const struct weft_reduce *reduce, void *out, const void *in, void *shared, int part, int parts);
 const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel that run uses */
 
+/* --- along/along.c: along one axis -------------------------------------------------------------------------------- */
+
+enum weft_along_op {
+    WEFT_K_ARG_MAX, WEFT_K_ARG_MIN, WEFT_K_CUMSUM, WEFT_K_CUMPROD, WEFT_K_CUMMAX, WEFT_K_CUMMIN, WEFT_K_SORT
+};
+/* f32, i32, and but for sorting f64 and i64. The other axes are in `extent`. arg: `out` are int64_t indices; a NaN
+ * beats all. Scans add up in f64 or in 64 bits that wrap. sort: the first k of n values in order, a NaN being the
+ * largest, with their indices; n is less than 2^32. */
+struct weft_along {
+    enum weft_along_op op;
+    uint8_t dtype;
+    bool last;                /* arg: of equal elements the last */
+    bool exclusive, reverse;  /* scan */
+    bool descending, by_index; /* sort; by_index: what is chosen stays in the order of its indices */
+    uint32_t cpu;
+    int32_t rank;
+    int64_t n, k, in_step, out_step, index_step; /* along the axis, elements */
+    int64_t extent[WEFT_K_RANK], in_stride[WEFT_K_RANK], out_stride[WEFT_K_RANK], index_stride[WEFT_K_RANK];
+    int32_t parts;            /* set by prepare */
+    size_t scratch;           /* set by prepare: bytes for each part */
+};
+bool weft_along_supports(enum weft_along_op op, int dtype);
+void weft_along_prepare(struct weft_along *along, int workers);
+/* `index` is for sort, and may be NULL there. */
+void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
+                    int parts);
+const char *weft_along_name(const struct weft_along *along);
+
 /* --- strip/pool.c: windows ---------------------------------------------------------------------------------------- */
 
 /* f32. Arrays are [n, c, spatial…] logically, any strides. Padding never wins a maximum and counts in a mean only with

@@ -131,6 +131,13 @@ static void report_missing(struct onnx_importer *importer)
 
 static bool survey_node(struct onnx_importer *importer, const struct onnx_node *node)
 {
+    struct onnx_function *function = weft_onnx_function_of(&importer->model, node);
+    if (!row_of(importer, node) && function) {
+        const struct onnx_graph body = {.node = function->node, .nodes = function->nodes};
+        const bool known = function->surveyed;
+        function->surveyed = true;
+        return known || weft_onnx_survey(importer, &body);
+    }
     if (!row_of(importer, node))
         count_missing(importer, node);
     for (uint32_t i = 0; i < node->attributes; i++) {
@@ -238,6 +245,8 @@ static bool find_inputs(struct onnx_op *op, weft_val *input)
         if (!names->item[i].length)
             continue;
         const struct onnx_entry *entry = weft_onnx_lookup(op->importer, op->scope, names->item[i]);
+        if (entry && entry->absent)
+            continue;
         if (!entry)
             weft_onnx_fail(op, WEFT_ERR_INVALID, "its input \"%s\" is not defined before it",
                            weft_onnx_text(op->importer, names->item[i]));
@@ -282,14 +291,16 @@ static void define_outputs(struct onnx_op *op, uint32_t first_value)
         if (!weft_onnx_define(op->importer, op->scope, name, NULL, value))
             weft_onnx_fail(op, WEFT_ERR_INVALID, "its output \"%s\" is defined twice",
                            weft_onnx_text(op->importer, name));
-        else if (value.id >= first_value && !weft_value_of(op->graph, value)->name)
+        else if (!op->importer->unnamed && value.id >= first_value && !weft_value_of(op->graph, value)->name)
             weft_set_name(op->graph, value, name.data, name.length);
     }
 }
 
-static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_node *node)
+static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_node *source)
 {
     struct weft_arena *arena = importer->reader.arena;
+    struct onnx_node resolved = weft_onnx_resolve(importer, source), *node = &resolved;
+    const struct onnx_function *function = weft_onnx_function_of(&importer->model, node);
     weft_val *input = weft_new(arena, weft_val, node->input.count + 1);
     struct onnx_op op = {.importer = importer,
                          .scope = scope,
@@ -303,9 +314,12 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
     const uint32_t first_value = scope->graph->values;
     const bool there = find_inputs(&op, input);
     bool readable = true;
-    if (!op.row || !there) {
+    if ((!op.row && !function) || !there) {
         readable = survey_node(importer, node);
         op.failed = true;
+    } else if (!op.row) {
+        weft_onnx_call(&op, function);
+        check_attributes(&op);
     } else {
         check_arity(&op);
         if (!op.failed)

@@ -17,6 +17,7 @@ struct onnx_entry {
     struct onnx_string name;          /* data NULL: a free slot */
     const struct onnx_tensor *tensor; /* an initializer that no node of the scope's graph has asked for, or NULL */
     weft_val value;                   /* none with tensor NULL: its definition failed, so whoever reads it is skipped */
+    bool absent;                      /* an optional input that a function was called without */
 };
 
 /* The names of one ONNX graph. A subgraph sees the names of its parents. Scopes of an `if` whose branch is known while
@@ -47,13 +48,23 @@ struct onnx_data_file {
     struct weft_blob *blob;
 };
 
+/* A call of a function whose nodes are being imported. */
+struct onnx_call {
+    const struct onnx_function *function;
+    const struct onnx_node *node;
+    const struct onnx_call *outer;
+};
+
 struct onnx_importer {
     struct onnx_reader reader;
     struct weft_graph *root;
     struct weft_blob *file;
     struct onnx_model model;
     int opset;
-    uint32_t depth; /* of subgraphs */
+    uint32_t depth; /* of subgraphs and functions */
+    const struct onnx_call *call; /* the innermost function, or NULL */
+    uint32_t unnamed; /* calls and trips at hand: their values get no names, which would repeat without end */
+    uint64_t repeated;            /* nodes of functions and of loops that were written out */
     struct onnx_missing *missing;
     uint32_t missing_count, missing_capacity;
     struct onnx_data_file *data; /* external data mapped so far */
@@ -135,6 +146,20 @@ struct weft_graph *weft_onnx_new_body(struct onnx_op *op, const char *name);
  * missing, the node has failed. */
 void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *body, weft_val *ret);
 
+/* --- function.c --------------------------------------------------------------------------------------------------- */
+
+/* Accounts for nodes that are imported once more, in calls and in loops that are written out: nested ones would make
+ * any number of a small file. False, and an error, beyond a bound. */
+bool weft_onnx_repeat(struct onnx_op *op, uint32_t nodes);
+/* The function that a node calls, or NULL. */
+struct onnx_function *weft_onnx_function_of(const struct onnx_model *model, const struct onnx_node *node);
+/* The opset of a function's nodes; `opset` where it states none. */
+int weft_onnx_function_opset(const struct onnx_function *function, int opset);
+/* The node with what its attributes refer to, in the call at hand. */
+struct onnx_node weft_onnx_resolve(struct onnx_importer *importer, const struct onnx_node *node);
+/* Imports the function's nodes in place of the node. */
+void weft_onnx_call(struct onnx_op *op, const struct onnx_function *function);
+
 /* --- scope.c ------------------------------------------------------------------------------------------------------ */
 
 struct onnx_entry *weft_onnx_lookup(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name);
@@ -182,6 +207,9 @@ weft_val weft_onnx_folded(struct onnx_op *op, weft_val value);
 /* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if
  * unknown. */
 bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);
+/* An extent that the model takes to be `value`: where it depends on one symbol, that symbol's range is narrowed to the
+ * sizes for which it is, so that other inputs are refused. False if that cannot be done; then nothing has happened. */
+bool weft_onnx_narrow(struct onnx_op *op, weft_dim extent, int64_t value);
 /* The same for an input that has to be known: an error if it is not. `what` is its name in ONNX. */
 bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
                      unsigned *ret_count);
@@ -205,6 +233,7 @@ weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, 
 weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis,
                              bool keepdims);
 
+const char *weft_onnx_dim_text(struct onnx_op *op, weft_dim dim); /* for messages */
 /* One extent by numpy's rule; an error where it cannot be proved. */
 weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b);
 /* The shape that the values broadcast to, in ret->rank and ret->extent. */

@@ -18,6 +18,19 @@ static void import_plain(struct onnx_op *op)
     op->output[0] = weft_onnx_unary(op, op->row->opcode, weft_onnx_input(op, 0));
 }
 
+/* Before opset 7 a slope was one number, or one a channel. */
+static void import_prelu_by_channel(struct onnx_op *op)
+{
+    weft_onnx_ignore(op, "consumed_inputs");
+    const weft_val x = weft_onnx_input(op, 0), slope = weft_onnx_input(op, 1);
+    const struct weft_type shape = weft_onnx_type(op, x), own = weft_onnx_type(op, slope);
+    const unsigned channels = 1;
+    if (own.rank != 1 || weft_dim_is(own.extent[0], 1) || shape.rank < 2)
+        import_prelu(op);
+    else
+        op->output[0] = weft_onnx_binary(op, WEFT_OP_prelu, x, weft_onnx_broadcast_axes(op, slope, &shape, &channels));
+}
+
 static weft_val with_reals(struct onnx_op *op, int opcode, unsigned count, const struct weft_attr *attrs)
 {
     const weft_val x = weft_onnx_input(op, 0);
@@ -133,6 +146,7 @@ const struct onnx_row weft_onnx_activation[] = {
     {"HardSwish", 14, 1, 1, WEFT_OP_hard_swish, import_plain},
     {"LeakyRelu", 6, 1, 1, WEFT_OP_leaky_relu, import_leaky_relu},
     {"Mish", 18, 1, 1, WEFT_OP_mish, import_plain},
+    {"PRelu", 1, 2, 2, 0, import_prelu_by_channel},
     {"PRelu", 7, 2, 2, 0, import_prelu},
     {"Selu", 6, 1, 1, 0, import_selu},
     {"Shrink", 9, 1, 1, 0, import_shrink},

@@ -114,6 +114,41 @@ static void import_branches(struct onnx_op *op, weft_val condition)
         op->output[i] = (weft_val){first.id + i};
 }
 
+/* Exporters write x.squeeze(axis) as an If that asks whether the extent is 1, with a Squeeze in one branch. Its
+ * branches have different ranks, so no graph has both. */
+static bool is_squeeze(struct onnx_op *op)
+{
+    struct onnx_graph branch;
+    unsigned others = 0;
+    bool squeezes = false;
+    if (!read_branch(op, "then_branch", &branch))
+        return false;
+    for (uint32_t i = 0; i < branch.nodes; i++) {
+        squeezes = squeezes || onnx_is(branch.node[i].op, "Squeeze");
+        others += !onnx_is(branch.node[i].op, "Squeeze") && !onnx_is(branch.node[i].op, "Constant");
+    }
+    return squeezes && !others;
+}
+
+/* The condition is a == b of two sizes that are equal for some inputs: narrows the sizes to those. */
+static bool make_equal(struct onnx_op *op, weft_val condition)
+{
+    weft_dim side[2][WEFT_MAX_CONTENT];
+    unsigned count[2];
+    while (weft_def_opcode(op->graph, condition) == WEFT_OP_reshape ||
+           weft_def_opcode(op->graph, condition) == WEFT_OP_cast)
+        condition = weft_operand(op->graph, weft_def(op->graph, condition), 0);
+    if (weft_def_opcode(op->graph, condition) != WEFT_OP_eq)
+        return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (!weft_onnx_elements(op, weft_operand(op->graph, weft_def(op->graph, condition), i), side[i], &count[i]) ||
+            count[i] != 1)
+            return false;
+    const unsigned fixed = weft_dim_is_constant(side[0][0]) ? 0 : 1;
+    return weft_dim_is_constant(side[fixed][0]) &&
+           weft_onnx_narrow(op, side[1 - fixed][0], weft_dim_value(side[fixed][0]));
+}
+
 static void import_if(struct onnx_op *op)
 {
     weft_dim known[WEFT_MAX_CONTENT];
@@ -125,6 +160,8 @@ static void import_if(struct onnx_op *op)
         return;
     if (weft_onnx_elements(op, condition, known, &count) && weft_dim_is_constant(known[0]))
         inline_branch(op, !weft_dim_is(known[0], 0));
+    else if (is_squeeze(op) && make_equal(op, condition))
+        inline_branch(op, true);
     else
         import_branches(op, condition);
 }

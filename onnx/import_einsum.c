@@ -169,10 +169,10 @@ static void multiply(struct einsum *e, struct term *left, struct term *right, ui
     sum_away(op, right, needed | letters_of(left));
     const uint64_t a = letters_of(left), b = letters_of(right), both = a & b;
     const uint64_t batch = both & needed, summed = both & ~needed;
-    const weft_val operands[] = {grouped(e, left, (const uint64_t[]){batch, a & ~both, summed}),
-                                 grouped(e, right, (const uint64_t[]){batch, b & ~both, summed})};
+    const weft_val x = grouped(e, left, (const uint64_t[]){batch, a & ~both, summed});
+    const weft_val y = grouped(e, right, (const uint64_t[]){batch, b & ~both, summed});
     const struct weft_attr trans_b = weft_attr_of_int(WEFT_ATTR_trans_b, 1);
-    const weft_val product = weft_onnx_make(op, WEFT_OP_matmul, 2, operands, 1, &trans_b, NULL);
+    const weft_val product = weft_onnx_make(op, WEFT_OP_matmul, 2, (const weft_val[]){x, y}, 1, &trans_b, NULL);
     const uint64_t order[] = {batch, a & ~both, b & ~both};
     weft_dim extent[WEFT_MAX_RANK];
     unsigned rank = 0;

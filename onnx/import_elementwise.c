@@ -22,6 +22,27 @@ static weft_val fold_inputs(struct onnx_op *op, int opcode)
 
 static void import_fold(struct onnx_op *op) { op->output[0] = fold_inputs(op, op->row->opcode); }
 
+/* Before opset 7, the second operand broadcast only where `broadcast` said so, and its axes were a run of the first's
+ * that began at `axis`, or its last ones. */
+static void import_aligned(struct onnx_op *op)
+{
+    weft_onnx_ignore(op, "consumed_inputs");
+    const weft_val x = weft_onnx_input(op, 0), y = weft_onnx_input(op, 1);
+    const struct weft_type shape = weft_onnx_type(op, x);
+    const unsigned rank = weft_onnx_type(op, y).rank;
+    const bool broadcasts = weft_onnx_int(op, "broadcast", 0) != 0;
+    const int64_t last = (int64_t)shape.rank - rank, axis = weft_onnx_int(op, "axis", last < 0 ? 0 : last);
+    if (axis < 0 || axis > last || (!broadcasts && rank != shape.rank)) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input 1 has %u axes, which do not fit the %u axes of input 0", rank,
+                       (unsigned)shape.rank);
+        return;
+    }
+    unsigned axes[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < rank; i++)
+        axes[i] = (unsigned)axis + i;
+    op->output[0] = weft_onnx_binary(op, op->row->opcode, x, weft_onnx_broadcast_axes(op, y, &shape, axes));
+}
+
 static void import_mean(struct onnx_op *op)
 {
     const weft_val sum = fold_inputs(op, WEFT_OP_add);
@@ -133,7 +154,9 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Abs", 1, 1, 1, WEFT_OP_abs, import_unary},
     {"Acos", 7, 1, 1, WEFT_OP_acos, import_unary},
     {"Acosh", 9, 1, 1, WEFT_OP_acosh, import_unary},
+    {"Add", 1, 2, 2, WEFT_OP_add, import_aligned},
     {"Add", 7, 2, 2, WEFT_OP_add, import_fold},
+    {"And", 1, 2, 2, WEFT_OP_and, import_aligned},
     {"And", 7, 2, 2, WEFT_OP_and, import_fold},
     {"Asin", 7, 1, 1, WEFT_OP_asin, import_unary},
     {"Asinh", 9, 1, 1, WEFT_OP_asinh, import_unary},
@@ -150,16 +173,20 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Ceil", 1, 1, 1, WEFT_OP_ceil, import_unary},
     {"Cos", 7, 1, 1, WEFT_OP_cos, import_unary},
     {"Cosh", 9, 1, 1, WEFT_OP_cosh, import_unary},
+    {"Div", 1, 2, 2, WEFT_OP_div, import_aligned},
     {"Div", 7, 2, 2, WEFT_OP_div, import_fold},
+    {"Equal", 1, 2, 2, WEFT_OP_eq, import_aligned},
     {"Equal", 7, 2, 2, WEFT_OP_eq, import_fold},
     {"Erf", 9, 1, 1, WEFT_OP_erf, import_unary},
     {"Exp", 1, 1, 1, WEFT_OP_exp, import_unary},
     {"Floor", 1, 1, 1, WEFT_OP_floor, import_unary},
+    {"Greater", 1, 2, 2, WEFT_OP_gt, import_aligned},
     {"Greater", 7, 2, 2, WEFT_OP_gt, import_fold},
     {"GreaterOrEqual", 12, 2, 2, WEFT_OP_ge, import_fold},
     {"Identity", 1, 1, 1, 0, import_alias},
     {"IsInf", 10, 1, 1, 0, import_is_inf},
     {"IsNaN", 9, 1, 1, WEFT_OP_is_nan, import_unary},
+    {"Less", 1, 2, 2, WEFT_OP_lt, import_aligned},
     {"Less", 7, 2, 2, WEFT_OP_lt, import_fold},
     {"LessOrEqual", 12, 2, 2, WEFT_OP_le, import_fold},
     {"Log", 1, 1, 1, WEFT_OP_log, import_unary},
@@ -167,10 +194,13 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Mean", 6, 1, -1, 0, import_mean},
     {"Min", 6, 1, -1, WEFT_OP_min, import_fold},
     {"Mod", 10, 2, 2, 0, import_mod},
+    {"Mul", 1, 2, 2, WEFT_OP_mul, import_aligned},
     {"Mul", 7, 2, 2, WEFT_OP_mul, import_fold},
     {"Neg", 1, 1, 1, WEFT_OP_neg, import_unary},
     {"Not", 1, 1, 1, WEFT_OP_not, import_unary},
+    {"Or", 1, 2, 2, WEFT_OP_or, import_aligned},
     {"Or", 7, 2, 2, WEFT_OP_or, import_fold},
+    {"Pow", 1, 2, 2, WEFT_OP_pow, import_aligned},
     {"Pow", 7, 2, 2, 0, import_pow},
     {"Reciprocal", 1, 1, 1, WEFT_OP_recip, import_unary},
     {"Relu", 1, 1, 1, WEFT_OP_relu, import_unary},
@@ -180,11 +210,13 @@ const struct onnx_row weft_onnx_elementwise[] = {
     {"Sin", 7, 1, 1, WEFT_OP_sin, import_unary},
     {"Sinh", 9, 1, 1, WEFT_OP_sinh, import_unary},
     {"Sqrt", 1, 1, 1, WEFT_OP_sqrt, import_unary},
+    {"Sub", 1, 2, 2, WEFT_OP_sub, import_aligned},
     {"Sub", 7, 2, 2, WEFT_OP_sub, import_fold},
     {"Sum", 6, 1, -1, WEFT_OP_add, import_fold},
     {"Tan", 7, 1, 1, WEFT_OP_tan, import_unary},
     {"Tanh", 1, 1, 1, WEFT_OP_tanh, import_unary},
     {"Where", 9, 3, 3, 0, import_where},
+    {"Xor", 1, 2, 2, WEFT_OP_xor, import_aligned},
     {"Xor", 7, 2, 2, WEFT_OP_xor, import_fold},
     {0},
 };

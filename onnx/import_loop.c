@@ -210,7 +210,7 @@ static void unroll(struct onnx_op *op, struct loop *loop, unsigned trips)
     weft_val *collected = weft_new(arena, weft_val, (size_t)trips * loop->collected + 1);
     for (unsigned i = 0; i < loop->carried; i++)
         value[i] = op->input[2 + i];
-    for (unsigned t = 0; t < trips && !op->failed; t++) {
+    for (unsigned t = 0; t < trips && weft_onnx_repeat(op, loop->source.nodes); t++) {
         struct onnx_scope scope = {.parent = op->scope, .graph = op->graph};
         static const struct weft_type count = {.dtype = WEFT_I64};
         const weft_dim one = weft_dim_of(1);
@@ -222,8 +222,10 @@ static void unroll(struct onnx_op *op, struct loop *loop, unsigned trips)
                 given = weft_onnx_reshape(op, given, 1, &one);
             bind(op, &scope, input->name, given);
         }
+        op->importer->unnamed++;
         if (!op->failed)
             weft_onnx_import_body(op, &scope, &loop->source, returned);
+        op->importer->unnamed--;
         for (unsigned i = 0; i < loop->carried && !op->failed; i++)
             value[i] = returned[1 + i];
         for (unsigned i = 0; i < loop->collected && !op->failed; i++)

@@ -197,9 +197,20 @@ static bool axes_of(struct onnx_op *op, int input_since, unsigned rank, bool ret
     return axes != NULL;
 }
 
+/* The first element along an axis whose extent is 1 for the sizes that are left. */
+static weft_val first_along(struct onnx_op *op, weft_val x, unsigned axis)
+{
+    struct weft_type type = weft_onnx_type(op, x);
+    weft_dim start[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type.rank; i++)
+        start[i] = weft_dim_of(0);
+    type.extent[axis] = weft_dim_of(1);
+    return weft_onnx_slice(op, x, start, type.extent, NULL);
+}
+
 static void import_squeeze(struct onnx_op *op)
 {
-    const weft_val x = weft_onnx_input(op, 0);
+    weft_val x = weft_onnx_input(op, 0);
     const struct weft_type from = weft_onnx_type(op, x);
     bool dropped[WEFT_MAX_RANK];
     weft_dim extent[WEFT_MAX_RANK];
@@ -207,8 +218,11 @@ static void import_squeeze(struct onnx_op *op)
     const bool given = axes_of(op, 13, from.rank, dropped);
     for (unsigned i = 0; i < from.rank && !op->failed; i++) {
         const bool is_one = weft_dim_is(from.extent[i], 1);
-        if (given && dropped[i] && !is_one)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is not known to have extent 1", i);
+        if (given && dropped[i] && !is_one && weft_onnx_narrow(op, from.extent[i], 1))
+            x = first_along(op, x, i);
+        else if (given && dropped[i] && !is_one)
+            weft_onnx_fail(op, weft_dim_is_constant(from.extent[i]) ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
+                           "axis %u is %s, which is not known to be 1", i, weft_onnx_dim_text(op, from.extent[i]));
         if (!given && !weft_dim_is_constant(from.extent[i]))
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
                            "without axes, all extents must be known, but that of axis %u is not", i);

@@ -135,3 +135,60 @@ bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, 
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
     return constant;
 }
+
+/* --- extents that have to be something ---------------------------------------------------------------------------- */
+
+#define MAX_NARROWED 65536 /* sizes that are tried one by one */
+
+/* The one symbol that an extent depends on. */
+static bool only_symbol(const struct weft_dims *dims, weft_dim extent, uint32_t *ret)
+{
+    unsigned mentioned = 0;
+    for (uint32_t i = 0; i < weft_symbol_count(dims); i++)
+        if (weft_dim_mentions(dims, extent, i)) {
+            *ret = i;
+            mentioned++;
+        }
+    return mentioned == 1 && !weft_symbol_at(dims, *ret)->data;
+}
+
+/* The smallest size in [low, high + 1] whose extent is at least `value`, if extents do not fall as sizes rise. */
+static int64_t first_size(const struct weft_dims *dims, weft_dim extent, int64_t *symbols, uint32_t symbol,
+                          int64_t value)
+{
+    int64_t low = weft_symbol_at(dims, symbol)->low, past = weft_symbol_at(dims, symbol)->high + 1;
+    while (low < past) {
+        symbols[symbol] = low + (past - low) / 2;
+        if (weft_dim_evaluate(dims, extent, symbols) >= value)
+            past = symbols[symbol];
+        else
+            low = symbols[symbol] + 1;
+    }
+    return low;
+}
+
+bool weft_onnx_narrow(struct onnx_op *op, weft_dim extent, int64_t value)
+{
+    struct weft_dims *dims = op->graph->dims;
+    uint32_t symbol = 0;
+    if (op->failed || op->graph != op->graph->root || !only_symbol(dims, extent, &symbol))
+        return false; /* what holds in a branch need not hold for the whole */
+    const struct weft_symbol_info info = *weft_symbol_at(dims, symbol);
+    int64_t *symbols = weft_new(op->importer->reader.arena, int64_t, weft_symbol_count(dims));
+    const int64_t first = first_size(dims, extent, symbols, symbol, value);
+    const int64_t past = first_size(dims, extent, symbols, symbol, value + 1);
+    bool all = first < past && past - first <= MAX_NARROWED;
+    for (int64_t size = first; all && size < past; size++) {
+        symbols[symbol] = size;
+        all = weft_dim_evaluate(dims, extent, symbols) == value;
+    }
+    if (!all)
+        return false;
+    if (first > info.low || past <= info.high)
+        weft_note(op->importer->reader.context, WEFT_NOTE,
+                  &(struct weft_place){.file = op->importer->reader.path, .where = op->name},
+                  "%s is limited to %lld..%lld, where the extent %s is %lld", info.name, (long long)first,
+                  (long long)(past - 1), weft_onnx_dim_text(op, extent), (long long)value);
+    weft_symbol_add(dims, info.name, first, past - 1, info.hint >= first && info.hint < past ? info.hint : first);
+    return true;
+}

@@ -208,12 +208,13 @@ static bool read_attribute(struct onnx_reader *reader, struct weft_span message,
         else if (field.number == 20) /* type */
             stated = weft_wire_integer(&wire, &field);
         else if (field.number == 21) /* ref_attr_name */
-            attribute->is_reference = true;
+            attribute->reference = string_of(&wire, &field);
         else if (type)
             read_payload(reader, &wire, &field, attribute, type);
     }
     if (!wire.error && payload && stated && stated < ONNX_OTHER && stated != payload)
         weft_wire_fail(&wire, message.data, "an attribute's type is not that of its value");
+    attribute->is_reference = attribute->reference.length > 0;
     attribute->type = payload ? payload : stated && stated < ONNX_OTHER ? (int32_t)stated : ONNX_OTHER;
     return weft_onnx_finish(reader, &wire);
 }
@@ -244,6 +245,9 @@ static bool read_node(struct onnx_reader *reader, struct weft_span message, stru
             break;
         case 7:
             node->domain = string_of(&wire, &field);
+            break;
+        case 8:
+            node->overload = string_of(&wire, &field);
             break;
         default:
             break;
@@ -375,25 +379,90 @@ bool weft_onnx_read_graph(struct onnx_reader *reader, struct weft_span message, 
 }
 
 /* OperatorSetIdProto: domain 1, version 2. */
-static bool read_opset(struct onnx_reader *reader, struct weft_span message, struct onnx_model *model)
+static bool read_opset(struct onnx_reader *reader, struct weft_span message, struct onnx_string *ret_domain,
+                       int64_t *ret_version)
 {
     struct weft_wire wire = weft_wire_open(message);
     struct weft_wire_field field;
-    struct onnx_string domain = {0};
-    int64_t version = 0;
     while (weft_wire_next(&wire, &field))
         if (field.number == 1)
-            domain = string_of(&wire, &field);
+            *ret_domain = string_of(&wire, &field);
         else if (field.number == 2)
-            version = weft_wire_integer(&wire, &field);
-    model->domain =
-        weft_grow(reader->arena, model->domain, &model->opset_capacity, model->opsets + 1, sizeof *model->domain);
-    model->opset =
-        weft_grow(reader->arena, model->opset, &model->version_capacity, model->opsets + 1, sizeof *model->opset);
-    model->domain[model->opsets] = domain;
-    model->opset[model->opsets++] = version;
+            *ret_version = weft_wire_integer(&wire, &field);
     return weft_onnx_finish(reader, &wire);
 }
+
+static bool add_opset(struct onnx_reader *reader, struct weft_span message, struct onnx_model *model)
+{
+    struct weft_arena *arena = reader->arena;
+    const uint32_t i = model->opsets++;
+    model->domain = weft_grow(arena, model->domain, &model->opset_capacity, i + 1, sizeof *model->domain);
+    model->opset = weft_grow(arena, model->opset, &model->version_capacity, i + 1, sizeof *model->opset);
+    return read_opset(reader, message, &model->domain[i], &model->opset[i]);
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------------- */
+
+static bool read_function_member(struct onnx_reader *reader, struct weft_wire *wire,
+                                 const struct weft_wire_field *field, struct onnx_function *function)
+{
+    struct weft_arena *arena = reader->arena;
+    switch (field->number) {
+    case 4:
+        add_string(reader, &function->input, string_of(wire, field));
+        return true;
+    case 5:
+        add_string(reader, &function->output, string_of(wire, field));
+        return true;
+    case 6: /* attribute: names without a default */
+        add_string(reader, &function->required, string_of(wire, field));
+        return true;
+    case 7:
+        function->node =
+            weft_grow(arena, function->node, &function->node_capacity, function->nodes + 1, sizeof *function->node);
+        return read_node(reader, weft_wire_bytes(wire, field), &function->node[function->nodes++]);
+    case 9: { /* opset_import */
+        const uint32_t i = function->opsets++;
+        function->domain_of =
+            weft_grow(arena, function->domain_of, &function->opset_capacity, i + 1, sizeof *function->domain_of);
+        function->opset =
+            weft_grow(arena, function->opset, &function->version_capacity, i + 1, sizeof *function->opset);
+        return read_opset(reader, weft_wire_bytes(wire, field), &function->domain_of[i], &function->opset[i]);
+    }
+    case 11: /* attribute_proto: with a default */
+        function->attribute = weft_grow(arena, function->attribute, &function->attribute_capacity,
+                                        function->attributes + 1, sizeof *function->attribute);
+        return read_attribute(reader, weft_wire_bytes(wire, field), &function->attribute[function->attributes++]);
+    default:
+        return true;
+    }
+}
+
+static bool read_function(struct onnx_reader *reader, struct weft_span message, struct onnx_function *function)
+{
+    struct weft_wire wire = weft_wire_open(message);
+    struct weft_wire_field field;
+    while (weft_wire_next(&wire, &field)) {
+        if (field.number == 1)
+            function->name = string_of(&wire, &field);
+        else if (field.number == 10)
+            function->domain = string_of(&wire, &field);
+        else if (field.number == 13)
+            function->overload = string_of(&wire, &field);
+        else if (!read_function_member(reader, &wire, &field, function))
+            return false;
+    }
+    return weft_onnx_finish(reader, &wire);
+}
+
+static bool add_function(struct onnx_reader *reader, struct weft_span message, struct onnx_model *model)
+{
+    model->function = weft_grow(reader->arena, model->function, &model->function_capacity, model->functions + 1,
+                                sizeof *model->function);
+    return read_function(reader, message, &model->function[model->functions++]);
+}
+
+/* --- models ------------------------------------------------------------------------------------------------------- */
 
 bool weft_onnx_read_model(struct onnx_reader *reader, struct weft_span file, struct onnx_model *ret_model)
 {
@@ -411,11 +480,12 @@ bool weft_onnx_read_model(struct onnx_reader *reader, struct weft_span file, str
             ret_model->has_graph = true;
             break;
         case 8: /* opset_import */
-            if (!read_opset(reader, weft_wire_bytes(&wire, &field), ret_model))
+            if (!add_opset(reader, weft_wire_bytes(&wire, &field), ret_model))
                 return false;
             break;
         case 25:
-            ret_model->functions++;
+            if (!add_function(reader, weft_wire_bytes(&wire, &field), ret_model))
+                return false;
             break;
         default: /* producer, documentation, metadata, training */
             break;

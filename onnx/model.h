@@ -56,13 +56,14 @@ struct onnx_attribute {
     int64_t *integers;
     uint32_t count, capacity; /* of reals or integers */
     struct onnx_strings strings;
-    bool is_reference;        /* to an attribute of a function */
+    bool is_reference;        /* to an attribute of a function, which has the name `reference` */
+    struct onnx_string reference;
     bool used;                /* set when an importer reads it */
 };
 
 struct onnx_node {
     struct onnx_strings input, output;
-    struct onnx_string name, op, domain;
+    struct onnx_string name, op, domain, overload;
     struct onnx_attribute *attribute;
     uint32_t attributes, attribute_capacity;
 };
@@ -92,6 +93,19 @@ struct onnx_graph {
     bool has_sparse; /* sparse initializers, which weft does not read */
 };
 
+/* A function of the model. */
+struct onnx_function {
+    struct onnx_string name, domain, overload;
+    struct onnx_strings input, output, required; /* required: names of attributes without a default */
+    struct onnx_attribute *attribute;            /* those with one */
+    struct onnx_node *node;
+    struct onnx_string *domain_of; /* of opset_import */
+    int64_t *opset;
+    uint32_t attributes, nodes, opsets;
+    uint32_t attribute_capacity, node_capacity, opset_capacity, version_capacity;
+    bool surveyed; /* its missing ops have been counted */
+};
+
 struct onnx_model {
     int64_t ir_version;
     struct onnx_graph graph;
@@ -99,7 +113,8 @@ struct onnx_model {
     struct onnx_string *domain; /* of opset_import */
     int64_t *opset;
     uint32_t opsets, opset_capacity, version_capacity;
-    uint32_t functions;
+    struct onnx_function *function;
+    uint32_t functions, function_capacity;
 };
 
 /* What every decoder needs; `start` is where byte offsets in messages count from. */

@@ -261,7 +261,7 @@ weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigne
 
 /* --- broadcasting ------------------------------------------------------------------------------------------------- */
 
-static const char *dim_text(struct onnx_op *op, weft_dim dim)
+const char *weft_onnx_dim_text(struct onnx_op *op, weft_dim dim)
 {
     struct weft_text text = {.context = op->importer->reader.context, .arena = op->importer->reader.arena};
     weft_dim_print(op->graph->dims, dim, &text);
@@ -277,7 +277,7 @@ weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b)
     const bool constant = weft_dim_is_constant(a) && weft_dim_is_constant(b);
     weft_onnx_fail(op, constant ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
                    constant ? "extents %s and %s do not broadcast" : "extents %s and %s cannot be proved to broadcast",
-                   dim_text(op, a), dim_text(op, b));
+                   weft_onnx_dim_text(op, a), weft_onnx_dim_text(op, b));
     return a;
 }
 

@@ -40,7 +40,7 @@ static void grow(struct onnx_importer *importer, struct onnx_scope *scope)
 {
     const struct onnx_entry *old = scope->slot;
     const uint32_t old_slots = scope->slots;
-    scope->slots = old_slots ? 2 * old_slots : 64;
+    scope->slots = old_slots ? 2 * old_slots : 16;
     scope->slot = weft_new(importer->reader.arena, struct onnx_entry, scope->slots);
     for (uint32_t i = 0; i < old_slots; i++)
         if (old[i].name.data)
@@ -133,7 +133,7 @@ static void make_constant(struct onnx_importer *importer, struct onnx_scope *sco
     const char *name = weft_onnx_text(importer, entry->name);
     entry->tensor = NULL;
     entry->value = weft_onnx_constant(importer, scope->graph, tensor, name);
-    if (entry->value.id && entry->name.length)
+    if (entry->value.id && entry->name.length && !importer->unnamed)
         weft_set_name(scope->graph, entry->value, name, strlen(name));
 }
 

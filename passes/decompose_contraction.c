@@ -5,6 +5,7 @@
  *                    those zeros, stride times too many along each axis; in exchange every layout, group and dilation
  *                    is the convolution's own.
  *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
+ *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
  * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
  * becomes 1. Needs and keeps: nothing. */
@@ -207,7 +208,29 @@ static weft_val attention(struct weft_rewriting *r, weft_node n)
     return weft_narrow(b, result, dtype);
 }
 
+/* --- 16-bit products -------------------------------------------------------------------------------------------- */
+
+static weft_val in_f32(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    const weft_val left = weft_operand(g, n, 0), right = weft_operand(g, n, 1);
+    const int from = weft_type_of(g, left)->dtype, to = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    struct weft_attr attr[8];
+    unsigned count = 0;
+    if ((from != WEFT_F16 && from != WEFT_BF16) || (to != from && to != WEFT_F32) || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    for (unsigned i = 0; i < g->node[n.id].attrs; i++)
+        if (g->node[n.id].attr[i].key != WEFT_ATTR_acc)
+            attr[count++] = g->node[n.id].attr[i];
+    const int op = weft_opcode_of(g, n);
+    const weft_val x = weft_widen(b, left), y = weft_widen(b, right);
+    return weft_narrow(b, weft_build(b, op, 2, (const weft_val[]){x, y}, count, attr, NULL), to);
+}
+
 static const struct weft_rule rules[] = {
+    {"matmul",         WEFT_OP_matmul,         in_f32,         "16-bit products in f32"},
+    {"conv",           WEFT_OP_conv,           in_f32,         "16-bit products in f32"},
     {"conv_transpose", WEFT_OP_conv_transpose, conv_transpose, "a convolution of the dilated operand"},
     {"attention",      WEFT_OP_attention,      attention,      "softmax(q * k') * v"},
 };

@@ -27,9 +27,9 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     live_at(plan, step.out, number);
     for (unsigned i = 0; i < step.inputs; i++)
         live_at(plan, step.in[i], number);
+    for (unsigned i = 1; step.node.id && i < g->node[step.node.id].results; i++)
+        live_at(plan, weft_result(g, step.node, i), number); /* also those that nobody reads */
     if (step.kind == &weft_step_reference) {
-        for (unsigned i = 0; i < g->node[step.node.id].results; i++)
-            live_at(plan, weft_result(g, step.node, i), number);
         for (unsigned i = 0; i < g->node[step.node.id].operands; i++)
             live_at(plan, weft_operand(g, step.node, i), number);
         plan->fallbacks++;

@@ -178,9 +178,11 @@ struct weft_step_kind {
 void weft_step_define(struct weft_call *call);
 /* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. */
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
+/* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
+bool weft_step_is_along(const struct weft_graph *g, weft_node n);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_gather, weft_step_scatter,
-    weft_step_table, weft_step_blend, weft_step_reference;
+    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along;
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
 /* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */

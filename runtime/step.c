@@ -117,6 +117,14 @@ static bool choose_reduce(const struct weft_plan *plan, weft_node n, struct weft
     return true;
 }
 
+static bool choose_along(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    if (!weft_step_is_along(plan->graph, n))
+        return false;
+    step->kind = &weft_step_along;
+    return take_operands(plan->graph, n, step);
+}
+
 static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
                         struct weft_step *step)
 {
@@ -175,6 +183,15 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     case WEFT_OP_any:
     case WEFT_OP_all:
         return choose_reduce(plan, node, step);
+    case WEFT_OP_arg_max:
+    case WEFT_OP_arg_min:
+    case WEFT_OP_cumsum:
+    case WEFT_OP_cumprod:
+    case WEFT_OP_cummax:
+    case WEFT_OP_cummin:
+    case WEFT_OP_sort:
+    case WEFT_OP_top_k:
+        return choose_along(plan, node, step);
     case WEFT_OP_max_pool:
     case WEFT_OP_mean_pool:
         return choose_f32(plan, node, &weft_step_pool, step);

@@ -113,7 +113,7 @@ static bool survey_graph(struct survey *survey, const struct onnx_graph *graph)
     bool readable = true;
     for (uint32_t i = 0; i < graph->nodes && readable; i++) {
         const struct onnx_node *node = &graph->node[i];
-        if (!is_listed(survey, node))
+        if (!is_listed(survey, node) && !weft_onnx_function_of(survey->model, node))
             add_gap(survey, node->op, "-");
         for (uint32_t k = 0; k < node->attributes && readable; k++)
             readable = check_attribute(survey, node, &node->attribute[k]);
@@ -128,7 +128,14 @@ int weft_conform_gaps(struct onnx_reader *reader, const struct onnx_model *model
     for (uint32_t i = 0; i < model->opsets; i++)
         if (model->domain[i].length == 0 || onnx_is(model->domain[i], "ai.onnx"))
             survey.opset = (int)model->opset[i];
-    if (!survey_graph(&survey, &model->graph))
+    const int opset = survey.opset;
+    bool readable = survey_graph(&survey, &model->graph);
+    for (uint32_t i = 0; i < model->functions && readable; i++) {
+        const struct onnx_graph body = {.node = model->function[i].node, .nodes = model->function[i].nodes};
+        survey.opset = weft_onnx_function_opset(&model->function[i], opset);
+        readable = survey_graph(&survey, &body);
+    }
+    if (!readable)
         return 0; /* the importer will say what is wrong */
     for (int i = 0; i < survey.gaps; i++)
         printf("skip %.*s %s\n", (int)survey.gap[i].length, survey.gap[i].op, survey.gap[i].dtype);

@@ -4,11 +4,13 @@
  * After sorting by the result's strides and merging, a copy is one of three things, cheapest first:
  *   runs        both arrays are contiguous along the innermost axis: memcpy after memcpy
  *   transpose   the result is contiguous along one axis and the operand along another: tiles of TILE_ROWS x
- * TILE_COLUMNS, 4-byte elements through registers, other sizes by small blocks strided     anything else (a broadcast,
- * a step): a loop of single elements, writing in order The axis along which a transposed operand is contiguous is put
- * next to the innermost, and that is how run recognises the case.
+ *               TILE_COLUMNS through registers
+ *   strided     anything else (a broadcast, a step, a reversed axis): a loop of single elements, writing in order
+ * The axis along which a transposed operand is contiguous is put next to the innermost, and that is how run recognises
+ * the case.
  *
- * Large transposes stream their result past the caches: it would not be there any more when the consumer comes. */
+ * Large transposes of 4-byte elements stream their result past the caches: it would not be there any more when the
+ * consumer comes. */
 #include "kernels/relayout/relayout.h"
 #include "kernels/walk.h"
 
@@ -34,17 +36,19 @@ static enum form form_of(const struct weft_copy *copy)
 static const struct tile {
     const char *name;
     uint32_t cpu;
+    int32_t bytes;
     weft_relayout_tile_fn fn;
 } tiles[] = {
-#define RELAYOUT(id, function, level, cpu) {"weft_relayout_" #id "__" #level, cpu, weft_relayout_##function##__##level},
+#define RELAYOUT(id, function, level, cpu, bytes)                                                                      \
+    {"weft_relayout_" #id "__" #level, cpu, bytes, weft_relayout_##function##__##level},
 #include "kernels/relayout/relayout.def"
 };
 
-static const struct tile *best_tile(uint32_t cpu)
+static const struct tile *best_tile(const struct weft_copy *copy)
 {
     const struct tile *best = tiles;
-    for (size_t i = 1; i < sizeof tiles / sizeof tiles[0]; i++)
-        if (!(tiles[i].cpu & ~cpu))
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+        if (tiles[i].bytes == copy->bytes && !(tiles[i].cpu & ~copy->cpu))
             best = &tiles[i];
     return best;
 }
@@ -55,7 +59,7 @@ const char *weft_copy_name(const struct weft_copy *copy)
     case RUNS:
         return "weft_relayout_runs__ref";
     case TRANSPOSE:
-        return copy->bytes == 4 ? best_tile(copy->cpu)->name : "weft_relayout_blocks__ref";
+        return best_tile(copy)->name;
     default:
         return "weft_relayout_strided__ref";
     }
@@ -88,7 +92,8 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
     copy->parts = weft_parts_for(2 * total * copy->bytes, workers);
 }
 
-/* --- single elements ---------------------------------------------------------------------------------------------- */
+/* --- single elements
+ * ------------------------------------------------------------------------------------------------------ */
 
 #define STRIDED_COPY(name, type)                                                                                       \
     static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)                    \
@@ -108,20 +113,8 @@ void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from,
     (bytes == 1 ? copy_8 : bytes == 2 ? copy_16 : bytes == 4 ? copy_32 : copy_64)(to, to_stride, from, from_stride, n);
 }
 
-/* A tile of any element size: blocks of 8 x 8, so that the lines of both sides stay in L1 whatever the strides. */
-static void transpose_blocks(int bytes, char *out, int64_t out_stride, const char *in, int64_t in_stride, int64_t rows,
-                             int64_t columns)
-{
-    for (int64_t r = 0; r < rows; r += 8)
-        for (int64_t c = 0; c < columns; c += 8) {
-            const int64_t height = rows - r < 8 ? rows - r : 8, end = columns - c < 8 ? columns : c + 8;
-            for (int64_t j = c; j < end; j++)
-                weft_copy_strided(bytes, out + (j * out_stride + r) * bytes, 1, in + (r * in_stride + j) * bytes,
-                                  in_stride, height);
-        }
-}
-
-/* --- the loops ---------------------------------------------------------------------------------------------------- */
+/* --- the loops
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static struct weft_walk walk_of(const struct weft_copy *copy, void *out, const void *in)
 {
@@ -165,7 +158,7 @@ static void run_tiles(const struct weft_copy *copy, void *out, const void *in, i
     struct weft_walk walk = walk_of(copy, out, in);
     const int rows = copy->rank - 1, columns = rows - 1;
     const int64_t out_stride = copy->out_stride[columns], in_stride = copy->in_stride[rows];
-    const weft_relayout_tile_fn tile = best_tile(copy->cpu)->fn;
+    const weft_relayout_tile_fn tile = best_tile(copy)->fn;
     int64_t total = copy->bytes, units = 1, at, end;
     for (int i = 0; i <= rows; i++) {
         const int64_t size = i == rows ? TILE_ROWS : i == columns ? TILE_COLUMNS : 1;
@@ -182,11 +175,7 @@ static void run_tiles(const struct weft_copy *copy, void *out, const void *in, i
         const int64_t r = walk.index[rows] * TILE_ROWS, c = walk.index[columns] * TILE_COLUMNS;
         const int64_t height = copy->extent[rows] - r < TILE_ROWS ? copy->extent[rows] - r : TILE_ROWS;
         const int64_t width = copy->extent[columns] - c < TILE_COLUMNS ? copy->extent[columns] - c : TILE_COLUMNS;
-        if (copy->bytes == 4)
-            tile((float *)(void *)walk.at[0], out_stride, (const float *)(const void *)walk.at[1], in_stride, height,
-                 width, total >= STREAM_BYTES);
-        else
-            transpose_blocks(copy->bytes, walk.at[0], out_stride, walk.at[1], in_stride, height, width);
+        tile(walk.at[0], out_stride, walk.at[1], in_stride, height, width, total >= STREAM_BYTES);
         weft_walk_next(&walk, rows);
     }
 }

@@ -10,12 +10,12 @@
 
 #include "kernels/kernels.h"
 
-/* out[c · out_stride + r] = in[r · in_stride + c] for rows r and columns c of a tile of 4-byte elements. With `stream`,
- * whole cache lines of the result go past the caches where they are aligned. */
-typedef void (*weft_relayout_tile_fn)(float *out, int64_t out_stride, const float *in, int64_t in_stride, int64_t rows,
+/* out[c · out_stride + r] = in[r · in_stride + c] for rows r and columns c of a tile. With `stream`, whole cache lines
+ * of a result of 4-byte elements go past the caches where they are aligned. */
+typedef void (*weft_relayout_tile_fn)(void *out, int64_t out_stride, const void *in, int64_t in_stride, int64_t rows,
                                       int64_t columns, bool stream);
-#define RELAYOUT(id, function, level, cpu)                                                                             \
-    void weft_relayout_##function##__##level(float *out, int64_t out_stride, const float *in, int64_t in_stride,       \
+#define RELAYOUT(id, function, level, cpu, bytes)                                                                      \
+    void weft_relayout_##function##__##level(void *out, int64_t out_stride, const void *in, int64_t in_stride,         \
                                              int64_t rows, int64_t columns, bool stream);
 #include "kernels/relayout/relayout.def"
 

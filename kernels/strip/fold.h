@@ -37,12 +37,16 @@ struct weft_fold {
     /* out[c] = (op over the taps of x[tap + c]) / divisor. */
     void (*window)(int op, float *out, const float *x, const struct weft_window *window, int64_t channels,
                    float divisor);
+    /* out[i] = (op over the taps of x[tap + i · step]) / divisor, for a step of 1 or 2. */
+    void (*positions)(int op, float *out, const float *x, const struct weft_window *window, int64_t step, int64_t n,
+                      float divisor);
 };
 extern const struct weft_fold_loops weft_fold_single__ref, weft_fold_single__avx2, weft_fold_single__avx512;
 /* fold_wide_level.c: of the kinds of 64 bits, in their order. */
 extern const struct weft_fold_loops weft_fold_wide__ref[3], weft_fold_wide__avx2[3], weft_fold_wide__avx512[3];
 extern const struct weft_fold weft_fold__ref, weft_fold__avx2, weft_fold__avx512;
 const struct weft_fold *weft_fold_find(uint32_t cpu);
+const struct weft_fold_loops *weft_fold_loops_find(enum weft_fold_kind kind, uint32_t cpu);
 
 /* What op leaves unchanged, and op on two numbers with the same bits as in vectors. */
 static inline float weft_fold_identity(int op)

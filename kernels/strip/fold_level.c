@@ -190,5 +190,58 @@ static void window(int op, float *out, const float *x, const struct weft_window 
     SPECIALISE(windows_of, op, out, x, w, channels, divisor)
 }
 
+/* `vectors` vectors of positions at once, in registers over all taps; of the only one maybe `live` lanes. */
+INLINE void position_of(int op, float *out, const float *x, const struct weft_window *w, int step, int vectors,
+                        int live, float divisor)
+{
+    vf acc[4];
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
+    for (int64_t d = 0; d < w->taps[0]; d++)
+        for (int64_t h = 0; h < w->taps[1]; h++) {
+            const float *p = x + d * w->step[0] + h * w->step[1];
+            for (int64_t t = 0; t < w->taps[2]; t++, p += w->step[2]) {
+                UNROLL for (int v = 0; v < vectors; v++)
+                {
+                    const float *const q = p + v * step * LANES;
+                    const vf whole = live < LANES ? (step == 1 ? vloadm(q, live, 0.f) : load_even_tail(q, live))
+                                     : step == 1  ? vload(q)
+                                                  : load_even(q);
+                    acc[v] = apply(op, acc[v], whole);
+                }
+            }
+        }
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        const vf result = op == WEFT_K_SUM ? acc[v] / divisor : acc[v];
+        if (live == LANES)
+            vstore(out + v * LANES, result);
+        else
+            vstorem(out + v * LANES, live, result);
+    }
+}
+
+INLINE void positions_of(int op, float *out, const float *x, const struct weft_window *w, int step, int64_t n,
+                         float divisor)
+{
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        position_of(op, out + i, x + i * step, w, step, 4, LANES, divisor);
+    for (; i + LANES <= n; i += LANES)
+        position_of(op, out + i, x + i * step, w, step, 1, LANES, divisor);
+    if (i < n)
+        position_of(op, out + i, x + i * step, w, step, 1, (int)(n - i), divisor);
+}
+
+static void positions(int op, float *out, const float *x, const struct weft_window *w, int64_t step, int64_t n,
+                      float divisor)
+{
+    if (op == WEFT_K_SUM)
+        (step == 1 ? positions_of(WEFT_K_SUM, out, x, w, 1, n, divisor)
+                   : positions_of(WEFT_K_SUM, out, x, w, 2, n, divisor));
+    else
+        (step == 1 ? positions_of(WEFT_K_MAX, out, x, w, 1, n, divisor)
+                   : positions_of(WEFT_K_MAX, out, x, w, 2, n, divisor));
+}
+
 const struct weft_fold_loops LEVEL(weft_fold_single) = {sizeof(float), line, finish, columns};
-const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, strided, window};
+const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, strided, window, positions};

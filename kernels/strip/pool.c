@@ -7,7 +7,8 @@
  *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
  *              taps
  *   rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of the
- *              operand; only positions for which that tap lies inside take part, so there is no test per element
+ *              operand; only positions for which that tap lies inside take part, so there is no test per element. In a
+ *              contiguous row, positions away from its ends stay in registers over all taps
  * Both take the taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
  *
  * Not done: sharing work between overlapping windows (separable maxima, running sums): kernels are 2 or 3 wide in
@@ -116,14 +117,15 @@ static void row_of_channels(const struct weft_pool *pool, const struct space *s,
     }
 }
 
-static void row_of_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
-                             float *out, const float *in, int64_t depth, int64_t height)
+/* Positions [from, to) of a row, tap by tap. */
+static void some_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
+                           float *out, const float *in, int64_t depth, int64_t height, int64_t from, int64_t to)
 {
     const struct taps td = taps_at(pool, s, 0, depth), th = taps_at(pool, s, 1, height);
     const int op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX;
     float acc[CHUNK];
-    for (int64_t w = 0; w < s->out[2]; w += CHUNK) {
-        const int64_t n = least(CHUNK, s->out[2] - w);
+    for (int64_t w = from; w < to; w += CHUNK) {
+        const int64_t n = least(CHUNK, to - w);
         for (int64_t i = 0; i < n; i++)
             acc[i] = weft_fold_identity(op);
         for (int64_t d = td.first; d < td.end; d++)
@@ -144,6 +146,33 @@ static void row_of_positions(const struct weft_pool *pool, const struct space *s
                 acc[i] /= (float)(td.counted * th.counted * taps_at(pool, s, 2, w + i).counted);
         weft_copy_strided(sizeof *acc, out + w * s->out_step[2], s->out_step[2], acc, 1, n);
     }
+}
+
+/* The positions all of whose taps along the row lie inside stay in registers over their taps, if the row is contiguous;
+ * those at the ends go tap by tap. */
+static void row_of_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
+                             float *out, const float *in, int64_t depth, int64_t height)
+{
+    const struct taps t[2] = {taps_at(pool, s, 0, depth), taps_at(pool, s, 1, height)};
+    const int64_t room = s->in[2] + s->pad[2] - (s->kernel[2] - 1) * s->dilation[2];
+    const int64_t first = least(ceil_or_zero(s->pad[2], s->stride[2]), s->out[2]);
+    const int64_t end = least(ceil_or_zero(room, s->stride[2]), s->out[2]);
+    if (s->in_step[2] != 1 || s->out_step[2] != 1 || s->stride[2] > 2 || end <= first || t[0].end == t[0].first ||
+        t[1].end == t[1].first) {
+        some_positions(pool, s, fold, out, in, depth, height, 0, s->out[2]);
+        return;
+    }
+    struct weft_window window = {.taps = {t[0].end - t[0].first, t[1].end - t[1].first, s->kernel[2]},
+                                 .step = {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1],
+                                          s->dilation[2]}};
+    const float *const from = in + (depth * s->stride[0] - s->pad[0] + t[0].first * s->dilation[0]) * s->in_step[0] +
+                              (height * s->stride[1] - s->pad[1] + t[1].first * s->dilation[1]) * s->in_step[1] +
+                              first * s->stride[2] - s->pad[2];
+    const float divisor = (float)(t[0].counted * t[1].counted * s->kernel[2]);
+    some_positions(pool, s, fold, out, in, depth, height, 0, first);
+    fold->positions(pool->mean ? WEFT_K_SUM : WEFT_K_MAX, out + first, from, &window, s->stride[2], end - first,
+                    divisor);
+    some_positions(pool, s, fold, out, in, depth, height, end, s->out[2]);
 }
 
 void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts)

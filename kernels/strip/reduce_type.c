@@ -14,7 +14,7 @@ static int64_t bytes_of(int dtype)
 
 static bool is_float(int dtype) { return dtype <= WEFT_K_F16; }
 
-static const struct weft_fold_loops *loops_of(enum weft_fold_kind kind, uint32_t cpu)
+const struct weft_fold_loops *weft_fold_loops_find(enum weft_fold_kind kind, uint32_t cpu)
 {
     const struct weft_fold *const fold = weft_fold_find(cpu);
     if (fold == &weft_fold__avx512)
@@ -33,7 +33,7 @@ bool weft_reduce_type_of(int in_dtype, int out_dtype, uint32_t cpu, struct weft_
         ret->kind = in_dtype == WEFT_K_F64 || out_dtype == WEFT_K_F64 ? WEFT_FOLD_F64 : WEFT_FOLD_F32;
     else
         ret->kind = in_dtype == WEFT_K_U64 || out_dtype == WEFT_K_U64 ? WEFT_FOLD_U64 : WEFT_FOLD_I64;
-    ret->loops = loops_of(ret->kind, cpu);
+    ret->loops = weft_fold_loops_find(ret->kind, cpu);
     if (!is_float(in_dtype)) {
         ret->widens = bytes_of(in_dtype) != 8;
         return true;

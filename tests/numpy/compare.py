@@ -100,12 +100,24 @@ def cases(rng):
             yield "shift_right %a, %b", (a, amount), np.right_shift(a, amount)
         for op, fn in (("reduce_max", np.max), ("reduce_min", np.min)):
             yield f"{op} %a axes=[1]", (a,), fn(a, axis=1)
+        yield "arg_max %a axis=1", (a,), np.argmax(a, axis=1)
+        yield "arg_min %a axis=0 keepdims=1", (a,), np.argmin(a, axis=0, keepdims=True)
+        yield "cummax %a axis=1", (a,), np.maximum.accumulate(a, axis=1)
+        yield "cummin %a axis=0", (a,), np.minimum.accumulate(a, axis=0)
         for to in ("f64", "f32", "i64", "u8", "i8", "bool"):
             if d[0] != "f" or to[0] == "f":
                 yield f"cast %a -> {to}", (a,), a.astype(DTYPES[to])
         if d[0] != "f":
             yield "sum %a axes=[0]", (a,), np.sum(a, axis=0, dtype=DTYPES[d])
             yield "prod %a axes=[0 1]", (a,), np.prod(a, dtype=DTYPES[d])
+            yield "cumsum %a axis=1", (a,), np.cumsum(a, axis=1, dtype=DTYPES[d])
+            yield "cumprod %a axis=0 reverse=1", (a,), np.cumprod(a[::-1], axis=0, dtype=DTYPES[d])[::-1]
+    truths = make(rng, "bool", 3, 5)
+    yield "any %a axes=[1]", (truths,), truths.any(1)
+    yield "all %a axes=[0] keepdims=1", (truths,), truths.all(0, keepdims=True)
+    calm = tame(rng, "f64", 3, 7)
+    yield "variance %a axes=[1] correction=1", (calm,), calm.var(1, ddof=1)
+    yield "log_sum_exp %a axes=[0]", (calm,), np.log(np.exp(calm).sum(0))
     a = make(rng, "f64", 4, 6)
     for op, fn in (("abs", np.abs), ("neg", np.negative), ("sign", np.sign), ("ceil", np.ceil), ("floor", np.floor),
                    ("round", np.round), ("sqrt", np.sqrt), ("exp", np.exp), ("log", np.log), ("sin", np.sin),

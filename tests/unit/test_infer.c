@@ -310,6 +310,12 @@ static void test_content_arithmetic(void **state)
     expect_content("", "%a: i64[1] = extents value=[(3*N)]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = div %a, %b",
                    "?"); /* 0 / 0 is 0 */
     expect_content("", "%a: i64[1] = extents value=[C]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = div %a, %b", "?");
+    expect_content("",
+                   "%a: i64[2] = extents value=[(N - 5) -7]\n%b: i64[2] = const value=2\n"
+                   "%r: i64[2] = floor_div %a, %b",
+                   "(N + 1)/2 - 3, -4");
+    expect_content("", "%a: i64[1] = extents value=[C]\n%b: i64[1] = extents value=[N]\n%r: i64[1] = floor_div %a, %b",
+                   "?");
     expect_content("", "%a: i64[1] = extents value=[N]\n%b: i64[1] = const value=[0]\n%r: i64[1] = div %a, %b", "?");
     expect_content("", "%a: i8[1] = const value=[100]\n%r: i8[1] = add %a, %a", "?");
     expect_content("", "%r: i64[1] = const value=[9223372036854775807]", "?");

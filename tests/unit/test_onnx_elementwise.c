@@ -121,11 +121,46 @@ static void test_slope(void **state)
                         "  return %y\n}\n");
 }
 
+/* Before opset 7 a broadcast was asked for, and its place was stated. */
+static void test_stated_broadcast(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "2 3 4");
+    put_input(&graph, "b", "3");
+    struct bytes node = node_of("Add", "x,b", "a");
+    put_int_attribute(&node, "broadcast", 1);
+    put_int_attribute(&node, "axis", 1);
+    put_message(&graph, 1, &node);
+    put_node(&graph, "PRelu", "a,b", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 3, 6);
+    expect_text(&model, "graph @main(%x: f32[2,3,4], %b: f32[3]) {\n"
+                        "  %0: f32[2,3,4] = bcast %b dims=[1]\n"
+                        "  %a: f32[2,3,4] = add %x, %0\n"
+                        "  %1: f32[2,3,4] = bcast %b dims=[1]\n"
+                        "  %y: f32[2,3,4] = prelu %a, %1\n"
+                        "  return %y\n}\n");
+}
+
+static void test_broadcast_that_does_not_fit(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "2 3 4");
+    put_input(&graph, "b", "4");
+    put_node(&graph, "Add", "x,b", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 3, 6);
+    expect_error(&model, WEFT_ERR_INVALID, "input 1 has 1 axes, which do not fit the 3 axes of input 0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pow_of_types), cmocka_unit_test(test_bit_shift), cmocka_unit_test(test_saturation),
         cmocka_unit_test(test_unknown_type), cmocka_unit_test(test_swish),     cmocka_unit_test(test_slope),
+        cmocka_unit_test(test_stated_broadcast), cmocka_unit_test(test_broadcast_that_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

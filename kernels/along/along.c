@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* along.c: ops along one axis of a strided array: running sums, where an extreme is, what comes first in order.
+ *
+ * A line is what one op call of the definition sees: the elements along the axis, for one index of the other axes.
+ * Parts are ranges of lines. Everything is plain C: the work for an element is a chain, so what counts is that several
+ * chains run side by side. The exception is the extreme of a contiguous f32 line, which is found with the vectors of
+ * reductions and then looked for. */
+#include "kernels/along/along.h"
+#include "kernels/strip/fold.h"
+#include "kernels/walk.h"
+
+#define TILE   64 /* lines side by side, where they are neighbours */
+#define FEW    8  /* and where they are far apart: as many streams as the machine follows */
+#define INLINE static inline __attribute__((always_inline, unused))
+
+#define ELEMENT      float
+#define WIDE         double
+#define SIGNED       double
+#define SUFFIX(name) name##_f32
+#define LOWEST       (-__builtin_inf())
+#define HIGHEST      __builtin_inf()
+#define IS_NAN(x)    ((x) != (x))
+#include "kernels/along/along.inc"
+
+#define ELEMENT      double
+#define WIDE         double
+#define SIGNED       double
+#define SUFFIX(name) name##_f64
+#define LOWEST       (-__builtin_inf())
+#define HIGHEST      __builtin_inf()
+#define IS_NAN(x)    ((x) != (x))
+#include "kernels/along/along.inc"
+
+#define ELEMENT      int32_t
+#define WIDE         uint64_t
+#define SIGNED       int64_t
+#define SUFFIX(name) name##_i32
+#define LOWEST       INT32_MIN
+#define HIGHEST      INT32_MAX
+#define IS_NAN(x)    false
+#include "kernels/along/along.inc"
+
+#define ELEMENT      int64_t
+#define WIDE         uint64_t
+#define SIGNED       int64_t
+#define SUFFIX(name) name##_i64
+#define LOWEST       INT64_MIN
+#define HIGHEST      INT64_MAX
+#define IS_NAN(x)    false
+#include "kernels/along/along.inc"
+
+static bool is_scan(const struct weft_along *along) { return along->op >= WEFT_K_CUMSUM && along->op <= WEFT_K_CUMMIN; }
+static bool is_order(const struct weft_along *along) { return along->op == WEFT_K_SORT; }
+
+bool weft_along_supports(enum weft_along_op op, int dtype)
+{
+    const bool narrow = dtype == WEFT_K_F32 || dtype == WEFT_K_I32;
+    return narrow || (op != WEFT_K_SORT && (dtype == WEFT_K_F64 || dtype == WEFT_K_I64));
+}
+
+const char *weft_along_name(const struct weft_along *along)
+{
+    static const char *const names[] = {
+#define ALONG(id) "weft_along_" #id "__ref",
+#include "kernels/along/along.def"
+    };
+    const int dtype = along->dtype;
+    if (is_order(along))
+        return names[8 + 2 * (along->k < along->n) + (dtype == WEFT_K_I32)];
+    const int type = dtype == WEFT_K_F32 ? 0 : dtype == WEFT_K_F64 ? 1 : dtype == WEFT_K_I32 ? 2 : 3;
+    return names[4 * is_scan(along) + type];
+}
+
+static int64_t element_bytes(const struct weft_along *along)
+{
+    return along->dtype == WEFT_K_F32 || along->dtype == WEFT_K_I32 ? 4 : 8;
+}
+
+void weft_along_prepare(struct weft_along *along, int workers)
+{
+    struct weft_axis axis[WEFT_K_RANK] = {{0}};
+    int64_t lines = 1;
+    for (int i = 0; i < along->rank; i++) {
+        axis[i] = (struct weft_axis){along->extent[i],
+                                     {along->in_stride[i], along->out_stride[i], along->index_stride[i]}};
+        lines *= along->extent[i];
+    }
+    weft_axes_sort(axis, along->rank);
+    along->rank = weft_axes_merge(axis, along->rank, 3);
+    if (!along->rank)
+        axis[along->rank++] = (struct weft_axis){1, {0, 0, 0}};
+    for (int i = 0; i < along->rank; i++) {
+        along->extent[i] = axis[i].extent;
+        along->in_stride[i] = axis[i].stride[0];
+        along->out_stride[i] = axis[i].stride[1];
+        along->index_stride[i] = axis[i].stride[2];
+    }
+    along->scratch = is_order(along) ? weft_along_order_scratch(along) : 0;
+    const int32_t parts = weft_parts_for((is_order(along) ? 16 : 2) * lines * along->n * element_bytes(along), workers);
+    along->parts = lines < 1 ? 1 : lines < parts ? (int32_t)lines : parts;
+}
+
+/* The extreme of contiguous f32, then the first or last place that has it; a NaN is what the fold gives then. */
+static void long_arg_f32(const struct weft_along *along, int64_t *out, const float *x)
+{
+    const struct weft_fold_loops *const loops = weft_fold_loops_find(WEFT_FOLD_F32, along->cpu);
+    const int op = along->op == WEFT_K_ARG_MAX ? WEFT_K_MAX : WEFT_K_MIN;
+    _Alignas(64) char lanes[WEFT_FOLD_BYTES];
+    float best;
+    loops->line(op, lanes, x, along->n, true);
+    loops->finish(op, lanes, &best);
+    int64_t at = along->last ? along->n - 1 : 0;
+    while (best == best ? x[at] != best : x[at] == x[at])
+        at += along->last ? -1 : 1;
+    *out = at;
+}
+
+static void run_lines(const struct weft_along *along, const struct weft_walk *walk, int64_t lines, int inner,
+                      void *scratch)
+{
+    const int64_t in_line = along->in_stride[inner], out_line = along->out_stride[inner];
+    char *const in = walk->at[0], *const out = walk->at[1];
+    if (is_order(along)) {
+        weft_along_order(along, out, (int64_t *)(void *)walk->at[2], in, scratch);
+        return;
+    }
+    if (!is_scan(along) && along->dtype == WEFT_K_F32 && lines == 1 && along->in_step == 1 && along->n > 0) {
+        long_arg_f32(along, (int64_t *)(void *)out, (const float *)(void *)in);
+        return;
+    }
+    static void (*const table[2][4])(const struct weft_along *, void *, const void *, int64_t, int64_t, int64_t) = {
+        {arg_f32, arg_f64, arg_i32, arg_i64}, {scan_f32, scan_f64, scan_i32, scan_i64}};
+    const int dtype = along->dtype;
+    const int type = dtype == WEFT_K_F32 ? 0 : dtype == WEFT_K_F64 ? 1 : dtype == WEFT_K_I32 ? 2 : 3;
+    table[is_scan(along)][type](along, out, in, out_line, in_line, lines);
+}
+
+void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
+                    int parts)
+{
+    struct weft_walk walk = {.rank = along->rank, .arrays = 3, .at = {(char *)in, out, (char *)index}};
+    const int inner = along->rank - 1;
+    const int64_t bytes = element_bytes(along), out_bytes = is_scan(along) || is_order(along) ? bytes : 8;
+    int64_t lines = 1, at, end;
+    for (int i = 0; i < along->rank; i++) {
+        lines *= walk.extent[i] = along->extent[i];
+        walk.step[0][i] = along->in_stride[i] * bytes;
+        walk.step[1][i] = along->out_stride[i] * out_bytes;
+        walk.step[2][i] = index ? along->index_stride[i] * 8 : 0;
+    }
+    weft_share(lines, along->in_stride[inner] == 1 ? 16 : 1, part, parts, &at, &end);
+    if (at >= end)
+        return;
+    const bool vectors = !is_scan(along) && along->dtype == WEFT_K_F32 && along->in_step == 1;
+    const int64_t most = is_order(along) || vectors ? 1 : along->in_stride[inner] == 1 ? TILE : FEW;
+    weft_walk_seek(&walk, at);
+    while (at < end) {
+        int64_t count = walk.extent[inner] - walk.index[inner];
+        count = count < end - at ? count : end - at;
+        count = count < most ? count : most;
+        run_lines(along, &walk, count, inner, scratch);
+        at += count;
+        for (int64_t i = 0; i < count && at < end; i++)
+            weft_walk_next(&walk, inner);
+    }
+}

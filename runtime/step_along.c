@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_along.c: steps along one axis: arguments of extremes, scans, orders. */
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static enum weft_along_op along_op(int opcode)
+{
+    switch (opcode) {
+    case WEFT_OP_arg_max: return WEFT_K_ARG_MAX;
+    case WEFT_OP_arg_min: return WEFT_K_ARG_MIN;
+    case WEFT_OP_cumsum: return WEFT_K_CUMSUM;
+    case WEFT_OP_cumprod: return WEFT_K_CUMPROD;
+    case WEFT_OP_cummax: return WEFT_K_CUMMAX;
+    case WEFT_OP_cummin: return WEFT_K_CUMMIN;
+    default: return WEFT_K_SORT;
+    }
+}
+
+/* The kernel takes the dtype, and indices fit its 32 bits. */
+bool weft_step_is_along(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_type *x = weft_type_of(g, weft_operand(g, n, 0));
+    const enum weft_along_op op = along_op(weft_opcode_of(g, n));
+    int64_t low, high = 0;
+    weft_dim_range(g->dims, x->extent[weft_attr_int(g, n, WEFT_ATTR_axis)], &low, &high);
+    return weft_along_supports(op, x->dtype) && (op != WEFT_K_SORT || high <= UINT32_MAX);
+}
+
+static void read_flags(const struct weft_graph *g, weft_node n, struct weft_along *along)
+{
+    const int op = weft_opcode_of(g, n);
+    if (along->op <= WEFT_K_ARG_MIN)
+        along->last = strcmp(weft_attr_word(g, n, WEFT_ATTR_ties), "last") == 0;
+    else if (along->op < WEFT_K_SORT) {
+        along->exclusive = weft_attr_int(g, n, WEFT_ATTR_exclusive) != 0;
+        along->reverse = weft_attr_int(g, n, WEFT_ATTR_reverse) != 0;
+    } else {
+        along->descending = weft_attr_int(g, n, op == WEFT_OP_sort ? WEFT_ATTR_descending : WEFT_ATTR_largest) != 0;
+        along->by_index = op == WEFT_OP_top_k && !weft_attr_int(g, n, WEFT_ATTR_sorted);
+    }
+}
+
+static void bind_along(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
+    struct weft_along *along = descriptor;
+    *along = (struct weft_along){.op = along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
+                                 .cpu = bind->plan->target.cpu};
+    read_flags(g, n, along);
+    struct weft_tensor index = {0};
+    if (along->op == WEFT_K_SORT)
+        index = weft_home_tensor(bind->plan, weft_result(g, n, 1), bind->symbols);
+    const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
+    along->n = in->extent[axis];
+    along->in_step = in->stride[axis];
+    along->k = along->op == WEFT_K_SORT ? out->extent[axis] : 1;
+    along->k = along->k < along->n ? along->k : along->n;
+    along->out_step = out->rank == in->rank ? out->stride[axis] : 0;
+    along->index_step = index.stride[axis];
+    for (int i = 0, result = 0; i < in->rank; i++) {
+        if (i != axis) {
+            along->extent[along->rank] = in->extent[i];
+            along->in_stride[along->rank] = in->stride[i];
+            along->out_stride[along->rank] = out->stride[result];
+            along->index_stride[along->rank++] = index.stride[i];
+        }
+        result += i != axis || out->rank == in->rank;
+    }
+    weft_along_prepare(along, bind->workers);
+    bind->parts = along->parts;
+    bind->scratch = along->scratch;
+}
+
+static void run_along(const void *descriptor, struct weft_call *call)
+{
+    const struct weft_along *along = descriptor;
+    int64_t *index = NULL;
+    if (along->op == WEFT_K_SORT) {
+        const weft_val second = weft_result(call->plan->graph, call->step->node, 1);
+        if (call->plan->home[second.id].storage)
+            index = weft_call_tensor(call, second).data;
+    }
+    weft_along_run(along, call->out, index, call->in[0], call->scratch, call->part, call->parts);
+}
+
+static const char *name_along(const void *descriptor, const struct weft_step *step)
+{
+    return weft_along_name(descriptor);
+}
+
+const struct weft_step_kind weft_step_along = {"along", sizeof(struct weft_along), bind_along, run_along, name_along};

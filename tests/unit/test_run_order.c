@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_run_order.c: plans with ops along one axis against the evaluator, for several axes, types and numbers of
+ * threads: arguments of extremes, scans, orders. */
+#include "tests/unit/plan_support.h"
+
+static void fill(struct weft_tensor *t, void *data, int dtype, int64_t a, int64_t b, int64_t c)
+{
+    *t = (struct weft_tensor){.data = data, .dtype = dtype, .rank = 3, .extent = {a, b, c}};
+    weft_tensor_dense(t);
+    for (int64_t i = 0; i < a * b * c; i++)
+        if (weft_dtype_is_float(dtype))
+            weft_store_real(dtype, data, i, i % 97 == 0 ? (double)NAN : (double)((i * 37 + 11) % 41 - 20) / 8);
+        else
+            weft_store_integer(dtype, data, i, (i * 37 + 11) % 41 - 20);
+}
+
+/* The same elements; sums may differ in their last bits. */
+static void assert_same(const struct weft_tensor *got, const struct weft_tensor *want)
+{
+    int64_t n = 1;
+    for (int axis = 0; axis < want->rank; axis++) {
+        assert_int_equal(got->extent[axis], want->extent[axis]);
+        n *= want->extent[axis];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const bool real = weft_dtype_is_float(want->dtype);
+        const double a =
+            real ? weft_load_real(got->dtype, got->data, i) : (double)weft_load_integer(got->dtype, got->data, i);
+        const double b =
+            real ? weft_load_real(want->dtype, want->data, i) : (double)weft_load_integer(want->dtype, want->data, i);
+        if (a != b && !(isnan(a) && isnan(b)) && !(fabs(a - b) <= 1e-6 * fabs(b)))
+            fail_msg("element %lld is %.9g instead of %.9g", (long long)i, a, b);
+    }
+}
+
+static void check(int threads, const char *dtype, int number, const char *lines, size_t results)
+{
+    enum { A = 5, B = 60, C = 40 };
+    static int64_t data[A * B * C];
+    char text[2048];
+    snprintf(text, sizeof text, "graph @t<A, B=10.., C>(%%x: %s[A,B,C]) {\n%s}\n", dtype, lines);
+    struct weft_context *context = open_context(threads);
+    struct weft_graph *graph = parse(context, text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    struct weft_tensor x, want[8] = {{0}}, got;
+    fill(&x, data, number, A, B, C);
+    assert_int_equal(plan->fallbacks, 0);
+    assert_int_equal(weft_evaluate(graph, &x, 1, want, results), WEFT_OK);
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    for (size_t i = 0; i < results; i++) {
+        assert_int_equal(weft_output(e, i, &got), WEFT_OK);
+        assert_same(&got, &want[i]);
+        weft_tensor_free(context, &want[i]);
+    }
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static void test_f32(void **state)
+{
+    for (int threads = 1; threads <= 3; threads++) {
+        check(threads, "f32", WEFT_F32,
+              "%a: i64[A,C] = arg_max %x axis=1\n%b: i64[A,B,1] = arg_min %x axis=2 keepdims=1 ties=last\n"
+              "%c: f32[A,B,C] = cumsum %x axis=1\n%d: f32[A,B,C] = cummax %x axis=0 reverse=1\n"
+              "%e: i64[B,C] = arg_max %x axis=0 ties=last\nreturn %a, %b, %c, %d, %e\n",
+              5);
+        check(threads, "f32", WEFT_F32,
+              "%a: f32[A,B,C], %b: i64[A,B,C] = sort %x axis=1 descending=1\n"
+              "%c: f32[A,B,C], %d: i64[A,B,C] = sort %x axis=2\n"
+              "%e: f32[A,7,C], %f: i64[A,7,C] = top_k %x axis=1 k=7\n%g: f32[A,B,C], %h: i64[A,B,C] = sort %x axis=0\n"
+              "return %a, %b, %d, %e, %f, %g\n",
+              6);
+    }
+}
+
+static void test_other_types(void **state)
+{
+    check(2, "i32", WEFT_I32,
+          "%a: i32[A,9,C], %b: i64[A,9,C] = top_k %x axis=1 k=9 largest=0 sorted=0\n"
+          "%c: i32[A,B,C] = cumprod %x axis=1\n%d: i64[A,B] = arg_min %x axis=2\nreturn %a, %b, %c, %d\n",
+          4);
+    check(2, "i64", WEFT_I64,
+          "%a: i64[A,B,C] = cumsum %x axis=2 exclusive=1\n%b: i64[A,B] = arg_max %x axis=2\nreturn %a, %b\n", 2);
+    check(2, "f64", WEFT_F64,
+          "%a: f64[A,B,C] = cummin %x axis=1 exclusive=1\n%b: i64[A,B] = arg_max %x axis=2\nreturn %a, %b\n", 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f32),
+        cmocka_unit_test(test_other_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
