@@ -46,7 +46,7 @@ static struct shape shape(int rank, int64_t a, int64_t b, int64_t c, int64_t d)
 }
 
 /* One node with one result. The operand list ends with a value of id 0. `result` is needed by ops that do not infer
- * their type: reshape, broadcast, cast. */
+ * their type: reshape, bcast, cast. */
 static weft_val node(struct weft_context *context, struct weft_graph *graph, const char *op, const weft_val operand[3],
                      const struct weft_attribute *attribute, size_t attributes, const struct shape *result)
 {
@@ -79,7 +79,7 @@ static struct weft_graph *build(struct weft_context *context)
     const struct weft_attribute pad = {.name = "pad", .integers = ones, .count = 4}; /* befores, then afters */
     weft_val y = node(context, graph, "conv", (weft_val[3]){x, w}, &pad, 1, NULL);
 
-    /* A bias is an explicit broadcast: axis 0 of the vector is axis 1 of the map. */
+    /* A bias is an explicit bcast: axis 0 of the vector is axis 1 of the map. */
     const weft_dim axis = weft_extent(1);
     const struct weft_attribute dims = {.name = "dims", .integers = &axis, .count = 1};
     b = node(context, graph, "bcast", (weft_val[3]){b}, &dims, 1, &map_shape);

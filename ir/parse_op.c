@@ -305,8 +305,8 @@ static int parse_opcode(struct weft_parser *p)
     struct weft_nearest nearest = {word, NULL, 0};
     for (int i = 1; i < WEFT_OP_COUNT; i++)
         weft_parse_near(&nearest, weft_ops[i].name);
-    weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no op is called '%.*s'%s", (int)word.length, word.text,
-                    weft_parse_hint(p, &nearest, ""));
+    weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no op is called '%.*s'%s; weft opt --list-ops has all",
+                    (int)word.length, word.text, weft_parse_hint(p, &nearest, ""));
     return 0;
 }
 

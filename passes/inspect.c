@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect.c: what the environment asks to be checked and shown around a pass.
  *
- *   WEFT_DEBUG=validate,clone,reparse,poison   more checks after each pass, see enum weft_debug
- *   WEFT_PRINT=pass,…                          the graph after these passes, as notes through the context's callback
- *   WEFT_TRACE=folder                          000-input.weft, and NNN-pass.weft after each pass that changed something
+ *   WEFT_DEBUG=validate,clone,reparse   more checks after each pass, see enum weft_debug
+ *   WEFT_PRINT=pass,…                   the graph after these passes, as notes through the context's callback
+ *   WEFT_TRACE=folder                   000-input.weft, and NNN-pass.weft after each pass that changed something
  *
  * With these on, the copying, printing and parsing code is exercised by every test that runs a pass. The clone
  * check does not go on with the copy, whose address the caller does not have: it runs the pass on both and
@@ -113,21 +113,48 @@ static void check_order(struct weft_inspection *inspection, const struct weft_gr
     expect(inspection, right, "the order of nodes is said to be known, and is wrong");
 }
 
-static void poison(struct weft_graph *graph)
+/* --- words that nobody knows ------------------------------------------------------------------------------------- */
+
+static bool is_pass(const char *word, size_t length)
 {
-    if (!(graph->analyses & WEFT_ORDER) && graph->position)
-        memset(graph->position, 0xA5, sizeof *graph->position);
-    if (!(graph->analyses & WEFT_ORDER))
-        graph->position = NULL;
+    for (unsigned i = 0; i < weft_pass_count; i++)
+        if (same_name(word, length, weft_passes[i].name))
+            return true;
+    return false;
+}
+
+/* A word with a slip of the pen would otherwise do nothing, silently. Of `pass.rule`, the pass is looked at. */
+static void warn_of_words(struct weft_context *context, const char *variable, const char *const *known, bool passes)
+{
+    const char *list = getenv(variable);
+    while (list && *list) {
+        const size_t length = strcspn(list, ",");
+        bool right = length == 0 || (passes && is_pass(list, strcspn(list, ",.")));
+        for (unsigned i = 0; known[i] && !right; i++)
+            right = same_name(list, length, known[i]);
+        if (!right)
+            weft_note(context, WEFT_WARNING, &(struct weft_place){.where = variable}, "nothing is called '%.*s'",
+                      (int)length, list);
+        list += length + (list[length] == ',');
+    }
+}
+
+static void warn_of_environment(struct weft_context *context)
+{
+    static const char *const none[] = {NULL}, *const all[] = {"all", NULL};
+    static const char *const checks[] = {"validate", "clone", "reparse", "all", NULL};
+    warn_of_words(context, "WEFT_SKIP", none, /* passes= */ true);
+    warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
+    warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
 }
 
 /* --- around a pass ---------------------------------------------------------------------------------------------- */
 
 static uint32_t debug_flags(void)
 {
-    static const char *const name[] = {"validate", "clone", "reparse", "poison"};
+    static const char *const name[] = {"validate", "clone", "reparse"};
     uint32_t flags = 0;
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 3; i++)
         if (weft_environment_names("WEFT_DEBUG", name[i], /* all= */ true))
             flags |= 1u << i;
 #ifndef NDEBUG
@@ -140,6 +167,8 @@ void weft_inspect_before(struct weft_inspection *inspection)
 {
     struct weft_graph *root = inspection->graph->root;
     inspection->debug = debug_flags();
+    if (root->records == 0 && inspection->graph == root)
+        warn_of_environment(root->context);
     if (getenv("WEFT_TRACE") && root->records == 0)
         write_snapshot(root, 0, "input");
     if (!(inspection->debug & WEFT_DEBUG_CLONE) || inspection->graph != root)
@@ -163,8 +192,6 @@ void weft_inspect_after(struct weft_inspection *inspection, bool changed)
     }
     if (inspection->debug & WEFT_DEBUG_REPARSE)
         check_reparse(inspection);
-    if (inspection->debug & WEFT_DEBUG_POISON)
-        poison(graph);
     if (weft_environment_names("WEFT_PRINT", pass, /* all= */ true))
         deliver_lines(graph, pass, text_of(graph, root, /* all_inline= */ false));
     if (changed && getenv("WEFT_TRACE"))

@@ -36,7 +36,6 @@ enum weft_debug {
     WEFT_DEBUG_VALIDATE = 1, /* validate after every pass that changed something; always on in builds with assertions */
     WEFT_DEBUG_CLONE = 2,    /* run the pass on a copy as well: copy and graph print the same before and after */
     WEFT_DEBUG_REPARSE = 4,  /* print, parse, print: the same text */
-    WEFT_DEBUG_POISON = 8,   /* overwrite analyses that did not survive */
 };
 struct weft_inspection {
     struct weft_graph *graph;

@@ -4,8 +4,9 @@
 # usage: check_command.sh WEFT SOURCE
 set -u
 weft=$(realpath "$1")
-cases=$(realpath "$2")/tests/conform
-model=$(realpath "$2")/examples/models/ultraface-rfb-320
+source=$(realpath "$2")
+model=$source/examples/models/ultraface-rfb-320
+cases=$source/tests/conform
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -106,6 +107,30 @@ expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --threads 1
 expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --cpu=baseline
 cp again/output_1.npy folder/output_0.npy
 expect 1 'expected f32' "$weft" run "$model/model.onnx" --check folder
+
+# Text of a model: weights stay in its file or go beside the text, and it computes the same.
+for from in "$model" "$source/tests/models/mnist"; do
+    mkdir -p text
+    expect 0 '' "$weft" opt "$from/model.onnx" -o text/m.weft
+    expect 1 '' grep -q 'blob=' text/m.weft
+    expect 0 'agrees' "$weft" run text/m.weft --check "$from"
+    expect 0 '' "$weft" opt "$from/model.onnx" --passes=pipeline -o text/p.weft
+    expect 0 'agrees' "$weft" run text/p.weft --check "$from"
+done
+expect 0 'file="m.weft.bin"\|file=".*/m.weft.bin"' cat text/m.weft
+expect 0 'fold_const.evaluate: done' "$weft" opt --passes=pipeline --print=remarks "$from/model.onnx"
+expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=foo
+expect 0 'file="F" offset=N' "$weft" opt --list-ops
+expect 0 "WEFT_SKIP: nothing is called 'csee'" env WEFT_SKIP=csee,cse "$weft" check small.weft
+expect 0 "WEFT_DEBUG: nothing is called 'poison'" env WEFT_DEBUG=poison "$weft" check small.weft
+expect 0 "WEFT_PRINT: nothing is called 'nopass'" env WEFT_PRINT=nopass "$weft" check small.weft
+cat >wrong.weft <<'TEXT'
+graph @wrong(%x: f32[2]) {
+  %y: f32[2] = expp %x # error: no op is called
+  return %y
+}
+TEXT
+expect 0 'not blessed' "$weft" opt --test --bless wrong.weft
 
 # A folder that is both compared with and written to would agree with itself.
 expect 0 '' cp again/output_0.npy before.npy

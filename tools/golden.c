@@ -30,7 +30,7 @@ static bool run_valid(struct weft_context *context, const struct weft_golden_fil
 
 int weft_golden_main(const char *const *path, int paths, bool bless)
 {
-    int files = 0, blessed = 0;
+    int files = 0, blessed = 0, invalid = 0;
     char **list = weft_golden_find(path, paths, &files);
     struct weft_golden_score score = {0};
     struct weft_context *context = NULL;
@@ -46,6 +46,7 @@ int weft_golden_main(const char *const *path, int paths, bool bless)
             weft_golden_run_invalid(&file, &score);
         else
             blessed += run_valid(context, &file, bless, &score);
+        invalid += file.invalid;
         weft_golden_close(&file);
     }
     weft_close(context);
@@ -58,6 +59,9 @@ int weft_golden_main(const char *const *path, int paths, bool bless)
     for (int i = 0; i < files; i++)
         free(list[i]);
     free(list);
+    if (bless && invalid)
+        printf("%d file%s of mistakes not blessed: write `# error: part of the message` at the line by hand\n", invalid,
+               weft_tool_plural(invalid));
     if (blessed)
         printf("%d files blessed\n", blessed);
     printf("%d passed, %d failed, %d skipped\n", score.passed, score.failed, score.skipped);

@@ -16,6 +16,8 @@
 
 #include "ir/ir.h"
 
+#include <stdio.h>
+
 struct weft_golden_case {
     uint32_t index;             /* number of the graph in its file */
     int line;                   /* of the graph, from 1 */
@@ -82,5 +84,28 @@ bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct w
                      bool (*after)(void *user, const char *pass), void *user);
 /* A target that is the same on every machine. False if the name is no CPU level. */
 bool weft_opt_target(const char *name, struct weft_target *ret_target);
+
+/* --- lists.c */
+
+void weft_opt_print_ops(void);
+void weft_opt_print_passes(void);
+void weft_opt_print_kernels(void);
+
+/* --- sidecar.c */
+
+struct weft_sidecar {
+    char *path;
+    FILE *to;                   /* NULL until something is written */
+    uint64_t bytes;
+    const struct weft_blob **file; /* mapped files that the graph's constants lie in */
+    size_t files;
+    bool failed;
+    int error;                  /* errno of the first failure */
+};
+/* For a text that will be written to `text_path`. False after saying what is wrong; close it in any case. */
+bool weft_sidecar_open(struct weft_sidecar *ret_sidecar, const struct weft_graph *graph, const char *text_path);
+/* A weft_print_options.place_blob; `user` is the sidecar. */
+const char *weft_sidecar_place(void *user, const void *data, size_t bytes, uint64_t *ret_offset);
+bool weft_sidecar_close(struct weft_sidecar *sidecar);
 
 #endif

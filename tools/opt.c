@@ -50,59 +50,11 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
     return weft_cpu_parse(name, &ret_target->cpu);
 }
 
-/* --- lists -------------------------------------------------------------------------------------------------------- */
-
-static void print_ops(void)
-{
-    static const char *const traits[] = {"elementwise", "view", "reduction", "contraction", "movement", "composite",
-                                         "commutative", "stated", "source", "control", "placement"};
-    for (int op = 1; op < WEFT_OP_COUNT; op++) {
-        const struct weft_op_info *info = &weft_ops[op];
-        printf("%-13s %d", info->name, info->min_operands);
-        if (info->max_operands < 0)
-            printf("..");
-        else if (info->max_operands > info->min_operands)
-            printf("..%d", info->max_operands);
-        const char *separator = "  ";
-        for (unsigned i = 0; i < sizeof traits / sizeof *traits; i++)
-            if (info->traits & (1u << i)) {
-                printf("%s%s", separator, traits[i]);
-                separator = ",";
-            }
-        for (const struct weft_attr_spec *spec = info->attrs; spec->key != WEFT_ATTR_NONE; spec++) {
-            printf("  %s", weft_attr_names[spec->key]);
-            if (spec->words)
-                printf("=(%s)", spec->words);
-            else if (spec->has_default)
-                printf("=%g", spec->fallback);
-            else if (!spec->required)
-                printf("?");
-        }
-        putchar('\n');
-    }
-}
-
-static void print_passes(void)
-{
-    for (unsigned i = 0; i < weft_pass_count; i++)
-        printf("%-20s %s\n", weft_passes[i].name, weft_passes[i].help);
-    printf("%-20s %s\n", "pipeline", "all of them, in the order and as often as the default says");
-}
-
-static void print_kernels(void)
-{
-    char cpu[128];
-    const struct weft_kernel_info *kernel;
-    for (unsigned i = 0; (kernel = weft_kernel_at(i)) != NULL; i++) {
-        weft_cpu_describe(kernel->cpu, cpu, sizeof cpu);
-        printf("%-9s %-48s %s\n", kernel->family, kernel->name, cpu);
-    }
-}
-
 /* --- one graph ---------------------------------------------------------------------------------------------------- */
 
 struct options {
     const char *passes, *target, *print, *to;
+    int number;                /* of the graph in its file */
     bool strip, list_ops, list_passes, list_kernels, test, bless;
 };
 
@@ -113,6 +65,7 @@ struct job {
     struct weft_graph *graph;
     struct weft_target target;
     char *text;                /* of the result */
+    struct weft_sidecar sidecar;
 };
 
 static int apply(void *arg)
@@ -128,7 +81,7 @@ static int apply(void *arg)
 static bool load(struct job *job)
 {
     if (strcmp(job->path, "-") != 0)
-        return weft_load(job->context, job->path, &job->graph) >= 0;
+        return weft_tool_load(job->context, job->path, job->options->number, &job->graph) == WEFT_EXIT_OK;
     size_t bytes = 0, capacity = 1 << 16;
     char *text = malloc(capacity);
     while (text && !feof(stdin) && !ferror(stdin)) {
@@ -217,7 +170,35 @@ static int print_graph(void *arg)
     const bool same = folder == (to_slash ? (size_t)(to_slash - to) + 1 : 0) && strncmp(from, to, folder) == 0;
     struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
     weft_text_add(&text, "weft 1\n");
-    weft_print_graph(job->graph, &(struct weft_print_options){.absolute_files = !same}, &text);
+    weft_print_graph(job->graph,
+                     &(struct weft_print_options){.absolute_files = !same,
+                                                  .place_blob = *to ? weft_sidecar_place : NULL,
+                                                  .user = &job->sidecar},
+                     &text);
+    job->text = weft_text_take(&text);
+    weft_arena_close(&job->graph->scratch);
+    return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
+}
+
+static bool print_text(struct job *job)
+{
+    if (job->options->to && !weft_sidecar_open(&job->sidecar, job->graph, job->options->to))
+        return false;
+    const bool right = weft_protected(job->context, print_graph, job) >= 0;
+    return weft_sidecar_close(&job->sidecar) && right;
+}
+
+/* One line a decision, as text without a plan. */
+static int print_remarks(void *arg)
+{
+    struct job *job = arg;
+    struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
+    for (size_t i = 0; i < weft_remark_count(job->graph); i++) {
+        struct weft_remark remark;
+        if (weft_remark_get(job->graph, i, &remark) == WEFT_OK)
+            weft_text_format(&text, "%s: %s %s: %s\n", remark.who, remark.verdict, remark.where, remark.reason);
+    }
+    weft_text_add(&text, "");
     job->text = weft_text_take(&text);
     weft_arena_close(&job->graph->scratch);
     return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
@@ -228,17 +209,19 @@ static bool print_result(struct job *job)
     const char *what = job->options->print ? job->options->print : "ir";
     if (strcmp(what, "stats") == 0)
         return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = strcmp(what, "plan") == 0  ? print_plan(job, &job->text)
-                       : strcmp(what, "dot") == 0 ? print_dot(job, &job->text)
-                                                  : weft_protected(job->context, print_graph, job) >= 0;
+    const bool right = strcmp(what, "plan") == 0      ? print_plan(job, &job->text)
+                       : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
+                       : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
+                                                      : print_text(job);
     return right && write_text(job, job->text);
 }
 
 static int run_job(struct job *job)
 {
     int code = WEFT_EXIT_FAILED;
-    if (!weft_tool_open(NULL, 0, &job->context))
-        return code;
+    const int opened = weft_tool_open(NULL, 0, &job->context);
+    if (opened != WEFT_EXIT_OK)
+        return opened;
     if (load(job) && weft_protected(job->context, apply, job) >= 0 && print_result(job))
         code = WEFT_EXIT_OK;
     if (job->graph)
@@ -251,13 +234,13 @@ static int run_job(struct job *job)
 
 static int check_print(const struct weft_usage *usage, const char *print)
 {
-    static const char *const known[] = {"ir", "plan", "dot", "stats"};
+    static const char *const known[] = {"ir", "plan", "dot", "stats", "remarks"};
     for (unsigned i = 0; print && i < sizeof known / sizeof *known; i++)
         if (strcmp(print, known[i]) == 0)
             return -1;
     if (print && strcmp(print, "c") == 0)
         return weft_tool_misused(usage, "--print=c: this version emits no C");
-    return print ? weft_tool_misused(usage, "--print is ir, plan, dot or stats, not '%s'", print) : -1;
+    return print ? weft_tool_misused(usage, "--print is ir, plan, dot, stats or remarks, not '%s'", print) : -1;
 }
 
 int weft_cmd_opt(int argc, char **argv)
@@ -269,8 +252,11 @@ int weft_cmd_opt(int argc, char **argv)
         {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL",
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
-        {"--print", WEFT_OPTION_WORD, &options.print, "WHAT", "ir (the graph, as text), plan, dot or stats"},
-        {"-o", WEFT_OPTION_WORD, &options.to, "FILE", "write there"},
+        {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
+         "ir (the graph, as text), plan, dot, stats, or remarks: what passes did and why"},
+        {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
+         "write there; weights that no file holds go to FILE.bin beside it"},
+        {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
          "every op: operands, traits, attributes (? optional, =default)"},
         {"--list-passes", WEFT_OPTION_FLAG, &options.list_passes, NULL, "every pass"},
@@ -288,11 +274,11 @@ int weft_cmd_opt(int argc, char **argv)
     if (code >= 0)
         return code;
     if (options.list_ops)
-        print_ops();
+        weft_opt_print_ops();
     if (options.list_passes)
-        print_passes();
+        weft_opt_print_passes();
     if (options.list_kernels)
-        print_kernels();
+        weft_opt_print_kernels();
     if (options.list_ops || options.list_passes || options.list_kernels)
         return WEFT_EXIT_OK;
     if (options.bless && !options.test)
@@ -304,7 +290,9 @@ int weft_cmd_opt(int argc, char **argv)
         return weft_golden_main(words.word, words.count, options.bless);
     struct job job = {.options = &options, .path = words.word[0]};
     if (options.target && !weft_opt_target(options.target, &job.target))
-        return weft_tool_misused(&usage, "no CPU level is called '%s'", options.target);
+        return weft_tool_no_level(options.target, "--target");
+    if (options.number > 0 && strcmp(job.path, "-") == 0)
+        return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
     return code >= 0 ? code : run_job(&job);
 }

@@ -321,8 +321,8 @@ static int drop_message(char *message)
 int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text)
 {
     struct weft_dot_options known = {.size = sizeof known};
-    if (options)
-        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    if (options && !weft_take_options(&known, sizeof known, options))
+        return WEFT_ERR_ARGUMENT;
     struct weft_context *context = graph->context;
     struct weft_picture picture = {.context = context, .options = &known, .root = graph};
     picture.label = picture.piece = (struct weft_text){.context = context, .arena = &picture.arena};

@@ -211,7 +211,7 @@ struct weft_op {
     size_t operands;
     const struct weft_attribute *attribute;
     size_t attributes;
-    int32_t dtype;                 /* type of the result, for ops that do not infer it (cast, reshape, broadcast…); */
+    int32_t dtype;                 /* type of the result, for ops that do not infer it (cast, reshape, bcast…); */
     int32_t rank;                  /* dtype 0: inferred */
     const weft_dim *extent;
 };

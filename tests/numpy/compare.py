@@ -3,7 +3,8 @@
 
     compare.py path/to/weft [seed]
 
-Each case is one line of a graph, the operands' types, and what numpy makes of them. Closes with `N passed, N failed`.
+Each case is one line of a graph, the operands' types, and what numpy makes of them. Closes with
+`N passed, N failed, N skipped`.
 """
 import pathlib
 import subprocess
@@ -196,8 +197,8 @@ def main():
             except (AssertionError, RuntimeError) as error:
                 failed += 1
                 print(f"{line} of {', '.join(map(text_of, operands))}: {error}")
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0 or passed == 0
 
 
 sys.exit(main())

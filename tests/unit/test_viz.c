@@ -188,6 +188,12 @@ static void old_callers_options_are_accepted(void **state)
     assert_int_equal(agnnodes(graph), 5); /* a member behind the stated size is not read */
     agclose(graph);
     weft_free_text(*state, dot);
+
+    struct weft_graph *drawn = NULL;
+    assert_int_equal(weft_parse(*state, diamond, strlen(diamond), "diamond", &drawn), WEFT_OK);
+    options.size = 0;
+    assert_int_equal(weft_dot(drawn, &options, &dot), WEFT_ERR_ARGUMENT);
+    weft_graph_destroy(drawn);
 }
 
 /* An allocator that refuses from the n-th request on, and knows what it still owes. */
