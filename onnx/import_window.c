@@ -91,6 +91,8 @@ static void import_gemm(struct onnx_op *op)
     const weft_val a = weft_onnx_input(op, 0), b = weft_onnx_input(op, 1);
     const double alpha = weft_onnx_real(op, "alpha", 1), beta = weft_onnx_real(op, "beta", 1);
     const bool trans_a = weft_onnx_int(op, "transA", 0) != 0, trans_b = weft_onnx_int(op, "transB", 0) != 0;
+    if (op->importer->opset < 7)
+        weft_onnx_ignore(op, "broadcast"); /* C is always repeated where it has to be */
     if (weft_onnx_type(op, a).rank != 2 || weft_onnx_type(op, b).rank != 2)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "A and B must be matrices");
     weft_val result = scaled(op, product(op, a, b, trans_a, trans_b), alpha);
@@ -307,7 +309,7 @@ const struct onnx_row weft_onnx_window[] = {
     {"Conv", 1, 2, 3, 0, import_conv},
     {"ConvTranspose", 1, 2, 3, 0, import_conv_transpose},
     {"DeformConv", 19, 3, 5, 0, import_deform_conv},
-    {"Gemm", 7, 3, 3, 0, import_gemm},
+    {"Gemm", 1, 3, 3, 0, import_gemm},
     {"Gemm", 11, 2, 3, 0, import_gemm},
     {"MatMul", 1, 2, 2, 0, import_matmul},
     {0},
