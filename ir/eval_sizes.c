@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eval_sizes.c: what inference could neither prove right nor wrong is checked when sizes are known: extents that came
- * out negative, counts of elements beyond what memory can be, slices outside of their operands, paddings longer than
- * what they repeat. Evaluator and plans ask the same question, before anything is read or reserved. Any thread; nothing
- * is allocated. */
+ * out negative, counts of elements beyond what memory can be, slices outside of their operands, more of the largest
+ * elements than there are, paddings longer than what they repeat. Evaluator and plans ask the same question, before
+ * anything is read or reserved. Any thread; nothing is allocated. */
 #include "ir/eval.h"
 
 #include <stdarg.h>
@@ -83,11 +83,21 @@ static bool check_pad(const struct sizes *s, const struct weft_graph *graph, wef
     return true;
 }
 
+static bool check_top_k(const struct sizes *s, const struct weft_graph *graph, weft_node node)
+{
+    const int axis = (int)weft_attr_int(graph, node, WEFT_ATTR_axis);
+    const int64_t k = weft_dim_evaluate(graph->dims, weft_attr_dim(graph, node, WEFT_ATTR_k), s->symbols);
+    return k <= extent_of(s, graph, weft_operand(graph, node, 0), axis) ||
+           fail(s, graph, weft_result(graph, node, 0), "k, which is more than the operand has along axis %d, is %lld",
+                axis, (long long)k);
+}
+
 static bool check_node(const struct sizes *s, const struct weft_graph *graph, weft_node node)
 {
     switch (weft_opcode_of(graph, node)) {
     case WEFT_OP_slice: return check_slice(s, graph, node);
     case WEFT_OP_pad: return check_pad(s, graph, node);
+    case WEFT_OP_top_k: return check_top_k(s, graph, node);
     default: return true;
     }
 }

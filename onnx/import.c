@@ -74,6 +74,7 @@ const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
         weft_onnx_reduce,
         weft_onnx_resize,
         weft_onnx_shape,
+        weft_onnx_state,
         weft_onnx_transform,
         weft_onnx_window,
     };

@@ -91,6 +91,7 @@ struct onnx_row {
 extern const struct onnx_row weft_onnx_activation[];
 extern const struct onnx_row weft_onnx_elementwise[];
 extern const struct onnx_row weft_onnx_shape[];
+extern const struct onnx_row weft_onnx_state[];
 extern const struct onnx_row weft_onnx_movement[];
 extern const struct onnx_row weft_onnx_index[];
 extern const struct onnx_row weft_onnx_resize[];

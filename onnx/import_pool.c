@@ -131,7 +131,7 @@ static void import_roi_max_pool(struct onnx_op *op)
 }
 
 const struct onnx_row weft_onnx_pool[] = {
-    {"AveragePool", 7, 1, 1, WEFT_OP_mean_pool, import_pool},
+    {"AveragePool", 1, 1, 1, WEFT_OP_mean_pool, import_pool},
     {"GlobalAveragePool", 1, 1, 1, WEFT_OP_mean, import_global_pool},
     {"GlobalLpPool", 2, 1, 1, 0, import_global_norm},
     {"GlobalMaxPool", 1, 1, 1, WEFT_OP_reduce_max, import_global_pool},

@@ -174,6 +174,12 @@ static void import_reshape(struct onnx_op *op)
         return;
     if (unknown != WEFT_MAX_RANK)
         to.extent[unknown] = remaining_extent(op, &from, &to, unknown);
+    struct weft_dims *dims = op->graph->dims;
+    const weft_dim before = weft_type_elements(dims, &from), after = weft_type_elements(dims, &to);
+    if (!op->failed && weft_dim_is(after, 0) && !weft_dim_is(before, 0) && weft_onnx_narrow(op, before, 0)) {
+        op->output[0] = weft_onnx_splat(op, &to, 0); /* no elements are no elements, whatever the sizes that are left */
+        return;
+    }
     op->output[0] = weft_onnx_reshape(op, x, to.rank, to.extent);
 }
 

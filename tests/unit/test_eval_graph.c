@@ -117,6 +117,12 @@ static void test_binding_errors(void **state)
     graph = parse("weft 1\ngraph @g<N>(%x: f32[N]) {\n%y: f32[N - 4] = slice %x start=[4] end=[N]\nreturn %y, %x\n}\n");
     expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 1, (int64_t[]){3})}, 1, "%y");
     weft_graph_destroy(graph);
+
+    graph = parse("weft 1\ngraph @g<N>(%x: f32[N]) {\n"
+                  "%y: f32[5], %i: i64[5] = top_k %x axis=0 k=5\nreturn %y, %i\n}\n");
+    expect_refusal(graph, (struct weft_tensor[]){tensor_of(data, WEFT_F32, 1, (int64_t[]){4})}, 1,
+                   "k, which is more than the operand has along axis 0, is 5");
+    weft_graph_destroy(graph);
 }
 
 /* Solves the symbols of @g<head> with parameters of rank 1; %x is returned twice. */
