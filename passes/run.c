@@ -51,6 +51,8 @@ static const struct step {
     {PASS_decompose, 0},
     {PASS_canonicalize, 2},
     {PASS_cancel_transpose, 2},
+    /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
+    {PASS_fold_batchnorm, 2},
     {PASS_fold_shape, 2},
     {PASS_fold_const, 2},
     /* After the folds: only then are equal constants equal. */
