@@ -3,6 +3,8 @@
 #include "onnx/import.h"
 #include "onnx/transform.h"
 
+#include <math.h>
+
 static weft_dim known_number(struct onnx_op *op, unsigned input, const char *what)
 {
     weft_dim element[WEFT_MAX_CONTENT];
@@ -148,6 +150,58 @@ static void import_hann(struct onnx_op *op) { import_signal_window(op, 0.5, 0.5,
 static void import_hamming(struct onnx_op *op) { import_signal_window(op, 25.0 / 46, 21.0 / 46, 0); }
 static void import_blackman(struct onnx_op *op) { import_signal_window(op, 0.42, 0.5, 0.08); }
 
+/* --- mel weights -------------------------------------------------------------------------------------------------- */
+
+static double known_real(struct onnx_op *op, unsigned input, const char *what)
+{
+    struct weft_element number = {0};
+    if (!weft_onnx_has(op, input) || !weft_const_splat(op->graph, op->input[input], &number))
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
+    return number.real;
+}
+
+/* Triangles over the bins of a spectrum, whose corners are evenly spaced in mel; `corner` are bins, bands + 2 of them.
+ */
+static void fill_triangles(double *weight, int64_t bins, int64_t bands, const int64_t *corner)
+{
+    for (int64_t band = 0; band < bands; band++) {
+        const int64_t low = corner[band], middle = corner[band + 1], high = corner[band + 2];
+        for (int64_t bin = low > 0 ? low : 0; bin <= middle && bin < bins; bin++)
+            weight[bin * bands + band] = middle == low ? 1 : (double)(bin - low) / (double)(middle - low);
+        for (int64_t bin = middle > 0 ? middle : 0; bin < high && bin < bins; bin++)
+            weight[bin * bands + band] = (double)(high - bin) / (double)(high - middle);
+    }
+}
+
+static void import_mel_weights(struct onnx_op *op)
+{
+    const int64_t bands = known_integer(op, 0, "num_mel_bins"), length = known_integer(op, 1, "dft_length");
+    const int64_t rate = known_integer(op, 2, "sample_rate"), to = weft_onnx_int(op, "output_datatype", 1);
+    const double low = known_real(op, 3, "lower_edge_hertz"), high = known_real(op, 4, "upper_edge_hertz");
+    const int dtype = to > 0 && to < INT32_MAX ? weft_onnx_dtype((int32_t)to) : 0;
+    if (!op->failed && (bands < 1 || bands > 65536 || length < 1 || length > 65536 || rate < 1 || !dtype ||
+                        !(low >= 0 && high >= low && high <= 1e9)))
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "its inputs or output_datatype do not fit");
+    if (op->failed)
+        return;
+    const int64_t bins = length / 2 + 1;
+    double *weight = weft_new(op->importer->reader.arena, double, bins * bands);
+    int64_t *corner = weft_new(op->importer->reader.arena, int64_t, bands + 2);
+    const double first = 2595 * log10(1 + low / 700),
+                 step = (2595 * log10(1 + high / 700) - first) / (double)(bands + 2);
+    for (int64_t i = 0; i < bands + 2; i++) {
+        const double hertz = 700 * (pow(10, ((double)i * step + first) / 2595) - 1);
+        corner[i] = (int64_t)floor((double)(length + 1) * hertz / (double)rate);
+    }
+    fill_triangles(weight, bins, bands, corner);
+    struct weft_tensor tensor = {.data = weight, .dtype = WEFT_F64, .rank = 2, .extent = {bins, bands}};
+    weft_tensor_dense(&tensor);
+    const weft_val table = weft_onnx_copy_constant(op->importer, op->graph, &tensor, op->name);
+    if (!table.id)
+        op->failed = true; /* the error is recorded */
+    op->output[0] = weft_onnx_cast(op, table, dtype);
+}
+
 static void import_det(struct onnx_op *op) { op->output[0] = weft_onnx_unary(op, WEFT_OP_det, weft_onnx_input(op, 0)); }
 
 const struct onnx_row weft_onnx_transform[] = {
@@ -158,6 +212,7 @@ const struct onnx_row weft_onnx_transform[] = {
     {"Einsum", 12, 1, -1, 0, weft_onnx_import_einsum},
     {"HammingWindow", 17, 1, 1, 0, import_hamming},
     {"HannWindow", 17, 1, 1, 0, import_hann},
+    {"MelWeightMatrix", 17, 5, 5, 0, import_mel_weights},
     {"STFT", 17, 2, 4, 0, import_stft},
     {0},
 };

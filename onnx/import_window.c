@@ -284,35 +284,6 @@ static void import_conv_transpose(struct onnx_op *op)
     op->output[0] = weft_onnx_has(op, 2) ? weft_onnx_add_bias(op, result, op->input[2]) : result;
 }
 
-/* A convolution of each channel by itself, over what came before and the input; what came last is the new state. */
-static void import_causal_conv(struct onnx_op *op)
-{
-    struct weft_dims *dims = op->graph->dims;
-    const weft_val x = weft_onnx_input(op, 0), w = weft_onnx_input(op, 1);
-    const struct weft_type type = weft_onnx_type(op, x), weights = weft_onnx_type(op, w);
-    const int activation = weft_onnx_word(op, "activation", "none silu swish");
-    if (!op->failed && (type.rank != 3 || weights.rank != 3 || !weft_dim_is_constant(type.extent[1])))
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input and weights need three axes, and a known number of channels");
-    if (op->failed)
-        return;
-    const weft_dim zero = weft_dim_of(0), state = weft_dim_sub(dims, weights.extent[2], weft_dim_of(1));
-    const struct weft_type before = {
-        .dtype = type.dtype, .rank = 3, .extent = {type.extent[0], type.extent[1], state}};
-    const weft_val past = weft_onnx_has(op, 3) ? op->input[3] : weft_onnx_splat(op, &before, 0);
-    const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 2);
-    const weft_val all = weft_onnx_make(op, WEFT_OP_concat, 2, (const weft_val[]){past, x}, 1, &axis, NULL);
-    const struct weft_attr groups = weft_attr_of_int(WEFT_ATTR_groups, weft_dim_value(type.extent[1]));
-    weft_val result = weft_onnx_make(op, WEFT_OP_conv, 2, (const weft_val[]){all, w}, 1, &groups, NULL);
-    if (weft_onnx_has(op, 2))
-        result = weft_onnx_add_bias(op, result, op->input[2]);
-    op->output[0] = activation ? weft_onnx_unary(op, WEFT_OP_silu, result) : result;
-    if (op->outputs < 2)
-        return;
-    const weft_dim length = weft_dim_add(dims, type.extent[2], state);
-    const weft_dim start[] = {zero, zero, type.extent[2]}, end[] = {type.extent[0], type.extent[1], length};
-    op->output[1] = weft_onnx_slice(op, all, start, end, NULL);
-}
-
 static void import_deform_conv(struct onnx_op *op)
 {
     const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1), weft_onnx_input(op, 2),
@@ -335,7 +306,6 @@ static void import_deform_conv(struct onnx_op *op)
 }
 
 const struct onnx_row weft_onnx_window[] = {
-    {"CausalConvWithState", 27, 2, 4, 0, import_causal_conv},
     {"Conv", 1, 2, 3, 0, import_conv},
     {"ConvTranspose", 1, 2, 3, 0, import_conv_transpose},
     {"DeformConv", 19, 3, 5, 0, import_deform_conv},
