@@ -185,8 +185,11 @@ static weft_dim new_symbol(struct onnx_importer *importer, struct onnx_string so
     const char *word = source.length ? word_of(importer, source) : "d", *candidate = word;
     const bool plain = source.length && strcmp(word, "min") != 0 && strcmp(word, "max") != 0;
     weft_dim known;
-    for (unsigned i = 1; (i == 1 && !plain) || weft_symbol_find(dims, candidate, &known); i++)
+    unsigned i = source.length ? 1 : importer->last_symbol + 1; /* not from the start each time */
+    for (bool first = !plain; first || weft_symbol_find(dims, candidate, &known); i++, first = false)
         candidate = weft_arena_format(importer->reader.arena, source.length ? "%s_%u" : "%s%u", word, i);
+    if (!source.length)
+        importer->last_symbol = i - 1;
     return weft_symbol_add(dims, candidate, 0, INT32_MAX, 0);
 }
 

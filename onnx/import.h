@@ -71,6 +71,7 @@ struct onnx_importer {
     uint32_t data_count, data_capacity;
     struct onnx_string *symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
+    unsigned last_symbol; /* number of the last symbol made for an extent without a name */
     uint32_t symbols, symbol_capacity, dim_capacity;
     int64_t streams; /* of random numbers without a seed, so far */
     const struct weft_onnx_known *known; /* inputs that become constants */
