@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base.h: contexts, protected calls, arenas, growing texts, messages, the bytes of constants, elements by dtype. */
+#ifndef WEFT_BASE_H
+#define WEFT_BASE_H
+
+#include "weft/weft.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#define WEFT_PRINTF(f, a) __attribute__((format(printf, f, a)))
+
+/* --- base.c: context, protected calls, arena, vectors, strings, diagnostics --------------------------------------- */
+
+/* Broken invariants stop the process in builds with assertions, which all tests use; never wrong input. */
+#ifdef NDEBUG
+#define weft_assert(condition) ((void)sizeof(condition))
+#else
+#define weft_assert(condition) ((condition) ? (void)0 : weft_assert_failed(#condition, __FILE__, __LINE__))
+#endif
+_Noreturn void weft_assert_failed(const char *condition, const char *file, int line);
+
+struct weft_target {
+    uint32_t cpu;        /* WEFT_CPU_* of kernels/kernels.h: what kernels may use */
+    int32_t threads;
+    size_t l1, l2, l3;   /* bytes of data cache: per core, per core, shared */
+    char name[64];       /* "avx512+bf16 2 threads", for messages */
+};
+
+struct weft_text {       /* a growing text, always NUL-terminated when length > 0 */
+    struct weft_context *context;
+    struct weft_arena *arena; /* where it grows; NULL: in the allocator's memory, until weft_text_close */
+    char *data;
+    size_t length, capacity;
+};
+
+struct weft_context {
+    struct weft_allocator allocator;
+    struct weft_executor executor;
+    void (*diagnose)(void *user, const struct weft_diagnostic *);
+    void *diagnose_user;
+    struct weft_target target;
+    _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
+    jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
+    struct weft_text errors; /* of the last failing call */
+    int32_t error_count;     /* errors since the protected call began */
+    int32_t error_status;    /* status of the first of them */
+};
+
+/* Runs fn(arg) so that an allocation that fails in an arena ends it with WEFT_ERR_NOMEM. The first protected call on
+ * the stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's
+ * status. Nested calls just run fn. Every public function of the compile phase goes through here. */
+int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg);
+/* The same for a call on a graph; the outermost call empties the scratch arena, where one that ran out of memory may
+ * have left something. */
+int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), void *arg);
+_Noreturn void weft_out_of_memory(struct weft_context *context);
+
+/* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
+ * if the size was not set. */
+bool weft_take_options(void *own, size_t bytes, const void *given);
+
+void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */
+void weft_release(struct weft_context *context, void *memory, size_t bytes);
+
+/* Memory that lives and dies together. weft_new never returns NULL: see weft_protected. Zeroed. */
+struct weft_arena {
+    struct weft_context *context;
+    struct weft_chunk *chunk;
+    size_t used, capacity; /* of the current chunk */
+    size_t total;          /* bytes taken from the allocator */
+};
+void weft_arena_open(struct weft_arena *arena, struct weft_context *context);
+void weft_arena_close(struct weft_arena *arena);
+void *weft_arena_new(struct weft_arena *arena, size_t bytes);
+#define weft_new(arena, type, count) ((type *)weft_arena_new((arena), sizeof(type) * (size_t)(count)))
+char *weft_arena_copy(struct weft_arena *arena, const char *text, size_t length); /* NUL-terminated */
+char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
+
+/* weft_grow(arena, &array, &capacity, need, sizeof element): the array holds at least `need` elements afterwards, new
+ * ones zeroed. The old copy stays behind in the arena. */
+void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element);
+
+void weft_text_add(struct weft_text *text, const char *string);
+void weft_text_addn(struct weft_text *text, const char *string, size_t length);
+void weft_text_format(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
+void weft_text_close(struct weft_text *text);
+char *weft_text_take(const struct weft_text *text); /* a copy that weft_free_text releases; NULL if memory is refused */
+
+/* Where a message points. All members may be empty. */
+struct weft_place {
+    const char *file;
+    int32_t line, column;
+    const char *where;
+};
+/* Records an error (or a note) with the status that the call will return. */
+void weft_error(struct weft_context *context, int status, const struct weft_place *place, const char *format, ...)
+    WEFT_PRINTF(4, 5);
+void weft_note(struct weft_context *context, int severity, const struct weft_place *place, const char *format, ...)
+    WEFT_PRINTF(4, 5);
+
+/* --- blob.c: bytes of constants, shared between a graph and its clones -------------------------------------------- */
+
+/* Counted memory: allocated, or a part of a mapped file. Reference counts are atomic. */
+struct weft_blob {
+    struct weft_context *context;
+    void *data;
+    size_t bytes;
+    bool mapped;
+    _Atomic int32_t references;
+    char *path; /* of the mapped file, else NULL; owned by the blob */
+};
+/* NULL and WEFT_ERR_NOMEM on failure; zeroed, 64-byte aligned. */
+struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
+/* Maps a whole file, read-only; on failure records an error that names the file and returns NULL. */
+struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
+/* Gives back the whole pages within a part of a mapped file; they are read again if somebody looks. */
+void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes);
+struct weft_blob *weft_blob_hold(struct weft_blob *blob);
+void weft_blob_drop(struct weft_blob *blob);
+
+/* --- dtype.c ------------------------------------------------------------------------------------------------------ */
+
+bool weft_dtype_is_float(int dtype);
+bool weft_dtype_is_int(int dtype);     /* signed or unsigned, not bool */
+bool weft_dtype_is_signed(int dtype);  /* signed integers */
+bool weft_dtype_is_storage_only(int dtype);
+/* Element i of a packed array: as double for floats, exact for integers. Unaligned data is fine. */
+double weft_load_real(int dtype, const void *data, int64_t i);
+int64_t weft_load_integer(int dtype, const void *data, int64_t i); /* u64 as its bits; floats truncated, saturating */
+void weft_store_real(int dtype, void *data, int64_t i, double value);      /* rounds to nearest even */
+void weft_store_integer(int dtype, void *data, int64_t i, int64_t value);  /* integers wrap */
+/* Bytes of n packed elements. */
+int64_t weft_dtype_bytes(int dtype, int64_t n);
+
+#endif

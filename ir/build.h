@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h: how nodes come to be and change: types and symbolic elements, builders, the few legal rewrites. */
+#ifndef WEFT_BUILD_H
+#define WEFT_BUILD_H
+
+#include "ir/graph.h"
+
+/* --- infer.c, infer_*.c: result types; content.c: symbolic elements ----------------------------------------------- */
+
+/* A node about to exist. Types of operands by value; `result` is filled by the op's infer function, and holds the
+ * stated type beforehand where the op is WEFT_STATED (one result). */
+struct weft_infer {
+    struct weft_graph *graph;
+    int op;
+    const weft_val *operand;
+    unsigned operands;
+    const struct weft_attr *attr;
+    unsigned attrs;
+    struct weft_type *result;
+    unsigned results;
+    const struct weft_place *place;
+    const struct weft_constant *constant;
+};
+/* Reports through weft_error with the op's name and returns false. */
+bool weft_infer_fail(struct weft_infer *infer, const char *format, ...) WEFT_PRINTF(2, 3);
+const struct weft_type *weft_infer_type(const struct weft_infer *infer, unsigned operand);
+const struct weft_attr *weft_infer_attr(const struct weft_infer *infer, int key);
+/* With the default of the op's table; the same for list element i. */
+weft_dim weft_infer_dim(const struct weft_infer *infer, int key);
+weft_dim weft_infer_at(const struct weft_infer *infer, int key, unsigned i);
+/* Checks arity, attributes and types; fills infer->result. */
+bool weft_infer_run(struct weft_infer *infer);
+/* Elements of result 0 from the contents of the operands, or NULL; at most WEFT_MAX_CONTENT of them. */
+#define WEFT_MAX_CONTENT 64
+const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node);
+
+/* --- build.c: making nodes ---------------------------------------------------------------------------------------- */
+
+struct weft_node_spec {
+    int op;
+    const weft_val *operand;
+    unsigned operands;
+    const struct weft_attr *attr; /* any order; those equal to defaults are dropped; lists are copied */
+    unsigned attrs;
+    const struct weft_type *stated;         /* type of the result, for WEFT_STATED ops */
+    const struct weft_constant *constant;   /* of const; its blob must be held by the graph */
+    weft_node before;                       /* none: at the end */
+    const char *name;                       /* of the source's node, for messages */
+    struct weft_place place;
+};
+/* The one gate through which nodes come to be. Infers types; on wrong input records errors and returns none. */
+weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *spec);
+
+/* A cursor builder for passes: nodes go before `before`. Wrong types are broken invariants here. */
+struct weft_builder {
+    struct weft_graph *graph;
+    weft_node before;
+};
+weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const weft_val *operand, unsigned attrs,
+                    const struct weft_attr *attr, const struct weft_type *stated);
+weft_val weft_build_unary(struct weft_builder *b, int op, weft_val x);
+weft_val weft_build_binary(struct weft_builder *b, int op, weft_val x, weft_val y);
+weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, double value);
+/* All elements the same, exactly; the element is of the type's kind. */
+weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type, const struct weft_element *element);
+/* A const of packed elements, copied. */
+weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data);
+weft_val weft_build_cast(struct weft_builder *b, weft_val x, int dtype);
+weft_val weft_build_transpose(struct weft_builder *b, weft_val x, const int *perm);
+weft_val weft_build_reshape(struct weft_builder *b, weft_val x, const struct weft_type *type);
+/* result axis result_axis[i] carries operand axis i. */
+weft_val weft_build_bcast(struct weft_builder *b, weft_val x, const struct weft_type *type, const int *result_axis);
+weft_val weft_build_reduce(struct weft_builder *b, int op, weft_val x, unsigned axes, const int *axis, bool keepdims);
+struct weft_attr weft_attr_of_int(int key, int64_t value);
+struct weft_attr weft_attr_of_real(int key, double value);
+struct weft_attr weft_attr_of_word(int key, const char *word);
+struct weft_attr weft_attr_of_ints(struct weft_graph *graph, int key, unsigned count, const int64_t *values);
+struct weft_attr weft_attr_of_dims(int key, unsigned count, const weft_dim *values);
+
+/* --- edit.c: the few legal rewrites ------------------------------------------------------------------------------- */
+
+/* The one counter of decisions: true if rewrite number n may happen (WEFT_STOP_AFTER=n bisects). Asked once per
+ * rewrite, before the first edit of it. `who` is the pass, `where` the value that changes. */
+bool weft_permit(struct weft_graph *graph, const char *who, weft_val where);
+/*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none */
+void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b);
+/*   n: … op %a(slot i)            →   n: … op %b   (types may differ; the caller restores validity) */
+void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value);
+/*   n has no uses                 →   gone; its operands lose a use */
+void weft_erase_node(struct weft_graph *graph, weft_node node);
+/*   … a … n                       →   … n a …      n keeps its operands before it: the caller knows */
+void weft_move_before(struct weft_graph *graph, weft_node node, weft_node before);
+/*   n: op attrs                   →   n: op attrs with key set / removed */
+void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_attr *attr);
+void weft_drop_attr(struct weft_graph *graph, weft_node node, int key);
+/*   return %a                     →   return %b   for result i */
+void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value);
+/* Sets what stands right of `!`. Tokens are copied. */
+void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
+                   const char *const *value);
+/* The strip law: drops plans, groups, relayouts, and every layout but those of parameters and returned values. True if
+ * anything changed. */
+bool weft_strip(struct weft_graph *graph);
+
+#endif

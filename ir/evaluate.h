@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* evaluate.h: the reference evaluator (eval.c, eval_*.c) and the values of symbols at a run. */
+#ifndef WEFT_EVALUATE_H
+#define WEFT_EVALUATE_H
+
+#include "ir/graph.h"
+
+/* One node with its tensors. Tensors are strided (outputs too); extents and strides are concrete. */
+struct weft_eval {
+    const struct weft_graph *graph;
+    weft_node node;
+    int64_t *symbols;            /* values by symbol number; written by weft_eval_define_symbols alone */
+    const struct weft_tensor *in;
+    struct weft_tensor *out;
+    struct weft_context *context; /* for scratch memory (weft_allocate) */
+    bool failed;                 /* set when scratch memory was refused */
+};
+/* Computes a node's results from its operands' tensors. False if memory was refused. Any thread. */
+bool weft_eval_node(struct weft_eval *eval);
+/* Sets the data symbols that a WEFT_DATA op defines, from its operands' tensors, before its results have extents. */
+bool weft_eval_define_symbols(struct weft_eval *eval);
+/* Evaluates a whole graph. `out[i].data` NULL: allocated (dense). Returns a status and records errors. */
+int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
+                    struct weft_tensor *out, uint32_t out_count);
+/* Solves the symbols from the extents of the inputs; checks every extent and range. On failure a message in
+ * `message`. */
+int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
+                       int64_t *symbols, char *message, size_t message_bytes);
+/* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
+bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
+/* Records an error for each symbol that something needs and that no parameter's extents mention: a run could never know
+ * it. Whether mentioned ones can be solved is seen when sizes are given. */
+bool weft_check_symbols(const struct weft_graph *graph);
+/* Strides of a packed row-major array. */
+void weft_tensor_dense(struct weft_tensor *tensor);
+
+#endif

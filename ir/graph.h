@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h: ids, values, nodes and uses (graph.c, copy.c), and the elements of const nodes (constant.c). */
+#ifndef WEFT_GRAPH_H
+#define WEFT_GRAPH_H
+
+#include "ir/layout.h"
+#include "ir/ops.h"
+
+/* --- graph.c: ids, values, nodes, uses ---------------------------------------------------------------------------- */
+
+typedef struct { uint32_t id; } weft_node; /* id 0 is "none" */
+#define WEFT_NO_VALUE ((weft_val){0})
+#define WEFT_NO_NODE ((weft_node){0})
+
+struct weft_attr {
+    uint8_t key, kind;
+    uint32_t count;
+    union {
+        weft_dim integer;
+        double real;
+        const weft_dim *integers;
+        const double *reals;
+        const char *word;
+        int32_t dtype;
+        struct weft_graph *graph;
+    };
+};
+
+/* Right of `!`: a kernel's name and key=value tokens, kept as text. */
+struct weft_plan_note {
+    const char *kernel; /* or NULL */
+    uint32_t count;
+    const char **key, **value;
+};
+
+/* The elements of a const. */
+enum weft_constant_kind { WEFT_CONST_SPLAT, WEFT_CONST_BLOB, WEFT_CONST_RANDOM };
+struct weft_constant {
+    uint8_t kind;
+    bool integer;       /* splat: which of the two members holds it (integers and bool: integer) */
+    double real;
+    int64_t splat;
+    uint64_t seed;      /* random: uniform in [-scale, scale), by the generator that FORMAT.md states */
+    double scale;
+    struct weft_blob *blob; /* packed row-major elements at blob->data + offset, perhaps unaligned */
+    uint64_t offset;
+};
+
+struct weft_value {
+    struct weft_type type;
+    const char *name;        /* unique in the graph, or NULL: numbered when printed */
+    weft_node def;           /* none for parameters */
+    uint32_t result;         /* which result of def, or which parameter */
+    bool is_param, is_mut;
+    uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
+    uint32_t first_use;      /* index of an operand slot + 1; 0: none */
+    uint32_t uses;           /* operand slots, not counting returns */
+    uint32_t returns;        /* times returned */
+    uint32_t first_return;   /* index of a return slot + 1; 0: none */
+    const weft_dim *content; /* elements of a small integer or bool tensor, where known as expressions; else NULL */
+};
+
+struct weft_operand {        /* one slot */
+    weft_val value;
+    weft_node node;
+    uint32_t next, previous; /* in the list of uses of value, slot + 1 */
+};
+
+struct weft_node_info {
+    uint16_t op, attrs;
+    bool dead;
+    uint32_t operands, results;
+    uint32_t first_operand;  /* index of slots */
+    uint32_t first_result;   /* values are consecutive ids */
+    struct weft_attr *attr;
+    struct weft_constant *constant; /* of const */
+    weft_node next, previous; /* order of execution */
+    uint32_t group;          /* index of a group, 0: none */
+    const struct weft_plan_note *plan; /* or NULL */
+    const char *name;        /* the source's name of the node, for messages, or NULL */
+    int32_t line;            /* in the source text, or 0 */
+};
+
+struct weft_group {          /* fuse @name ! plan { nodes, consecutive in order } */
+    const char *name;
+    const struct weft_plan_note *plan;
+};
+
+struct weft_return_slot {
+    weft_val value;
+    weft_val mut;            /* the parameter whose buffer it becomes, or none */
+    uint32_t next, previous; /* in the list of returns of value, slot + 1 */
+};
+
+#define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
+#define WEFT_ORDER 1u        /* graph->position: rank of each live node in the order */
+
+/* One run of a pass. */
+struct weft_pass_record {
+    const char *pass;
+    int64_t ns;
+    uint32_t nodes_before, nodes_after; /* of the graph it was called on, without bodies */
+    bool changed;
+};
+
+struct weft_graph {
+    struct weft_context *context;
+    struct weft_graph *root;     /* itself at top level */
+    struct weft_graph *parent;   /* of a body; NULL at top level */
+    int32_t depth;               /* 0 at top level, at most WEFT_MAX_DEPTH */
+    struct weft_arena *arena;    /* the root's; own_arena there */
+    struct weft_arena own_arena;
+    struct weft_dims *dims;      /* the root's */
+    const char *name;
+    const char *file;            /* where it came from, or NULL */
+
+    struct weft_value *value;    /* [1, values) */
+    struct weft_node_info *node; /* [1, nodes) */
+    struct weft_operand *slot;
+    struct weft_group *group;    /* [1, groups) */
+    weft_val *param;
+    struct weft_return_slot *ret;
+    uint32_t values, nodes, slots, groups, params, returns;
+    uint32_t value_capacity, node_capacity, slot_capacity, group_capacity, param_capacity, return_capacity;
+    weft_node first, last;
+    uint32_t live_nodes;
+    bool returned;               /* a return line was seen */
+    uint32_t index;              /* of a body: where its parent lists it */
+    bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
+
+    struct weft_graph **body;    /* subgraphs, owned */
+    uint32_t bodies, body_capacity;
+
+    struct weft_layout *layout;  /* root: interned canonical layouts; [0] stands for row-major */
+    uint32_t layouts, layout_capacity;
+    uint32_t *layout_hash, layout_hash_size;
+    struct weft_blob **blob;     /* root: held until the graph dies */
+    uint32_t blobs, blob_capacity;
+    struct weft_name_slot *names; /* hash of value names */
+    uint32_t name_slots, name_count;
+
+    uint32_t *position;          /* analysis ORDER, by node id */
+    uint32_t analyses;           /* which are valid */
+    struct weft_remark *remark;  /* root */
+    uint32_t remarks, remark_capacity;
+    int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
+    struct weft_pass_record *record; /* root: every run of a pass, in order */
+    uint32_t records, record_capacity;
+    struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
+};
+
+static inline struct weft_value *weft_value_of(const struct weft_graph *g, weft_val v) { return &g->value[v.id]; }
+static inline struct weft_node_info *weft_node_of(const struct weft_graph *g, weft_node n) { return &g->node[n.id]; }
+static inline const struct weft_type *weft_type_of(const struct weft_graph *g, weft_val v)
+{
+    return &g->value[v.id].type;
+}
+static inline int weft_opcode_of(const struct weft_graph *g, weft_node n) { return g->node[n.id].op; }
+static inline weft_node weft_def(const struct weft_graph *g, weft_val v) { return g->value[v.id].def; }
+static inline int weft_def_opcode(const struct weft_graph *g, weft_val v) { return g->node[g->value[v.id].def.id].op; }
+static inline weft_val weft_operand(const struct weft_graph *g, weft_node n, unsigned i)
+{
+    return g->slot[g->node[n.id].first_operand + i].value;
+}
+static inline weft_val weft_result(const struct weft_graph *g, weft_node n, unsigned i)
+{
+    return (weft_val){g->node[n.id].first_result + i};
+}
+static inline bool weft_is(weft_val a, weft_val b) { return a.id == b.id; }
+static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, weft_node n)
+{
+    return &weft_ops[g->node[n.id].op];
+}
+
+/* Live nodes in order. The body may erase any node and insert others; those inserted right after the current one are
+ * not visited. (A dead node keeps its `next`, so a walk that stands on one finds its way back.) */
+#define weft_foreach_node(g, n) \
+    for (weft_node n = (g)->first, next_##n = {n.id ? (g)->node[n.id].next.id : 0}; n.id; \
+         n = next_##n, next_##n.id = n.id ? (g)->node[n.id].next.id : 0) \
+        if ((g)->node[n.id].dead) {} else
+
+struct weft_graph *weft_graph_new(struct weft_context *context, const char *name); /* under weft_protected */
+struct weft_graph *weft_graph_new_body(struct weft_graph *parent, const char *name); /* NULL and an error if too deep */
+/* Is `body` listed among the graph's bodies? Side arrays about bodies go by body->index. */
+static inline bool weft_is_body(const struct weft_graph *graph, const struct weft_graph *body)
+{
+    return body && body->index < graph->bodies && graph->body[body->index] == body;
+}
+void weft_graph_free(struct weft_graph *graph);
+/* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
+ * that the caller can free it if memory is refused on the way. */
+void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph);
+void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
+
+weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);
+/* Appends to the results. */
+void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut);
+void weft_clear_returns(struct weft_graph *graph);
+uint32_t weft_add_group(struct weft_graph *graph, const char *name);
+weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
+/* Names a value; a name that is taken gets a suffix ".1", ".2", …; an empty one is none. */
+void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
+
+/* Layouts are interned: canonicalise, look up, store. */
+uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type);
+/* The layout of a value, whatever its index (0 expands to row-major of the value's rank). */
+struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value);
+void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
+
+const struct weft_attr *weft_attr_find(const struct weft_graph *graph, weft_node node, int key); /* NULL if absent */
+/* With the op's default when absent. A symbolic integer asks for a caller that knows it: weft_attr_dim. */
+int64_t weft_attr_int(const struct weft_graph *graph, weft_node node, int key);
+weft_dim weft_attr_dim(const struct weft_graph *graph, weft_node node, int key);
+double weft_attr_real(const struct weft_graph *graph, weft_node node, int key);
+const char *weft_attr_word(const struct weft_graph *graph, weft_node node, int key);
+/* List element i with the default where the list is absent. */
+weft_dim weft_attr_at(const struct weft_graph *graph, weft_node node, int key, unsigned i);
+bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b);
+
+weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type);
+bool weft_type_same(const struct weft_type *a, const struct weft_type *b);
+bool weft_type_is_constant(const struct weft_type *type); /* no symbols in the extents */
+/* Most elements of a tensor: so many of the widest still have a size in bits. */
+#define WEFT_MAX_ELEMENTS (INT64_MAX / 64)
+/* Is the product of the extents that are numbers small enough? Zeros do not count, since strides leave them out. Every
+ * value of a graph has passed this. */
+bool weft_type_check_size(const struct weft_type *type);
+void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struct weft_text *text); /* "f32[N,3]" */
+
+/* Analyses: compute what is missing / state what survives a change. */
+void weft_require(struct weft_graph *graph, uint32_t analyses);
+bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps); /* returns changed */
+
+void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
+                     ...) WEFT_PRINTF(5, 6);
+
+/* --- constant.c: elements of const nodes -------------------------------------------------------------------------- */
+
+bool weft_is_const(const struct weft_graph *graph, weft_val value); /* defined by a const node */
+/* One element. `real` of an integer is rounded: good for its magnitude, not to compute with. */
+struct weft_element {
+    bool is_integer;    /* integers and bools */
+    int64_t integer;    /* u64 as its bits */
+    double real;
+};
+/* If all elements of a const have the same bits: that element, as its dtype holds it. */
+bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct weft_element *ret);
+/* Writes the packed row-major elements of a const (of constant extents) to `data`. */
+void weft_const_write(const struct weft_graph *graph, weft_val value, void *data);
+/* The elements in place, or NULL for a splat or random const. Perhaps unaligned. */
+const void *weft_const_data(const struct weft_graph *graph, weft_val value);
+
+#endif
