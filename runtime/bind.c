@@ -210,7 +210,7 @@ static struct weft_frame *find_frame(struct weft_execution *e)
         if (!e->cache[i] || (e->cache[oldest] && e->cache[i]->used < e->cache[oldest]->used))
             oldest = i;
     }
-    struct weft_frame *frame = weft_frame_new(e->plan, e->symbols);
+    struct weft_frame *frame = weft_frame_new(e->plan, e->symbols, NULL);
     if (frame) {
         weft_frame_free(e->plan, e->cache[oldest]);
         e->cache[oldest] = frame;

@@ -5,23 +5,39 @@
 #include <stdio.h>
 #include <string.h>
 
-static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, char *text,
-                       size_t bytes)
+/* `arena`: where the blocks of a body begin. What a body returns lies where the outer plan puts it. */
+static void place_text(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, int64_t arena,
+                       char *text, size_t bytes)
 {
     const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
     switch ((enum weft_storage_kind)storage->kind) {
-    case WEFT_IN_RETURN: snprintf(text, bytes, "out%u+0", storage->index); break;
-    case WEFT_IN_ARENA: snprintf(text, bytes, "arena+%lld", (long long)frame->place[plan->home[v.id].storage]); break;
+    case WEFT_IN_RETURN:
+        snprintf(text, bytes, "%s%u+0", plan->return_layout ? "result" : "out", storage->index);
+        break;
+    case WEFT_IN_ARENA:
+        snprintf(text, bytes, "arena+%lld", (long long)(arena + frame->place[plan->home[v.id].storage]));
+        break;
     default: snprintf(text, bytes, "-"); break;
     }
 }
 
-/* A node of several steps (concat, pad) is named after its last and says how many they are. */
-void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame)
+static void annotate_bodies(struct weft_plan *plan, const struct weft_frame *frame, uint32_t number, int64_t arena)
+{
+    const struct weft_control *control = &plan->control[number];
+    const struct weft_frame_control *sized = &frame->control[number];
+    for (uint32_t i = 0; i < control->bodies; i++)
+        weft_plan_annotate(control->body[i], sized->body[i], arena + frame->place[control->room] + sized->arena);
+}
+
+/* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
+ * bodies are nested. */
+void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
 {
     static const char *const keys[] = {"at", "parts", "steps"};
     for (uint32_t i = 0, steps = 1; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
+        if (step->control)
+            annotate_bodies(plan, frame, step->control, arena);
         const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
         if (!step->node.id) {
             weft_add_remark(plan->graph, "plan", step->out, "copied", "by %s into %s", kernel,
@@ -33,7 +49,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame)
             continue;
         }
         char place[40], parts[16], count[16];
-        place_text(plan, frame, step->out, place, sizeof place);
+        place_text(plan, frame, step->out, arena, place, sizeof place);
         snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
         snprintf(count, sizeof count, "%u", steps);
         const char *const values[] = {place, parts, count};

@@ -26,6 +26,8 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
     PART(place, plan->storages);
     PART(step, plan->steps);
     PART(descriptors, plan->descriptor_bytes);
+    PART(control, plan->controls);
+    PART(base, plan->storages);
 #undef PART
     return at;
 }
@@ -78,6 +80,13 @@ static void size_value(const struct weft_plan *plan, struct weft_frame *frame, w
         frame->too_large = v;
 }
 
+static int64_t block_bytes(const struct weft_plan *plan, struct weft_frame *frame, const struct weft_storage *s)
+{
+    if (s->control)
+        return weft_control_bytes(plan, frame, s->control);
+    return weft_dtype_bytes(s->dtype, frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]));
+}
+
 static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
 {
     struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
@@ -88,8 +97,7 @@ static bool place_storages(const struct weft_plan *plan, struct weft_frame *fram
             block[i] = (struct weft_block){.first = s->first, .last = s->last};
             if (s->kind != WEFT_IN_ARENA || s->last < s->first)
                 continue;
-            const int64_t span = frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]);
-            block[i].bytes = weft_dtype_bytes(s->dtype, span);
+            block[i].bytes = block_bytes(plan, frame, s);
         }
         frame->arena_bytes = weft_place_blocks(block, plan->storages, order);
         for (uint32_t i = 0; i < plan->storages; i++)
@@ -108,6 +116,10 @@ static int64_t byte_offset(const struct weft_plan *plan, const struct weft_frame
 static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, uint32_t number)
 {
     const struct weft_step *step = &plan->step[number];
+    if (step->control) {
+        weft_control_bind(plan, frame, number, false);
+        return;
+    }
     struct weft_bind bind = {.plan = plan,
                              .step = step,
                              .symbols = frame->live,
@@ -138,7 +150,14 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
         frame->shared_bytes = rounded(bind.shared);
 }
 
-struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols)
+static void size_values(const struct weft_plan *plan, struct weft_frame *frame)
+{
+    for (uint32_t i = 1; i < plan->graph->values; i++)
+        if (plan->home[i].storage)
+            size_value(plan, frame, (weft_val){i});
+}
+
+struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live)
 {
     struct weft_frame sizes = {0};
     const size_t bytes = lay_out(plan, &sizes, NULL);
@@ -150,19 +169,30 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     frame->bytes = bytes;
     memcpy(frame->symbols, symbols, weft_symbol_count(plan->graph->dims) * sizeof *symbols);
     memcpy(frame->live, symbols, weft_symbol_count(plan->graph->dims) * sizeof *symbols);
-    for (uint32_t i = 1; i < plan->graph->values; i++)
-        if (plan->home[i].storage)
-            size_value(plan, frame, (weft_val){i});
+    if (live)
+        frame->live = live;
+    for (uint32_t i = 1; i < plan->storages; i++)
+        if (plan->storage[i].kind == WEFT_IN_CONSTANT)
+            frame->base[i] = (void *)(uintptr_t)plan->storage[i].data;
+    size_values(plan, frame);
     frame->most_parts = 1;
-    if (frame->too_large.id)
-        return frame;
-    if (!place_storages(plan, frame)) {
+    if (!weft_control_open(plan, frame) || (!frame->too_large.id && !place_storages(plan, frame))) {
         weft_frame_free(plan, frame);
         return NULL;
     }
-    for (uint32_t i = 0; i < plan->steps; i++)
+    for (uint32_t i = 0; i < plan->steps && !frame->too_large.id; i++)
         bind_step(plan, frame, i);
     return frame;
+}
+
+void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame)
+{
+    size_values(plan, frame);
+    for (uint32_t i = 0; i < plan->steps; i++)
+        if (plan->step[i].control)
+            weft_control_bind(plan, frame, i, true);
+        else
+            bind_step(plan, frame, i);
 }
 
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step)
@@ -174,11 +204,16 @@ void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, u
     for (unsigned i = 0; n.id && i < g->node[n.id].results; i++)
         size_value(plan, frame, weft_result(g, n, i));
     size_value(plan, frame, plan->step[step].out);
-    bind_step(plan, frame, step);
+    if (plan->step[step].control)
+        weft_control_bind(plan, frame, step, true);
+    else
+        bind_step(plan, frame, step);
 }
 
 void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame)
 {
-    if (frame)
-        weft_release(plan->context, frame, frame->bytes);
+    if (!frame)
+        return;
+    weft_control_close(plan, frame);
+    weft_release(plan->context, frame, frame->bytes);
 }

@@ -54,7 +54,7 @@ void weft_home_params(struct weft_plan *plan)
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->params; i++) {
         const struct weft_type *type = weft_type_of(g, g->param[i]);
-        const struct weft_layout layout = weft_home_layout(g, g->param[i]);
+        const struct weft_layout layout = weft_plan_param_layout(plan, i);
         struct weft_storage storage = {.kind = WEFT_IN_PARAM, .dtype = type->dtype, .index = i, .value = g->param[i]};
         weft_layout_logical_strides(g->dims, &layout, type, storage.stride);
         plan->param_storage[i] = add_storage(plan, storage);
@@ -77,17 +77,18 @@ void weft_home_returns(struct weft_plan *plan)
         weft_val v = g->ret[i].value;
         struct weft_storage storage = {
             .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
-        struct weft_layout layout = weft_home_layout(g, v);
+        struct weft_layout layout = weft_plan_return_layout(plan, i);
         weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
         plan->return_storage[i] = add_storage(plan, storage);
-        while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_reshape && is_plain(g, v) &&
-               is_plain(g, weft_operand(g, weft_def(g, v), 0)))
+        const bool plain = weft_layout_is_row_major(&layout);
+        while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_reshape && plain && is_plain(g, v) &&
+               is_plain(g, weft_operand(g, weft_def(g, v), 0))) {
             v = weft_operand(g, weft_def(g, v), 0);
-        const weft_node def = weft_def(g, v);
-        if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE))) {
             layout = weft_home_layout(g, v);
-            set_home(plan, v, plan->return_storage[i], &layout);
         }
+        const weft_node def = weft_def(g, v);
+        if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE)))
+            set_home(plan, v, plan->return_storage[i], &layout);
     }
 }
 
@@ -179,4 +180,10 @@ void weft_home_block(struct weft_plan *plan, weft_val v)
         .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
     const struct weft_layout layout = weft_home_layout(g, v);
     set_home(plan, v, storage, &layout);
+}
+
+uint32_t weft_home_room(struct weft_plan *plan, uint32_t control)
+{
+    return add_storage(plan, (struct weft_storage){
+        .kind = WEFT_IN_ARENA, .control = control, .first = INT32_MAX, .last = -1});
 }

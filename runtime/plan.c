@@ -8,9 +8,9 @@
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-static void live_at(struct weft_plan *plan, weft_val v, int32_t step)
+static void live_at(struct weft_plan *plan, uint32_t number, int32_t step)
 {
-    struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
+    struct weft_storage *storage = &plan->storage[number];
     if (step < storage->first)
         storage->first = step;
     if (step > storage->last)
@@ -24,16 +24,17 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     plan->descriptor_bytes += (step.kind->descriptor_bytes + 63) & ~(size_t)63;
     const struct weft_graph *g = plan->graph;
     const int32_t number = (int32_t)plan->steps;
-    live_at(plan, step.out, number);
+    live_at(plan, plan->home[step.out.id].storage, number);
     for (unsigned i = 0; i < step.inputs; i++)
-        live_at(plan, step.in[i], number);
+        live_at(plan, plan->home[step.in[i].id].storage, number);
     for (unsigned i = 1; step.node.id && i < g->node[step.node.id].results; i++)
-        live_at(plan, weft_result(g, step.node, i), number); /* also those that nobody reads */
-    if (step.kind == &weft_step_reference) {
-        for (unsigned i = 0; i < g->node[step.node.id].operands; i++)
-            live_at(plan, weft_operand(g, step.node, i), number);
-        plan->fallbacks++;
-    }
+        live_at(plan, plan->home[weft_result(g, step.node, i).id].storage, number); /* also those that nobody reads */
+    const bool reference = step.kind == &weft_step_reference;
+    for (unsigned i = 0; (reference || step.control) && i < g->node[step.node.id].operands; i++)
+        live_at(plan, plan->home[weft_operand(g, step.node, i).id].storage, number);
+    if (step.control)
+        live_at(plan, plan->control[step.control].room, number);
+    plan->fallbacks += reference;
     plan->relayouts += step.kind == &weft_step_copy;
     plan->step[plan->steps++] = step;
 }
@@ -89,7 +90,11 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = {.node = n, .out = first};
-    if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first))
+    if (!reference && (weft_op_of(g, n)->traits & WEFT_CONTROL) && weft_permit(plan->graph, "plan.body", first)) {
+        step.control = weft_plan_add_control(plan, n);
+        step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
+        add_step(plan, step);
+    } else if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first))
         add_kernel_steps(plan, step);
     else
         add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first});
@@ -111,9 +116,12 @@ static void plan_returns(struct weft_plan *plan)
                                               .to = plan->home[g->ret[i].mut.id].storage});
 }
 
+/* Recursion is as deep as bodies are nested. */
 static bool check_layouts(const struct weft_graph *g)
 {
     bool legal = true;
+    for (uint32_t i = 0; i < g->bodies; i++)
+        legal &= check_layouts(g->body[i]);
     for (uint32_t i = 1; i < g->values; i++) {
         const weft_val v = {i};
         if (g->node[weft_def(g, v).id].dead)
@@ -151,10 +159,10 @@ static bool defines_symbols(const struct weft_graph *g, weft_node n)
     return n.id && (weft_op_of(g, n)->traits & WEFT_DATA);
 }
 
-static void build(struct weft_plan *plan, bool reference)
+void weft_plan_fill(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
-    plan->storages = plan->packs = 1;
+    plan->storages = plan->packs = plan->controls = 1;
     plan->home = weft_new(g->arena, struct weft_home, g->values);
     plan->param_storage = weft_new(g->arena, uint32_t, g->params);
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
@@ -168,8 +176,14 @@ static void build(struct weft_plan *plan, bool reference)
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
         plan->late++;
     weft_plan_settle_constants(plan);
+}
+
+static void build(struct weft_plan *plan, bool reference)
+{
+    struct weft_graph *g = plan->graph;
+    weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
-    plan->hinted = weft_frame_new(plan, hint_symbols(g));
+    plan->hinted = weft_frame_new(plan, hint_symbols(g), NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
     if (plan->hinted->too_large.id)
@@ -177,7 +191,7 @@ static void build(struct weft_plan *plan, bool reference)
                    &(struct weft_place){.file = g->file, .where = weft_value_text(g, plan->hinted->too_large)},
                    "is larger than memory can be, for the sizes that the hints give");
     else
-        weft_plan_annotate(plan, plan->hinted);
+        weft_plan_annotate(plan, plan->hinted, 0);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
 }
@@ -223,9 +237,10 @@ void weft_plan_destroy(struct weft_plan *plan)
 {
     if (!plan)
         return;
+    weft_frame_free(plan, plan->hinted);
+    weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);
-    weft_frame_free(plan, plan->hinted);
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     weft_graph_free(plan->graph);
     weft_release(plan->context, plan, sizeof *plan);

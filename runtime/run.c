@@ -9,13 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-struct run {
-    struct weft_execution *execution;
-    struct weft_barrier barrier;
-    _Atomic bool failed;
-    int64_t *ns;         /* per step, or NULL: not timed */
-};
-
 struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value)
 {
     struct weft_tensor t = call->frame->tensor[value.id];
@@ -24,27 +17,28 @@ struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value
     return t;
 }
 
-static void fill_call(struct run *run, uint32_t number, int worker, struct weft_call *call)
+static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint32_t number, int worker,
+                      struct weft_call *call)
 {
     const struct weft_execution *e = run->execution;
-    const struct weft_plan *plan = e->plan;
+    const struct weft_plan *plan = scope->plan;
     const struct weft_step *step = &plan->step[number];
-    const struct weft_frame_step *bound = &e->frame->step[number];
+    const struct weft_frame_step *bound = &scope->frame->step[number];
     *call = (struct weft_call){.plan = plan,
                                .step = step,
-                               .frame = e->frame,
-                               .symbols = e->frame->live,
-                               .base = e->base,
+                               .frame = scope->frame,
+                               .symbols = scope->frame->live,
+                               .base = scope->base,
                                .failed = &run->failed,
                                .parts = bound->parts,
                                .shared = e->scratch.data,
                                .scratch = (char *)e->scratch.data + e->frame->shared_bytes +
                                           (size_t)worker * e->frame->scratch_bytes};
     const uint32_t storage = step->to ? step->to : plan->home[step->out.id].storage;
-    call->out = (char *)e->base[storage] + bound->out_offset;
+    call->out = (char *)scope->base[storage] + bound->out_offset;
     for (unsigned i = 0; i < step->inputs; i++) {
         const uint32_t from = step->from ? step->from : plan->home[step->in[i].id].storage;
-        call->in[i] = (const char *)e->base[from] + bound->in_offset[i];
+        call->in[i] = (const char *)scope->base[from] + bound->in_offset[i];
     }
 }
 
@@ -55,47 +49,80 @@ static int64_t now_ns(void)
     return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* A step behind one that defines a size: bound now that the sizes are known. */
-static void bind_late(struct run *run, uint32_t number)
+/* A step behind one that defines a size: bound now that the sizes are known. Not in bodies: those define none. */
+static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint32_t number)
 {
     struct weft_execution *e = run->execution;
-    const struct weft_plan *plan = e->plan;
+    const struct weft_plan *plan = scope->plan;
     if (plan->step[number].node.id && (weft_op_of(plan->graph, plan->step[number].node)->traits & WEFT_DATA)) {
         struct weft_call call;
-        fill_call(run, number, 0, &call);
+        fill_call(run, scope, number, 0, &call);
         weft_step_define(&call);
     }
-    weft_frame_rebind(plan, e->frame, number);
+    weft_frame_rebind(plan, scope->frame, number);
     if (!weft_execution_reserve_scratch(e, e->frame)) {
-        e->frame->step[number].parts = 0;
+        scope->frame->step[number].parts = 0;
         atomic_store(&run->failed, true);
     }
 }
 
-static void work(void *arg, int worker, int workers)
+struct fork {
+    struct weft_run *run;
+    const struct weft_scope *scope;
+    uint32_t step;
+};
+
+static void work_on_part(void *arg, int part)
 {
-    struct run *run = arg;
-    const struct weft_plan *plan = run->execution->plan;
-    const struct weft_frame_step *bound = run->execution->frame->step;
+    const struct fork *fork = arg;
+    struct weft_call call;
+    fill_call(fork->run, fork->scope, fork->step, part, &call);
+    call.part = part;
+    call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
+}
+
+static void work_on_step(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+{
+    const int parts = scope->frame->step[number].parts;
+    if (scope->plan->step[number].control) {
+        if (parts > 0)
+            weft_run_control(walker, scope, number);
+    } else if (walker->forks) {
+        struct fork fork = {.run = walker->run, .scope = scope, .step = number};
+        weft_fork_run(scope->plan->context, parts, work_on_part, &fork);
+    } else if (parts > 1 || walker->worker == 0) {
+        struct weft_call call;
+        fill_call(walker->run, scope, number, walker->worker, &call);
+        for (call.part = walker->worker; call.part < parts; call.part += walker->workers)
+            call.step->kind->run(weft_frame_descriptor(scope->frame, call.step), &call);
+    }
+}
+
+void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope)
+{
+    const struct weft_plan *plan = scope->plan;
+    struct weft_run *run = walker->run;
+    const struct weft_frame_step *bound = scope->frame->step;
+    const bool timed = run->ns && plan == run->execution->plan, inner = run->ns && !timed;
     int64_t last = run->ns ? now_ns() : 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         if (i >= plan->late) {
-            weft_barrier_wait(&run->barrier);
-            if (worker == 0)
-                bind_late(run, i);
-            weft_barrier_wait(&run->barrier);
+            weft_walker_meet(walker);
+            if (walker->worker == 0)
+                bind_late(run, scope, i);
+            weft_walker_meet(walker);
         }
-        const int parts = bound[i].parts;
-        if (parts > 1 || worker == 0) {
-            struct weft_call call;
-            fill_call(run, i, worker, &call);
-            for (call.part = worker; call.part < parts; call.part += workers)
-                call.step->kind->run(weft_frame_descriptor(run->execution->frame, call.step), &call);
-        }
-        const bool changes_hands = i + 1 < plan->steps && i + 1 < plan->late && (parts > 1 || bound[i + 1].parts > 1);
-        if (changes_hands || run->ns) /* timed: the wait belongs to the step that caused it */
-            weft_barrier_wait(&run->barrier);
-        if (run->ns && worker == 0) {
+        const bool measured = inner && walker->worker == 0 && plan->step[i].kind == &weft_step_reference;
+        if (measured)
+            last = now_ns();
+        work_on_step(walker, scope, i);
+        if (measured)
+            run->inner_fallback_ns += now_ns() - last;
+        const bool changes_hands =
+            i + 1 < plan->steps && i + 1 < plan->late && (bound[i].parts > 1 || bound[i + 1].parts > 1);
+        if (changes_hands || timed) /* timed: the wait belongs to the step that caused it */
+            weft_walker_meet(walker);
+        if (timed && walker->worker == 0) {
             const int64_t now = now_ns();
             run->ns[i] = now - last;
             last = now;
@@ -103,34 +130,21 @@ static void work(void *arg, int worker, int workers)
     }
 }
 
-struct fork {
-    struct run *run;
-    uint32_t step;
-    int parts;
-};
-
-static void work_on_part(void *arg, int part)
+static void walk_all(struct weft_run *run, struct weft_walker walker)
 {
-    const struct fork *fork = arg;
-    struct weft_call call;
-    fill_call(fork->run, fork->step, part, &call);
-    call.part = part;
-    call.step->kind->run(weft_frame_descriptor(fork->run->execution->frame, call.step), &call);
+    struct weft_execution *e = run->execution;
+    weft_walk_steps(&walker, &(struct weft_scope){.plan = e->plan, .frame = e->frame, .base = e->base});
+}
+
+static void work(void *arg, int worker, int workers)
+{
+    walk_all(arg, (struct weft_walker){.run = arg, .worker = worker, .workers = workers});
 }
 
 /* For executors that do not promise concurrent workers: one fork per kernel, which they may run in any order. */
-static void work_by_forks(struct run *run)
+static void work_by_forks(struct weft_run *run)
 {
-    const struct weft_plan *plan = run->execution->plan;
-    for (uint32_t i = 0; i < plan->steps; i++) {
-        const int64_t start = run->ns ? now_ns() : 0;
-        if (i >= plan->late)
-            bind_late(run, i);
-        struct fork fork = {.run = run, .step = i, .parts = run->execution->frame->step[i].parts};
-        weft_fork_run(plan->context, fork.parts, work_on_part, &fork);
-        if (run->ns)
-            run->ns[i] = now_ns() - start;
-    }
+    walk_all(run, (struct weft_walker){.run = run, .workers = 1, .alone = true, .forks = true});
 }
 
 static int run_steps(struct weft_execution *e, int64_t *ns)
@@ -144,7 +158,7 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     }
     const struct weft_plan *plan = e->plan;
     memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
-    struct run run = {.execution = e, .ns = ns};
+    struct weft_run run = {.execution = e, .ns = ns};
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
     const int workers = few ? e->frame->most_parts : plan->workers;
     if (workers > 1 && weft_gang_size(plan->context) == 1)
@@ -157,6 +171,7 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
             weft_execution_port(e, &plan->storage[plan->return_storage[i]], e->frame->live, &e->result[i]);
         e->result[i].data = e->output[i].data;
     }
+    e->fallback_ns = run.inner_fallback_ns;
     e->ran = !atomic_load(&run.failed);
     return e->ran ? WEFT_OK : weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
 }
@@ -171,7 +186,7 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
     if (!ns)
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory");
     const int status = run_steps(e, ns);
-    e->total_ns = e->fallback_ns = e->relayout_ns = 0;
+    e->total_ns = e->relayout_ns = 0;
     for (uint32_t i = 0; status == WEFT_OK && i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         e->total_ns += ns[i];
@@ -199,7 +214,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     const struct weft_statistics all = {.size = ret_statistics->size,
                                         .arena_bytes = (int64_t)e->arena.bytes,
                                         .constant_bytes = plan->constant_bytes,
-                                        .kernels = (int32_t)plan->steps,
+                                        .kernels = (int32_t)plan->steps + plan->inner_steps,
                                         .relayouts = plan->relayouts,
                                         .fallbacks = plan->fallbacks,
                                         .workers = plan->workers,

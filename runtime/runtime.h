@@ -48,6 +48,7 @@ struct weft_storage {
     int32_t first, last;    /* steps between which it must live (arena) */
     bool splat;             /* a constant of one element for all indices */
     const void *data;       /* of constants; NULL where nothing reads them as they are */
+    uint32_t control;       /* arena: the room of this control's bodies, and not of a value; or 0 */
     weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
 };
 
@@ -74,11 +75,21 @@ struct weft_step {
     int32_t pack_form;      /* the loops that it was packed for */
     bool pack_swapped;
     uint32_t descriptor;    /* byte offset in a frame */
+    uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
 };
 
 struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
     void *data;
     size_t bytes;
+};
+
+/* The bodies of an `if` or `loop`: plans within the plan, see control.c. */
+struct weft_control {
+    bool loop, condition;   /* condition: a loop that ends when its first carried value is false */
+    uint32_t carried;       /* values that a loop hands from trip to trip */
+    uint32_t bodies;        /* 1 of a loop; 2 of an if: then, else */
+    struct weft_plan *body[2];
+    uint32_t room;          /* storage: second places of what is carried, then the arena of the body that runs */
 };
 
 struct weft_plan {
@@ -101,7 +112,23 @@ struct weft_plan {
     int32_t relayouts, fallbacks;
     int32_t workers;
     uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
+    struct weft_control *control; /* [1, controls) */
+    uint32_t controls, control_capacity;
+    const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL at the top */
+    int32_t inner_steps;    /* of all bodies */
 };
+
+/* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
+
+/* Homes and steps of a plan whose graph, target and, for a body, layouts are set. */
+void weft_plan_fill(struct weft_plan *plan, bool reference);
+/* Plans the bodies of an `if` or `loop`: the number of the control. Operands and results have their homes. */
+uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
+/* Gives back what the bodies hold outside of the graph's arena. */
+void weft_plan_drop_controls(struct weft_plan *plan);
+/* How parameter or result i of the plan lies: as the outer value does, or as the graph states. */
+struct weft_layout weft_plan_param_layout(const struct weft_plan *plan, uint32_t i);
+struct weft_layout weft_plan_return_layout(const struct weft_plan *plan, uint32_t i);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 
@@ -117,6 +144,8 @@ void weft_home_constant(struct weft_plan *plan, weft_val v);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
 void weft_home_block(struct weft_plan *plan, weft_val v);
+/* A storage in the arena for the bodies of a control. */
+uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
 
 /* --- weights.c ---------------------------------------------------------------------------------------------------- */
 
@@ -128,8 +157,9 @@ void weft_plan_settle_constants(struct weft_plan *plan);
 
 /* --- describe.c --------------------------------------------------------------------------------------------------- */
 
-/* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step. */
-void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame);
+/* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step; also of bodies. `arena`: where
+ * the plan's blocks begin in the arena. */
+void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
 /* Texts and layouts of inputs and outputs. */
 void weft_plan_describe(struct weft_plan *plan);
 
@@ -182,7 +212,7 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_gather, weft_step_scatter,
-    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along;
+    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if, weft_step_loop;
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
 /* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */
@@ -194,7 +224,16 @@ struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_INPUTS]; /* bytes from the storages' bases */
     int32_t parts;
 };
-/* Everything that depends on sizes; one block of memory. */
+/* A control while it runs. Worker 0 writes, the others read behind a barrier. */
+struct weft_frame_control {
+    struct weft_frame *body[2];
+    int64_t arena;              /* bytes from the room to the arena of the body */
+    int64_t trip, trips;
+    uint32_t chosen;            /* which body */
+    bool result_first;          /* trip 0 writes to the results themselves, and not to the second places */
+    bool goes_on;
+};
+/* Everything that depends on sizes; one block of memory, and one for each body. */
 struct weft_frame {
     size_t bytes;
     uint64_t used;              /* for replacing the one that was not used for longest */
@@ -210,13 +249,27 @@ struct weft_frame {
     int32_t most_parts;         /* of any step: more workers would stand about */
     weft_val too_large;         /* a value whose bytes no memory has, or none; then the frame is not fit to run */
     size_t shared_bytes;        /* for all workers together */
+    struct weft_frame_control *control;
+    void **base;                /* of a body: by storage */
 };
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
-/* A frame for these symbol values, or NULL if memory is refused. */
 /* Sizes a step's values and binds it again, for the frame's live symbols. */
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
-struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols);
+/* The same for all steps of a body. */
+void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame);
+/* A frame for these symbol values, or NULL if memory is refused. `live`: of a body, the outer frame's, else NULL. */
+struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live);
+/* control_frame.c: frames of all bodies; false if memory is refused. */
+bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame);
+void weft_control_close(const struct weft_plan *plan, struct weft_frame *frame);
+/* Bytes of a control's room. Results and bodies are sized. */
+int64_t weft_control_bytes(const struct weft_plan *plan, struct weft_frame *frame, uint32_t control);
+/* Of carried value i: bytes from the room to its second place. */
+int64_t weft_control_place(const struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
+                           uint32_t i);
+/* What the bodies of a step need while they run; `again`: after sizing and binding them anew. */
+void weft_control_bind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step, bool again);
 /* Elements from the first to the last, or 0 if there are none. */
 int64_t weft_tensor_span(const struct weft_tensor *tensor);
 void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame);
@@ -244,6 +297,35 @@ struct weft_execution {
     int64_t total_ns, fallback_ns, relayout_ns;
     char error[512];
 };
+
+struct weft_run {
+    struct weft_execution *execution;
+    struct weft_barrier barrier;
+    _Atomic bool failed;
+    int64_t *ns;                /* per step, or NULL: not timed */
+    int64_t inner_fallback_ns;  /* reference kernels in bodies */
+};
+/* A plan or a body while it runs. */
+struct weft_scope {
+    const struct weft_plan *plan;
+    struct weft_frame *frame;
+    void **base;                /* by storage */
+};
+/* One of the workers that walk through the steps. `alone`: the others wait elsewhere, or there are none; `forks`: each
+ * step is a fork of its own. */
+struct weft_walker {
+    struct weft_run *run;
+    int worker, workers;
+    bool alone, forks;
+};
+static inline void weft_walker_meet(const struct weft_walker *walker)
+{
+    if (!walker->alone)
+        weft_barrier_wait(&walker->run->barrier);
+}
+void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope);
+/* control_run.c: runs the bodies of a step. */
+void weft_run_control(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t step);
 
 /* Sets the execution's message and returns the status. */
 int weft_execution_fail(struct weft_execution *e, int status, const char *format, ...) WEFT_PRINTF(3, 4);

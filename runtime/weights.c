@@ -75,7 +75,8 @@ static void mark_readers(const struct weft_plan *plan, bool *read)
         for (unsigned k = 0; k < step->inputs; k++)
             if (!(k == 1 && is_packed(step) && has_one_size(plan, step)))
                 read[plan->home[step->in[k].id].storage] = true;
-        const unsigned operands = step->kind == &weft_step_reference ? g->node[step->node.id].operands : 0;
+        const bool all = step->kind == &weft_step_reference || step->control;
+        const unsigned operands = all ? g->node[step->node.id].operands : 0;
         for (unsigned k = 0; k < operands; k++)
             read[plan->home[weft_operand(g, step->node, k).id].storage] = true;
     }
@@ -100,7 +101,7 @@ void weft_plan_settle_constants(struct weft_plan *plan)
 {
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     plan->temporary = (struct weft_pack){0};
-    bool *read = weft_new(&plan->graph->scratch, bool, plan->storages);
+    bool *read = weft_new(&plan->graph->root->scratch, bool, plan->storages);
     mark_readers(plan, read);
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT && !plan->storage[i].splat)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_run.c: running bodies, on the same workers and in the same parallel region as the steps around them.
+ *
+ * Where a step of a body is cut into parts, all workers walk through the body, and meet before and after each trip, so
+ * that worker 0 can decide whether there is another and turn the places of what is carried. A body without such a step
+ * is walked by worker 0 alone, without meeting anybody. Nothing is allocated, nothing carried is copied from trip to
+ * trip. */
+#include "ir/eval.h"
+#include "runtime/runtime.h"
+
+/* A step with bodies while it runs, as worker 0 sees it. */
+struct control_run {
+    const struct weft_scope *scope;
+    const struct weft_step *step;
+    const struct weft_control *control;
+    struct weft_frame_control *sized;
+    char *room;
+};
+
+static struct control_run look_at(const struct weft_scope *scope, uint32_t number)
+{
+    const struct weft_step *step = &scope->plan->step[number];
+    const struct weft_control *control = &scope->plan->control[step->control];
+    return (struct control_run){.scope = scope, .step = step, .control = control,
+                                .sized = &scope->frame->control[step->control], .room = scope->base[control->room]};
+}
+
+static struct weft_scope body_of(const struct control_run *run)
+{
+    const uint32_t k = run->sized->chosen;
+    return (struct weft_scope){run->control->body[k], run->sized->body[k], run->sized->body[k]->base};
+}
+
+static struct weft_tensor outer_tensor(const struct control_run *run, weft_val v)
+{
+    const struct weft_scope *scope = run->scope;
+    struct weft_tensor t = scope->frame->tensor[v.id];
+    const int64_t size = weft_dtype_bits(t.dtype) / 8;
+    t.data = (char *)scope->base[scope->plan->home[v.id].storage] + scope->frame->offset[v.id] * size;
+    return t;
+}
+
+static struct weft_tensor operand(const struct control_run *run, unsigned i)
+{
+    return outer_tensor(run, weft_operand(run->scope->plan->graph, run->step->node, i));
+}
+
+static struct weft_tensor result(const struct control_run *run, unsigned i)
+{
+    return outer_tensor(run, weft_result(run->scope->plan->graph, run->step->node, i));
+}
+
+static struct weft_tensor second_place(const struct control_run *run, uint32_t i)
+{
+    struct weft_tensor t = result(run, i);
+    t.data = run->room + weft_control_place(run->scope->plan, run->scope->frame, run->step, i);
+    return t;
+}
+
+/* Where odd trips, or even ones, write carried value i. */
+static struct weft_tensor place_of(const struct control_run *run, uint32_t i, bool odd)
+{
+    return odd == run->sized->result_first ? second_place(run, i) : result(run, i);
+}
+
+static bool same_places(const struct weft_tensor *a, const struct weft_tensor *b)
+{
+    for (int i = 0; i < a->rank; i++)
+        if (a->extent[i] > 1 && a->stride[i] != b->stride[i])
+            return false;
+    return true;
+}
+
+static void **param(const struct weft_scope *body, uint32_t i) { return &body->base[body->plan->param_storage[i]]; }
+
+static void **returned(const struct weft_scope *body, uint32_t i) { return &body->base[body->plan->return_storage[i]]; }
+
+static void place_blocks(const struct control_run *run, const struct weft_scope *body)
+{
+    for (uint32_t i = 1; i < body->plan->storages; i++)
+        if (body->plan->storage[i].kind == WEFT_IN_ARENA)
+            body->base[i] = run->room + run->sized->arena + body->frame->place[i];
+}
+
+/* --- if ----------------------------------------------------------------------------------------------------------- */
+
+static void open_if(const struct control_run *run)
+{
+    const struct weft_tensor condition = operand(run, 0);
+    run->sized->chosen = *(const uint8_t *)condition.data ? 0 : 1;
+    const struct weft_scope body = body_of(run);
+    place_blocks(run, &body);
+    for (uint32_t i = 0; i < body.plan->graph->params; i++)
+        *param(&body, i) = operand(run, i + 1).data;
+    for (uint32_t i = 0; i < body.plan->graph->returns; i++)
+        *returned(&body, i) = result(run, i).data;
+}
+
+/* --- loop --------------------------------------------------------------------------------------------------------- */
+
+static void aim(const struct control_run *run, const struct weft_scope *body)
+{
+    for (uint32_t i = run->control->carried; i < body->plan->graph->returns; i++) {
+        const struct weft_tensor whole = result(run, i);
+        *returned(body, i) = (char *)whole.data + run->sized->trip * whole.stride[0] *
+                                                      (int64_t)(weft_dtype_bits(whole.dtype) / 8);
+    }
+}
+
+static bool goes_on(const struct control_run *run, const struct weft_scope *body, const _Atomic bool *failed)
+{
+    return run->sized->trip < run->sized->trips && !atomic_load(failed) &&
+           (!run->control->condition || *(const uint8_t *)*param(body, 1));
+}
+
+/* The first trip reads the operand itself, unless that lies otherwise than what is carried. The number of trips is
+ * known unless there is a condition; then the last trip writes the results in place. */
+static void open_loop(const struct control_run *run, const _Atomic bool *failed)
+{
+    const struct weft_scope body = body_of(run);
+    struct weft_frame_control *sized = run->sized;
+    const uint32_t carried = run->control->carried, returns = body.plan->graph->returns;
+    place_blocks(run, &body);
+    sized->trip = 0;
+    sized->trips = *(const int64_t *)operand(run, 0).data;
+    if (returns > carried && sized->trips > result(run, carried).extent[0])
+        sized->trips = result(run, carried).extent[0];
+    sized->result_first = run->control->condition || sized->trips % 2 != 0;
+    *param(&body, 0) = &sized->trip;
+    for (uint32_t i = 1; i < body.plan->graph->params; i++) {
+        struct weft_tensor given = operand(run, i);
+        if (i <= carried) {
+            const struct weft_tensor even = place_of(run, i - 1, false), odd = place_of(run, i - 1, true);
+            if (!same_places(&given, &odd)) {
+                weft_tensor_copy(&odd, 0, &given, 0);
+                given = odd;
+            }
+            *returned(&body, i - 1) = even.data;
+        }
+        *param(&body, i) = given.data;
+    }
+    aim(run, &body);
+    sized->goes_on = goes_on(run, &body, failed);
+}
+
+static void turn(const struct control_run *run, const _Atomic bool *failed)
+{
+    const struct weft_scope body = body_of(run);
+    const bool odd = ++run->sized->trip % 2 != 0;
+    for (uint32_t i = 0; i < run->control->carried; i++) {
+        *param(&body, i + 1) = *returned(&body, i);
+        *returned(&body, i) = place_of(run, i, odd).data;
+    }
+    if (run->sized->trip < run->sized->trips)
+        aim(run, &body);
+    run->sized->goes_on = goes_on(run, &body, failed);
+}
+
+static void clear_element(const struct weft_tensor *whole, int64_t index)
+{
+    struct weft_tensor element = *whole;
+    const union weft_number zero[WEFT_EVAL_STRIP] = {{.bits = 0}}; /* also the double 0 */
+    struct weft_walk walk;
+    element.extent[0] = 1;
+    for (weft_walk_open(&walk, 1, (const struct weft_tensor *const[]){&element}); !walk.done; weft_walk_next(&walk))
+        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP)
+            weft_eval_store(&element, index * whole->stride[0] + walk.place[0] + i * walk.step[0], walk.step[0],
+                            walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP, zero);
+}
+
+/* What is carried stands where the last trip wrote it, or where it was given; trips that did not happen collect 0. */
+static void close_loop(const struct control_run *run)
+{
+    const struct weft_scope body = body_of(run);
+    for (uint32_t i = 0; i < run->control->carried; i++) {
+        const struct weft_tensor to = result(run, i);
+        struct weft_tensor from = run->sized->trip == 0 ? operand(run, i + 1) : to;
+        if (run->sized->trip > 0)
+            from.data = *param(&body, i + 1);
+        if (from.data != to.data)
+            weft_tensor_copy(&to, 0, &from, 0);
+    }
+    for (uint32_t i = run->control->carried; i < body.plan->graph->returns; i++) {
+        const struct weft_tensor whole = result(run, i);
+        for (int64_t trip = run->sized->trip; trip < whole.extent[0]; trip++)
+            clear_element(&whole, trip);
+    }
+}
+
+/* --- both --------------------------------------------------------------------------------------------------------- */
+
+static void run_loop(const struct weft_walker *walker, const struct control_run *run)
+{
+    const _Atomic bool *failed = &walker->run->failed;
+    if (walker->worker == 0)
+        open_loop(run, failed);
+    weft_walker_meet(walker);
+    while (run->sized->goes_on) {
+        const struct weft_scope body = body_of(run);
+        weft_walk_steps(walker, &body);
+        weft_walker_meet(walker);
+        if (walker->worker == 0)
+            turn(run, failed);
+        weft_walker_meet(walker);
+    }
+    if (walker->worker == 0)
+        close_loop(run);
+}
+
+void weft_run_control(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t step)
+{
+    const struct control_run run = look_at(scope, step);
+    struct weft_walker walks = *walker;
+    if (scope->frame->step[step].parts == 1) {
+        if (walker->worker > 0)
+            return;
+        walks.workers = 1;
+        walks.alone = true;
+    }
+    if (run.control->loop) {
+        run_loop(&walks, &run);
+        return;
+    }
+    if (walks.worker == 0)
+        open_if(&run);
+    weft_walker_meet(&walks);
+    const struct weft_scope body = body_of(&run);
+    weft_walk_steps(&walks, &body);
+}
+
+/* --- as kinds of steps, which have no kernel of their own --------------------------------------------------------- */
+
+static const char *name_if(const void *descriptor, const struct weft_step *step) { return "weft_if"; }
+
+static const char *name_loop(const void *descriptor, const struct weft_step *step) { return "weft_loop"; }
+
+const struct weft_step_kind weft_step_if = {.name = "if", .kernel = name_if};
+const struct weft_step_kind weft_step_loop = {.name = "loop", .kernel = name_loop};
