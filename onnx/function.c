@@ -7,36 +7,43 @@
  * is on the stack already calls itself, which ONNX forbids and no graph can hold. A function states its own opset. */
 #include "onnx/import.h"
 
-#include <string.h>
-
-static bool same(struct onnx_string a, struct onnx_string b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
-}
-
 static bool same_domain(struct onnx_string a, struct onnx_string b)
 {
-    const bool plain[] = {a.length == 0 || onnx_is(a, "ai.onnx"), b.length == 0 || onnx_is(b, "ai.onnx")};
-    return (plain[0] && plain[1]) || same(a, b);
+    return (onnx_is_default(a) && onnx_is_default(b)) || onnx_same(a, b);
 }
 
-struct onnx_function *weft_onnx_function_of(const struct onnx_model *model, const struct onnx_node *node)
+/* Functions of one name form a chain: they differ in domain or overload. */
+static struct onnx_function *find_function(const struct onnx_importer *importer, struct onnx_string name,
+                                           struct onnx_string domain, struct onnx_string overload)
 {
-    for (uint32_t i = 0; i < model->functions; i++) {
-        struct onnx_function *function = &model->function[i];
-        if (same(function->name, node->op) && same_domain(function->domain, node->domain) &&
-            same(function->overload, node->overload))
-            return function;
+    uint32_t i = weft_onnx_find_name(&importer->functions, name);
+    struct onnx_function *function = i == ONNX_NO_NAME ? NULL : importer->function[i];
+    while (function && !(same_domain(function->domain, domain) && onnx_same(function->overload, overload)))
+        function = function->next;
+    return function;
+}
+
+bool weft_onnx_index_functions(struct onnx_importer *importer)
+{
+    struct weft_arena *arena = importer->reader.arena;
+    importer->function = weft_new(arena, struct onnx_function *, importer->model.functions + 1);
+    for (uint32_t k = 0; k < importer->model.functions; k++) {
+        struct onnx_function *function = &importer->model.function[k];
+        if (find_function(importer, function->name, function->domain, function->overload))
+            return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, function->name),
+                                     "the model defines this function twice");
+        uint32_t i = weft_onnx_find_name(&importer->functions, function->name);
+        if (i == ONNX_NO_NAME)
+            i = weft_onnx_add_name(arena, &importer->functions, function->name);
+        function->next = importer->function[i];
+        importer->function[i] = function;
     }
-    return NULL;
+    return true;
 }
 
-int weft_onnx_function_opset(const struct onnx_function *function, int opset)
+struct onnx_function *weft_onnx_function_of(const struct onnx_importer *importer, const struct onnx_node *node)
 {
-    for (uint32_t i = 0; i < function->opsets; i++)
-        if (function->domain_of[i].length == 0 || onnx_is(function->domain_of[i], "ai.onnx"))
-            return (int)function->opset[i];
-    return opset;
+    return find_function(importer, node->op, node->domain, node->overload);
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
@@ -44,7 +51,7 @@ int weft_onnx_function_opset(const struct onnx_function *function, int opset)
 static const struct onnx_attribute *find(const struct onnx_attribute *list, uint32_t count, struct onnx_string name)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (same(list[i].name, name))
+        if (onnx_same(list[i].name, name))
             return &list[i];
     return NULL;
 }
@@ -82,7 +89,7 @@ static void use_attributes(struct onnx_op *op, const struct onnx_function *funct
         struct onnx_attribute *attribute = &op->node->attribute[i];
         attribute->used = find(function->attribute, function->attributes, attribute->name) != NULL;
         for (uint32_t k = 0; k < function->required.count; k++)
-            attribute->used = attribute->used || same(function->required.item[k], attribute->name);
+            attribute->used = attribute->used || onnx_same(function->required.item[k], attribute->name);
     }
 }
 
@@ -110,6 +117,10 @@ static bool may_call(struct onnx_op *op, const struct onnx_function *function)
     if (op->inputs > function->input.count || op->outputs > function->output.count)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "%u inputs and %u outputs do not fit its function of %u and %u",
                        op->inputs, op->outputs, function->input.count, function->output.count);
+    const int64_t opset = weft_onnx_opset_of(&function->opsets, op->importer->opset);
+    if (opset < ONNX_MIN_OPSET || opset > ONNX_MAX_OPSET)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "its function uses opset %lld; weft reads %d to %d", (long long)opset,
+                       ONNX_MIN_OPSET, ONNX_MAX_OPSET);
     return !op->failed && weft_onnx_repeat(op, function->nodes);
 }
 
@@ -148,7 +159,7 @@ void weft_onnx_call(struct onnx_op *op, const struct onnx_function *function)
     const struct onnx_call call = {.function = function, .node = op->node, .outer = importer->call};
     const struct onnx_graph body = {.node = function->node, .nodes = function->nodes};
     const int opset = importer->opset;
-    importer->opset = weft_onnx_function_opset(function, opset);
+    importer->opset = (int)weft_onnx_opset_of(&function->opsets, opset);
     importer->call = &call;
     importer->depth++;
     importer->unnamed++;

@@ -18,9 +18,7 @@ const char *weft_onnx_text(struct onnx_importer *importer, struct onnx_string st
     return weft_arena_copy(importer->reader.arena, string.length ? string.data : "", string.length);
 }
 
-static bool fail(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
-    WEFT_PRINTF(4, 5);
-static bool fail(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
+bool weft_onnx_fail_at(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
 {
     char message[800];
     va_list arguments;
@@ -32,67 +30,8 @@ static bool fail(struct onnx_importer *importer, int status, const char *where, 
     return false;
 }
 
-/* --- ops that weft lacks ------------------------------------------------------------------------------------------ */
-
-static bool is_default_domain(struct onnx_string domain) { return domain.length == 0 || onnx_is(domain, "ai.onnx"); }
-
-static bool same(struct onnx_string a, struct onnx_string b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
-}
-
-/* The latest row that an opset knows, if it is later than `found`. */
-static const struct onnx_row *find_in(const struct onnx_row *table, struct onnx_string op, int opset,
-                                      const struct onnx_row *found)
-{
-    for (const struct onnx_row *row = table; row->name; row++)
-        if (row->name[0] == (op.length ? op.data[0] : '\0') && row->since <= opset &&
-            (!found || row->since > found->since) && onnx_is(op, row->name))
-            found = row;
-    return found;
-}
-
-const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset)
-{
-    static const struct onnx_row *const tables[] = {
-        weft_onnx_activation,
-        weft_onnx_attention,
-        weft_onnx_control,
-        weft_onnx_data,
-        weft_onnx_elementwise,
-        weft_onnx_fused,
-        weft_onnx_index,
-        weft_onnx_loop,
-        weft_onnx_loss,
-        weft_onnx_movement,
-        weft_onnx_norm,
-        weft_onnx_order,
-        weft_onnx_pool,
-        weft_onnx_quantize,
-        weft_onnx_random,
-        weft_onnx_recurrent,
-        weft_onnx_reduce,
-        weft_onnx_resize,
-        weft_onnx_shape,
-        weft_onnx_state,
-        weft_onnx_transform,
-        weft_onnx_window,
-    };
-    const struct onnx_row *found = NULL;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        found = find_in(tables[t], op, opset, found);
-    return found;
-}
-
-static const struct onnx_row *row_of(const struct onnx_importer *importer, const struct onnx_node *node)
-{
-    if (onnx_is(node->domain, "com.microsoft"))
-        return find_in(weft_onnx_microsoft, node->op, 1, NULL);
-    return is_default_domain(node->domain) ? weft_onnx_find(node->op, importer->opset) : NULL;
-}
-
 /* A node's name, or that of its first result. */
-static const char *name_of(struct onnx_importer *importer, const struct onnx_node *node)
+const char *weft_onnx_node_name(struct onnx_importer *importer, const struct onnx_node *node)
 {
     if (node->name.length)
         return weft_onnx_text(importer, node->name);
@@ -100,141 +39,6 @@ static const char *name_of(struct onnx_importer *importer, const struct onnx_nod
         if (node->output.item[i].length)
             return weft_onnx_text(importer, node->output.item[i]);
     return NULL;
-}
-
-static void count_missing(struct onnx_importer *importer, const struct onnx_node *node)
-{
-    const struct onnx_string domain = is_default_domain(node->domain) ? (struct onnx_string){0} : node->domain;
-    for (uint32_t i = 0; i < importer->missing_count; i++)
-        if (same(importer->missing[i].op, node->op) && same(importer->missing[i].domain, domain)) {
-            importer->missing[i].count++;
-            return;
-        }
-    importer->missing = weft_grow(importer->reader.arena, importer->missing, &importer->missing_capacity,
-                                  importer->missing_count + 1, sizeof *importer->missing);
-    importer->missing[importer->missing_count++] =
-        (struct onnx_missing){.domain = domain, .op = node->op, .first = name_of(importer, node), .count = 1};
-}
-
-static void report_missing(struct onnx_importer *importer)
-{
-    for (uint32_t i = 0; i < importer->missing_count; i++) {
-        const struct onnx_missing *missing = &importer->missing[i];
-        char opset[32] = "";
-        if (!missing->domain.length)
-            snprintf(opset, sizeof opset, " (opset %d)", importer->opset);
-        fail(importer, WEFT_ERR_UNSUPPORTED, NULL, "unsupported op %s%s%s%s: %u node%s, first \"%s\"",
-             weft_onnx_text(importer, missing->domain), missing->domain.length ? "." : "",
-             weft_onnx_text(importer, missing->op), opset, missing->count, missing->count == 1 ? "" : "s",
-             missing->first ? missing->first : "");
-    }
-}
-
-static bool survey_node(struct onnx_importer *importer, const struct onnx_node *node)
-{
-    struct onnx_function *function = weft_onnx_function_of(&importer->model, node);
-    if (!row_of(importer, node) && function) {
-        const struct onnx_graph body = {.node = function->node, .nodes = function->nodes};
-        const bool known = function->surveyed;
-        function->surveyed = true;
-        return known || weft_onnx_survey(importer, &body);
-    }
-    if (!row_of(importer, node))
-        count_missing(importer, node);
-    for (uint32_t i = 0; i < node->attributes; i++) {
-        struct onnx_graph graph;
-        if (node->attribute[i].type == ONNX_GRAPH &&
-            (!weft_onnx_read_graph(&importer->reader, node->attribute[i].message, &graph) ||
-             !weft_onnx_survey(importer, &graph)))
-            return false;
-    }
-    return true;
-}
-
-bool weft_onnx_survey(struct onnx_importer *importer, const struct onnx_graph *graph)
-{
-    if (importer->depth >= WEFT_MAX_DEPTH)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, NULL, "subgraphs are nested more than %d deep", WEFT_MAX_DEPTH);
-    importer->depth++;
-    bool readable = true;
-    for (uint32_t i = 0; readable && i < graph->nodes; i++)
-        readable = survey_node(importer, &graph->node[i]);
-    importer->depth--;
-    return readable;
-}
-
-/* --- types of inputs ---------------------------------------------------------------------------------------------- */
-
-/* A name as a word of weft's language: other bytes become '_'. */
-static const char *word_of(struct onnx_importer *importer, struct onnx_string source)
-{
-    char *word = weft_arena_copy(importer->reader.arena, source.data, source.length);
-    for (size_t i = 0; i < source.length; i++) {
-        const char c = word[i];
-        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            word[i] = '_';
-    }
-    return word;
-}
-
-/* Words that collide, with each other or with functions of extents, and extents without a name get a number. */
-static weft_dim new_symbol(struct onnx_importer *importer, struct onnx_string source)
-{
-    struct weft_dims *dims = importer->root->dims;
-    const char *word = source.length ? word_of(importer, source) : "d", *candidate = word;
-    const bool plain = source.length && strcmp(word, "min") != 0 && strcmp(word, "max") != 0;
-    weft_dim known;
-    unsigned i = source.length ? 1 : importer->last_symbol + 1; /* not from the start each time */
-    for (bool first = !plain; first || weft_symbol_find(dims, candidate, &known); i++, first = false)
-        candidate = weft_arena_format(importer->reader.arena, source.length ? "%s_%u" : "%s%u", word, i);
-    if (!source.length)
-        importer->last_symbol = i - 1;
-    return weft_symbol_add(dims, candidate, 0, INT32_MAX, 0);
-}
-
-static weft_dim symbol_of(struct onnx_importer *importer, struct onnx_string source)
-{
-    for (uint32_t i = 0; source.length && i < importer->symbols; i++)
-        if (same(importer->symbol[i], source))
-            return importer->symbol_dim[i];
-    const weft_dim dim = new_symbol(importer, source);
-    struct weft_arena *arena = importer->reader.arena;
-    const uint32_t need = importer->symbols + 1;
-    importer->symbol = weft_grow(arena, importer->symbol, &importer->symbol_capacity, need, sizeof *importer->symbol);
-    importer->symbol_dim =
-        weft_grow(arena, importer->symbol_dim, &importer->dim_capacity, need, sizeof *importer->symbol_dim);
-    importer->symbol[importer->symbols] = source;
-    importer->symbol_dim[importer->symbols++] = dim;
-    return dim;
-}
-
-bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_value *value, struct weft_type *ret_type)
-{
-    const char *name = weft_onnx_text(importer, value->name);
-    if (!value->is_tensor)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input is no tensor");
-    const int dtype = weft_onnx_dtype(value->type);
-    if (!dtype)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name,
-                    "the input has elements of type %s (%d), which are not supported",
-                    weft_onnx_dtype_name(value->type), value->type);
-    if (!value->has_shape)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has no shape");
-    if (value->rank > WEFT_MAX_RANK)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, name, "the input has %u axes, more than %d", value->rank,
-                    WEFT_MAX_RANK);
-    *ret_type = (struct weft_type){.dtype = (uint8_t)dtype, .rank = (uint8_t)value->rank};
-    for (unsigned i = 0; i < value->rank; i++) {
-        const struct onnx_dim *dim = &value->dim[i];
-        const bool fixed = dim->has_value && dim->value > 0; /* exporters write 0 and -1 for what they do not know */
-        if (fixed && dim->value > INT64_MAX / 128)
-            return fail(importer, WEFT_ERR_INVALID, name, "extent %" PRId64 " of axis %u is too large", dim->value, i);
-        ret_type->extent[i] = fixed ? weft_dim_of(dim->value) : symbol_of(importer, dim->symbol);
-    }
-    if (!weft_type_check_size(ret_type))
-        return fail(importer, WEFT_ERR_INVALID, name, "the input has more elements than any memory holds");
-    return true;
 }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
@@ -275,10 +79,16 @@ static void check_arity(struct onnx_op *op)
 
 static void check_attributes(struct onnx_op *op)
 {
-    for (uint32_t i = 0; !op->failed && i < op->node->attributes; i++)
-        if (!op->node->attribute[i].used)
+    for (uint32_t i = 0; !op->failed && i < op->node->attributes; i++) {
+        const struct onnx_attribute *attribute = &op->node->attribute[i];
+        for (uint32_t k = 0; k < i && !attribute->used; k++)
+            if (onnx_same(op->node->attribute[k].name, attribute->name))
+                weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s is given twice",
+                               weft_onnx_text(op->importer, attribute->name));
+        if (!attribute->used)
             weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute %s is not supported at opset %d",
-                           weft_onnx_text(op->importer, op->node->attribute[i].name), op->importer->opset);
+                           weft_onnx_text(op->importer, attribute->name), op->importer->opset);
+    }
 }
 
 /* Defines the outputs; values that the node made take their names. */
@@ -304,14 +114,14 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
 {
     struct weft_arena *arena = importer->reader.arena;
     struct onnx_node resolved = weft_onnx_resolve(importer, source), *node = &resolved;
-    const struct onnx_function *function = weft_onnx_function_of(&importer->model, node);
+    const struct onnx_function *function = weft_onnx_function_of(importer, node);
     weft_val *input = weft_new(arena, weft_val, node->input.count + 1);
     struct onnx_op op = {.importer = importer,
                          .scope = scope,
                          .graph = scope->graph,
                          .node = node,
-                         .row = row_of(importer, node),
-                         .name = name_of(importer, node),
+                         .row = weft_onnx_row_of(node, importer->opset),
+                         .name = weft_onnx_node_name(importer, node),
                          .input = input,
                          .outputs = node->output.count,
                          .output = weft_new(arena, weft_val, node->output.count + 1)};
@@ -319,7 +129,7 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
     const bool there = find_inputs(&op, input);
     bool readable = true;
     if ((!op.row && !function) || !there) {
-        readable = survey_node(importer, node);
+        readable = weft_onnx_survey_node(importer, node);
         op.failed = true;
     } else if (!op.row) {
         weft_onnx_call(&op, function);
@@ -347,12 +157,12 @@ bool weft_onnx_import_nodes(struct onnx_importer *importer, struct onnx_scope *s
 bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
     if (graph->has_sparse)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, weft_onnx_text(importer, graph->name),
-                    "sparse initializers are not supported");
+        return weft_onnx_fail_at(importer, WEFT_ERR_UNSUPPORTED, weft_onnx_text(importer, graph->name),
+                                 "sparse initializers are not supported");
     for (uint32_t i = 0; i < graph->initializers; i++)
         if (!weft_onnx_define(importer, scope, graph->initializer[i].name, &graph->initializer[i], WEFT_NO_VALUE))
-            return fail(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, graph->initializer[i].name),
-                        "the initializer is defined twice");
+            return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, graph->initializer[i].name),
+                                     "the initializer is defined twice");
     return true;
 }
 
@@ -368,7 +178,7 @@ static const struct weft_tensor *find_known(const struct onnx_importer *importer
  * had to be listed as inputs. */
 static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
-    const uint32_t initializers = scope->count;
+    const uint32_t initializers = scope->names.count;
     for (uint32_t i = 0; i < graph->inputs; i++) {
         const struct onnx_value *input = &graph->input[i];
         const char *name = weft_onnx_text(importer, input->name);
@@ -382,20 +192,20 @@ static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope,
         else if (weft_onnx_value_type(importer, input, &type))
             param = weft_add_param(scope->graph, name, &type);
         if (!weft_onnx_define(importer, scope, input->name, NULL, param))
-            fail(importer, WEFT_ERR_INVALID, name, "the input is defined twice");
+            weft_onnx_fail_at(importer, WEFT_ERR_INVALID, name, "the input is defined twice");
     }
 }
 
 static bool add_results(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
     if (!graph->outputs)
-        return fail(importer, WEFT_ERR_INVALID, NULL, "the graph has no outputs");
+        return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, NULL, "the graph has no outputs");
     for (uint32_t i = 0; i < graph->outputs; i++) {
         const struct onnx_string name = graph->output[i].name;
         const struct onnx_entry *entry = weft_onnx_lookup(importer, scope, name);
         if (!entry)
-            return fail(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name),
-                        "the output is not defined by any node");
+            return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name),
+                                     "the output is not defined by any node");
         if (!entry->value.id)
             continue; /* its error is recorded */
         const struct weft_value *value = weft_value_of(scope->graph, entry->value);
@@ -408,20 +218,38 @@ static bool add_results(struct onnx_importer *importer, struct onnx_scope *scope
 
 /* --- models ------------------------------------------------------------------------------------------------------- */
 
+static bool uses_default_domain(const struct onnx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        if (onnx_is_default(graph->node[i].domain))
+            return true;
+    return false;
+}
+
 static bool check_model(struct onnx_importer *importer)
 {
     const struct onnx_model *model = &importer->model;
     if (!model->has_graph)
-        return fail(importer, WEFT_ERR_SYNTAX, NULL, "not an ONNX model: it has no graph");
-    int64_t opset = 1; /* files without opset_import are of the first days */
-    for (uint32_t i = 0; i < model->opsets; i++)
-        if (is_default_domain(model->domain[i]))
-            opset = model->opset[i];
+        return weft_onnx_fail_at(importer, WEFT_ERR_SYNTAX, NULL, "not an ONNX model: it has no graph");
+    const int64_t unstated = INT64_MIN;
+    int64_t opset = unstated;
+    for (uint32_t i = 0; i < model->opsets.count; i++) {
+        const struct onnx_opset *stated = &model->opsets.item[i];
+        if (onnx_is_default(stated->domain) && opset != unstated && opset != stated->version)
+            return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, NULL,
+                                     "the model states two opsets, %" PRId64 " and %" PRId64, opset, stated->version);
+        if (onnx_is_default(stated->domain))
+            opset = stated->version;
+    }
+    if (opset == unstated && model->ir_version >= 3 && uses_default_domain(&model->graph))
+        return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, NULL, "the model does not state its opset (opset_import)");
+    opset = opset == unstated ? 1 : opset; /* files of the first days state none */
     if (opset < ONNX_MIN_OPSET || opset > ONNX_MAX_OPSET)
-        return fail(importer, WEFT_ERR_UNSUPPORTED, NULL, "the model uses opset %" PRId64 "; weft reads %d to %d",
-                    opset, ONNX_MIN_OPSET, ONNX_MAX_OPSET);
+        return weft_onnx_fail_at(importer, WEFT_ERR_UNSUPPORTED, NULL,
+                                 "the model uses opset %" PRId64 "; weft reads %d to %d", opset, ONNX_MIN_OPSET,
+                                 ONNX_MAX_OPSET);
     importer->opset = (int)opset;
-    return true;
+    return weft_onnx_index_functions(importer);
 }
 
 bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, struct weft_blob *file, const char *path,
@@ -442,13 +270,13 @@ bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, stru
     struct onnx_scope scope = {.graph = graph};
     graph->file = weft_arena_copy(graph->arena, path, strlen(path));
     if (source->name.length)
-        graph->name = weft_arena_copy(graph->arena, word_of(&importer, source->name), source->name.length);
+        graph->name = weft_arena_copy(graph->arena, weft_onnx_word_of(&importer, source->name), source->name.length);
     if (!weft_onnx_declare(&importer, &scope, source))
         return false;
     add_inputs(&importer, &scope, source);
     if (!weft_onnx_import_nodes(&importer, &scope, source))
         return false;
-    report_missing(&importer);
+    weft_onnx_report_missing(&importer);
     add_results(&importer, &scope, source);
     return context->error_count == errors;
 }

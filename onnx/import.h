@@ -7,14 +7,15 @@
 #define WEFT_ONNX_IMPORT_H
 
 #include "onnx/model.h"
+#include "onnx/names.h"
 #include "onnx/onnx.h"
+#include "onnx/rows.h"
 
 #define ONNX_MIN_OPSET 1
 #define ONNX_MAX_OPSET 28
 
 /* One name. Constants are made where they are first used, in each graph that uses them. */
 struct onnx_entry {
-    struct onnx_string name;          /* data NULL: a free slot */
     const struct onnx_tensor *tensor; /* an initializer that no node of the scope's graph has asked for, or NULL */
     weft_val value;                   /* none with tensor NULL: its definition failed, so whoever reads it is skipped */
     bool absent;                      /* an optional input that a function was called without */
@@ -25,8 +26,9 @@ struct onnx_entry {
 struct onnx_scope {
     struct onnx_scope *parent;
     struct weft_graph *graph;
-    struct onnx_entry *slot; /* open hash, a power of two */
-    uint32_t slots, count;
+    struct onnx_names names;
+    struct onnx_entry *entry; /* of each name */
+    uint32_t entry_capacity;
     struct onnx_captures *captures; /* where values of the parent's graph are noted, or NULL */
 };
 
@@ -38,14 +40,9 @@ struct onnx_captures {
 };
 
 struct onnx_missing {
-    struct onnx_string domain, op;
     const char *first; /* name of the first node */
+    int opset;         /* of ONNX's own domain, or 0 */
     uint32_t count;
-};
-
-struct onnx_data_file {
-    struct onnx_string location;
-    struct weft_blob *blob;
 };
 
 /* A call of a function whose nodes are being imported. */
@@ -65,56 +62,22 @@ struct onnx_importer {
     const struct onnx_call *call; /* the innermost function, or NULL */
     uint32_t unnamed; /* calls and trips at hand: their values get no names, which would repeat without end */
     uint64_t repeated;            /* nodes of functions and of loops that were written out */
+    struct onnx_names functions; /* of the model, and the first of each name: others follow by `next` */
+    struct onnx_function **function;
+    struct onnx_names missing_op; /* "domain.op", and what is known about it */
     struct onnx_missing *missing;
-    uint32_t missing_count, missing_capacity;
-    struct onnx_data_file *data; /* external data mapped so far */
-    uint32_t data_count, data_capacity;
-    struct onnx_string *symbol; /* dim_params seen, and the dims they became */
+    uint32_t missing_capacity;
+    struct onnx_names data_file; /* external data mapped so far */
+    struct weft_blob **data;
+    uint32_t data_capacity;
+    struct onnx_names symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
+    uint32_t dim_capacity;
     unsigned last_symbol; /* number of the last symbol made for an extent without a name */
-    uint32_t symbols, symbol_capacity, dim_capacity;
     int64_t streams; /* of random numbers without a seed, so far */
     const struct weft_onnx_known *known; /* inputs that become constants */
     uint32_t knowns;
 };
-
-struct onnx_op;
-/* One row of the tables: from opset `since` on, until a row of the same name with a later one. */
-struct onnx_row {
-    const char *name;
-    int16_t since;
-    int16_t min_inputs, max_inputs; /* max -1: any number */
-    int16_t opcode;                 /* for functions that serve several ops */
-    void (*import)(struct onnx_op *op);
-};
-
-/* Tables by family; each ends with a row without a name. */
-extern const struct onnx_row weft_onnx_activation[];
-extern const struct onnx_row weft_onnx_elementwise[];
-extern const struct onnx_row weft_onnx_shape[];
-extern const struct onnx_row weft_onnx_state[];
-extern const struct onnx_row weft_onnx_movement[];
-extern const struct onnx_row weft_onnx_index[];
-extern const struct onnx_row weft_onnx_resize[];
-extern const struct onnx_row weft_onnx_window[];
-extern const struct onnx_row weft_onnx_pool[];
-extern const struct onnx_row weft_onnx_quantize[];
-extern const struct onnx_row weft_onnx_attention[];
-extern const struct onnx_row weft_onnx_transform[];
-extern const struct onnx_row weft_onnx_fused[];
-/* Of the domain com.microsoft. */
-extern const struct onnx_row weft_onnx_microsoft[];
-extern const struct onnx_row weft_onnx_recurrent[];
-extern const struct onnx_row weft_onnx_reduce[];
-extern const struct onnx_row weft_onnx_order[];
-extern const struct onnx_row weft_onnx_random[];
-extern const struct onnx_row weft_onnx_data[];
-extern const struct onnx_row weft_onnx_control[];
-extern const struct onnx_row weft_onnx_loop[];
-extern const struct onnx_row weft_onnx_loss[];
-extern const struct onnx_row weft_onnx_norm[];
-/* The row for an op at an opset, or NULL. */
-const struct onnx_row *weft_onnx_find(struct onnx_string op, int opset);
 
 struct onnx_op {
     struct onnx_importer *importer;
@@ -134,9 +97,25 @@ struct onnx_op {
 bool weft_onnx_import_nodes(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph);
 /* Names of a graph's initializers. */
 bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph);
-/* Counts the ops that weft lacks in a graph that is not being imported. False after a wire error. */
-bool weft_onnx_survey(struct onnx_importer *importer, const struct onnx_graph *graph);
 const char *weft_onnx_text(struct onnx_importer *importer, struct onnx_string string); /* NUL-terminated copy */
+/* A node's name, or that of its first result; NULL if it has neither. */
+const char *weft_onnx_node_name(struct onnx_importer *importer, const struct onnx_node *node);
+/* Records an error that belongs to no node, and returns false. `where` may be NULL. */
+bool weft_onnx_fail_at(struct onnx_importer *importer, int status, const char *where, const char *format, ...)
+    WEFT_PRINTF(4, 5);
+
+/* --- missing.c ---------------------------------------------------------------------------------------------------- */
+
+/* Counts the ops that weft lacks in a node and its bodies, or in a graph, that is not being imported. False after a
+ * wire error. */
+bool weft_onnx_survey_node(struct onnx_importer *importer, const struct onnx_node *node);
+bool weft_onnx_survey(struct onnx_importer *importer, const struct onnx_graph *graph);
+void weft_onnx_report_missing(struct onnx_importer *importer);
+
+/* --- input_type.c ------------------------------------------------------------------------------------------------- */
+
+/* A name as a word of weft's language: other bytes become '_'. */
+const char *weft_onnx_word_of(struct onnx_importer *importer, struct onnx_string source);
 /* The type of a declared input; makes symbols. False after an error. */
 bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_value *value, struct weft_type *ret_type);
 
@@ -154,9 +133,9 @@ void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const s
  * any number of a small file. False, and an error, beyond a bound. */
 bool weft_onnx_repeat(struct onnx_op *op, uint32_t nodes);
 /* The function that a node calls, or NULL. */
-struct onnx_function *weft_onnx_function_of(const struct onnx_model *model, const struct onnx_node *node);
-/* The opset of a function's nodes; `opset` where it states none. */
-int weft_onnx_function_opset(const struct onnx_function *function, int opset);
+struct onnx_function *weft_onnx_function_of(const struct onnx_importer *importer, const struct onnx_node *node);
+/* Enters the model's functions into importer->functions. False, and an error, if two are the same. */
+bool weft_onnx_index_functions(struct onnx_importer *importer);
 /* The node with what its attributes refer to, in the call at hand. */
 struct onnx_node weft_onnx_resolve(struct onnx_importer *importer, const struct onnx_node *node);
 /* Imports the function's nodes in place of the node. */
@@ -218,6 +197,8 @@ bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_
 /* The same for one that has to be constant. */
 bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, int64_t ret[WEFT_MAX_CONTENT],
                           unsigned *ret_count);
+/* The axes that attribute `axes` or input 1 names, in `ret_chosen`. False if it names none. */
+bool weft_onnx_axes(struct onnx_op *op, bool as_input, unsigned rank, bool ret_chosen[WEFT_MAX_RANK]);
 
 weft_val weft_onnx_make(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand, unsigned attrs,
                         const struct weft_attr *attr, const struct weft_type *stated);

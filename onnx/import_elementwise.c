@@ -20,6 +20,18 @@ static weft_val fold_inputs(struct onnx_op *op, int opcode)
     return result;
 }
 
+/* One node of two or three inputs, which are repeated to their common shape. */
+static void import_together(struct onnx_op *op, int opcode, const struct weft_attr *attr)
+{
+    struct weft_type shape;
+    weft_val operand[3];
+    const unsigned operands = op->inputs < 3 ? op->inputs : 3;
+    weft_onnx_common_shape(op, operands, op->input, &shape);
+    for (unsigned i = 0; i < operands; i++)
+        operand[i] = weft_onnx_broadcast(op, weft_onnx_input(op, i), &shape);
+    op->output[0] = weft_onnx_make(op, opcode, operands, operand, attr ? 1 : 0, attr, NULL);
+}
+
 static void import_fold(struct onnx_op *op) { op->output[0] = fold_inputs(op, op->row->opcode); }
 
 /* Before opset 7, the second operand broadcast only where `broadcast` said so, and its axes were a run of the first's
@@ -67,12 +79,8 @@ static void import_pow(struct onnx_op *op)
 static void import_mod(struct onnx_op *op)
 {
     const bool truncating = weft_onnx_int(op, "fmod", 0) != 0;
-    struct weft_type shape;
-    weft_onnx_common_shape(op, 2, op->input, &shape);
-    const weft_val operands[] = {weft_onnx_broadcast(op, weft_onnx_input(op, 0), &shape),
-                                 weft_onnx_broadcast(op, weft_onnx_input(op, 1), &shape)};
     const struct weft_attr form = weft_attr_of_word(WEFT_ATTR_form, truncating ? "trunc" : "floor");
-    op->output[0] = weft_onnx_make(op, WEFT_OP_mod, 2, operands, 1, &form, NULL);
+    import_together(op, WEFT_OP_mod, &form);
 }
 
 static void import_bit_shift(struct onnx_op *op)
@@ -93,15 +101,7 @@ static void import_is_inf(struct onnx_op *op)
     op->output[0] = weft_onnx_make(op, WEFT_OP_is_inf, 1, &x, count, attrs, NULL);
 }
 
-static void import_where(struct onnx_op *op)
-{
-    struct weft_type shape;
-    weft_onnx_common_shape(op, 3, op->input, &shape);
-    weft_val operands[3];
-    for (unsigned i = 0; i < 3; i++)
-        operands[i] = weft_onnx_broadcast(op, weft_onnx_input(op, i), &shape);
-    op->output[0] = weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL);
-}
+static void import_where(struct onnx_op *op) { import_together(op, WEFT_OP_select, NULL); }
 
 /* --- types -------------------------------------------------------------------------------------------------------- */
 

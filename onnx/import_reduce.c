@@ -2,32 +2,20 @@
 /* import_reduce.c: reductions over axes, and softmax. */
 #include "onnx/import.h"
 
-#include <string.h>
-
-/* Axes are an attribute before opset 18 (13 for ReduceSum), an input after; none means all, unless noop_with_empty_axes
- * says that none means none. */
+/* Axes are an attribute, or an input in the rows that have two; none means all, unless noop_with_empty_axes says that
+ * none means none. */
 static unsigned axes_of(struct onnx_op *op, unsigned rank, unsigned ret[WEFT_MAX_RANK])
 {
-    const bool as_input =
-        op->importer->opset >= (op->row->opcode == WEFT_OP_sum && onnx_is(op->node->op, "ReduceSum") ? 13 : 18);
-    int64_t known[WEFT_MAX_CONTENT];
-    const int64_t *axes = NULL;
-    unsigned count = 0, chosen_count = 0;
-    bool chosen[WEFT_MAX_RANK] = {false};
-    if (!as_input)
-        axes = weft_onnx_ints(op, "axes", &count);
-    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "axes", known, &count))
-        axes = known;
+    const bool as_input = op->row->max_inputs == 2;
+    bool chosen[WEFT_MAX_RANK];
+    unsigned count = 0;
     const bool none = as_input && weft_onnx_int(op, "noop_with_empty_axes", 0) != 0;
-    for (unsigned i = 0; axes && i < count && !op->failed; i++)
-        chosen[weft_onnx_axis(op, axes[i], rank)] = true;
+    const bool all = !weft_onnx_axes(op, as_input, rank, chosen) && !none;
     for (unsigned i = 0; i < rank; i++)
-        if (chosen[i] || (count == 0 && !none))
-            ret[chosen_count++] = i;
-    return chosen_count;
+        if (all || chosen[i])
+            ret[count++] = i;
+    return count;
 }
-
-static weft_val squared(struct onnx_op *op, weft_val x) { return weft_onnx_binary(op, WEFT_OP_mul, x, x); }
 
 struct reduction {
     unsigned axes, axis[WEFT_MAX_RANK];
@@ -65,45 +53,26 @@ static void import_reduce_extreme(struct onnx_op *op)
     op->output[0] = reduce(op, &reduction, opcode, reduction.x);
 }
 
-/* 16 bits hold neither the squares nor their sum: x in f32, and `narrow` back at the end. */
-static struct reduction read_wide(struct onnx_op *op, int *ret_dtype)
-{
-    struct reduction reduction = read_reduction(op);
-    *ret_dtype = weft_onnx_type(op, reduction.x).dtype;
-    if (*ret_dtype == WEFT_F16 || *ret_dtype == WEFT_BF16)
-        reduction.x = weft_onnx_cast(op, reduction.x, WEFT_F32);
-    return reduction;
-}
-
-static void import_reduce_l1(struct onnx_op *op)
+/* A sum of what `before` makes of x, and then `after`; 0 is nothing. 16 bits hold neither squares nor their sum, so
+ * those are computed in f32. */
+static void import_sum(struct onnx_op *op, int before, int after)
 {
     const struct reduction reduction = read_reduction(op);
-    op->output[0] = reduce(op, &reduction, WEFT_OP_sum, weft_onnx_unary(op, WEFT_OP_abs, reduction.x));
+    const int dtype = weft_onnx_type(op, reduction.x).dtype;
+    const bool narrow = dtype == WEFT_F16 || dtype == WEFT_BF16;
+    weft_val x = narrow ? weft_onnx_cast(op, reduction.x, WEFT_F32) : reduction.x;
+    if (before == WEFT_OP_mul)
+        x = weft_onnx_binary(op, WEFT_OP_mul, x, x);
+    else if (before)
+        x = weft_onnx_unary(op, before, x);
+    x = reduce(op, &reduction, WEFT_OP_sum, x);
+    op->output[0] = weft_onnx_cast(op, after ? weft_onnx_unary(op, after, x) : x, dtype);
 }
 
-static void import_reduce_sum_square(struct onnx_op *op)
-{
-    int dtype;
-    const struct reduction reduction = read_wide(op, &dtype);
-    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
-    op->output[0] = weft_onnx_cast(op, sum, dtype);
-}
-
-static void import_reduce_l2(struct onnx_op *op)
-{
-    int dtype;
-    const struct reduction reduction = read_wide(op, &dtype);
-    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, squared(op, reduction.x));
-    op->output[0] = weft_onnx_cast(op, weft_onnx_unary(op, WEFT_OP_sqrt, sum), dtype);
-}
-
-static void import_reduce_log_sum(struct onnx_op *op)
-{
-    int dtype;
-    const struct reduction reduction = read_wide(op, &dtype);
-    const weft_val sum = reduce(op, &reduction, WEFT_OP_sum, reduction.x);
-    op->output[0] = weft_onnx_cast(op, weft_onnx_unary(op, WEFT_OP_log, sum), dtype);
-}
+static void import_reduce_l1(struct onnx_op *op) { import_sum(op, WEFT_OP_abs, 0); }
+static void import_reduce_sum_square(struct onnx_op *op) { import_sum(op, WEFT_OP_mul, 0); }
+static void import_reduce_l2(struct onnx_op *op) { import_sum(op, WEFT_OP_mul, WEFT_OP_sqrt); }
+static void import_reduce_log_sum(struct onnx_op *op) { import_sum(op, 0, WEFT_OP_log); }
 
 /* --- softmax ------------------------------------------------------------------------------------------------------ */
 
@@ -148,16 +117,26 @@ const struct onnx_row weft_onnx_reduce[] = {
     {"Hardmax", 13, 1, 1, WEFT_OP_hardmax, import_softmax},
     {"LogSoftmax", 1, 1, 1, WEFT_OP_log_softmax, import_softmax_flat},
     {"LogSoftmax", 13, 1, 1, WEFT_OP_log_softmax, import_softmax},
-    {"ReduceL1", 1, 1, 2, 0, import_reduce_l1},
-    {"ReduceL2", 1, 1, 2, 0, import_reduce_l2},
-    {"ReduceLogSum", 1, 1, 2, 0, import_reduce_log_sum},
-    {"ReduceLogSumExp", 1, 1, 2, WEFT_OP_log_sum_exp, import_reduce},
-    {"ReduceMax", 1, 1, 2, WEFT_OP_reduce_max, import_reduce_extreme},
-    {"ReduceMean", 1, 1, 2, WEFT_OP_mean, import_reduce},
-    {"ReduceMin", 1, 1, 2, WEFT_OP_reduce_min, import_reduce_extreme},
-    {"ReduceProd", 1, 1, 2, WEFT_OP_prod, import_reduce},
-    {"ReduceSum", 1, 1, 2, WEFT_OP_sum, import_reduce},
-    {"ReduceSumSquare", 1, 1, 2, 0, import_reduce_sum_square},
+    {"ReduceL1", 1, 1, 1, 0, import_reduce_l1},
+    {"ReduceL1", 18, 1, 2, 0, import_reduce_l1},
+    {"ReduceL2", 1, 1, 1, 0, import_reduce_l2},
+    {"ReduceL2", 18, 1, 2, 0, import_reduce_l2},
+    {"ReduceLogSum", 1, 1, 1, 0, import_reduce_log_sum},
+    {"ReduceLogSum", 18, 1, 2, 0, import_reduce_log_sum},
+    {"ReduceLogSumExp", 1, 1, 1, WEFT_OP_log_sum_exp, import_reduce},
+    {"ReduceLogSumExp", 18, 1, 2, WEFT_OP_log_sum_exp, import_reduce},
+    {"ReduceMax", 1, 1, 1, WEFT_OP_reduce_max, import_reduce_extreme},
+    {"ReduceMax", 18, 1, 2, WEFT_OP_reduce_max, import_reduce_extreme},
+    {"ReduceMean", 1, 1, 1, WEFT_OP_mean, import_reduce},
+    {"ReduceMean", 18, 1, 2, WEFT_OP_mean, import_reduce},
+    {"ReduceMin", 1, 1, 1, WEFT_OP_reduce_min, import_reduce_extreme},
+    {"ReduceMin", 18, 1, 2, WEFT_OP_reduce_min, import_reduce_extreme},
+    {"ReduceProd", 1, 1, 1, WEFT_OP_prod, import_reduce},
+    {"ReduceProd", 18, 1, 2, WEFT_OP_prod, import_reduce},
+    {"ReduceSum", 1, 1, 1, WEFT_OP_sum, import_reduce},
+    {"ReduceSum", 13, 1, 2, WEFT_OP_sum, import_reduce},
+    {"ReduceSumSquare", 1, 1, 1, 0, import_reduce_sum_square},
+    {"ReduceSumSquare", 18, 1, 2, 0, import_reduce_sum_square},
     {"Softmax", 1, 1, 1, WEFT_OP_softmax, import_softmax_flat},
     {"Softmax", 13, 1, 1, WEFT_OP_softmax, import_softmax},
     {0},

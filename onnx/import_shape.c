@@ -183,26 +183,6 @@ static void import_reshape(struct onnx_op *op)
     op->output[0] = weft_onnx_reshape(op, x, to.rank, to.extent);
 }
 
-/* Axes given as an attribute before `input_since` and as input 1 from then on. False if there are none. */
-static bool axes_of(struct onnx_op *op, int input_since, unsigned rank, bool ret_chosen[WEFT_MAX_RANK])
-{
-    int64_t known[WEFT_MAX_CONTENT];
-    const int64_t *axes = NULL;
-    unsigned count = 0;
-    memset(ret_chosen, 0, WEFT_MAX_RANK * sizeof *ret_chosen);
-    if (op->importer->opset < input_since)
-        axes = weft_onnx_ints(op, "axes", &count);
-    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "axes", known, &count))
-        axes = known;
-    for (unsigned i = 0; axes && i < count && !op->failed; i++) {
-        const unsigned axis = weft_onnx_axis(op, axes[i], rank);
-        if (ret_chosen[axis])
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is named twice", axis);
-        ret_chosen[axis] = true;
-    }
-    return axes != NULL;
-}
-
 /* The first element along an axis whose extent is 1 for the sizes that are left. */
 static weft_val first_along(struct onnx_op *op, weft_val x, unsigned axis)
 {
@@ -221,7 +201,7 @@ static void import_squeeze(struct onnx_op *op)
     bool dropped[WEFT_MAX_RANK];
     weft_dim extent[WEFT_MAX_RANK];
     unsigned rank = 0;
-    const bool given = axes_of(op, 13, from.rank, dropped);
+    const bool given = weft_onnx_axes(op, op->row->max_inputs == 2, from.rank, dropped);
     for (unsigned i = 0; i < from.rank && !op->failed; i++) {
         const bool is_one = weft_dim_is(from.extent[i], 1);
         if (given && dropped[i] && !is_one && weft_onnx_narrow(op, from.extent[i], 1))

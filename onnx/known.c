@@ -136,6 +136,25 @@ bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, 
     return constant;
 }
 
+bool weft_onnx_axes(struct onnx_op *op, bool as_input, unsigned rank, bool ret_chosen[WEFT_MAX_RANK])
+{
+    int64_t known[WEFT_MAX_CONTENT];
+    const int64_t *axes = known;
+    unsigned count = 0;
+    memset(ret_chosen, 0, WEFT_MAX_RANK * sizeof *ret_chosen);
+    if (!as_input)
+        axes = weft_onnx_ints(op, "axes", &count);
+    else if (weft_onnx_has(op, 1))
+        weft_onnx_known_ints(op, 1, "axes", known, &count);
+    for (unsigned i = 0; i < count && !op->failed; i++) {
+        const unsigned axis = weft_onnx_axis(op, axes[i], rank);
+        if (ret_chosen[axis])
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is named twice", axis);
+        ret_chosen[axis] = true;
+    }
+    return count > 0;
+}
+
 /* --- extents that have to be something ---------------------------------------------------------------------------- */
 
 #define MAX_NARROWED 65536 /* sizes that are tried one by one */

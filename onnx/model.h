@@ -17,8 +17,28 @@ static inline bool onnx_is(struct onnx_string string, const char *text)
     return __builtin_strlen(text) == string.length && __builtin_memcmp(string.data, text, string.length) == 0;
 }
 
+static inline bool onnx_same(struct onnx_string a, struct onnx_string b)
+{
+    return a.length == b.length && (a.length == 0 || __builtin_memcmp(a.data, b.data, a.length) == 0);
+}
+/* ONNX's own domain has two names. */
+static inline bool onnx_is_default(struct onnx_string domain)
+{
+    return domain.length == 0 || onnx_is(domain, "ai.onnx");
+}
+
 struct onnx_strings {
     struct onnx_string *item;
+    uint32_t count, capacity;
+};
+
+/* opset_import: the version of each domain that a model or function is written in. */
+struct onnx_opset {
+    struct onnx_string domain;
+    int64_t version;
+};
+struct onnx_opsets {
+    struct onnx_opset *item;
     uint32_t count, capacity;
 };
 
@@ -99,20 +119,18 @@ struct onnx_function {
     struct onnx_strings input, output, required; /* required: names of attributes without a default */
     struct onnx_attribute *attribute;            /* those with one */
     struct onnx_node *node;
-    struct onnx_string *domain_of; /* of opset_import */
-    int64_t *opset;
-    uint32_t attributes, nodes, opsets;
-    uint32_t attribute_capacity, node_capacity, opset_capacity, version_capacity;
-    bool surveyed; /* its missing ops have been counted */
+    struct onnx_opsets opsets;
+    uint32_t attributes, nodes;
+    uint32_t attribute_capacity, node_capacity;
+    bool surveyed;              /* its missing ops have been counted */
+    struct onnx_function *next; /* of the same name, in another domain or overload */
 };
 
 struct onnx_model {
     int64_t ir_version;
     struct onnx_graph graph;
     bool has_graph;
-    struct onnx_string *domain; /* of opset_import */
-    int64_t *opset;
-    uint32_t opsets, opset_capacity, version_capacity;
+    struct onnx_opsets opsets;
     struct onnx_function *function;
     uint32_t functions, function_capacity;
 };
@@ -129,6 +147,8 @@ struct onnx_reader {
 bool weft_onnx_read_model(struct onnx_reader *reader, struct weft_span file, struct onnx_model *ret_model);
 bool weft_onnx_read_graph(struct onnx_reader *reader, struct weft_span message, struct onnx_graph *ret_graph);
 bool weft_onnx_read_tensor(struct onnx_reader *reader, struct weft_span message, struct onnx_tensor *ret_tensor);
+/* The version of ONNX's own domain in a list, or `otherwise` where it has none. */
+int64_t weft_onnx_opset_of(const struct onnx_opsets *opsets, int64_t otherwise);
 /* Records the error of a walk, if it has one. */
 bool weft_onnx_finish(struct onnx_reader *reader, const struct weft_wire *wire);
 

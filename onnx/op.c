@@ -168,6 +168,10 @@ weft_val weft_onnx_binary(struct onnx_op *op, int opcode, weft_val x, weft_val y
 weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, double value)
 {
     const bool integer = !weft_dtype_is_float(type->dtype);
+    if (integer && !(value >= -0x1p63 && value < 0x1p63)) {
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "the number %g is none of %s", value, weft_dtype_name(type->dtype));
+        return WEFT_NO_VALUE;
+    }
     return weft_onnx_element(op, type, &(struct weft_element){
         .is_integer = integer, .real = value, .integer = integer ? (int64_t)value : 0});
 }

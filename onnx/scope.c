@@ -9,25 +9,11 @@
 #include "onnx/import.h"
 
 #include <string.h>
-#include <xxhash.h>
-
-static struct onnx_entry *slot_of(const struct onnx_scope *scope, struct onnx_string name)
-{
-    uint32_t i = (uint32_t)XXH3_64bits(name.data, name.length) & (scope->slots - 1);
-    for (;; i = (i + 1) & (scope->slots - 1)) {
-        struct onnx_entry *entry = &scope->slot[i];
-        if (!entry->name.data ||
-            (entry->name.length == name.length && memcmp(entry->name.data, name.data, name.length) == 0))
-            return entry;
-    }
-}
 
 static struct onnx_entry *find_own(const struct onnx_scope *scope, struct onnx_string name)
 {
-    if (!scope->slots)
-        return NULL;
-    struct onnx_entry *entry = slot_of(scope, name);
-    return entry->name.data ? entry : NULL;
+    const uint32_t i = weft_onnx_find_name(&scope->names, name);
+    return i == ONNX_NO_NAME ? NULL : &scope->entry[i];
 }
 
 bool weft_onnx_is_initializer(const struct onnx_scope *scope, struct onnx_string name)
@@ -36,27 +22,15 @@ bool weft_onnx_is_initializer(const struct onnx_scope *scope, struct onnx_string
     return entry && entry->tensor;
 }
 
-static void grow(struct onnx_importer *importer, struct onnx_scope *scope)
-{
-    const struct onnx_entry *old = scope->slot;
-    const uint32_t old_slots = scope->slots;
-    scope->slots = old_slots ? 2 * old_slots : 16;
-    scope->slot = weft_new(importer->reader.arena, struct onnx_entry, scope->slots);
-    for (uint32_t i = 0; i < old_slots; i++)
-        if (old[i].name.data)
-            *slot_of(scope, old[i].name) = old[i];
-}
-
 bool weft_onnx_define(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name,
                       const struct onnx_tensor *tensor, weft_val value)
 {
-    if (2 * (scope->count + 1) > scope->slots)
-        grow(importer, scope);
-    struct onnx_entry *entry = slot_of(scope, name);
-    if (entry->name.data)
+    if (weft_onnx_find_name(&scope->names, name) != ONNX_NO_NAME)
         return false;
-    *entry = (struct onnx_entry){.name = name, .tensor = tensor, .value = value};
-    scope->count++;
+    struct weft_arena *arena = importer->reader.arena;
+    const uint32_t i = weft_onnx_add_name(arena, &scope->names, name);
+    scope->entry = weft_grow(arena, scope->entry, &scope->entry_capacity, i + 1, sizeof *scope->entry);
+    scope->entry[i] = (struct onnx_entry){.tensor = tensor, .value = value};
     return true;
 }
 
@@ -127,13 +101,14 @@ void weft_onnx_add_captured(struct onnx_importer *importer, struct onnx_scope *s
 /* --- looking up --------------------------------------------------------------------------------------------------- */
 
 /* Makes the constant of an initializer at its first use. */
-static void make_constant(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_entry *entry)
+static void make_constant(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string source)
 {
+    struct onnx_entry *entry = find_own(scope, source);
     const struct onnx_tensor *tensor = entry->tensor;
-    const char *name = weft_onnx_text(importer, entry->name);
+    const char *name = weft_onnx_text(importer, source);
     entry->tensor = NULL;
     entry->value = weft_onnx_constant(importer, scope->graph, tensor, name);
-    if (entry->value.id && entry->name.length && !importer->unnamed)
+    if (entry->value.id && source.length && !importer->unnamed)
         weft_set_name(scope->graph, entry->value, name, strlen(name));
 }
 
@@ -156,7 +131,7 @@ struct onnx_entry *weft_onnx_lookup(struct onnx_importer *importer, struct onnx_
         owner = scope;
     }
     if (tensor)
-        make_constant(importer, owner, find_own(owner, name));
+        make_constant(importer, owner, name);
     /* Inwards again, a graph at a time: each body on the way captures from the one around it. */
     while (owner->graph != scope->graph) {
         struct onnx_scope *inner = scope;

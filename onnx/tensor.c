@@ -271,10 +271,9 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
 {
     struct onnx_importer *importer = maker->importer;
     struct weft_arena *arena = importer->reader.arena;
-    for (uint32_t i = 0; i < importer->data_count; i++)
-        if (importer->data[i].location.length == location.length &&
-            memcmp(importer->data[i].location.data, location.data, location.length) == 0)
-            return importer->data[i].blob;
+    const uint32_t known = weft_onnx_find_name(&importer->data_file, location);
+    if (known != ONNX_NO_NAME)
+        return importer->data[known];
     const char *folder = folder_of(arena, importer->reader.path);
     const char *path = weft_arena_format(arena, "%s%.*s", folder, (int)location.length, location.data);
     char resolved[PATH_MAX], model[PATH_MAX];
@@ -288,9 +287,9 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
     if (!blob)
         return NULL;
     weft_graph_hold(importer->root, blob);
-    importer->data =
-        weft_grow(arena, importer->data, &importer->data_capacity, importer->data_count + 1, sizeof *importer->data);
-    importer->data[importer->data_count++] = (struct onnx_data_file){location, blob};
+    const uint32_t i = weft_onnx_add_name(arena, &importer->data_file, location);
+    importer->data = weft_grow(arena, importer->data, &importer->data_capacity, i + 1, sizeof(struct weft_blob *));
+    importer->data[i] = blob;
     return blob;
 }
 

@@ -21,7 +21,7 @@ struct gap {
 
 struct survey {
     struct onnx_reader *reader;
-    const struct onnx_model *model;
+    struct onnx_importer importer; /* for its functions */
     int opset, depth;
     struct gap gap[MAX_GAPS];
     int gaps;
@@ -37,18 +37,13 @@ static void add_gap(struct survey *survey, struct onnx_string op, const char *dt
         survey->gap[survey->gaps++] = (struct gap){op.data, op.length, dtype};
 }
 
-static bool same(struct onnx_string a, struct onnx_string b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
-}
-
 static bool reads_or_writes(const struct onnx_node *node, struct onnx_string name)
 {
     for (uint32_t i = 0; i < node->input.count; i++)
-        if (same(node->input.item[i], name))
+        if (onnx_same(node->input.item[i], name))
             return true;
     for (uint32_t i = 0; i < node->output.count; i++)
-        if (same(node->output.item[i], name))
+        if (onnx_same(node->output.item[i], name))
             return true;
     return false;
 }
@@ -95,12 +90,6 @@ static bool check_attribute(struct survey *survey, const struct onnx_node *node,
     return true;
 }
 
-static bool is_listed(const struct survey *survey, const struct onnx_node *node)
-{
-    const bool plain = node->domain.length == 0 || onnx_is(node->domain, "ai.onnx");
-    return plain && weft_onnx_find(node->op, survey->opset);
-}
-
 static bool survey_graph(struct survey *survey, const struct onnx_graph *graph)
 {
     if (++survey->depth > WEFT_MAX_DEPTH)
@@ -113,7 +102,7 @@ static bool survey_graph(struct survey *survey, const struct onnx_graph *graph)
     bool readable = true;
     for (uint32_t i = 0; i < graph->nodes && readable; i++) {
         const struct onnx_node *node = &graph->node[i];
-        if (!is_listed(survey, node) && !weft_onnx_function_of(survey->model, node))
+        if (!weft_onnx_row_of(node, survey->opset) && !weft_onnx_function_of(&survey->importer, node))
             add_gap(survey, node->op, "-");
         for (uint32_t k = 0; k < node->attributes && readable; k++)
             readable = check_attribute(survey, node, &node->attribute[k]);
@@ -124,15 +113,14 @@ static bool survey_graph(struct survey *survey, const struct onnx_graph *graph)
 
 int weft_conform_gaps(struct onnx_reader *reader, const struct onnx_model *model)
 {
-    struct survey survey = {.reader = reader, .model = model, .opset = 1};
-    for (uint32_t i = 0; i < model->opsets; i++)
-        if (model->domain[i].length == 0 || onnx_is(model->domain[i], "ai.onnx"))
-            survey.opset = (int)model->opset[i];
+    struct survey survey = {.reader = reader,
+                            .importer = {.reader = *reader, .model = *model},
+                            .opset = (int)weft_onnx_opset_of(&model->opsets, 1)};
     const int opset = survey.opset;
-    bool readable = survey_graph(&survey, &model->graph);
+    bool readable = weft_onnx_index_functions(&survey.importer) && survey_graph(&survey, &model->graph);
     for (uint32_t i = 0; i < model->functions && readable; i++) {
         const struct onnx_graph body = {.node = model->function[i].node, .nodes = model->function[i].nodes};
-        survey.opset = weft_onnx_function_opset(&model->function[i], opset);
+        survey.opset = (int)weft_onnx_opset_of(&model->function[i].opsets, opset);
         readable = survey_graph(&survey, &body);
     }
     if (!readable)

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_onnx_model.c: what a model says about itself: opsets, functions that differ in domain or overload only, names
+ * that are given twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/onnx_writer.h"
+
+static void put_opset(struct bytes *message, unsigned number, const char *domain, int64_t version)
+{
+    struct bytes opset = {.count = 0};
+    put_text(&opset, 1, domain);
+    put_integer(&opset, 2, version);
+    put_message(message, number, &opset);
+}
+
+/* A model without an opset: y = Abs(x). */
+static struct bytes bare_model(int64_t ir_version)
+{
+    struct bytes graph = {.count = 0}, model = {.count = 0};
+    put_input(&graph, "x", "2");
+    put_node(&graph, "Abs", "x", "y");
+    put_output(&graph, "y");
+    put_integer(&model, 1, ir_version);
+    put_message(&model, 7, &graph);
+    return model;
+}
+
+static void test_opsets(void **state)
+{
+    (void)state;
+    const char *text = "graph @main(%x: f32[2]) {\n  %y: f32[2] = abs %x\n  return %y\n}\n";
+    struct bytes model = bare_model(8);
+    expect_error(&model, WEFT_ERR_INVALID, "the model does not state its opset");
+    put_opset(&model, 8, "com.microsoft", 1);
+    expect_error(&model, WEFT_ERR_INVALID, "the model does not state its opset");
+    put_opset(&model, 8, "ai.onnx", 13);
+    expect_text(&model, text);
+    put_opset(&model, 8, "", 13);
+    expect_text(&model, text);
+    put_opset(&model, 8, "", 17);
+    expect_error(&model, WEFT_ERR_INVALID, "the model states two opsets, 13 and 17");
+    model = bare_model(2); /* of the days before opset_import */
+    expect_text(&model, text);
+}
+
+/* Ops of another domain need no opset of ONNX's own. */
+static void test_no_opset_needed(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, model = {.count = 0};
+    struct bytes node = node_of("QuickGelu", "x", "y");
+    put_text(&node, 7, "com.microsoft");
+    put_float_attribute(&node, "alpha", 1);
+    put_input(&graph, "x", "2");
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    put_integer(&model, 1, 8);
+    put_message(&model, 7, &graph);
+    put_opset(&model, 8, "com.microsoft", 1);
+    expect_text(&model, "graph @main(%x: f32[2]) {\n"
+                        "  %0: f32[2] = const value=1\n"
+                        "  %1: f32[2] = mul %x, %0\n"
+                        "  %2: f32[2] = sigmoid %1\n"
+                        "  %y: f32[2] = mul %x, %2\n"
+                        "  return %y\n}\n");
+}
+
+/* --- functions ---------------------------------------------------------------------------------------------------- */
+
+/* A function F of one op, in a domain and an overload. */
+static void put_function(struct bytes *model, const char *domain, const char *overload, const char *op, int64_t opset)
+{
+    struct bytes function = {.count = 0};
+    const struct bytes node = node_of(op, "a", "b");
+    put_text(&function, 1, "F");
+    put_text(&function, 4, "a");
+    put_text(&function, 5, "b");
+    put_message(&function, 7, &node);
+    put_opset(&function, 9, "", opset);
+    put_text(&function, 10, domain);
+    put_text(&function, 13, overload);
+    put_message(model, 25, &function);
+}
+
+static void put_call(struct bytes *graph, const char *domain, const char *overload, const char *from, const char *to)
+{
+    struct bytes node = node_of("F", from, to);
+    put_text(&node, 7, domain);
+    put_text(&node, 8, overload);
+    put_message(graph, 1, &node);
+}
+
+static struct bytes calling_model(void)
+{
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "2");
+    put_call(&graph, "one", "", "x", "p");
+    put_call(&graph, "two", "", "p", "q");
+    put_call(&graph, "one", "int", "q", "y");
+    put_output(&graph, "y");
+    return model_of(&graph, 8, 13);
+}
+
+static void test_overloads(void **state)
+{
+    (void)state;
+    struct bytes model = calling_model();
+    put_function(&model, "one", "", "Abs", 13);
+    put_function(&model, "one", "int", "Neg", 13);
+    put_function(&model, "two", "", "Exp", 13);
+    expect_text(&model, "graph @main(%x: f32[2]) {\n"
+                        "  %p: f32[2] = abs %x\n"
+                        "  %q: f32[2] = exp %p\n"
+                        "  %y: f32[2] = neg %q\n"
+                        "  return %y\n}\n");
+    put_function(&model, "one", "int", "Exp", 13);
+    expect_error(&model, WEFT_ERR_INVALID, "F: the model defines this function twice");
+}
+
+/* A call to an overload that is not there, and a function in an opset that nobody knows. */
+static void test_wrong_calls(void **state)
+{
+    (void)state;
+    struct bytes model = calling_model();
+    put_function(&model, "one", "", "Abs", 13);
+    put_function(&model, "two", "", "Exp", 13);
+    expect_error(&model, WEFT_ERR_UNSUPPORTED, "unsupported op one.F: 1 node, first \"F_y\"");
+    model = calling_model();
+    put_function(&model, "one", "", "Abs", 13);
+    put_function(&model, "two", "", "Exp", 99);
+    put_function(&model, "one", "int", "Neg", 13);
+    expect_error(&model, WEFT_ERR_UNSUPPORTED, "F: its function uses opset 99; weft reads 1 to 28");
+}
+
+/* --- names and numbers that are given twice ----------------------------------------------------------------------- */
+
+static void test_attribute_twice(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, node = node_of("Elu", "x", "y");
+    put_float_attribute(&node, "alpha", 1);
+    put_float_attribute(&node, "alpha", 2);
+    put_input(&graph, "x", "2");
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_error(&model, WEFT_ERR_INVALID, "Elu: attribute alpha is given twice");
+}
+
+/* Before opset 18 axes are no input; an axis is named once. */
+static void test_reduction_axes(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "2 3");
+    put_ints(&graph, "axes", 2, (const int64_t[]){1, -1});
+    put_node(&graph, "ReduceMax", "x,axes", "y");
+    put_output(&graph, "y");
+    struct bytes model = model_of(&graph, 8, 13);
+    expect_error(&model, WEFT_ERR_INVALID, "ReduceMax: 2 inputs do not fit opset 13");
+    model = model_of(&graph, 8, 18);
+    expect_error(&model, WEFT_ERR_INVALID, "ReduceMax: axis 1 is named twice");
+}
+
+/* A bound that no integer of 64 bits holds is an error, not what a cast makes of it. */
+static void test_number_too_large(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, node = node_of("Pad", "x", "y");
+    put_float_attribute(&node, "value", 1e30f);
+    put_ints_attribute(&node, "pads", 2, (const int64_t[]){1, 1});
+    put_value(&graph, 11, "x", 6, "2");
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 7);
+    expect_error(&model, WEFT_ERR_INVALID, "Pad: the number 1e+30 is none of i32");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opsets),
+        cmocka_unit_test(test_no_opset_needed),
+        cmocka_unit_test(test_overloads),
+        cmocka_unit_test(test_wrong_calls),
+        cmocka_unit_test(test_attribute_twice),
+        cmocka_unit_test(test_reduction_axes),
+        cmocka_unit_test(test_number_too_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
