@@ -38,7 +38,8 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
     const struct weft_type *type = weft_type_of(plan->graph, v);
     struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++) {
-        t.extent[i] = weft_dim_evaluate(dims, type->extent[i], symbols);
+        const int64_t extent = weft_dim_evaluate(dims, type->extent[i], symbols);
+        t.extent[i] = extent > 0 ? extent : 0; /* hints need not be sizes that a graph can have */
         t.stride[i] = weft_dim_evaluate(dims, plan->home[v.id].stride[i], symbols);
     }
     return t;

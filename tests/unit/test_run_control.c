@@ -189,12 +189,23 @@ static void test_text(void **state)
     weft_close(context);
 }
 
+/* The hint of N, 1, is no size that the body can have. */
+static void test_hints(void **state)
+{
+    check("graph @t<N>(%n: i64[], %a: f32[N]) {\n"
+          "graph @b(%i: i64[], %a: f32[N]) {\n%x: f32[N-64] = slice %a start=[64] end=[N]\n"
+          "%y: f32[N-64] = neg %x\n%z: f32[64] = slice %a start=[0] end=[64]\n"
+          "%r: f32[N] = concat %y, %z axis=0\nreturn %r\n}\n"
+          "%r: f32[N] = loop %n, %a body=@b\nreturn %r\n}\n",
+          true, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loop),     cmocka_unit_test(test_returned_as_they_are),
         cmocka_unit_test(test_condition), cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_nested),   cmocka_unit_test(test_text),
+        cmocka_unit_test(test_nested),   cmocka_unit_test(test_text),     cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
