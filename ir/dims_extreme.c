@@ -124,6 +124,8 @@ static weft_dim extreme(struct weft_dims *dims, int kind, weft_dim a, weft_dim b
     drop_bounded(dims, &small);
     normalise_operands(dims, &o);
     weft_dim found;
+    if (small.count > 1 && weft_dim_flatten_steps(dims, kind, small.item, small.count, &found))
+        return found;
     if (o.count == 1 || !weft_dim_find_atom(dims, kind, o.item, o.count, &found)) {
         o = small;
         normalise_operands(dims, &o);

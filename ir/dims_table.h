@@ -124,4 +124,9 @@ int64_t weft_dim_common_factor(const struct weft_dims *dims, int64_t factor, wef
 /* Every term divided by factor * monomial; coefficients are rounded down. */
 weft_dim weft_dim_divide_terms(struct weft_dims *dims, weft_dim d, int64_t factor, uint32_t monomial);
 
+/* dims_steps.c */
+/* The minimum or maximum of items of one symbol, some of them made of minima or maxima themselves, as a sum that is no
+ * longer than that; false where that is not what they are. */
+bool weft_dim_flatten_steps(struct weft_dims *dims, int kind, const weft_dim *item, uint32_t count, weft_dim *ret);
+
 #endif

@@ -252,31 +252,59 @@ static bool check_model(struct onnx_importer *importer)
     return weft_onnx_index_functions(importer);
 }
 
-bool weft_onnx_import(struct weft_graph *graph, struct weft_arena *scratch, struct weft_blob *file, const char *path,
-                      const struct weft_onnx_known *known, uint32_t knowns)
+/* One import from the start. False after an error; true with new assumptions: the graph is incomplete. */
+static bool import_once(struct onnx_importer *importer)
 {
-    struct onnx_importer importer = {
-        .reader = {.context = graph->context, .arena = scratch, .start = file->data, .path = path},
-        .root = graph,
-        .file = file,
-        .known = known,
-        .knowns = knowns};
+    struct weft_graph *graph = importer->root;
     struct weft_context *context = graph->context;
     const int32_t errors = context->error_count;
-    if (!weft_onnx_read_model(&importer.reader, (struct weft_span){file->data, file->bytes}, &importer.model) ||
-        !check_model(&importer))
+    if (!weft_onnx_read_model(&importer->reader, (struct weft_span){importer->file->data, importer->file->bytes},
+                              &importer->model) ||
+        !check_model(importer))
         return false;
-    const struct onnx_graph *source = &importer.model.graph;
+    const struct onnx_graph *source = &importer->model.graph;
     struct onnx_scope scope = {.graph = graph};
-    graph->file = weft_arena_copy(graph->arena, path, strlen(path));
+    graph->file = weft_arena_copy(graph->arena, importer->reader.path, strlen(importer->reader.path));
     if (source->name.length)
-        graph->name = weft_arena_copy(graph->arena, weft_onnx_word_of(&importer, source->name), source->name.length);
-    if (!weft_onnx_declare(&importer, &scope, source))
+        graph->name = weft_arena_copy(graph->arena, weft_onnx_word_of(importer, source->name), source->name.length);
+    if (!weft_onnx_declare(importer, &scope, source))
         return false;
-    add_inputs(&importer, &scope, source);
-    if (!weft_onnx_import_nodes(&importer, &scope, source))
+    add_inputs(importer, &scope, source);
+    if (!weft_onnx_import_nodes(importer, &scope, source))
         return false;
-    weft_onnx_report_missing(&importer);
-    add_results(&importer, &scope, source);
+    weft_onnx_report_missing(importer);
+    add_results(importer, &scope, source);
     return context->error_count == errors;
+}
+
+#define MAX_IMPORTS 64 /* of one model, each with narrower symbols than the one before */
+
+bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, struct weft_blob *file,
+                      const char *path, const struct weft_onnx_known *known, uint32_t knowns,
+                      struct weft_graph **ret_graph)
+{
+    struct onnx_assumptions assumptions = {.arena = scratch};
+    for (int i = 0; i < MAX_IMPORTS; i++) {
+        weft_graph_free(*ret_graph);
+        *ret_graph = NULL;
+        *ret_graph = weft_graph_new(context, "main");
+        weft_graph_hold(*ret_graph, weft_blob_hold(file));
+        struct onnx_importer importer = {
+            .reader = {.context = context, .arena = scratch, .start = file->data, .path = path},
+            .assumptions = &assumptions,
+            .root = *ret_graph,
+            .file = file,
+            .known = known,
+            .knowns = knowns};
+        const uint32_t known_before = assumptions.count;
+        if (!import_once(&importer))
+            return false;
+        if (assumptions.count == known_before) {
+            weft_onnx_report_assumptions(&assumptions, *ret_graph);
+            return true;
+        }
+    }
+    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = path},
+               "the sizes that the model takes for granted could not be settled in %d imports", MAX_IMPORTS);
+    return false;
 }

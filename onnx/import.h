@@ -52,8 +52,21 @@ struct onnx_call {
     const struct onnx_call *outer;
 };
 
+/* What the model takes for granted about a symbol, in words of the scratch arena. */
+struct onnx_assumption {
+    const char *symbol;
+    int64_t low, high;
+    const char *reason, *where; /* where: a node's name */
+};
+struct onnx_assumptions {
+    struct weft_arena *arena;
+    struct onnx_assumption *item;
+    uint32_t count, capacity;
+};
+
 struct onnx_importer {
     struct onnx_reader reader;
+    struct onnx_assumptions *assumptions;
     struct weft_graph *root;
     struct weft_blob *file;
     struct onnx_model model;
@@ -126,6 +139,17 @@ struct weft_graph *weft_onnx_new_body(struct onnx_op *op, const char *name);
 /* Imports the body of a node into scope->graph, whose inputs have been defined there. `ret` gets its outputs; if one is
  * missing, the node has failed. */
 void weft_onnx_import_body(struct onnx_op *op, struct onnx_scope *scope, const struct onnx_graph *body, weft_val *ret);
+
+/* --- assume.c ----------------------------------------------------------------------------------------------------- */
+
+/* Notes the sizes of one symbol for which two extents are one expression. True if there are such: then this import is
+ * in vain, and the node has to be given up without an error. */
+bool weft_onnx_assume_same(struct onnx_op *op, weft_dim a, weft_dim b);
+/* Narrows the range of a symbol to what has been noted. */
+void weft_onnx_apply_assumptions(const struct onnx_assumptions *assumptions, const char *symbol, int64_t *low,
+                                 int64_t *high);
+/* A note to the caller and a remark for each. */
+void weft_onnx_report_assumptions(const struct onnx_assumptions *assumptions, struct weft_graph *graph);
 
 /* --- function.c --------------------------------------------------------------------------------------------------- */
 

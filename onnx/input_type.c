@@ -30,7 +30,9 @@ static weft_dim new_symbol(struct onnx_importer *importer, struct onnx_string so
         candidate = weft_arena_format(importer->reader.arena, source.length ? "%s_%u" : "%s%u", word, i);
     if (!source.length)
         importer->last_symbol = i - 1;
-    return weft_symbol_add(dims, candidate, 0, INT32_MAX, 0);
+    int64_t low = 0, high = INT32_MAX;
+    weft_onnx_apply_assumptions(importer->assumptions, candidate, &low, &high);
+    return weft_symbol_add(dims, candidate, low, high, 0);
 }
 
 static weft_dim symbol_of(struct onnx_importer *importer, struct onnx_string source)

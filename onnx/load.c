@@ -51,9 +51,7 @@ static int load_protected(void *arg)
         load->graph = weft_parse_graph(load->context, data, load->file->bytes, 0, &options, &count);
         return load->context->error_status;
     }
-    load->graph = weft_graph_new(load->context, "main");
-    weft_graph_hold(load->graph, weft_blob_hold(load->file));
-    weft_onnx_import(load->graph, &load->scratch, load->file, load->path, load->known, load->knowns);
+    weft_onnx_import(load->context, &load->scratch, load->file, load->path, load->known, load->knowns, &load->graph);
     return load->context->error_status;
 }
 

@@ -279,6 +279,10 @@ weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b)
     if (weft_dim_is(a, 1))
         return b;
     const bool constant = weft_dim_is_constant(a) && weft_dim_is_constant(b);
+    if (!op->failed && !constant && weft_onnx_assume_same(op, a, b)) {
+        op->failed = true; /* in this import; the next one knows */
+        return a;
+    }
     weft_onnx_fail(op, constant ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
                    constant ? "extents %s and %s do not broadcast" : "extents %s and %s cannot be proved to broadcast",
                    weft_onnx_dim_text(op, a), weft_onnx_dim_text(op, b));

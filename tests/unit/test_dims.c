@@ -84,6 +84,12 @@ static const char *const canonical_cases[][2] = {
     {"2*-3", "-6"},
     {"((((N))))", "N"},
     {"N*N*N", "N*N*N"},
+    {"N + min(N, 1) - min(N + min(N, 1), 1)", "N"},
+    {"min(min(N, 5) + min(N, 3), 6)", "2*min(N, 3)"},
+    {"min(2*min(N, 3), N + 1)", "min(N + 1, 2*N, 6)"},
+    {"max(min(N, 8), min(N, 4))", "min(N, 8)"},
+    {"min(max(N, 4), 8)", "min(max(N, 4), 8)"},
+    {"max(5 - min(N, 5), 0)", "max(-N + 5, 0)"},
     {"(N/3)*(N/3)", "(N/3)*(N/3)"},
     {"2*(N/3)", "2*(N/3)"},
 };
