@@ -34,12 +34,14 @@ struct weft_text {       /* a growing text, always NUL-terminated when length > 
     size_t length, capacity;
 };
 
+struct weft_custom_entry;
 struct weft_context {
     struct weft_allocator allocator;
     struct weft_executor executor;
     void (*diagnose)(void *user, const struct weft_diagnostic *);
     void *diagnose_user;
     struct weft_target target;
+    _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_text errors; /* of the last failing call */

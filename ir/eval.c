@@ -5,10 +5,23 @@
  * It is the definition of correct, and the runtime's kernel of last resort; so a node's evaluation touches nothing but
  * its arguments and scratch memory, and any number of threads may evaluate at once. Values are packed and live from
  * their definition to their last use; constants with bytes are read where they are. */
+#include "ir/custom.h"
 #include "ir/eval.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+
+void weft_fail(struct weft_failure *failure, int status, const char *format, ...)
+{
+    if (!failure || atomic_exchange(&failure->claimed, true))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(failure->message, sizeof failure->message, format, arguments);
+    va_end(arguments);
+    failure->status = status;
+}
 
 bool weft_eval_node(struct weft_eval *eval)
 {
@@ -40,6 +53,7 @@ struct run {
     const struct weft_graph *graph;
     int64_t *symbols;
     struct weft_context *context;
+    struct weft_failure *failure;
     struct value_state *value;
     struct weft_tensor *argument; /* operands, then results, of the node at hand */
     uint32_t arguments;
@@ -108,6 +122,7 @@ static bool run_node(struct run *run, weft_node node)
                              .node = node,
                              .symbols = run->symbols,
                              .context = run->context,
+                             .failure = run->failure,
                              .in = run->argument,
                              .out = run->argument + info->operands};
     if (!weft_eval_node(&eval))
@@ -161,9 +176,13 @@ static bool run_nodes(struct run *run, const struct weft_tensor *in, struct weft
 }
 
 bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,
-                    const struct weft_tensor *in, struct weft_tensor *out)
+                    const struct weft_tensor *in, struct weft_tensor *out, struct weft_failure *failure)
 {
-    struct run run = {.graph = graph, .symbols = symbols, .context = context, .arguments = most_arguments(graph)};
+    struct run run = {.graph = graph,
+                      .symbols = symbols,
+                      .context = context,
+                      .failure = failure,
+                      .arguments = most_arguments(graph)};
     const size_t value_bytes = graph->values * sizeof *run.value, argument_bytes = run.arguments * sizeof *run.argument;
     run.value = weft_allocate(context, value_bytes);
     run.argument = weft_allocate(context, argument_bytes);
@@ -220,7 +239,8 @@ static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const s
     memset(own, 0, bytes);
     for (uint32_t i = 0; i < graph->returns; i++)
         own[i].data = out[i].data;
-    const bool done = weft_eval_body(graph, symbols, graph->context, in, own);
+    struct weft_failure failure = {0};
+    const bool done = weft_eval_body(graph, symbols, graph->context, in, own, &failure);
     for (uint32_t i = 0; i < graph->returns; i++) {
         if (done)
             out[i] = own[i];
@@ -228,7 +248,11 @@ static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const s
             weft_tensor_free(graph->context, &own[i]);
     }
     weft_release(graph->context, own, bytes);
-    return done ? WEFT_OK : out_of_memory(graph);
+    if (done || failure.status == WEFT_OK)
+        return done ? WEFT_OK : out_of_memory(graph);
+    weft_error(graph->context, failure.status, &(struct weft_place){.file = graph->file, .where = graph->name}, "%s",
+               failure.message);
+    return failure.status;
 }
 
 int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
@@ -240,6 +264,8 @@ int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in
                    "the graph has %u results, but %u are asked for", graph->returns, out_count);
         return WEFT_ERR_BINDING;
     }
+    if (!weft_custom_check(graph))
+        return WEFT_ERR_UNSUPPORTED;
     const size_t bytes = weft_symbol_count(graph->dims) * sizeof(int64_t);
     int64_t *symbols = weft_allocate(context, bytes);
     if (!symbols)

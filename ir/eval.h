@@ -89,8 +89,8 @@ struct weft_rows {
 int weft_eval_compare_rows(const struct weft_rows *rows, int64_t a, int64_t b); /* < 0, 0, > 0 */
 void weft_eval_order(const struct weft_rows *rows, bool descending, int64_t *order, int64_t *scratch);
 /* Runs a graph on its parameters; results are copied to `out`, whose memory and strides the caller provides. False if
- * memory was refused. Any thread. */
+ * memory was refused, or if `failure` (perhaps NULL) says why. Any thread. */
 bool weft_eval_body(const struct weft_graph *graph, int64_t *symbols, struct weft_context *context,
-                    const struct weft_tensor *in, struct weft_tensor *out);
+                    const struct weft_tensor *in, struct weft_tensor *out, struct weft_failure *failure);
 
 #endif

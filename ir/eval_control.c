@@ -9,7 +9,7 @@ void weft_eval_if(struct weft_eval *eval)
     weft_eval_load(&eval->in[0], 0, 0, 1, &condition);
     const int key = condition.integer ? WEFT_ATTR_then : WEFT_ATTR_else;
     const struct weft_graph *body = weft_attr_find(eval->graph, eval->node, key)->graph;
-    if (!weft_eval_body(body, eval->symbols, eval->context, eval->in + 1, eval->out))
+    if (!weft_eval_body(body, eval->symbols, eval->context, eval->in + 1, eval->out, eval->failure))
         eval->failed = true;
 }
 
@@ -121,7 +121,8 @@ void weft_eval_loop(struct weft_eval *eval)
         const int64_t most = trips.integer < loop.length ? trips.integer : loop.length;
         for (; loop.index < most && !eval->failed && goes_on(eval, &loop); loop.index++) {
             aim(eval, &loop);
-            if (!weft_eval_body(body, eval->symbols, eval->context, loop.in, loop.out))
+            if (!weft_eval_body(body, eval->symbols, eval->context, loop.in, loop.out,
+                                eval->failure))
                 eval->failed = true;
             take_turns(&loop);
         }

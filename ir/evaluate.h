@@ -5,6 +5,14 @@
 
 #include "ir/graph.h"
 
+/* Why a run ended early, other than for memory: whoever is first says so. Any thread. */
+struct weft_failure {
+    _Atomic bool claimed;
+    int status;                  /* WEFT_OK: nothing was said */
+    char message[400];
+};
+void weft_fail(struct weft_failure *failure, int status, const char *format, ...) WEFT_PRINTF(3, 4);
+
 /* One node with its tensors. Tensors are strided (outputs too); extents and strides are concrete. */
 struct weft_eval {
     const struct weft_graph *graph;
@@ -13,9 +21,10 @@ struct weft_eval {
     const struct weft_tensor *in;
     struct weft_tensor *out;
     struct weft_context *context; /* for scratch memory (weft_allocate) */
-    bool failed;                 /* set when scratch memory was refused */
+    struct weft_failure *failure; /* where a custom function's error is told; NULL: nowhere */
+    bool failed;                 /* set when scratch memory was refused or a custom function failed */
 };
-/* Computes a node's results from its operands' tensors. False if memory was refused. Any thread. */
+/* Computes a node's results from its operands' tensors. False if it failed. Any thread. */
 bool weft_eval_node(struct weft_eval *eval);
 /* Sets the data symbols that a WEFT_DATA op defines, from its operands' tensors, before its results have extents. */
 bool weft_eval_define_symbols(struct weft_eval *eval);

@@ -241,9 +241,10 @@ bool weft_infer_run(struct weft_infer *infer)
     if (op->results >= 0 && infer->results != (unsigned)op->results)
         return weft_infer_fail(infer, "has %d result%s, not %u", op->results, op->results == 1 ? "" : "s",
                                infer->results);
-    if ((op->traits & WEFT_STATED) && !weft_dtype_name(infer->result[0].dtype))
+    const bool stated = op->traits & WEFT_STATED && !(infer->op == WEFT_OP_custom && infer->result[0].dtype == 0);
+    if (stated && !weft_dtype_name(infer->result[0].dtype))
         return weft_infer_fail(infer, "the type of the result is missing");
-    if (op->traits & WEFT_STATED)
+    if (stated)
         for (int axis = 0; axis < infer->result[0].rank; axis++)
             if (weft_infer_below(infer, infer->result[0].extent[axis], 0))
                 return weft_infer_fail(infer, "extent %s of axis %d is negative",

@@ -36,6 +36,7 @@ enum weft_trait {
     WEFT_PLACEMENT = 1 << 10,   /* identity on values, says where they live: relayout */
     WEFT_DATA = 1 << 11,        /* defines the symbols that its attribute `extent` names, from the operands' elements */
     WEFT_RANDOM = 1 << 12,      /* a function of its seed and of places: other programs get other numbers */
+    WEFT_OPAQUE = 1 << 13,      /* a function of the caller's: never computed while compiling */
 };
 
 struct weft_attr_spec {

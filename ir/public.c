@@ -19,6 +19,7 @@ const char *weft_status_text(int status)
     case WEFT_ERR_UNSUPPORTED: return "unsupported";
     case WEFT_ERR_IO: return "file error";
     case WEFT_ERR_BINDING: return "tensor does not fit";
+    case WEFT_ERR_CUSTOM: return "a custom function failed";
     default: return "unknown status";
     }
 }

@@ -264,7 +264,7 @@ static int append(void *arg)
     struct weft_type stated;
     if (op->dtype && make_type(graph, op->dtype, op->rank, op->extent, &stated) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
-    if ((weft_ops[opcode].traits & WEFT_STATED) && !op->dtype)
+    if ((weft_ops[opcode].traits & WEFT_STATED) && !op->dtype && opcode != WEFT_OP_custom)
         return weft_wrong(graph->context, op->op, "this op does not infer its type: set dtype, rank and extent");
     if (op->name && !*op->name)
         return weft_wrong(graph->context, op->op, NO_NAME);

@@ -54,7 +54,7 @@ static bool evaluate(struct onnx_op *op, weft_val value, unsigned *budget, struc
     }
     struct weft_tensor in[MAX_FOLDED_OPERANDS];
     if (info->operands > MAX_FOLDED_OPERANDS || info->results != 1 || has_symbols(info) ||
-        (weft_ops[info->op].traits & (WEFT_CONTROL | WEFT_DATA)))
+        (weft_ops[info->op].traits & (WEFT_CONTROL | WEFT_DATA | WEFT_OPAQUE)))
         return false;
     for (unsigned i = 0; i < info->operands; i++)
         if (!evaluate(op, weft_operand(graph, node, i), budget, &in[i]))

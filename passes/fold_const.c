@@ -152,7 +152,7 @@ static struct weft_tensor tensor_of(struct weft_graph *g, weft_val constant)
 static weft_val evaluate(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
-    const uint32_t never = WEFT_SOURCE | WEFT_CONTROL | WEFT_PLACEMENT;
+    const uint32_t never = WEFT_SOURCE | WEFT_CONTROL | WEFT_PLACEMENT | WEFT_OPAQUE;
     if ((weft_op_of(g, n)->traits & never) || weft_opcode_of(g, n) == WEFT_OP_bcast || !operands_are_const(g, n) ||
         !weft_axes_are_constant(g, n) || !within_budget(g, n) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c: opening and closing; what the machine offers becomes the context's target. */
+#include "ir/custom.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -74,6 +75,7 @@ void weft_close(struct weft_context *context)
 {
     if (!context)
         return;
+    weft_customs_free(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;
     allocator.release(allocator.user, context, sizeof *context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: from a graph to steps. Nodes become steps in order of execution: views none, most others one, a concat one
  * for each operand. What depends on sizes is left to frame.c. */
+#include "ir/custom.h"
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
@@ -29,12 +30,12 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
         live_at(plan, plan->home[step.in[i].id].storage, number);
     for (unsigned i = 1; step.node.id && i < g->node[step.node.id].results; i++)
         live_at(plan, plan->home[weft_result(g, step.node, i).id].storage, number); /* also those that nobody reads */
-    const bool reference = step.kind == &weft_step_reference;
-    for (unsigned i = 0; (reference || step.control) && i < g->node[step.node.id].operands; i++)
+    const unsigned operands = weft_step_reads_operands(&step) ? g->node[step.node.id].operands : 0;
+    for (unsigned i = 0; i < operands; i++)
         live_at(plan, plan->home[weft_operand(g, step.node, i).id].storage, number);
     if (step.control)
         live_at(plan, plan->control[step.control].room, number);
-    plan->fallbacks += reference;
+    plan->fallbacks += step.kind == &weft_step_reference;
     plan->relayouts += step.kind == &weft_step_copy;
     plan->step[plan->steps++] = step;
 }
@@ -90,14 +91,20 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = {.node = n, .out = first};
-    if (!reference && (weft_op_of(g, n)->traits & WEFT_CONTROL) && weft_permit(plan->graph, "plan.body", first)) {
+    if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
+        step.kind = &weft_step_custom;
+        step.custom = weft_custom_of(g, n);
+        add_step(plan, step);
+    } else if (!reference && (weft_op_of(g, n)->traits & WEFT_CONTROL) &&
+               weft_permit(plan->graph, "plan.body", first)) {
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first))
+    } else if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first)) {
         add_kernel_steps(plan, step);
-    else
+    } else {
         add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first});
+    }
 }
 
 /* Results that were computed elsewhere are copied, and the new values of mutable parameters go last: until then the old
@@ -207,6 +214,8 @@ static int compile(void *arg)
         weft_run_passes(plan->graph, &plan->target);
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
+    if (!weft_custom_check(plan->graph))
+        return WEFT_ERR_UNSUPPORTED;
     if (!check_layouts(plan->graph))
         return WEFT_ERR_UNSUPPORTED;
     build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);

@@ -30,6 +30,7 @@ static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint
                                .symbols = scope->frame->live,
                                .base = scope->base,
                                .failed = &run->failed,
+                               .failure = &run->failure,
                                .parts = bound->parts,
                                .shared = e->scratch.data,
                                .scratch = (char *)e->scratch.data + e->frame->shared_bytes +
@@ -173,6 +174,8 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     }
     e->fallback_ns = run.inner_fallback_ns;
     e->ran = !atomic_load(&run.failed);
+    if (!e->ran && run.failure.status != WEFT_OK)
+        return weft_execution_fail(e, run.failure.status, "%s", run.failure.message);
     return e->ran ? WEFT_OK : weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
 }
 

@@ -70,6 +70,7 @@ struct weft_step {
     uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
     uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
     const struct weft_strip_kernel *strip; /* of an elementwise step */
+    const struct weft_custom_entry *custom; /* of a custom step */
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
     int32_t pack_form;      /* the loops that it was packed for */
@@ -191,7 +192,8 @@ struct weft_call {
     const struct weft_frame *frame;
     int64_t *symbols;       /* the frame's live ones */
     void *const *base;      /* by storage */
-    _Atomic bool *failed;   /* set when scratch memory was refused */
+    _Atomic bool *failed;   /* set when scratch memory was refused, or a custom function failed */
+    struct weft_failure *failure; /* what else than memory was missing */
     int part, parts;
 };
 /* A value's tensor with its data. */
@@ -212,7 +214,13 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_gather, weft_step_scatter,
-    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if, weft_step_loop;
+    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if, weft_step_loop,
+    weft_step_custom;
+/* Does a step read its node's operands by itself, all of them, and not through step->in? */
+static inline bool weft_step_reads_operands(const struct weft_step *step)
+{
+    return step->kind == &weft_step_reference || step->kind == &weft_step_custom || step->control;
+}
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
 /* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */
@@ -302,6 +310,7 @@ struct weft_run {
     struct weft_execution *execution;
     struct weft_barrier barrier;
     _Atomic bool failed;
+    struct weft_failure failure;
     int64_t *ns;                /* per step, or NULL: not timed */
     int64_t inner_fallback_ns;  /* reference kernels in bodies */
 };

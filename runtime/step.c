@@ -263,6 +263,7 @@ static void evaluate(struct weft_call *call, bool define)
                              .symbols = call->symbols,
                              .in = all,
                              .out = all + info->operands,
+                             .failure = call->failure,
                              .context = call->plan->context};
     if (!(define ? weft_eval_define_symbols(&eval) : weft_eval_node(&eval)))
         *call->failed = true;

@@ -75,8 +75,7 @@ static void mark_readers(const struct weft_plan *plan, bool *read)
         for (unsigned k = 0; k < step->inputs; k++)
             if (!(k == 1 && is_packed(step) && has_one_size(plan, step)))
                 read[plan->home[step->in[k].id].storage] = true;
-        const bool all = step->kind == &weft_step_reference || step->control;
-        const unsigned operands = all ? g->node[step->node.id].operands : 0;
+        const unsigned operands = weft_step_reads_operands(step) ? g->node[step->node.id].operands : 0;
         for (unsigned k = 0; k < operands; k++)
             read[plan->home[weft_operand(g, step->node, k).id].storage] = true;
     }

@@ -10,7 +10,8 @@
 void weft_opt_print_ops(void)
 {
     static const char *const traits[] = {"elementwise", "view", "reduction", "contraction", "movement", "composite",
-                                         "commutative", "stated", "source", "control", "placement"};
+                                         "commutative", "stated", "source", "control", "placement",
+                                         "data", "random", "opaque"};
     printf("# op, operands, traits, attributes: a? may be left out, a=x is x then, a=(x y) is one of these words\n");
     for (int op = 1; op < WEFT_OP_COUNT; op++) {
         const struct weft_op_info *info = &weft_ops[op];

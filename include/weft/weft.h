@@ -43,6 +43,7 @@ enum weft_status {
     WEFT_ERR_UNSUPPORTED = -5, /* legal, but uses what weft does not have (all such ops are listed at once) */
     WEFT_ERR_IO = -6,          /* the operating system refused a file */
     WEFT_ERR_BINDING = -7,     /* a tensor given to an execution does not fit the plan */
+    WEFT_ERR_CUSTOM = -8,      /* a function of the caller's (weft_register) reported an error */
 };
 /* A short constant English text for a status, never NULL. */
 WEFT_API const char *weft_status_text(int status);
@@ -212,7 +213,7 @@ struct weft_op {
     const struct weft_attribute *attribute;
     size_t attributes;
     int32_t dtype;                 /* type of the result, for ops that do not infer it (cast, reshape, bcast…); */
-    int32_t rank;                  /* dtype 0: inferred */
+    int32_t rank;                  /* dtype 0: inferred; of `custom`, by the function's own rule */
     const weft_dim *extent;
 };
 /* Appends a node after all others; `ret_results` takes as many values as the op has results. */
@@ -243,6 +244,68 @@ struct weft_remark {
 WEFT_API size_t weft_remark_count(const struct weft_graph *graph);
 /* Remark i in order of decision; strings live as long as the graph. */
 WEFT_API int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark);
+
+/* --- custom ops: functions of the caller's ------------------------------------------------------------------------ */
+
+/* `%y: f32[N] = custom %a, %b function=NAME parameters=[0.5]` calls the function that is registered as NAME. Worked
+ * example: examples/custom.c. What weft asks of a function:
+ *  - Its result follows from operands and parameters. Equal calls may be merged, unused ones left out; none is made
+ *    while a graph is compiled.
+ *  - `run`, `layout` and `cost` may be called by several threads at once, for one node or many; `type` only by the
+ *    thread that uses the context. `user` is the function's own affair; it must live as long as the context.
+ *  - It may not call weft on the context, but for weft_extent and weft_extent_combine in `type`. */
+
+/* What the rule for the type of a result sees, and says. */
+struct weft_custom_type {
+    int32_t dtype, rank;
+    weft_dim extent[WEFT_MAX_RANK];
+};
+struct weft_custom_types {
+    size_t size;
+    struct weft_graph *graph;               /* for weft_extent_combine */
+    const struct weft_custom_type *operand;
+    size_t operands;
+    const double *parameter;
+    size_t parameters;
+    struct weft_custom_type result;         /* to be filled */
+    char *message;                          /* to be filled on refusal: why */
+    size_t message_bytes;
+};
+
+/* One call. Tensors are in the layouts that the layout rule asks for. */
+struct weft_custom_call {
+    size_t size;
+    const char *where;                      /* the value that is computed, "%y" */
+    const struct weft_tensor *operand;      /* only read */
+    size_t operands;
+    struct weft_tensor *result;             /* its data is to be filled */
+    const double *parameter;
+    size_t parameters;
+    char *message;                          /* to be filled on error: what went wrong */
+    size_t message_bytes;
+};
+
+struct weft_custom {
+    size_t size;
+    const char *name;                       /* a letter, then letters, digits and _; up to 63 */
+    void *user;                             /* handed to all of these */
+    int32_t least_operands, most_operands;  /* most -1: any number */
+    /* Computes the result. 0, or any other number for an error: the run ends with WEFT_ERR_CUSTOM, and its message
+     * names the node. */
+    int (*run)(void *user, const struct weft_custom_call *call);
+    /* The type of the result; 0, or any other number where operands or parameters are wrong. The same for the same
+     * operands every time. NULL: the node states its type, whatever it is. */
+    int (*type)(void *user, struct weft_custom_types *types);
+    /* The layout that operand i, or for i = operands the result, must have: true, and in `ret_order` its axes from the
+     * outermost to the innermost, packed without gaps; false: any strides will do, also 0 for what repeats. NULL:
+     * everything is packed row-major. What lies otherwise is copied before the call, or after it. */
+    bool (*layout)(void *user, size_t i, size_t operands, int rank, int *ret_order);
+    /* What a call costs, for tensors without data: arithmetic operations, and bytes read and written. NULL: unknown. */
+    void (*cost)(void *user, const struct weft_custom_call *call, double *ret_operations, double *ret_bytes);
+};
+/* Makes a function known to a context, for good; strings are copied. Call it before graphs that use the function are
+ * evaluated or compiled: without it they can be read, printed and changed, but not run. A name is registered once. */
+WEFT_API int weft_register(struct weft_context *context, const struct weft_custom *custom);
 
 /* --- plan and execution ------------------------------------------------------------------------------------------- */
 
