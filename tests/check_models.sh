@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every model folder (model.onnx, input_N.npy, output_N.npy) that weft supports gives the expected outputs.
+# Every model folder (model.onnx, input_N.npy, output_N.npy) that weft supports gives the expected outputs. Where inputs
+# and outputs lie in folders below it, one for each size, one plan runs them all.
 # usage: check_models.sh WEFT [--all] FOLDER…     --all: none may be unsupported
 set -u
 weft=$1
@@ -8,6 +9,22 @@ shift
 all=
 [ "${1:-}" != --all ] || { all=yes; shift; }
 passed=0 failed=0 skipped=0
+
+# check_model FOLDER
+check_model() {
+    if ls "$1"/output_0.npy >/dev/null 2>&1; then
+        "$weft" run "$1/model.onnx" --check "$1"
+        return
+    fi
+    model=$1/model.onnx
+    set -- "$1"/*/output_0.npy
+    for file in "$@"; do
+        shift
+        set -- "$@" --check "${file%/output_0.npy}"
+    done
+    "$weft" run "$model" "$@"
+}
+
 for folder in "$@"; do
     [ -f "$folder/model.onnx" ] || continue
     reason=$("$weft" check "$folder/model.onnx" 2>&1)
@@ -20,7 +37,7 @@ for folder in "$@"; do
         echo "FAILED: weft check $folder/model.onnx: exit code $code"
         echo "$reason"
         failed=$((failed + 1))
-    elif "$weft" run "$folder/model.onnx" --check "$folder"; then
+    elif check_model "$folder"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

@@ -2,6 +2,25 @@
 /* check.c: weft check: can a model run? All that stands against it is said at once. */
 #include "tools/tools.h"
 
+#include "ir/ir.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What sizes the model takes, and which it takes for granted. */
+static void show_sizes(const struct weft_graph *graph)
+{
+    for (uint32_t s = 0; s < weft_symbol_count(graph->dims); s++) {
+        const struct weft_symbol_info *symbol = weft_symbol_at(graph->dims, s);
+        if (!symbol->data)
+            printf("size   %s from %" PRId64 " to %" PRId64 "\n", symbol->name, symbol->low, symbol->high);
+    }
+    struct weft_remark remark;
+    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
+        if (strcmp(remark.who, "import") == 0)
+            printf("note   %s\n", remark.reason);
+}
+
 int weft_cmd_check(int argc, char **argv)
 {
     const char *cpu = NULL;
@@ -34,6 +53,8 @@ int weft_cmd_check(int argc, char **argv)
         if ((i < inputs ? weft_plan_input(plan, i, &port) : weft_plan_output(plan, i - inputs, &port)) == WEFT_OK)
             printf("%s %s %s\n", i < inputs ? "input " : "output", port.name, port.text);
     }
+    if (ok)
+        show_sizes(graph);
     if (ok)
         printf("%s can run\n", words.word[0]);
     if (plan)

@@ -260,8 +260,19 @@ static int bind_inputs(const struct weft_model_options *options, struct weft_mod
     return WEFT_EXIT_OK;
 }
 
+void weft_model_drop_inputs(struct weft_model *model)
+{
+    for (size_t i = 0; i < model->inputs; i++) {
+        if (model->bound[i].data != model->input[i].data)
+            weft_npy_free(&model->bound[i]);
+        weft_npy_free(&model->input[i]);
+        model->bound[i] = model->input[i] = (struct weft_tensor){0};
+    }
+}
+
 int weft_model_make_inputs(const struct weft_model_options *options, struct weft_model *model)
 {
+    weft_model_drop_inputs(model);
     const struct weft_dims *dims = weft_plan_graph(model->plan)->dims;
     int64_t *size = calloc(weft_symbol_count(dims) + 1, sizeof *size);
     if (!size) {

@@ -60,11 +60,7 @@ void weft_model_close(struct weft_model *model)
         weft_plan_destroy(model->plan);
     if (model->graph)
         weft_graph_destroy(model->graph);
-    for (size_t i = 0; i < model->inputs; i++) {
-        if (model->bound[i].data != model->input[i].data)
-            weft_npy_free(&model->bound[i]);
-        weft_npy_free(&model->input[i]);
-    }
+    weft_model_drop_inputs(model);
     if (model->context)
         weft_close(model->context);
 }

@@ -124,15 +124,30 @@ static bool run_model(struct weft_model *model, const char *path, bool kernels)
     return ok && weft_model_run_afresh(model);
 }
 
+/* The same plan and execution on the inputs of further folders. */
+static bool check_further(struct weft_model_options *options, struct weft_model *model,
+                          const struct weft_words *folders)
+{
+    bool ok = true;
+    for (int i = 1; i < folders->count; i++) {
+        options->folder = folders->word[i];
+        printf("folder    %s\n", options->folder);
+        ok = weft_model_make_inputs(options, model) == WEFT_EXIT_OK && weft_model_run_afresh(model) &&
+             handle_outputs(model, NULL, options->folder) && ok;
+    }
+    return ok;
+}
+
 int weft_cmd_run(int argc, char **argv)
 {
     struct weft_model_options options = {0};
-    const char *save = NULL, *check = NULL;
+    struct weft_words checks = {0};
+    const char *save = NULL;
     bool kernels = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
         {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
-        {"--check", WEFT_OPTION_WORD, &check, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
+        {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
         {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long "},
         {0},
     };
@@ -140,12 +155,16 @@ int weft_cmd_run(int argc, char **argv)
         "weft run MODEL [options]",
         "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
         "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.\n"
+        "Several --check run one plan on the inputs of each folder, which may have other sizes.\n"
         "Times of --kernels are the best of 20 runs, or of as many as fit into two seconds.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
         return code;
+    const char *check = checks.count ? checks.word[0] : NULL;
+    if (checks.count > 1 && (save || options.inputs.count))
+        return weft_tool_misused(&usage, "several --check go with neither -i nor -o: each folder has its inputs");
     if (save && check && weft_tool_same_file(save, check))
         return weft_tool_misused(&usage, "-o and --check name one folder: the expected outputs would be overwritten");
     if (save && !weft_tool_folder(save))
@@ -154,8 +173,9 @@ int weft_cmd_run(int argc, char **argv)
     options.folder = check;
     struct weft_model model;
     code = weft_model_open(&options, &model);
-    if (code == WEFT_EXIT_OK &&
-        !(run_model(&model, options.path, kernels) && handle_outputs(&model, save, check)))
+    if (code == WEFT_EXIT_OK && !(run_model(&model, options.path, kernels) && handle_outputs(&model, save, check)))
+        code = WEFT_EXIT_FAILED;
+    if (code == WEFT_EXIT_OK && !check_further(&options, &model, &checks))
         code = WEFT_EXIT_FAILED;
     weft_model_close(&model);
     return code;

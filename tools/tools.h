@@ -127,7 +127,10 @@ void weft_model_close(struct weft_model *model);
 
 /* --- inputs.c ----------------------------------------------------------------------------------------------------- */
 
-/* Reads or invents the inputs of a compiled model and binds them. Returns an exit code. */
+/* Frees the inputs. */
+void weft_model_drop_inputs(struct weft_model *model);
+/* Reads or invents the inputs of a compiled model, in place of those that it has, and binds them. Returns an exit
+ * code. */
 int weft_model_make_inputs(const struct weft_model_options *options, struct weft_model *model);
 /* Copies inputs to where the plan reads them, where that is another place. */
 void weft_model_place_inputs(struct weft_model *model);

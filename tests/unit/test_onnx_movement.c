@@ -66,6 +66,44 @@ static void test_reversed_shape(void **state)
                         "  return %y\n}\n");
 }
 
+/* A table of 4 positions, cut to the length of x and added to it: a longer x would not broadcast. */
+static void test_assumed_length(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "length");
+    put_floats(&graph, "table", 4, (const float[]){1, 2, 3, 4});
+    put_ints(&graph, "zero", 1, &(int64_t){0});
+    put_node(&graph, "Shape", "x", "shape");
+    put_node(&graph, "Slice", "table,zero,shape", "positions");
+    put_node(&graph, "Add", "x,positions", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_text(&model, "graph @main<length=0..4>(%x: f32[length]) {\n"
+                        "  %shape: i64[1] = extents value=[length]\n"
+                        "  %table: f32[4] = const value=[1 2 3 4]\n"
+                        "  %zero: i64[1] = const value=0\n"
+                        "  %positions: f32[length] = slice %table start=[0] end=[length]\n"
+                        "  %y: f32[length] = add %x, %positions\n"
+                        "  return %y\n}\n");
+}
+
+/* Nothing can be assumed that would make 2*N elements and N + 1 broadcast, but for N = 1 alone. */
+static void test_nothing_to_assume(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N");
+    put_ints(&graph, "twice", 1, &(int64_t){2});
+    put_ints(&graph, "pads", 2, (const int64_t[]){0, 1});
+    put_node(&graph, "Tile", "x,twice", "longer");
+    put_node(&graph, "Pad", "x,pads", "padded");
+    put_node(&graph, "Add", "longer,padded", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_error(&model, WEFT_ERR_UNSUPPORTED, "extents 2*N and N + 1 cannot be proved to broadcast");
+}
+
 /* A factor is a fraction, so that an open extent can be multiplied by it. */
 static void test_resize_of_symbols(void **state)
 {
@@ -125,6 +163,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slice_backwards), cmocka_unit_test(test_reversed_shape),
+        cmocka_unit_test(test_assumed_length),
+        cmocka_unit_test(test_nothing_to_assume),
         cmocka_unit_test(test_resize_of_symbols), cmocka_unit_test(test_resize_of_old),
         cmocka_unit_test(test_tensor_scatter),
     };
