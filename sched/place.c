@@ -6,18 +6,18 @@
  *
  * Who is alive at the same time is found through the blocks in order of their first step. Most blocks live for a few
  * steps, so those that meet [first, last] began at most SHORT steps before it; the few that live longer are looked at
- * every time. That keeps the work near n log n for chains and quadratic only in the number of long-lived blocks. */
-#include "sched/sched.h"
-
-#include <stdlib.h>
+ * every time. That keeps the work near n log n for chains, but quadratic in the number of long-lived blocks. So the
+ * work is counted, and when it gets too much, the blocks that are left, the smallest ones, are placed behind the others
+ * by a sweep over time (place_sweep.c), which wastes a little and always stays near n log n. */
+#include "sched/sort.h"
 
 #define ALIGN 64
 #define SHORT 32
+/* Blocks looked at before the sweep takes over: a tenth of a second, and more for more blocks. */
+#define WORK ((int64_t)1 << 23)
+#define WORK_PER_BLOCK 256
 
 static int64_t aligned(int64_t bytes) { return (bytes + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
-
-/* Orders end in the number of the block, so that the answer is the same everywhere. */
-typedef bool before_fn(const struct weft_block *block, uint32_t a, uint32_t b);
 
 static bool larger(const struct weft_block *block, uint32_t a, uint32_t b)
 {
@@ -26,7 +26,7 @@ static bool larger(const struct weft_block *block, uint32_t a, uint32_t b)
     return block[a].first != block[b].first ? block[a].first < block[b].first : a < b;
 }
 
-static bool earlier(const struct weft_block *block, uint32_t a, uint32_t b)
+bool weft_block_earlier(const struct weft_block *block, uint32_t a, uint32_t b)
 {
     return block[a].first != block[b].first ? block[a].first < block[b].first : a < b;
 }
@@ -36,8 +36,9 @@ static bool lower(const struct weft_block *block, uint32_t a, uint32_t b)
     return block[a].offset != block[b].offset ? block[a].offset < block[b].offset : a < b;
 }
 
-/* Heap sort: no memory and no recursion, n log n. */
-static void sift(const struct weft_block *block, before_fn *before, uint32_t *order, uint32_t root, uint32_t count)
+/* Heap sort. */
+static void sift(const struct weft_block *block, weft_block_before *before, uint32_t *order, uint32_t root,
+                 uint32_t count)
 {
     for (;;) {
         uint32_t child = 2 * root + 1;
@@ -54,7 +55,7 @@ static void sift(const struct weft_block *block, before_fn *before, uint32_t *or
     }
 }
 
-static void sort(const struct weft_block *block, before_fn *before, uint32_t *order, uint32_t count)
+void weft_sort_blocks(const struct weft_block *block, weft_block_before *before, uint32_t *order, uint32_t count)
 {
     for (uint32_t i = count / 2; i > 0; i--)
         sift(block, before, order, i - 1, count);
@@ -75,8 +76,8 @@ struct timeline {
     uint32_t short_count, long_count;
 };
 
-/* Placed blocks that are alive at some step of `mine`. */
-static uint32_t neighbours(const struct timeline *t, const struct weft_block *mine, uint32_t *ret)
+/* Placed blocks that are alive at some step of `mine`. Counts what it looked at. */
+static uint32_t neighbours(const struct timeline *t, const struct weft_block *mine, uint32_t *ret, int64_t *work)
 {
     uint32_t count = 0, low = 0, high = t->short_count;
     while (low < high) { /* the first that may still be alive */
@@ -86,14 +87,17 @@ static uint32_t neighbours(const struct timeline *t, const struct weft_block *mi
         else
             high = middle;
     }
-    for (uint32_t i = low; i < t->short_count && t->block[t->shorts[i]].first <= mine->last; i++)
+    uint32_t i = low;
+    for (; i < t->short_count && t->block[t->shorts[i]].first <= mine->last; i++)
         if (t->block[t->shorts[i]].offset >= 0 && t->block[t->shorts[i]].last >= mine->first)
             ret[count++] = t->shorts[i];
-    for (uint32_t i = 0; i < t->long_count; i++) {
-        const struct weft_block *other = &t->block[t->longs[i]];
+    *work += i - low + t->long_count;
+    for (uint32_t k = 0; k < t->long_count; k++) {
+        const struct weft_block *other = &t->block[t->longs[k]];
         if (other->offset >= 0 && other->first <= mine->last && other->last >= mine->first)
-            ret[count++] = t->longs[i];
+            ret[count++] = t->longs[k];
     }
+    *work += (int64_t)count * (32 - __builtin_clz(count | 1)); /* to sort them */
     return count;
 }
 
@@ -109,14 +113,17 @@ int64_t weft_place_blocks(struct weft_block *block, uint32_t count, uint32_t *or
     }
     for (uint32_t i = 0, longs = used; i < used; i++)
         by_time[is_long(&block[by_size[i]]) ? --longs : shorts++] = by_size[i];
-    sort(block, larger, by_size, used);
-    sort(block, earlier, by_time, shorts);
+    weft_sort_blocks(block, larger, by_size, used);
+    weft_sort_blocks(block, weft_block_earlier, by_time, shorts);
     const struct timeline timeline = {block, by_time, by_time + shorts, shorts, used - shorts};
-    int64_t arena = 0;
+    int64_t arena = 0, work = 0;
+    const int64_t most = WORK + WORK_PER_BLOCK * (int64_t)used;
     for (uint32_t i = 0; i < used; i++) {
+        if (work > most)
+            return weft_place_sweep(block, by_size + i, used - i, aligned(arena), by_time, near);
         struct weft_block *mine = &block[by_size[i]];
-        const uint32_t met = neighbours(&timeline, mine, near);
-        sort(block, lower, near, met);
+        const uint32_t met = neighbours(&timeline, mine, near, &work);
+        weft_sort_blocks(block, lower, near, met);
         int64_t offset = 0;
         for (uint32_t k = 0; k < met && offset + mine->bytes > block[near[k]].offset; k++) {
             const int64_t end = aligned(block[near[k]].offset + block[near[k]].bytes);

@@ -100,6 +100,63 @@ static void long_lives_and_long_graphs(void **state)
     free(block);
 }
 
+static int by_first(const void *a, const void *b)
+{
+    const struct weft_block *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Walks over time with the owner of each 64 bytes: nobody takes what is still somebody's. Sorts the blocks. */
+static void assert_legal_in_time(struct weft_block *block, uint32_t count, int64_t arena)
+{
+    const struct weft_block **owner = calloc((size_t)arena / 64 + 1, sizeof(struct weft_block *));
+    qsort(block, count, sizeof *block, by_first);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(block[i].offset % 64, 0);
+        assert_true(block[i].offset >= 0 && block[i].offset + block[i].bytes <= arena);
+        for (int64_t unit = block[i].offset / 64; unit < (block[i].offset + block[i].bytes + 63) / 64; unit++) {
+            assert_true(!owner[unit] || owner[unit]->last < block[i].first);
+            owner[unit] = &block[i];
+        }
+    }
+    free(owner);
+}
+
+/* Half of the values of a deep network live until its way back: comparing each with each would take minutes. */
+static void very_many_long_lives(void **state)
+{
+    enum { HALF = 40000, COUNT = 2 * HALF };
+    struct weft_block *block = calloc(COUNT, sizeof *block);
+    uint32_t *order = calloc(3 * COUNT, sizeof *order);
+    for (int i = 0; i < HALF; i++) {
+        block[i] = (struct weft_block){.bytes = 100 + i % 50, .first = i, .last = COUNT - i};
+        block[HALF + i] = (struct weft_block){.bytes = 64, .first = HALF + i, .last = HALF + i + 1};
+    }
+    const int64_t arena = weft_place_blocks(block, COUNT, order);
+    assert_true(arena >= HALF * 128 && arena <= HALF * 192 + 1024);
+    assert_legal_in_time(block, COUNT, arena);
+    free(order);
+    free(block);
+}
+
+static void random_long_lives_are_legal_and_near_the_bound(void **state)
+{
+    enum { COUNT = 12000, STEPS = 3000 };
+    struct weft_block *block = calloc(COUNT, sizeof *block);
+    uint32_t *order = calloc(3 * COUNT, sizeof *order);
+    srand(11);
+    for (int i = 0; i < COUNT; i++) {
+        const int first = rand() % STEPS, octave = rand() % 12;
+        block[i] = (struct weft_block){
+            .bytes = 1 + rand() % (64 << octave), .first = first, .last = first + rand() % (STEPS - first)};
+    }
+    const int64_t arena = weft_place_blocks(block, COUNT, order);
+    assert_true((double)arena <= 1.3 * (double)lower_bound(block, COUNT, STEPS));
+    assert_legal_in_time(block, COUNT, arena);
+    free(order);
+    free(block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +164,8 @@ int main(void)
         cmocka_unit_test(nothing_needs_nothing),
         cmocka_unit_test(long_lives_and_long_graphs),
         cmocka_unit_test(random_blocks_are_legal_and_near_the_bound),
+        cmocka_unit_test(random_long_lives_are_legal_and_near_the_bound),
+        cmocka_unit_test(very_many_long_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
