@@ -4,7 +4,7 @@
  *
  * Arrays double in the root's arena and leave their old selves behind, so a struct pointer dies with the next addition,
  * an id never does. */
-#include "ir/ir.h"
+#include "ir/parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,23 +424,39 @@ bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps)
     return changed;
 }
 
-void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
-                     ...)
+static void add_remark(struct weft_graph *root, const char *who, const char *where, const char *verdict,
+                       const char *format, va_list arguments)
 {
     char reason[512];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    struct weft_graph *root = graph->root;
     root->remark =
         weft_grow(root->arena, root->remark, &root->remark_capacity, root->remarks + 1, sizeof *root->remark);
     root->remark[root->remarks++] = (struct weft_remark){
         .who = weft_arena_copy(root->arena, who, strlen(who)),
-        .where = where.id ? weft_value_text(graph, where) : graph->name,
+        .where = where,
         .verdict = weft_arena_copy(root->arena, verdict, strlen(verdict)),
         .reason = weft_arena_copy(root->arena, reason, strlen(reason)),
     };
+}
+
+void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
+                     ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_remark(graph->root, who, where.id ? weft_value_text(graph, where) : graph->name, verdict, format, arguments);
+    va_end(arguments);
+}
+
+void weft_add_remark_at(struct weft_graph *graph, const char *who, const char *label, const char *verdict,
+                        const char *format, ...)
+{
+    struct weft_text where = {.context = graph->context, .arena = graph->root->arena};
+    weft_text_name(&where, '%', label);
+    va_list arguments;
+    va_start(arguments, format);
+    add_remark(graph->root, who, where.data, verdict, format, arguments);
+    va_end(arguments);
 }
 
 size_t weft_remark_count(const struct weft_graph *graph) { return graph->root->remarks; }

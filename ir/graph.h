@@ -233,6 +233,10 @@ bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps); /* r
 
 void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
                      ...) WEFT_PRINTF(5, 6);
+/* The same where the value's label is known (weft_value_labels): who has a remark for each value of a graph asks for
+ * all labels at once, since the number of a value without a name is found by walking over the graph. */
+void weft_add_remark_at(struct weft_graph *graph, const char *who, const char *label, const char *verdict,
+                        const char *format, ...) WEFT_PRINTF(5, 6);
 
 /* --- constant.c: elements of const nodes -------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include "passes/passes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- substitution ----------------------------------------------------------------------------------------------- */
@@ -78,16 +79,22 @@ struct rule_index {
     uint8_t first[WEFT_OP_COUNT], last[WEFT_OP_COUNT], chain[MAX_RULES];
 };
 
+static bool is_skipped(const char *pass, const struct weft_rule *rule)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", pass, rule->name);
+    return weft_environment_names("WEFT_SKIP", name, /* all= */ false);
+}
+
 static void make_index(struct rule_index *index, const char *pass, const struct weft_rule_set *sets, unsigned count)
 {
     unsigned rules = 0;
+    const bool skips = getenv("WEFT_SKIP"); /* asked once: bodies are many, and each has its walk */
     *index = (struct rule_index){0};
     for (unsigned s = 0; s < count; s++)
         for (unsigned i = 0; i < sets[s].count; i++) {
             const struct weft_rule *rule = &sets[s].rule[i];
-            char name[96];
-            snprintf(name, sizeof name, "%s.%s", pass, rule->name);
-            if (weft_environment_names("WEFT_SKIP", name, /* all= */ false))
+            if (skips && is_skipped(pass, rule))
                 continue;
             weft_assert(rules < MAX_RULES);
             index->rule[rules++] = rule;

@@ -26,7 +26,7 @@ struct weft_layout weft_plan_return_layout(const struct weft_plan *plan, uint32_
 /* Where an outer value lies, as seen from its first element. */
 static struct weft_layout layout_of(const struct weft_plan *plan, weft_val v)
 {
-    struct weft_layout layout = plan->home[v.id].layout;
+    struct weft_layout layout = *plan->home[v.id].layout;
     layout.offset = weft_dim_of(0);
     return layout;
 }
@@ -37,7 +37,7 @@ static struct weft_layout element_of(const struct weft_plan *plan, weft_val v)
     const struct weft_home *home = &plan->home[v.id];
     const int rank = weft_type_of(plan->graph, v)->rank - 1;
     struct weft_layout layout = weft_layout_row_major(rank);
-    if (weft_layout_is_row_major(&home->layout))
+    if (weft_layout_is_row_major(home->layout))
         return layout;
     layout.dense = false;
     for (int i = 0; i < rank; i++)
@@ -51,7 +51,7 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
     struct weft_graph *outer = plan->graph;
     struct weft_plan *body = weft_new(outer->arena, struct weft_plan, 1);
     *body = (struct weft_plan){
-        .context = plan->context, .target = plan->target, .workers = plan->workers, .graph = graph};
+        .context = plan->context, .target = plan->target, .workers = plan->workers, .graph = graph, .hint = plan->hint};
     control->body[control->bodies++] = body; /* from here on, dropped with the outer plan */
     struct weft_layout *param = weft_new(outer->arena, struct weft_layout, graph->params + 1);
     struct weft_layout *result = weft_new(outer->arena, struct weft_layout, graph->returns + 1);

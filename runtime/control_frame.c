@@ -5,14 +5,6 @@
 
 static int64_t rounded(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
-static const struct weft_step *step_of(const struct weft_plan *plan, uint32_t control)
-{
-    uint32_t i = 0;
-    while (plan->step[i].control != control)
-        i++;
-    return &plan->step[i];
-}
-
 bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame)
 {
     for (uint32_t i = 0; i < plan->steps; i++) {
@@ -52,7 +44,7 @@ int64_t weft_control_bytes(const struct weft_plan *plan, struct weft_frame *fram
 {
     const struct weft_control *control = &plan->control[number];
     struct weft_frame_control *sized = &frame->control[number];
-    sized->arena = weft_control_place(plan, frame, step_of(plan, number), control->carried);
+    sized->arena = weft_control_place(plan, frame, &plan->step[control->step], control->carried);
     int64_t most = 0;
     for (uint32_t k = 0; k < control->bodies; k++)
         most = sized->body[k]->arena_bytes > most ? sized->body[k]->arena_bytes : most;

@@ -40,8 +40,8 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
             annotate_bodies(plan, frame, step->control, arena);
         const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
         if (!step->node.id) {
-            weft_add_remark(plan->graph, "plan", step->out, "copied", "by %s into %s", kernel,
-                            plan->storage[step->to].kind == WEFT_IN_PARAM ? "the mutable parameter" : "the result");
+            weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], "copied", "by %s into %s", kernel,
+                               plan->storage[step->to].kind == WEFT_IN_PARAM ? "the mutable parameter" : "the result");
             continue;
         }
         if (i + 1 < plan->steps && plan->step[i + 1].node.id == step->node.id) {
@@ -55,8 +55,8 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         const char *const values[] = {place, parts, count};
         weft_set_plan(plan->graph, step->node, kernel, steps > 1 ? 3 : 2, keys, values);
         steps = 1;
-        weft_add_remark(plan->graph, "plan", step->out, step->kind == &weft_step_reference ? "fallback" : "chosen",
-                        "%s", kernel);
+        weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id],
+                           step->kind == &weft_step_reference ? "fallback" : "chosen", "%s", kernel);
     }
 }
 
@@ -82,7 +82,6 @@ static const char *port_text(const struct weft_graph *g, weft_val v)
 void weft_plan_describe(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
-    plan->label = weft_value_labels(g, g->arena);
     plan->input_text = weft_new(g->arena, const char *, g->params);
     plan->output_text = weft_new(g->arena, const char *, g->returns);
     for (uint32_t i = 0; i < g->params; i++)

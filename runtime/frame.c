@@ -76,7 +76,7 @@ static bool fits_memory(const struct weft_tensor *tensor, int64_t offset)
 static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
 {
     frame->tensor[v.id] = weft_home_tensor(plan, v, frame->live);
-    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout.offset, frame->live);
+    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
     if (!fits_memory(&frame->tensor[v.id], frame->offset[v.id]))
         frame->too_large = v;
 }
@@ -126,6 +126,7 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
                              .symbols = frame->live,
                              .workers = plan->workers,
                              .parts = 1,
+                             .reached = number > 0 ? frame->step[number - 1].reached : 0,
                              .out = frame->tensor[step->out.id]};
     if (step->to)
         for (int i = 0; i < bind.out.rank; i++)
@@ -139,6 +140,7 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
     step->kind->bind(&bind, frame->descriptors + step->descriptor);
     struct weft_frame_step *bound = &frame->step[number];
     bound->parts = bind.parts;
+    bound->reached = bind.reached;
     const int64_t size = weft_dtype_bits(bind.out.dtype) / 8;
     bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out, bind.out_offset);
     for (unsigned i = 0; i < step->inputs && !step->from; i++)

@@ -17,12 +17,24 @@ static uint32_t add_storage(struct weft_plan *plan, struct weft_storage storage)
     return plan->storages++;
 }
 
+static const struct weft_layout *keep_layout(struct weft_plan *plan, const struct weft_layout *layout, int rank)
+{
+    const bool plain = weft_layout_is_row_major(layout) && layout->align == 0;
+    if (plain && plan->row_major[rank])
+        return plan->row_major[rank];
+    struct weft_layout *kept = weft_new(plan->graph->arena, struct weft_layout, 1);
+    *kept = *layout;
+    if (plain)
+        plan->row_major[rank] = kept;
+    return kept;
+}
+
 static void set_home(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout)
 {
     const struct weft_graph *g = plan->graph;
     struct weft_home *home = &plan->home[v.id];
     home->storage = storage;
-    home->layout = *layout;
+    home->layout = keep_layout(plan, layout, weft_type_of(g, v)->rank);
     weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
 }
 
@@ -144,15 +156,15 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
     case WEFT_OP_transpose:
         for (int i = 0; i < type->rank; i++)
             axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
-        view = weft_layout_transpose(&from->layout, axis, &layout);
+        view = weft_layout_transpose(from->layout, axis, &layout);
         break;
     case WEFT_OP_bcast:
         for (int i = 0; i < type->rank; i++)
             axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
-        view = weft_layout_broadcast(g->dims, &from->layout, type, to, axis, &layout);
+        view = weft_layout_broadcast(g->dims, from->layout, type, to, axis, &layout);
         break;
     case WEFT_OP_reshape:
-        view = weft_layout_reshape(g->dims, &from->layout, type, to, &layout);
+        view = weft_layout_reshape(g->dims, from->layout, type, to, &layout);
         break;
     case WEFT_OP_slice: {
         weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
@@ -160,7 +172,7 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
             start[i] = weft_attr_at(g, n, WEFT_ATTR_start, (unsigned)i);
             step[i] = weft_attr_at(g, n, WEFT_ATTR_step, (unsigned)i);
         }
-        view = weft_layout_slice(g->dims, &from->layout, type, start, step, &layout);
+        view = weft_layout_slice(g->dims, from->layout, type, start, step, &layout);
         break;
     }
     default:

@@ -33,8 +33,10 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     const unsigned operands = weft_step_reads_operands(&step) ? g->node[step.node.id].operands : 0;
     for (unsigned i = 0; i < operands; i++)
         live_at(plan, plan->home[weft_operand(g, step.node, i).id].storage, number);
-    if (step.control)
+    if (step.control) {
         live_at(plan, plan->control[step.control].room, number);
+        plan->control[step.control].step = plan->steps;
+    }
     plan->fallbacks += step.kind == &weft_step_reference;
     plan->relayouts += step.kind == &weft_step_copy;
     plan->step[plan->steps++] = step;
@@ -71,7 +73,7 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
             step.in[0] = weft_operand(g, step.node, part);
         else if (pad)
             step.in[0] = weft_operand(g, step.node, part == 0 ? 1 : 0); /* the fill first, then what lies inside */
-        weft_plan_pack_weights(plan, &step, hint_symbols(plan->graph));
+        weft_plan_pack_weights(plan, &step, plan->hint);
         add_step(plan, step);
     }
 }
@@ -175,6 +177,9 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
     plan->storage = weft_grow(g->arena, NULL, &plan->storage_capacity, 16, sizeof *plan->storage);
     plan->pack = weft_grow(g->arena, NULL, &plan->pack_capacity, 16, sizeof *plan->pack);
+    if (!plan->hint) /* a body has those of the outer plan */
+        plan->hint = hint_symbols(g);
+    plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
     weft_home_returns(plan);
     weft_foreach_node(g, n)
@@ -190,7 +195,7 @@ static void build(struct weft_plan *plan, bool reference)
     struct weft_graph *g = plan->graph;
     weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
-    plan->hinted = weft_frame_new(plan, hint_symbols(g), NULL);
+    plan->hinted = weft_frame_new(plan, plan->hint, NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
     if (plan->hinted->too_large.id)

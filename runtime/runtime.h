@@ -54,7 +54,7 @@ struct weft_storage {
 
 struct weft_home {
     uint32_t storage;       /* 0: none, the value is never stored */
-    struct weft_layout layout;
+    const struct weft_layout *layout; /* shared by all that are row-major: it is large, and values are many */
     weft_dim stride[WEFT_MAX_RANK]; /* logical, from the layout: running adds no expression to the graph's table */
 };
 
@@ -91,18 +91,21 @@ struct weft_control {
     uint32_t bodies;        /* 1 of a loop; 2 of an if: then, else */
     struct weft_plan *body[2];
     uint32_t room;          /* storage: second places of what is carried, then the arena of the body that runs */
+    uint32_t step;          /* that runs it */
 };
 
 struct weft_plan {
     struct weft_context *context;
     struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
-    struct weft_frame *hinted;    /* for the sizes that the hints give; while planning only */
+    const int64_t *hint;          /* by symbol: the sizes that the hints give */
+    struct weft_frame *hinted;    /* for these sizes; while planning only */
     const char **input_text, **output_text;
     const char **label;           /* names of values, by id */
     struct weft_graph *graph;
     struct weft_target target;
     struct weft_storage *storage; /* [1, storages) */
     struct weft_home *home;       /* by value id */
+    const struct weft_layout *row_major[WEFT_MAX_RANK + 1]; /* by rank, once a value has it */
     struct weft_step *step;
     struct weft_pack *pack;       /* [1, packs) */
     uint32_t storages, steps, packs;
@@ -173,6 +176,7 @@ struct weft_bind {
     const int64_t *symbols;
     struct weft_tensor out, in[WEFT_STEP_INPUTS];
     int workers;
+    int64_t reached;        /* as the step before left it; a concat counts the elements along its axis */
     /* results */
     int32_t parts;
     size_t scratch;         /* bytes per worker */
@@ -230,6 +234,7 @@ void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct
 
 struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_INPUTS]; /* bytes from the storages' bases */
+    int64_t reached;        /* see weft_bind */
     int32_t parts;
 };
 /* A control while it runs. Worker 0 writes, the others read behind a barrier. */

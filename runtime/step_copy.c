@@ -107,14 +107,12 @@ const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), 
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 
+/* The operand's step comes right behind that of the operand before it, which says where it ended. */
 static void bind_concat(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
-    const weft_node n = bind->step->node;
-    const int64_t axis = weft_attr_int(g, n, WEFT_ATTR_axis);
-    int64_t before = 0;
-    for (uint32_t i = 0; i < bind->step->part; i++)
-        before += weft_dim_evaluate(g->dims, weft_type_of(g, weft_operand(g, n, i))->extent[axis], bind->symbols);
+    const int64_t axis = weft_attr_int(bind->plan->graph, bind->step->node, WEFT_ATTR_axis);
+    const int64_t before = bind->step->part > 0 ? bind->reached : 0;
+    bind->reached = before + bind->in[0].extent[axis];
     bind->out_offset = before * bind->out.stride[axis];
     fill_copy(bind, descriptor, bind->out.rank, bind->in[0].extent, bind->out.stride, bind->in[0].stride);
 }

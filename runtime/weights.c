@@ -51,7 +51,7 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
                                    .out = weft_home_tensor(plan, step->out, symbols),
                                    .in = {weft_home_tensor(plan, step->in[0], symbols),
                                           weft_home_tensor(plan, weights, symbols)}};
-    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout.offset, symbols);
+    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
     weft_step_pack(plan, step, &bind, (const float *)elements_of(plan, storage) + offset);
     const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
     if (is_packed(step) &&
