@@ -8,13 +8,13 @@
  * Local rules over the walk of rules.c. Result axis i of a transpose is operand axis perm[i], so the two above take
  * operand axis first[second[i]] to result axis i. Reshapes keep the order of elements, so only the last counts. A
  * transpose that moves nothing but axes of extent 1 keeps the order of elements too: it is a reshape, and merges with
- * reshapes.
+ * reshapes. A matmul that reads a value with its last two axes swapped says so in trans_a or trans_b.
  *
  * Why the inner one may have other users: the new node reads %x instead of %a, which costs the same and frees the
  * pair from each other.
  * Needs: nothing. Keeps: nothing.
- * Not done: transposes on two sides of an elementwise op, a reduction or a concat; transposes that could move
- * through a reshape. */
+ * Not done: transposes with something in between, which is the business of sink_transpose; a matmul whose operand has
+ * other axes moved as well. */
 #include "passes/passes.h"
 
 static weft_node inner_of(const struct weft_graph *g, weft_node n) { return weft_def(g, weft_operand(g, n, 0)); }
@@ -81,6 +81,36 @@ static weft_val reshape_reshape(struct weft_rewriting *r, weft_node n)
     return weft_rewrite_begin(r) ? weft_build_reshape(&r->build, x, &to) : WEFT_NO_VALUE;
 }
 
+/* A constant is better stored the other way round, once: fold_const. */
+static bool swaps_last(const struct weft_graph *g, weft_node n)
+{
+    const unsigned rank = weft_type_of(g, weft_result(g, n, 0))->rank;
+    if (weft_opcode_of(g, n) != WEFT_OP_transpose || weft_is_const(g, weft_operand(g, n, 0)) || rank < 2)
+        return false;
+    for (unsigned i = 0; i < rank; i++)
+        if (perm_at(g, n, i) != (i + 2 < rank ? i : 2 * rank - 3 - i))
+            return false;
+    return true;
+}
+
+static weft_val matmul_swapped(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    for (unsigned i = 0; i < 2; i++) {
+        const weft_node inner = weft_def(g, weft_operand(g, n, i));
+        if (!swaps_last(g, inner))
+            continue;
+        if (!weft_rewrite_begin(r))
+            return WEFT_NO_VALUE;
+        const int key = i == 0 ? WEFT_ATTR_trans_a : WEFT_ATTR_trans_b;
+        const struct weft_attr attr = weft_attr_of_int(key, !weft_attr_int(g, n, key));
+        weft_set_attr(g, n, &attr);
+        weft_replace_operand(g, n, i, weft_operand(g, inner, 0));
+        return weft_result(g, n, 0);
+    }
+    return WEFT_NO_VALUE;
+}
+
 static const struct weft_rule rules[] = {
     {"transpose_splat",     WEFT_OP_transpose, weft_view_of_splat,  "all elements are the same number"},
     {"reshape_splat",       WEFT_OP_reshape,   weft_view_of_splat,  "all elements are the same number"},
@@ -88,6 +118,7 @@ static const struct weft_rule rules[] = {
     {"reshape_same",        WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
     {"transpose_transpose", WEFT_OP_transpose, transpose_transpose, "two permutations are one"},
     {"reshape_reshape",     WEFT_OP_reshape,   reshape_reshape,     "only the last shape counts"},
+    {"matmul_swapped",      WEFT_OP_matmul,    matmul_swapped,      "it reads its operand the other way round"},
     {"transpose_unit_axes", WEFT_OP_transpose, transpose_unit_axes, "only axes of extent 1 move"},
 };
 

@@ -43,6 +43,8 @@ static const struct step {
     {PASS_cancel_transpose, 1},
     /* After canonicalize, which keeps uniform constants uniform, so that they need not be computed. */
     {PASS_fold_const, 1},
+    /* After fold_const: transposes of constants are gone. Before decompose: a softmax is one node to pass, not five. */
+    {PASS_sink_transpose, 1},
     /* Before fold_batchnorm: a dead reader of a convolution looks like a second user. */
     {PASS_dce, 1},
     /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
@@ -55,6 +57,8 @@ static const struct step {
     {PASS_fold_batchnorm, 2},
     {PASS_fold_shape, 2},
     {PASS_fold_const, 2},
+    /* Once more: what the composites were made of lets more transposes pass. */
+    {PASS_sink_transpose, 2},
     /* After the folds: only then are equal constants equal. */
     {PASS_cse, 2},
     {PASS_dce, 2},

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sink_transpose: move transposes towards the results, where pairs meet and cancel.
+ *
+ *   %t: f32[4,3] = transpose %x perm=[1 0]             %r: f32[3,4] = exp %x
+ *   %e: f32[4,3] = exp %t                              %u: f32[3,4] = add %r, %z
+ *   %b: f32[3,4] = transpose %e perm=[1 0]      →      return %u
+ *   %u: f32[3,4] = add %b, %z
+ *   return %u
+ *
+ * A node on a transposed value may as well be computed from the straight form, the value before the transpose, and its
+ * result be transposed instead (sink_plan.c says how, sink_transpose.h what is meant by turned and straight). Whether
+ * this is any good cannot be seen from one node: in x·sigmoid(x) neither node may move alone. So the pass looks at
+ * regions: all transposes and all nodes that could be straightened, as far as values connect them. Each node of a
+ * region is straightened or is not; each turned value costs its bytes if it has a straight form and somebody wants the
+ * value itself. Those are the places and edges of a minimum cut (min_cut.h), which gives the choice with the fewest
+ * bytes transposed, and of several the one that straightens most. A transpose that reads a value of the region is then
+ * merged with what turns it.
+ *
+ * The measure: the bytes that are transposed, at the hints of the sizes, and for equal bytes how many nodes lie behind
+ * transposes. The first never grows and one of them falls with each rewrite, so this ends.
+ *
+ * Each node is computed as before, term by term, so every bit of the results stays. A constant operand is transposed
+ * instead, in advance. One region is one rewrite.
+ * Why not rules of one node: see x·sigmoid(x); and a transpose that is read twice would be copied for each reader.
+ * Needs: nothing; after canonicalize, broadcasts carry no axes of extent 1. Keeps: nothing.
+ * Not done: an operand that is not turned could be transposed so that a larger one need not be; windows and products
+ * could be computed over axes in another order; nodes with several results. */
+#include "passes/min_cut.h"
+#include "passes/sink_transpose.h"
+
+#include <string.h>
+
+#define MAX_ROUNDS 16
+#define MAX_BYTES ((int64_t)1 << 44) /* of a value, as a price: many of them add up to less than WEFT_CUT_NEVER */
+
+/* A turned value. */
+struct member {
+    weft_val value;
+    struct weft_turn turn;
+    bool is_source;          /* the result of a transpose that nobody else moves */
+    bool moves;              /* decided: its node is straightened */
+    uint32_t parent;         /* towards the first member of its region */
+    uint32_t next, last;     /* the next of its region, + 1; of the first member: the last one */
+    uint32_t place;          /* in the cut: its node is straightened; place + 1: nobody wants the value itself */
+    weft_val straight;       /* built */
+};
+struct sinking {
+    struct weft_graph *graph;
+    struct member *member;
+    uint32_t members, capacity;
+    uint32_t *member_of;     /* by value id: + 1 */
+    uint32_t values;         /* how many there were at the start of the round */
+};
+
+static struct member *member_of(const struct sinking *s, weft_val v)
+{
+    return v.id < s->values && s->member_of[v.id] ? &s->member[s->member_of[v.id] - 1] : NULL;
+}
+
+/* The member that a node reads or makes, unless it is its own straight form. */
+static struct member *turned_member(const struct sinking *s, weft_val v)
+{
+    struct member *m = member_of(s, v);
+    return m && !weft_turn_is_none(&m->turn) ? m : NULL;
+}
+
+static int64_t price(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(g, v);
+    const int64_t n = weft_dim_hint(g->dims, weft_type_elements(g->dims, type));
+    const int64_t bytes = n < MAX_BYTES ? weft_dtype_bytes(type->dtype, n) : MAX_BYTES;
+    return bytes < MAX_BYTES ? bytes : MAX_BYTES;
+}
+
+/* --- regions ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t first_of(struct sinking *s, uint32_t i)
+{
+    while (s->member[i].parent != i)
+        i = s->member[i].parent = s->member[s->member[i].parent].parent;
+    return i;
+}
+
+static void join(struct sinking *s, uint32_t i, uint32_t j)
+{
+    i = first_of(s, i);
+    j = first_of(s, j);
+    s->member[i < j ? j : i].parent = i < j ? i : j;
+}
+
+static struct member *add_member(struct sinking *s, weft_val v, const struct weft_turn *turn, bool is_source)
+{
+    s->member = weft_grow(&s->graph->root->scratch, s->member, &s->capacity, s->members + 1, sizeof *s->member);
+    s->member[s->members] =
+        (struct member){.value = v, .turn = *turn, .is_source = is_source, .parent = s->members};
+    s->member_of[v.id] = ++s->members;
+    return &s->member[s->members - 1];
+}
+
+#define MAX_OPERANDS 256
+
+static bool plan_node(const struct sinking *s, weft_node n, struct weft_sink_plan *ret)
+{
+    struct weft_graph *g = s->graph;
+    const struct weft_turn *turn[MAX_OPERANDS];
+    const unsigned operands = g->node[n.id].operands;
+    bool any = false;
+    for (unsigned i = 0; i < operands && i < MAX_OPERANDS; i++) {
+        const struct member *m = turned_member(s, weft_operand(g, n, i));
+        turn[i] = m ? &m->turn : NULL;
+        any |= m != NULL;
+    }
+    return any && operands <= MAX_OPERANDS && weft_sink_plan(g, n, turn, ret);
+}
+
+static void look_at(struct sinking *s, weft_node n)
+{
+    struct weft_graph *g = s->graph;
+    if (g->node[n.id].results != 1 || weft_is_decided(g, n))
+        return;
+    const weft_val result = weft_result(g, n, 0);
+    if (g->value[result.id].uses == 0 && g->value[result.id].returns == 0)
+        return;
+    if (weft_opcode_of(g, n) == WEFT_OP_transpose) {
+        const struct weft_turn turn = weft_turn_of(g, n);
+        if (!weft_turn_is_none(&turn))
+            add_member(s, result, &turn, /* is_source= */ true);
+        return;
+    }
+    struct weft_sink_plan plan;
+    if (!plan_node(s, n, &plan))
+        return;
+    add_member(s, result, &plan.turn, /* is_source= */ false);
+    const uint32_t self = s->members - 1;
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        if (turned_member(s, weft_operand(g, n, i)))
+            join(s, self, s->member_of[weft_operand(g, n, i).id] - 1);
+}
+
+/* Strings the members of each region together, in order of execution. */
+static void link_regions(struct sinking *s)
+{
+    for (uint32_t i = 0; i < s->members; i++) {
+        struct member *first = &s->member[first_of(s, i)];
+        if (first != &s->member[i])
+            s->member[first->last].next = i + 1;
+        first->last = i;
+    }
+}
+
+/* --- the choice ------------------------------------------------------------------------------------------------- */
+
+/* Who reads a value of a region. */
+enum reader {
+    READER_MEMBER,    /* a node that may be straightened along */
+    READER_TRANSPOSE, /* merges with what turns the value */
+    READER_ABSORBS,   /* a matmul that can read it the other way round */
+    READER_OTHER,     /* wants the value as it is */
+};
+
+static bool absorbs(const struct weft_graph *g, const struct weft_operand *use, const struct member *m)
+{
+    const unsigned rank = weft_type_of(g, m->value)->rank;
+    struct weft_turn swap = weft_turn_none();
+    if (weft_opcode_of(g, use->node) != WEFT_OP_matmul || weft_is_decided(g, use->node))
+        return false;
+    swap.axis[rank - 1] = (uint8_t)(rank - 2);
+    swap.axis[rank - 2] = (uint8_t)(rank - 1);
+    return memcmp(&swap, &m->turn, sizeof swap) == 0;
+}
+
+static enum reader reader_of(const struct sinking *s, const struct member *m, const struct weft_operand *use)
+{
+    const struct weft_graph *g = s->graph;
+    if (g->node[use->node.id].results == 1) {
+        const struct member *reader = member_of(s, weft_result(g, use->node, 0));
+        if (reader && !reader->is_source)
+            return READER_MEMBER;
+        if (weft_opcode_of(g, use->node) == WEFT_OP_transpose && !weft_is_decided(g, use->node))
+            return READER_TRANSPOSE;
+    }
+    return absorbs(g, use, m) ? READER_ABSORBS : READER_OTHER;
+}
+
+/* A transpose of a value of its own region merges with what turns it, or its readers move, not both: they would want
+ * that value. It merges. */
+static bool is_inside(struct sinking *s, const struct member *source)
+{
+    const weft_val x = weft_operand(s->graph, weft_def(s->graph, source->value), 0);
+    const uint32_t self = s->member_of[source->value.id] - 1;
+    return turned_member(s, x) && first_of(s, s->member_of[x.id] - 1) == first_of(s, self);
+}
+
+/* The turn of a transpose of m's value, seen from m's straight form. */
+static struct weft_turn merged_turn(const struct weft_graph *g, weft_node transpose, const struct member *m)
+{
+    const struct weft_type *type = weft_type_of(g, weft_result(g, transpose, 0));
+    struct weft_turn raw = weft_turn_none();
+    for (unsigned i = 0; i < type->rank; i++)
+        raw.axis[i] = m->turn.axis[weft_dim_value(weft_attr_at(g, transpose, WEFT_ATTR_perm, i))];
+    return weft_turn_settle(type, &raw);
+}
+
+static void add_readers(struct sinking *s, struct weft_cut *cut, const struct member *m)
+{
+    const struct weft_graph *g = s->graph;
+    const bool inside = m->is_source && is_inside(s, m);
+    bool wanted = g->value[m->value.id].returns > 0;
+    for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = g->slot[slot - 1].next) {
+        const struct weft_operand *use = &g->slot[slot - 1];
+        const enum reader reader = reader_of(s, m, use);
+        wanted |= reader == READER_OTHER;
+        if (reader == READER_MEMBER) { /* as it is, the node wants the value; straightened, its straight form */
+            const struct member *by = member_of(s, weft_result(g, use->node, 0));
+            weft_cut_edge(cut, m->place + 1, by->place, WEFT_CUT_NEVER);
+            if (!m->is_source || inside)
+                weft_cut_edge(cut, by->place, inside ? 1 : m->place, WEFT_CUT_NEVER);
+        } else if (reader == READER_TRANSPOSE && !m->is_source) {
+            const struct weft_turn merged = merged_turn(g, use->node, m);
+            if (weft_turn_is_none(&merged))
+                weft_cut_edge(cut, 0, m->place, price(g, m->value));
+        }
+    }
+    if (wanted)
+        weft_cut_edge(cut, m->place + 1, 1, WEFT_CUT_NEVER);
+    weft_cut_edge(cut, m->is_source ? 0 : m->place, m->place + 1, price(g, m->value));
+}
+
+/* Is this member still what it was found to be? Rewrites of other regions merge transposes and move operands. */
+static bool is_current(const struct sinking *s, const struct member *m)
+{
+    const weft_node n = weft_def(s->graph, m->value);
+    struct weft_sink_plan plan;
+    if (s->graph->node[n.id].dead)
+        return false;
+    return m->is_source || (plan_node(s, n, &plan) && memcmp(&plan.turn, &m->turn, sizeof m->turn) == 0);
+}
+
+/* Decides for the region whose first member is number `first`; true if a node is to be straightened. */
+static bool decide(struct sinking *s, uint32_t first)
+{
+    struct weft_cut cut;
+    uint32_t places = 2;
+    for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
+        struct member *m = &s->member[i - 1];
+        if (!is_current(s, m))
+            return false; /* the next round looks again */
+        m->place = places;
+        places += 2;
+    }
+    weft_cut_open(&cut, &s->graph->root->scratch, places);
+    for (uint32_t i = first + 1; i; i = s->member[i - 1].next)
+        if (!weft_turn_is_none(&s->member[i - 1].turn))
+            add_readers(s, &cut, &s->member[i - 1]);
+    if (!weft_cut_solve(&cut))
+        return false;
+    bool any = false;
+    for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
+        struct member *m = &s->member[i - 1];
+        m->moves = !m->is_source && weft_cut_is_near(&cut, m->place);
+        any |= m->moves;
+    }
+    return any;
+}
+
+/* --- the rewrite ------------------------------------------------------------------------------------------------ */
+
+/* Before the transpose, with its axes of extent 1 where turns have them. */
+static weft_val straight_of_source(struct sinking *s, struct member *m)
+{
+    struct weft_graph *g = s->graph;
+    const weft_node transpose = weft_def(g, m->value);
+    const weft_val x = weft_operand(g, transpose, 0);
+    const struct weft_type type = weft_turn_straight(weft_type_of(g, m->value), &m->turn);
+    struct weft_builder b = {g, transpose};
+    return weft_type_same(weft_type_of(g, x), &type) ? x : weft_build_reshape(&b, x, &type);
+}
+
+static void straighten(struct sinking *s, struct member *m)
+{
+    struct weft_graph *g = s->graph;
+    const weft_node n = weft_def(g, m->value);
+    struct weft_sink_plan plan;
+    weft_val straight[MAX_OPERANDS];
+    for (unsigned i = 0; i < g->node[n.id].operands; i++) {
+        struct member *operand = turned_member(s, weft_operand(g, n, i));
+        straight[i] = WEFT_NO_VALUE;
+        if (!operand)
+            continue;
+        if (!operand->straight.id)
+            operand->straight = straight_of_source(s, operand);
+        straight[i] = operand->straight;
+    }
+    plan_node(s, n, &plan); /* it fits: decide has looked */
+    struct weft_builder b = {g, n};
+    m->straight = weft_sink_build(&b, n, &plan, straight);
+}
+
+/* v' turned by `turn`, of the given type: a transpose, or nothing but axes of extent 1 that move. */
+static weft_val build_turned(struct weft_builder *b, weft_val straight, const struct weft_turn *turn,
+                             const struct weft_type *type)
+{
+    if (weft_turn_is_none(turn))
+        return weft_type_same(weft_type_of(b->graph, straight), type) ? straight
+                                                                       : weft_build_reshape(b, straight, type);
+    const struct weft_type own = weft_turn_straight(type, turn);
+    int perm[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type->rank; i++)
+        perm[i] = turn->axis[i];
+    if (!weft_type_same(weft_type_of(b->graph, straight), &own))
+        straight = weft_build_reshape(b, straight, &own);
+    return weft_build_transpose(b, straight, perm);
+}
+
+/* A transpose of a straightened value reads the straight form. */
+static void merge_transposes(struct sinking *s, const struct member *m)
+{
+    struct weft_graph *g = s->graph;
+    uint32_t next;
+    for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = next) {
+        next = g->slot[slot - 1].next;
+        const weft_node transpose = g->slot[slot - 1].node;
+        if (reader_of(s, m, &g->slot[slot - 1]) != READER_TRANSPOSE)
+            continue;
+        const weft_val result = weft_result(g, transpose, 0);
+        const struct weft_turn turn = merged_turn(g, transpose, m);
+        const struct weft_type type = *weft_type_of(g, result);
+        struct weft_builder b = {g, transpose};
+        weft_val merged = build_turned(&b, m->straight, &turn, &type);
+        if (!weft_can_substitute(g, result, merged)) /* a result that has to be a copy */
+            merged = weft_build_transpose(&b, merged, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+        weft_substitute(g, result, merged);
+        weft_erase_unused(g, transpose);
+    }
+}
+
+static bool is_wanted(const struct sinking *s, const struct member *m)
+{
+    const struct weft_graph *g = s->graph;
+    for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = g->slot[slot - 1].next) {
+        const weft_node reader = g->slot[slot - 1].node;
+        const struct member *by = member_of(s, weft_result(g, reader, 0));
+        if (!by || !by->moves)
+            return true;
+    }
+    return g->value[m->value.id].returns > 0;
+}
+
+static void rewrite(struct sinking *s, uint32_t first)
+{
+    struct weft_graph *g = s->graph;
+    for (uint32_t i = first + 1; i; i = s->member[i - 1].next)
+        if (s->member[i - 1].moves)
+            straighten(s, &s->member[i - 1]);
+    for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
+        struct member *m = &s->member[i - 1];
+        if (!m->moves)
+            continue;
+        merge_transposes(s, m);
+        if (!is_wanted(s, m))
+            continue;
+        struct weft_builder b = {g, weft_def(g, m->value)};
+        weft_val turned = build_turned(&b, m->straight, &m->turn, weft_type_of(g, m->value));
+        weft_substitute(g, m->value, turned);
+    }
+}
+
+/* Old nodes, last ones first, and the transposes if nobody needs them any more. */
+static void erase_old(struct sinking *s)
+{
+    for (uint32_t i = s->members; i > 0; i--) {
+        const struct member *m = &s->member[i - 1];
+        const weft_node n = weft_def(s->graph, m->value);
+        if ((m->moves || m->is_source) && !s->graph->node[n.id].dead)
+            weft_erase_unused(s->graph, n);
+    }
+}
+
+static bool sink_once(struct weft_graph *graph)
+{
+    struct sinking s = {.graph = graph, .values = graph->values};
+    s.member_of = weft_new(&graph->root->scratch, uint32_t, graph->values);
+    weft_foreach_node(graph, n)
+        look_at(&s, n);
+    link_regions(&s);
+    bool changed = false;
+    for (uint32_t i = 0; i < s.members; i++) {
+        const weft_val value = s.member[i].value;
+        if (s.member[i].parent != i || !s.member[i].next || !decide(&s, i))
+            continue;
+        if (!weft_permit(graph, "sink_transpose", value)) {
+            for (uint32_t k = i + 1; k; k = s.member[k - 1].next)
+                s.member[k - 1].moves = false;
+            continue;
+        }
+        if (graph->value[value.id].name)
+            weft_add_remark(graph, "sink_transpose", value, "done", "it moves below nodes that read it");
+        rewrite(&s, i);
+        changed = true;
+    }
+    if (changed)
+        erase_old(&s);
+    return changed;
+}
+
+bool weft_pass_sink_transpose(struct weft_graph *graph, const struct weft_target *target)
+{
+    bool changed = false;
+    for (int round = 0; round < MAX_ROUNDS && sink_once(graph); round++)
+        changed = true;
+    return weft_progress(graph, changed, 0);
+}

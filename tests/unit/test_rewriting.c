@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_rewriting.c: every rewrite is counted. A pass that may make n of them makes n, leaves a valid graph and says so;
+ * with none allowed the graph stays as it is, to the letter. And min_cut against all ways to divide small sets. */
+#include "passes/min_cut.h"
+#include "passes/passes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *pass;
+    int rewrites;
+    const char *text;
+} cases[] = {
+    /* Two regions, each with a way through two nodes: two rewrites, not four. */
+    {"sink_transpose", 2, "graph @f(%x: f32[3,4], %z: f32[5,6]) {\n"
+                          "  %t: f32[4,3] = transpose %x perm=[1 0]\n"
+                          "  %s: f32[4,3] = sigmoid %t\n"
+                          "  %m: f32[4,3] = mul %s, %t\n"
+                          "  %u: f32[6,5] = transpose %z perm=[1 0]\n"
+                          "  %e: f32[6,5] = exp %u\n"
+                          "  %n: f32[6,5] = neg %e\n"
+                          "  return %m, %n\n"
+                          "}\n"},
+    {"cancel_transpose", 2, "graph @f(%x: f32[3,4], %z: f32[3,5]) {\n"
+                            "  %t: f32[4,3] = transpose %x perm=[1 0]\n"
+                            "  %u: f32[5,3] = transpose %z perm=[1 0]\n"
+                            "  %m: f32[4,5] = matmul %t, %u trans_b=1\n"
+                            "  return %m\n"
+                            "}\n"},
+};
+
+static void open_case(const char *source, const char *limit, struct weft_context **ret_context,
+                      struct weft_graph **ret_graph)
+{
+    setenv("WEFT_STOP_AFTER", limit, 1);
+    assert_int_equal(weft_open(NULL, ret_context), WEFT_OK);
+    assert_int_equal(weft_parse(*ret_context, source, strlen(source), "test", ret_graph), WEFT_OK);
+    unsetenv("WEFT_STOP_AFTER");
+}
+
+static void every_rewrite_is_counted(void **state)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int allowed = 0; allowed <= cases[i].rewrites + 1; allowed++) {
+            struct weft_context *context;
+            struct weft_graph *graph;
+            char limit[16], *before, *after;
+            snprintf(limit, sizeof limit, "%d", allowed);
+            open_case(cases[i].text, limit, &context, &graph);
+            assert_int_equal(weft_print(graph, &before), WEFT_OK);
+            assert_int_equal(weft_run_pass(graph, cases[i].pass, NULL), allowed > 0);
+            assert_int_equal(weft_print(graph, &after), WEFT_OK);
+            assert_int_equal(graph->rewrites, allowed < cases[i].rewrites ? allowed : cases[i].rewrites);
+            assert_int_equal(strcmp(before, after) == 0, allowed == 0);
+            assert_int_equal(weft_validate(graph), WEFT_OK);
+            weft_free_text(context, before);
+            weft_free_text(context, after);
+            weft_graph_destroy(graph);
+            weft_close(context);
+        }
+}
+
+/* --- minimum cuts ----------------------------------------------------------------------------------------------- */
+
+enum { PLACES = 7, EDGES = 14 };
+
+struct edge {
+    uint32_t from, to;
+    int64_t capacity;
+};
+
+/* What it costs if the places of `near` are near. */
+static int64_t cost_of(const struct edge *edge, unsigned near)
+{
+    int64_t cost = 0;
+    for (unsigned i = 0; i < EDGES; i++)
+        if (near >> edge[i].from & 1 && !(near >> edge[i].to & 1))
+            cost += edge[i].capacity;
+    return cost;
+}
+
+static unsigned bits_of(unsigned set)
+{
+    unsigned bits = 0;
+    for (; set; set &= set - 1)
+        bits++;
+    return bits;
+}
+
+/* Of the cheapest ways, one has more places near than all others, because near sides of cheapest cuts add up to one. */
+static void cuts_are_the_cheapest(void **state)
+{
+    struct weft_context *context;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    uint32_t random = 1;
+    for (int round = 0; round < 2000; round++) {
+        struct edge edge[EDGES];
+        struct weft_arena arena;
+        struct weft_cut cut;
+        weft_arena_open(&arena, context);
+        weft_cut_open(&cut, &arena, PLACES);
+        for (unsigned i = 0; i < EDGES; i++) {
+            random = random * 1664525 + 1013904223;
+            edge[i] = (struct edge){random >> 8 & 255, random >> 16 & 255, random >> 24 & 7};
+            edge[i].from %= PLACES;
+            edge[i].to %= PLACES;
+            if (edge[i].capacity == 7)
+                edge[i].capacity = 1000;
+            weft_cut_edge(&cut, edge[i].from, edge[i].to, edge[i].capacity);
+        }
+        unsigned best = 1, found = 0;
+        for (unsigned near = 1; near < 1u << PLACES; near += 4) /* 0 is near, 1 is far */
+            if (cost_of(edge, near) < cost_of(edge, best) ||
+                (cost_of(edge, near) == cost_of(edge, best) && bits_of(near) > bits_of(best)))
+                best = near;
+        assert_true(weft_cut_solve(&cut));
+        for (uint32_t place = 0; place < PLACES; place++)
+            found |= (unsigned)weft_cut_is_near(&cut, place) << place;
+        assert_int_equal(found, best);
+        weft_arena_close(&arena);
+    }
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rewrite_is_counted),
+        cmocka_unit_test(cuts_are_the_cheapest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
