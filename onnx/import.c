@@ -166,30 +166,49 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
-static const struct weft_tensor *find_known(const struct onnx_importer *importer, const char *name)
+/* Inputs that the caller fixed become constants first: symbols in their shapes are numbers from then on. */
+static void add_fixed_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
-    for (uint32_t i = 0; i < importer->knowns; i++)
-        if (strcmp(importer->known[i].name, name) == 0)
-            return importer->known[i].tensor;
-    return NULL;
+    for (size_t k = 0; k < importer->fixeds; k++) {
+        const struct weft_fixed_input *fixed = &importer->fixed[k];
+        uint32_t i = 0;
+        while (i < graph->inputs && !onnx_is(graph->input[i].name, fixed->name))
+            i++;
+        if (i == graph->inputs)
+            weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name, "the model has no such input to fix");
+        else if (weft_onnx_find_name(&scope->names, graph->input[i].name) != ONNX_NO_NAME)
+            weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name, "the input is fixed already");
+        else {
+            const bool fits = weft_onnx_fits(importer, &graph->input[i], fixed->tensor);
+            weft_onnx_define(importer, scope, graph->input[i].name, NULL,
+                             fits ? weft_onnx_copy_constant(importer, scope->graph, fixed->tensor, fixed->name)
+                                  : WEFT_NO_VALUE);
+        }
+    }
+}
+
+static bool is_fixed(const struct onnx_importer *importer, struct onnx_string name)
+{
+    size_t k = 0;
+    while (k < importer->fixeds && !onnx_is(name, importer->fixed[k].name))
+        k++;
+    return k < importer->fixeds;
 }
 
 /* Inputs that are initializers too are defaults, which weft takes as constants: before IR version 4 all initializers
  * had to be listed as inputs. */
 static void add_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
-    const uint32_t initializers = scope->names.count;
+    const bool defaults = scope->names.count > 0;
+    add_fixed_inputs(importer, scope, graph);
     for (uint32_t i = 0; i < graph->inputs; i++) {
         const struct onnx_value *input = &graph->input[i];
         const char *name = weft_onnx_text(importer, input->name);
         struct weft_type type;
-        if (initializers && weft_onnx_is_initializer(scope, input->name))
+        if ((defaults && weft_onnx_is_initializer(scope, input->name)) || is_fixed(importer, input->name))
             continue;
         weft_val param = WEFT_NO_VALUE;
-        const struct weft_tensor *known = find_known(importer, name);
-        if (known)
-            param = weft_onnx_copy_constant(importer, scope->graph, known, name);
-        else if (weft_onnx_value_type(importer, input, &type))
+        if (weft_onnx_value_type(importer, input, &type))
             param = weft_add_param(scope->graph, name, &type);
         if (!weft_onnx_define(importer, scope, input->name, NULL, param))
             weft_onnx_fail_at(importer, WEFT_ERR_INVALID, name, "the input is defined twice");
@@ -280,7 +299,7 @@ static bool import_once(struct onnx_importer *importer)
 #define MAX_IMPORTS 64 /* of one model, each with narrower symbols than the one before */
 
 bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, struct weft_blob *file,
-                      const char *path, const struct weft_onnx_known *known, uint32_t knowns,
+                      const char *path, const struct weft_fixed_input *fixed, size_t fixeds,
                       struct weft_graph **ret_graph)
 {
     struct onnx_assumptions assumptions = {.arena = scratch};
@@ -294,8 +313,8 @@ bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, 
             .assumptions = &assumptions,
             .root = *ret_graph,
             .file = file,
-            .known = known,
-            .knowns = knowns};
+            .fixed = fixed,
+            .fixeds = fixeds};
         const uint32_t known_before = assumptions.count;
         if (!import_once(&importer))
             return false;

@@ -88,8 +88,8 @@ struct onnx_importer {
     uint32_t dim_capacity;
     unsigned last_symbol; /* number of the last symbol made for an extent without a name */
     int64_t streams; /* of random numbers without a seed, so far */
-    const struct weft_onnx_known *known; /* inputs that become constants */
-    uint32_t knowns;
+    const struct weft_fixed_input *fixed; /* inputs that become constants */
+    size_t fixeds;
 };
 
 struct onnx_op {
@@ -131,6 +131,9 @@ void weft_onnx_report_missing(struct onnx_importer *importer);
 const char *weft_onnx_word_of(struct onnx_importer *importer, struct onnx_string source);
 /* The type of a declared input; makes symbols. False after an error. */
 bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_value *value, struct weft_type *ret_type);
+
+/* Is that a value for the input? Symbols in the input's shape become numbers. False after an error. */
+bool weft_onnx_fits(struct onnx_importer *importer, const struct onnx_value *value, const struct weft_tensor *tensor);
 
 /* --- import_control.c --------------------------------------------------------------------------------------------- */
 
@@ -215,6 +218,8 @@ bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MA
 /* An extent that the model takes to be `value`: where it depends on one symbol, that symbol's range is narrowed to the
  * sizes for which it is, so that other inputs are refused. False if that cannot be done; then nothing has happened. */
 bool weft_onnx_narrow(struct onnx_op *op, weft_dim extent, int64_t value);
+/* Says that an input "must be" something, why it is not, and what whoever loads the model can do. */
+void weft_onnx_fail_unknown(struct onnx_op *op, unsigned input, const char *what, const char *need);
 /* The same for an input that has to be known: an error if it is not. `what` is its name in ONNX. */
 bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
                      unsigned *ret_count);

@@ -261,9 +261,8 @@ static void import_loop(struct onnx_op *op)
         return;
     }
     if (loop.collected && !loop.counted)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
-                       "it collects results, but the number of its trips is computed from data; it must be a constant "
-                       "or follow from extents");
+        weft_onnx_fail_unknown(op, weft_onnx_has(op, 0) ? 0 : 1, weft_onnx_has(op, 0) ? "M" : "cond",
+                               "must be a constant or follow from extents where results are collected");
     if (op->failed || !open_body(op, &loop))
         return;
     add_scalar(op, &loop, &loop.source.input[0], WEFT_I64);

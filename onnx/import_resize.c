@@ -21,7 +21,7 @@ static bool known_reals(struct onnx_op *op, unsigned input, const char *what, do
     *ret_count = 0;
     if (!op->failed && (!weft_is_const(op->graph, value) || !weft_dim_is_constant(elements) ||
                         weft_dim_value(elements) > WEFT_MAX_CONTENT || !weft_dtype_is_float(type.dtype)))
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
+        weft_onnx_fail_unknown(op, input, what, "must be constant");
     if (op->failed)
         return false;
     weft_const_write(op->graph, value, data);

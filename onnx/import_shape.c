@@ -349,9 +349,10 @@ static weft_dim count_reals(struct onnx_op *op)
     if (float_bound(op, 0, &whole[0]) && float_bound(op, 1, &whole[1]) && float_bound(op, 2, &whole[2]) &&
         weft_dim_is(whole[2], 1))
         return weft_onnx_max(op, weft_dim_sub(op->graph->dims, whole[1], whole[0]), weft_dim_of(0));
+    static const char *const names[] = {"start", "limit", "delta"};
     for (unsigned i = 0; i < 3 && !op->failed; i++)
         if (!weft_const_splat(op->graph, weft_onnx_folded(op, op->input[i]), &bound[i]))
-            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %u must be constant", i);
+            weft_onnx_fail_unknown(op, i, names[i], "must be constant");
     if (op->failed)
         return weft_dim_of(0);
     const double count = ceil((bound[1].real - bound[0].real) / bound[2].real);

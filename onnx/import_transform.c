@@ -156,7 +156,7 @@ static double known_real(struct onnx_op *op, unsigned input, const char *what)
 {
     struct weft_element number = {0};
     if (!weft_onnx_has(op, input) || !weft_const_splat(op->graph, op->input[input], &number))
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
+        weft_onnx_fail_unknown(op, input, what, "must be constant");
     return number.real;
 }
 

@@ -78,3 +78,50 @@ bool weft_onnx_value_type(struct onnx_importer *importer, const struct onnx_valu
         return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, name, "the input has more elements than any memory holds");
     return true;
 }
+
+/* --- inputs that the caller fixed --------------------------------------------------------------------------------- */
+
+/* A symbol of a fixed shape is a number; false if it was another one before. */
+static bool bind_symbol(struct onnx_importer *importer, struct onnx_string source, int64_t extent)
+{
+    uint32_t i = source.length ? weft_onnx_find_name(&importer->symbol, source) : ONNX_NO_NAME;
+    if (i != ONNX_NO_NAME)
+        return weft_dim_is(importer->symbol_dim[i], extent);
+    if (!source.length)
+        return true;
+    struct weft_arena *arena = importer->reader.arena;
+    i = weft_onnx_add_name(arena, &importer->symbol, source);
+    importer->symbol_dim =
+        weft_grow(arena, importer->symbol_dim, &importer->dim_capacity, i + 1, sizeof *importer->symbol_dim);
+    importer->symbol_dim[i] = weft_dim_of(extent);
+    return true;
+}
+
+bool weft_onnx_fits(struct onnx_importer *importer, const struct onnx_value *value, const struct weft_tensor *tensor)
+{
+    const char *name = weft_onnx_text(importer, value->name);
+    if (!value->is_tensor || weft_onnx_dtype(value->type) != tensor->dtype)
+        return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value is %s, but the input is %s",
+                                 weft_dtype_name(tensor->dtype),
+                                 value->is_tensor ? weft_onnx_dtype_name(value->type) : "no tensor");
+    if (tensor->rank < 0 || tensor->rank > WEFT_MAX_RANK ||
+        (value->has_shape && (uint32_t)tensor->rank != value->rank))
+        return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value has %d axes, but the input has %u",
+                                 (int)tensor->rank, value->rank);
+    int64_t step = 1;
+    for (int axis = tensor->rank - 1; axis >= 0; axis--) {
+        const int64_t extent = tensor->extent[axis];
+        if (extent > 1 && tensor->stride[axis] != step)
+            return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value is not packed row-major");
+        step *= extent;
+    }
+    for (unsigned i = 0; value->has_shape && i < value->rank; i++) {
+        const struct onnx_dim *dim = &value->dim[i];
+        const bool stated = dim->has_value && dim->value > 0;
+        if (stated ? dim->value != tensor->extent[i] : !bind_symbol(importer, dim->symbol, tensor->extent[i]))
+            return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name,
+                                     "axis %u of the fixed value has %" PRId64 " elements, which is not what the model "
+                                     "and the other fixed values say", i, tensor->extent[i]);
+    }
+    return true;
+}

@@ -111,14 +111,49 @@ bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MA
     return info->content || count == 0;
 }
 
+#define MAX_SOUGHT 64 /* values that are looked at for a message */
+
+/* An input of the model that `value` is computed from, if all that it is computed from are scalars and lists: then
+ * whoever fixes these makes the value known. NULL if there is none. */
+static const char *small_source(struct onnx_op *op, weft_val value)
+{
+    weft_val open[MAX_SOUGHT] = {value};
+    const char *found = NULL;
+    for (unsigned next = 0, count = 1; next < count; next++) {
+        const struct weft_value *info = weft_value_of(op->graph, open[next]);
+        const weft_node node = weft_def(op->graph, open[next]);
+        const unsigned operands = node.id ? weft_node_of(op->graph, node)->operands : 0;
+        if (info->is_param && (op->graph != op->graph->root || info->type.rank > 1 || !info->name))
+            return NULL;
+        if (info->is_param && !found)
+            found = info->name;
+        if (count + operands > MAX_SOUGHT)
+            return NULL;
+        for (unsigned i = 0; i < operands; i++)
+            open[count++] = weft_operand(op->graph, node, i);
+    }
+    return found;
+}
+
+void weft_onnx_fail_unknown(struct onnx_op *op, unsigned input, const char *what, const char *need)
+{
+    const weft_val value = weft_onnx_input(op, input);
+    const char *source = op->failed ? NULL : small_source(op, value);
+    if (source)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
+                       "input %s %s, but it comes from input \"%s\" of the model; if that is the same in every run, "
+                       "fix it while loading: --fix %s=FILE.npy, or weft_load_fixed", what, need, source, source);
+    else
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s %s, but it is computed from data", what, need);
+}
+
 bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
                      unsigned *ret_count)
 {
     const weft_val value = weft_onnx_input(op, input);
     if (weft_onnx_elements(op, value, ret, ret_count))
         return true;
-    weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
-                   "input %s is computed from data; it must be a constant or follow from extents", what);
+    weft_onnx_fail_unknown(op, input, what, "must be a constant or follow from extents");
     return false;
 }
 
@@ -131,8 +166,8 @@ bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, 
         constant = weft_dim_is_constant(dims[i]);
         ret[i] = constant ? weft_dim_value(dims[i]) : 0;
     }
-    if (!constant)
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
+    if (!constant && !op->failed)
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant, but it follows from extents", what);
     return constant;
 }
 

@@ -11,8 +11,8 @@ struct load {
     struct weft_graph *graph;
     struct weft_blob *file;
     struct weft_arena scratch;
-    const struct weft_onnx_known *known;
-    uint32_t knowns;
+    const struct weft_fixed_input *fixed;
+    size_t fixeds;
 };
 
 static bool has_suffix(const char *path, const char *suffix)
@@ -48,24 +48,32 @@ static int load_protected(void *arg)
     if (has_suffix(load->path, ".weft") || begins_like_text(data, load->file->bytes)) {
         const struct weft_parse_options options = {.name = load->path};
         uint32_t count;
+        if (load->fixeds) {
+            weft_error(load->context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = load->path},
+                       "inputs of weft text cannot be fixed: write them as const");
+            return load->context->error_status;
+        }
         load->graph = weft_parse_graph(load->context, data, load->file->bytes, 0, &options, &count);
         return load->context->error_status;
     }
-    weft_onnx_import(load->context, &load->scratch, load->file, load->path, load->known, load->knowns, &load->graph);
+    weft_onnx_import(load->context, &load->scratch, load->file, load->path, load->fixed, load->fixeds, &load->graph);
     return load->context->error_status;
 }
 
 int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph)
 {
-    return weft_onnx_load(context, path, NULL, 0, ret_graph);
+    return weft_load_fixed(context, path, NULL, 0, ret_graph);
 }
 
-int weft_onnx_load(struct weft_context *context, const char *path, const struct weft_onnx_known *known, uint32_t knowns,
-                   struct weft_graph **ret_graph)
+int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed, size_t count,
+                    struct weft_graph **ret_graph)
 {
-    if (!context || !path || !ret_graph)
+    if (!context || !path || !ret_graph || (count && !fixed))
         return WEFT_ERR_ARGUMENT;
-    struct load load = {.context = context, .path = path, .known = known, .knowns = knowns};
+    for (size_t i = 0; i < count; i++)
+        if (!fixed[i].name || !fixed[i].tensor)
+            return WEFT_ERR_ARGUMENT;
+    struct load load = {.context = context, .path = path, .fixed = fixed, .fixeds = count};
     weft_arena_open(&load.scratch, context);
     int status = weft_protected(context, load_protected, &load);
     weft_arena_close(&load.scratch);

@@ -182,6 +182,10 @@ expect 1 '^2 passed, 1 failed, 2 skipped$' "$weft" conform "$cases"
 expect 1 '^FAIL differs: output 0: element 0 is 1, expected 1.00' "$weft" conform "$cases"
 expect 1 '^  Fictional -  *1$' "$weft" conform "$cases"
 expect 1 '^  Identity string  *1$' "$weft" conform "$cases"
+expect 1 'fix it while loading: --fix s=' "$weft" check "$cases/known/model.onnx"
+expect 1 'not the name of an input' "$weft" check --fix s "$cases/known/model.onnx"
+expect 1 'nowhere.npy' "$weft" check --fix s=nowhere.npy "$cases/known/model.onnx"
+expect 1 'cannot be fixed' "$weft" check --fix x="$model/input_0.npy" small.weft
 expect 0 '^1 were compiled with small inputs known' "$weft" conform "$cases" --filter 'k*'
 expect 0 '^pass passes$' "$weft" conform "$cases" --filter passes --verbose --reference
 expect 0 '^differs$' "$weft" conform "$cases" --list

@@ -25,8 +25,10 @@ int weft_cmd_check(int argc, char **argv)
 {
     const char *cpu = NULL;
     int number = 0;
+    struct weft_words fixed = {.count = 0};
     const struct weft_option table[] = {
         {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {"--fix", WEFT_OPTION_WORDS, &fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
         {0},
     };
@@ -45,7 +47,7 @@ int weft_cmd_check(int argc, char **argv)
         return code;
     struct weft_graph *graph = NULL;
     struct weft_plan *plan = NULL;
-    const bool ok = weft_tool_load(context, words.word[0], number, &graph) == WEFT_EXIT_OK &&
+    const bool ok = weft_tool_load(context, words.word[0], number, &fixed, &graph) == WEFT_EXIT_OK &&
                     weft_compile(graph, NULL, &plan) >= 0;
     for (size_t i = 0; ok && i < weft_plan_inputs(plan) + weft_plan_outputs(plan); i++) {
         const size_t inputs = weft_plan_inputs(plan);

@@ -11,7 +11,6 @@
  * those of at most one axis. Tools may look at the model; that is how inputs are told from constants. */
 #include "tools/conform.h"
 
-#include "onnx/onnx.h"
 #include "tools/tools.h"
 
 #include <math.h>
@@ -149,13 +148,13 @@ static const char *input_name(struct conform *conform, uint32_t i)
     return weft_arena_copy(&conform->scratch, name.length ? name.data : "", name.length);
 }
 
-static uint32_t list_known(struct conform *conform, struct weft_onnx_known *known)
+static uint32_t list_known(struct conform *conform, struct weft_fixed_input *known)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < conform->model.graph.inputs; i++) {
         const struct weft_tensor *tensor = &conform->input[i];
         if (conform->given[i] && tensor->rank <= 1 && (tensor->rank == 0 || tensor->extent[0] <= MAX_KNOWN))
-            known[count++] = (struct weft_onnx_known){input_name(conform, i), tensor};
+            known[count++] = (struct weft_fixed_input){input_name(conform, i), tensor};
     }
     return count;
 }
@@ -166,13 +165,13 @@ static bool draws_numbers(const struct weft_graph *graph)
     return false;
 }
 
-static int compile(struct conform *conform, const struct weft_onnx_known *known, uint32_t knowns,
+static int compile(struct conform *conform, const struct weft_fixed_input *known, uint32_t knowns,
                    struct weft_plan **ret_plan)
 {
     const struct weft_compile_options options = {.size = sizeof options,
                                                  .flags = conform->reference ? WEFT_COMPILE_REFERENCE : 0};
     struct weft_graph *graph = NULL;
-    int status = weft_onnx_load(conform->context, conform->path, known, knowns, &graph);
+    int status = weft_load_fixed(conform->context, conform->path, known, knowns, &graph);
     if (status >= 0)
         status = weft_validate(graph);
     if (status >= 0)
@@ -201,7 +200,7 @@ static bool bind_inputs(struct conform *conform, const struct weft_plan *plan, s
 
 static bool run_set(struct conform *conform, const char *set)
 {
-    struct weft_onnx_known known[WEFT_TOOL_PORTS];
+    struct weft_fixed_input known[WEFT_TOOL_PORTS];
     struct weft_plan *plan = NULL;
     struct weft_execution *execution = NULL;
     if (!read_inputs(conform, set))

@@ -102,7 +102,7 @@ static int open_model(const struct request *request, struct weft_model_options *
         return weft_model_open(options, model);
     int code = weft_tool_open(options->cpu, options->threads, &model->context);
     if (code == WEFT_EXIT_OK)
-        code = weft_tool_load(model->context, request->path, options->number, &model->graph);
+        code = weft_tool_load(model->context, request->path, options->number, &options->fixed, &model->graph);
     if (code == WEFT_EXIT_OK && !request->source && weft_compile(model->graph, NULL, &model->plan) < 0)
         code = WEFT_EXIT_FAILED;
     return code;

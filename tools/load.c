@@ -5,6 +5,7 @@
 
 #include "ir/ir.h"
 #include "kernels/kernels.h"
+#include "tools/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,12 +147,49 @@ static int parse_numbered(void *argument)
     return parse->graph ? WEFT_OK : WEFT_ERR_SYNTAX;
 }
 
-int weft_tool_load(struct weft_context *context, const char *path, int number, struct weft_graph **ret_graph)
+/* Splits "NAME=X.npy" at its last '=', which ONNX allows in names, and reads the array. */
+static bool read_fixed(const char *word, char name[1024], struct weft_tensor *ret_tensor)
 {
+    char message[WEFT_NPY_MESSAGE];
+    const char *equals = strrchr(word, '=');
+    const size_t length = equals ? (size_t)(equals - word) : 0;
+    if (length == 0 || length >= 1024 || !equals[1]) {
+        fprintf(stderr, "weft: --fix %s: not the name of an input, '=' and a file\n", word);
+        return false;
+    }
+    memcpy(name, word, length);
+    name[length] = '\0';
+    if (weft_npy_load(equals + 1, ret_tensor, message))
+        return true;
+    fprintf(stderr, "weft: %s: %s\n", equals + 1, message);
+    return false;
+}
+
+static int load_fixed(struct weft_context *context, const char *path, const struct weft_words *fixed,
+                      struct weft_graph **ret_graph)
+{
+    static char name[WEFT_TOOL_WORDS][1024];
+    struct weft_tensor tensor[WEFT_TOOL_WORDS];
+    struct weft_fixed_input input[WEFT_TOOL_WORDS];
+    int count = 0;
+    while (count < fixed->count && read_fixed(fixed->word[count], name[count], &tensor[count])) {
+        input[count] = (struct weft_fixed_input){name[count], &tensor[count]};
+        count++;
+    }
+    const bool ok = count == fixed->count && weft_load_fixed(context, path, input, (size_t)count, ret_graph) >= 0;
+    while (count > 0)
+        weft_npy_free(&tensor[--count]);
+    return ok ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+}
+
+int weft_tool_load(struct weft_context *context, const char *path, int number, const struct weft_words *fixed,
+                   struct weft_graph **ret_graph)
+{
+    static const struct weft_words none = {.count = 0};
     if (!is_readable(path))
         return WEFT_EXIT_FAILED;
     if (number == 0)
-        return weft_load(context, path, ret_graph) < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+        return load_fixed(context, path, fixed ? fixed : &none, ret_graph);
     const char *point = strrchr(path, '.');
     if (point && !strcmp(point, ".onnx")) {
         fprintf(stderr, "weft: %s: an ONNX file has one graph, number 0\n", path);

@@ -36,7 +36,7 @@ int weft_model_open(const struct weft_model_options *options, struct weft_model 
     if (code != WEFT_EXIT_OK)
         return code;
     const double before = weft_tool_now_ms();
-    code = weft_tool_load(model->context, options->path, options->number, &model->graph);
+    code = weft_tool_load(model->context, options->path, options->number, &options->fixed, &model->graph);
     if (code != WEFT_EXIT_OK)
         return code;
     model->load_ms = weft_tool_now_ms() - before;

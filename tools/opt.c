@@ -81,7 +81,7 @@ static int apply(void *arg)
 static bool load(struct job *job)
 {
     if (strcmp(job->path, "-") != 0)
-        return weft_tool_load(job->context, job->path, job->options->number, &job->graph) == WEFT_EXIT_OK;
+        return weft_tool_load(job->context, job->path, job->options->number, NULL, &job->graph) == WEFT_EXIT_OK;
     size_t bytes = 0, capacity = 1 << 16;
     char *text = malloc(capacity);
     while (text && !feof(stdin) && !ferror(stdin)) {

@@ -62,8 +62,10 @@ int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) _
 
 /* A context whose errors and warnings go to stderr. Returns an exit code, after saying what is wrong. */
 int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
-/* Graph number `number` of a file, from 0; only weft text has more than one. Returns an exit code. */
-int weft_tool_load(struct weft_context *context, const char *path, int number, struct weft_graph **ret_graph);
+/* Graph number `number` of a file, from 0; only weft text has more than one. `fixed` lists inputs that become
+ * constants, as "NAME=X.npy"; it may be NULL. Returns an exit code. */
+int weft_tool_load(struct weft_context *context, const char *path, int number, const struct weft_words *fixed,
+                   struct weft_graph **ret_graph);
 /* "no CPU level 'warp' (from --cpu); there are …" on stderr; returns WEFT_EXIT_USAGE. */
 int weft_tool_no_level(const char *level, const char *from);
 /* Makes a folder and those above it. False after saying what is wrong. */
@@ -95,11 +97,14 @@ struct weft_model_options {
     bool reference;            /* every node by the evaluator */
     struct weft_words inputs;  /* npy files in order; none: random */
     const char *folder;        /* of input_N.npy, used when there are no inputs; or NULL */
+    struct weft_words fixed;   /* "NAME=X.npy": inputs that become constants */
     struct weft_words sizes;   /* "N=4": symbols of random inputs, and what those of given inputs must be */
 };
+#define WEFT_FIX_HELP "an input that is the same in every run: a constant"
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
     {"-i", WEFT_OPTION_WORDS, &(o)->inputs, "X.npy", "an input, in order; without: random numbers, always the same"},  \
+    {"--fix", WEFT_OPTION_WORDS, &(o)->fixed, "NAME=X.npy", WEFT_FIX_HELP},                                            \
     {"--size", WEFT_OPTION_WORDS, &(o)->sizes, "N=4", "a symbol's value for random inputs; without: its hint"},        \
     {"--graph", WEFT_OPTION_NUMBER, &(o)->number, "N", "graph number N of a file of weft text, from 0"},               \
     {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "at most so many threads"},                                   \

@@ -140,6 +140,16 @@ struct weft_graph;
 /* Reads a graph from a file: ONNX, or weft text when the name ends in ".weft" or it begins like weft text. Weights stay
  * mapped from the file. The caller destroys the graph, before the context. */
 WEFT_API int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph);
+/* An input that is the same in every run. weft compiles for shapes, so where an ONNX model takes a shape, the number of
+ * repeats or an axis as an input, its value has to be known when the model is loaded. */
+struct weft_fixed_input {
+    const char *name;
+    const struct weft_tensor *tensor; /* of the type that the model declares, packed row-major; copied */
+};
+/* weft_load, but the inputs that are named become constants, and symbols in their declared shapes the sizes that they
+ * have. Of ONNX models only. */
+WEFT_API int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed,
+                             size_t count, struct weft_graph **ret_graph);
 /* Parses the first top-level graph of a text (language: ir/FORMAT.md). `name` stands in messages, and references to
  * files are relative to its folder. */
 WEFT_API int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,

@@ -181,6 +181,75 @@ static void test_number_too_large(void **state)
     expect_error(&model, WEFT_ERR_INVALID, "Pad: the number 1e+30 is none of i32");
 }
 
+/* --- inputs that are fixed ---------------------------------------------------------------------------------------- */
+
+/* y = Reshape(x, s) with x: f32[N,6] and s: i64[R]; t: f32[N] is an output as it is. */
+static struct bytes reshaping_model(void)
+{
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N 6");
+    put_value(&graph, 11, "s", 7, "R");
+    put_input(&graph, "t", "N");
+    put_node(&graph, "Reshape", "x,s", "y");
+    put_output(&graph, "y");
+    put_output(&graph, "t");
+    return model_of(&graph, 8, 13);
+}
+
+/* Loads with fixed inputs: text of the graph, or errors. */
+static void expect_fixed(size_t count, const struct weft_fixed_input *fixed, int status, const char *expected)
+{
+    struct folder folder = open_folder();
+    struct weft_graph *graph = NULL;
+    char *text = NULL;
+    const struct bytes model = reshaping_model();
+    write_file(folder.model, model.data, model.count);
+    assert_int_equal(weft_load_fixed(folder.context, folder.model, fixed, count, &graph), status);
+    if (status == WEFT_OK) {
+        assert_int_equal(weft_print(graph, &text), WEFT_OK);
+        assert_string_equal(text + strcspn(text, "\n") + 1, expected);
+        weft_free_text(folder.context, text);
+        weft_graph_destroy(graph);
+    } else if (!strstr(weft_last_error(folder.context), expected)) {
+        fail_msg("\"%s\" is not in: %s", expected, weft_last_error(folder.context));
+    }
+    close_folder(&folder);
+}
+
+static void test_fixed_inputs(void **state)
+{
+    (void)state;
+    int64_t sizes[] = {3, 4};
+    float zeros[12] = {0};
+    struct weft_tensor shape = {.data = sizes, .dtype = WEFT_I64, .rank = 1, .extent = {2}, .stride = {1}};
+    struct weft_tensor x = {.data = zeros, .dtype = WEFT_F32, .rank = 2, .extent = {2, 6}, .stride = {6, 1}};
+    struct weft_tensor t = {.data = zeros, .dtype = WEFT_F32, .rank = 1, .extent = {3}, .stride = {1}};
+    const struct weft_fixed_input one[] = {{"s", &shape}}, both[] = {{"s", &shape}, {"x", &x}};
+    const struct weft_fixed_input wrong[] = {{"x", &x}, {"t", &t}}, twice[] = {{"s", &shape}, {"s", &shape}};
+    sizes[0] = -1;
+    sizes[1] = 3;
+    expect_fixed(1, one, WEFT_OK, "graph @main<N>(%x: f32[N,6], %t: f32[N]) {\n"
+                                  "  %0: i64[2] = const value=[-1 3]\n"
+                                  "  %y: f32[2*N,3] = reshape %x\n"
+                                  "  return %y, %t\n}\n");
+    sizes[0] = 3;
+    sizes[1] = 4;
+    expect_fixed(2, both, WEFT_OK, "graph @main(%t: f32[2]) {\n" /* N is 2 */
+                                   "  %0: i64[2] = const value=[3 4]\n"
+                                   "  %1: f32[2,6] = const value=[0 0 0 0 0 0 0 0 0 0 0 0]\n"
+                                   "  %y: f32[3,4] = reshape %1\n"
+                                   "  return %y, %t\n}\n");
+    expect_fixed(2, wrong, WEFT_ERR_ARGUMENT, "t: axis 0 of the fixed value has 3 elements");
+    expect_fixed(2, twice, WEFT_ERR_ARGUMENT, "s: the input is fixed already");
+    expect_fixed(1, &(struct weft_fixed_input){"r", &shape}, WEFT_ERR_ARGUMENT, "r: the model has no such input");
+    expect_fixed(1, &(struct weft_fixed_input){"t", &shape}, WEFT_ERR_ARGUMENT, "t: the fixed value is i64");
+    expect_fixed(1, &(struct weft_fixed_input){"x", &t}, WEFT_ERR_ARGUMENT, "x: the fixed value has 1 axes");
+    x.stride[0] = 7;
+    expect_fixed(1, &(struct weft_fixed_input){"x", &x}, WEFT_ERR_ARGUMENT, "x: the fixed value is not packed");
+    expect_fixed(0, NULL, WEFT_ERR_UNSUPPORTED, "--fix s=FILE.npy");
+    expect_fixed(1, NULL, WEFT_ERR_ARGUMENT, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_attribute_twice),
         cmocka_unit_test(test_reduction_axes),
         cmocka_unit_test(test_number_too_large),
+        cmocka_unit_test(test_fixed_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
