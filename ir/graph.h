@@ -100,6 +100,7 @@ struct weft_pass_record {
     const char *pass;
     int64_t ns;
     uint32_t nodes_before, nodes_after; /* of the graph it was called on, without bodies */
+    int64_t rewrites;                   /* bodies included */
     bool changed;
 };
 

@@ -129,14 +129,13 @@ weft_val weft_rewrite_to(struct weft_rewriting *rewriting, weft_val value)
     return value;
 }
 
-/* Messages about what a rule has made point to where the old node came from. */
-static void inherit_source(struct weft_graph *graph, weft_node old, weft_val value, uint32_t first_new)
+/* Messages and explanations about what a rule has made point to where the old node came from. */
+static void inherit_source(struct weft_graph *graph, weft_node old, uint32_t first_new)
 {
-    const weft_node new = weft_def(graph, value);
-    if (new.id < first_new)
-        return;
-    graph->node[new.id].name = graph->node[old.id].name;
-    graph->node[new.id].line = graph->node[old.id].line;
+    for (uint32_t id = first_new; id < graph->nodes; id++) {
+        graph->node[id].name = graph->node[old.id].name;
+        graph->node[id].line = graph->node[old.id].line;
+    }
 }
 
 static bool try_chain(struct weft_rewriting *rewriting, const struct rule_index *index, int op)
@@ -154,7 +153,7 @@ static bool try_chain(struct weft_rewriting *rewriting, const struct rule_index 
         weft_assert(rewriting->permitted);
         const weft_val result = weft_result(graph, node, 0);
         if (!weft_is(to, result)) {
-            inherit_source(graph, node, to, first_new);
+            inherit_source(graph, node, first_new);
             weft_substitute(graph, result, to);
             weft_erase_unused(graph, node);
         }

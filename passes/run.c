@@ -165,10 +165,12 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
     weft_inspect_before(&inspection);
 
     struct weft_pass_record record = {.pass = pass->name, .nodes_before = graph->live_nodes};
+    const int64_t rewrites = root->rewrites;
     const int64_t start = nanoseconds();
     record.changed = run_on_tree(graph, pass, target);
     record.ns = nanoseconds() - start;
     record.nodes_after = graph->live_nodes;
+    record.rewrites = root->rewrites - rewrites;
     root->record = weft_grow(root->arena, root->record, &root->record_capacity, root->records + 1, sizeof record);
     root->record[root->records++] = record;
 

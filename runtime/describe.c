@@ -55,8 +55,9 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         const char *const values[] = {place, parts, count};
         weft_set_plan(plan->graph, step->node, kernel, steps > 1 ? 3 : 2, keys, values);
         steps = 1;
-        weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id],
-                           step->kind == &weft_step_reference ? "fallback" : "chosen", "%s", kernel);
+        const bool reference = step->kind == &weft_step_reference;
+        weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], reference ? "fallback" : "chosen",
+                           "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
     }
 }
 

@@ -105,7 +105,9 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     } else if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first)) {
         add_kernel_steps(plan, step);
     } else {
-        add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first});
+        const char *why = reference ? "the reference evaluator is asked for" : step.why;
+        add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first,
+                                          .why = why ? why : "WEFT_STOP_AFTER allows no kernel"});
     }
 }
 

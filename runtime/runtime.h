@@ -71,6 +71,7 @@ struct weft_step {
     uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
     const struct weft_strip_kernel *strip; /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
+    const char *why;        /* of a reference step: why no kernel takes the node */
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
     int32_t pack_form;      /* the loops that it was packed for */
@@ -212,7 +213,7 @@ struct weft_step_kind {
 
 /* For a step that defines data symbols: finds their values out, into call->symbols. */
 void weft_step_define(struct weft_call *call);
-/* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. */
+/* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. Else `why` says why not. */
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

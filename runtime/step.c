@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool refuse(struct weft_step *step, const char *why)
+{
+    step->why = why;
+    return false;
+}
+
 static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
 
 static bool take_operands(const struct weft_graph *g, weft_node n, struct weft_step *step)
@@ -81,7 +87,7 @@ static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_st
     const char *word = strip_word(g, n);
     step->strip = weft_strip_find(word, in, weft_type_of(g, step->out)->dtype, plan->target.cpu);
     if (!step->strip)
-        return false;
+        return refuse(step, "no strip kernel takes these element types");
     step->kind = &weft_step_map;
     read_params(g, n, step->param);
     take_operands(g, n, step);
@@ -97,10 +103,10 @@ static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct w
     const struct weft_attr *acc =
         weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
     if (!is_f32(g, step->out) || (acc && acc->dtype != WEFT_F32))
-        return false;
+        return refuse(step, "its kernels give and add up f32 only");
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
         if (!is_f32(g, weft_operand(g, n, i)))
-            return false;
+            return refuse(step, "its kernels read f32 only");
     step->kind = kind;
     take_operands(g, n, step);
     return true;
@@ -111,7 +117,7 @@ static bool choose_reduce(const struct weft_plan *plan, weft_node n, struct weft
     const struct weft_graph *g = plan->graph;
     const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, step->out)->dtype;
     if (!weft_reduce_supports(in, out, plan->target.cpu))
-        return false;
+        return refuse(step, "no reduction kernel takes these element types");
     step->kind = &weft_step_reduce;
     take_operands(g, n, step);
     return true;
@@ -120,7 +126,7 @@ static bool choose_reduce(const struct weft_plan *plan, weft_node n, struct weft
 static bool choose_along(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     if (!weft_step_is_along(plan->graph, n))
-        return false;
+        return refuse(step, "no kernel along an axis takes this element type or length");
     step->kind = &weft_step_along;
     return take_operands(plan->graph, n, step);
 }
@@ -130,7 +136,7 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
 {
     const struct weft_graph *g = plan->graph;
     if (weft_dtype_bits(weft_type_of(g, step->out)->dtype) < 8)
-        return false;
+        return refuse(step, "kernels that copy move whole bytes, and its elements are smaller");
     step->kind = kind;
     step->inputs = 1;
     step->in[0] = weft_operand(g, n, 0);
@@ -141,8 +147,9 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
 static bool choose_reshape(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     const struct weft_layout layout = weft_layout_of(plan->graph, step->out);
-    return (layout.kind != WEFT_STORED || weft_layout_is_row_major(&layout)) &&
-           choose_copy(plan, n, &weft_step_copy, step);
+    if (layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
+        return refuse(step, "the result's layout is stated and has gaps or another order");
+    return choose_copy(plan, n, &weft_step_copy, step);
 }
 
 /* Padding with a number is a fill and a copy; the other forms repeat elements. */
@@ -150,8 +157,9 @@ static bool choose_pad(const struct weft_plan *plan, weft_node n, struct weft_st
 {
     const struct weft_graph *g = plan->graph;
     const bool repeats = weft_attr_find(g, n, WEFT_ATTR_form) != NULL;
-    return (!repeats || weft_type_of(g, step->out)->rank > 0) &&
-           choose_copy(plan, n, repeats ? &weft_step_table : &weft_step_pad, step);
+    if (repeats && weft_type_of(g, step->out)->rank == 0)
+        return refuse(step, "a table of places needs an axis");
+    return choose_copy(plan, n, repeats ? &weft_step_table : &weft_step_pad, step);
 }
 
 static bool scatters(const struct weft_graph *g, weft_node n)
@@ -167,7 +175,7 @@ static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
     if (crops || weft_type_of(g, step->out)->rank == 0 || (!nearest && !is_f32(g, step->out)))
-        return false;
+        return refuse(step, "its kernels neither crop nor weigh other types than f32");
     return choose_copy(plan, n, nearest ? &weft_step_table : &weft_step_blend, step);
 }
 
@@ -215,7 +223,9 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
         return choose_copy(plan, node, &weft_step_gather, step) && take_operands(g, node, step);
     case WEFT_OP_scatter_elements:
     case WEFT_OP_scatter_nd:
-        return scatters(g, node) && choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
+        if (!scatters(g, node))
+            return refuse(step, "its kernel stores, and adds f32, but combines in no other way");
+        return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
     case WEFT_OP_dynamic_update:
     case WEFT_OP_one_hot:
         return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
@@ -226,7 +236,9 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     case WEFT_OP_pad:
         return choose_pad(plan, node, step);
     default:
-        return (weft_op_of(g, node)->traits & WEFT_ELEMENTWISE) && choose_map(plan, node, step);
+        if (!(weft_op_of(g, node)->traits & WEFT_ELEMENTWISE))
+            return refuse(step, "the op has no kernel");
+        return choose_map(plan, node, step);
     }
 }
 
