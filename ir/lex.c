@@ -285,6 +285,17 @@ static size_t distance(struct weft_word a, const char *b, size_t b_length)
     return last[b_length];
 }
 
+size_t weft_parse_distance(struct weft_word a, struct weft_word b)
+{
+    struct weft_word *const both[] = {&a, &b};
+    for (int i = 0; i < 2; i++)
+        if (both[i]->length > NEAR_LENGTH) {
+            both[i]->text += both[i]->length - NEAR_LENGTH;
+            both[i]->length = NEAR_LENGTH;
+        }
+    return distance(a, b.text, b.length);
+}
+
 void weft_parse_near(struct weft_nearest *nearest, const char *name)
 {
     const size_t length = strlen(name), word = nearest->word.length;

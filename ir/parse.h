@@ -98,6 +98,8 @@ struct weft_nearest {
     size_t distance;
 };
 void weft_parse_near(struct weft_nearest *nearest, const char *name);
+/* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; of long words, their last 48 letters. */
+size_t weft_parse_distance(struct weft_word a, struct weft_word b);
 /* " (did you mean 'x'?)" or "" */
 const char *weft_parse_hint(struct weft_parser *p, const struct weft_nearest *nearest, const char *sigil);
 

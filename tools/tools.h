@@ -19,6 +19,7 @@ int weft_cmd_bench(int argc, char **argv);
 int weft_cmd_check(int argc, char **argv);
 int weft_cmd_conform(int argc, char **argv);
 int weft_cmd_dot(int argc, char **argv);
+int weft_cmd_explain(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 

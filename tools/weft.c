@@ -17,6 +17,7 @@ static const struct command {
     {"conform", weft_cmd_conform, "run the ONNX backend tests"},
     {"bench", weft_cmd_bench, "measure a model"},
     {"dot", weft_cmd_dot, "draw a model's plan"},
+    {"explain", weft_cmd_explain, "what became of each node, and why"},
     {"opt", weft_cmd_opt, "run passes on text; run golden tests"},
     {NULL, NULL, NULL},
 };

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft explain: the text and the JSON of small graphs, and of a whole model, as docs/explain.md defines them.
+
+usage: check_explain.py WEFT MODEL"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+weft, model = sys.argv[1:3]
+
+GRAPH = """graph @small(%x: f32[4,8], %d: f64[3,3], %e: f64[3,3], %"q\\"\\\\": f32[2]) {
+  %c: f32[8] = const value=2
+  %t1: f32[8,4] = transpose %x perm=[1 0]
+  %t2: f32[4,8] = transpose %t1 perm=[1 0]
+  %s: f32[4,8] = softmax %t2 axis=1
+  %two: f32[8] = add %c, %c
+  %b: f32[4,8] = bcast %two dims=[1]
+  %y: f32[4,8] = mul %s, %b
+  %unused: f32[4,8] = exp %y
+  %p: f64[3,3] = matmul %d, %e
+  %r: f32[2] = relu %"q\\"\\\\"
+  return %y, %p, %r
+}
+"""
+
+
+def explain(path, *options, code=0):
+    done = subprocess.run([weft, "explain", path, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def objects(path, *options):
+    return [json.loads(line) for line in explain(path, "--json", *options).splitlines()]
+
+
+def check_small(path):
+    lines = objects(path)
+    nodes = {line["node"]: line for line in lines if line["kind"] == "node"}
+    fates = {name: node["fate"] for name, node in nodes.items()}
+    assert fates == {"%c": "dropped", "%t1": "dropped", "%t2": "cancelled", "%s": "rewritten", "%two": "dropped",
+                     "%b": "folded", "%y": "kept", "%unused": "dropped", "%p": "kept", "%r": "kept"}, fates
+    softmax = nodes["%s"]
+    assert [s["op"] for s in softmax["source"]] == ["softmax"]
+    assert {"reduce_max", "exp", "sum"} <= {n["op"] for n in softmax["now"]}
+    assert any(r["who"].startswith("decompose.") and r["verdict"] == "done" for r in softmax["remarks"])
+    product = nodes["%p"]["now"][0]
+    assert product["kernel"] == "weft_reference" and product["operations"] == 54 and product["bytes"] == 3 * 72
+    assert any(r["verdict"] == "fallback" and "f32 only" in r["reason"] for r in nodes["%p"]["remarks"])
+    assert nodes["%r"]["source"][0]["values"] == [{"name": "r", "type": "f32[2]"}]
+    head = lines[0]
+    assert head["kind"] == "model" and head["nodes_read"] == 10 and head["fallbacks"] == 1
+    passes = {line["pass"]: line for line in lines if line["kind"] == "pass"}
+    assert passes["decompose"]["rewrites"] == 1 and sum(p["rewrites"] for p in passes.values()) <= head["rewrites"]
+    return nodes
+
+
+def check_text(path):
+    text = explain(path)
+    assert "10 nodes read" in text and "1 of them in the reference evaluator" in text
+    assert "%s  softmax  rewritten\n" in text and "%unused  exp  dropped\n" in text
+    assert "plan fallback at %p: weft_reference: its kernels give and add up f32 only" in text
+    assert "%c  const" not in explain(path, "--node", "p")
+    for name in ("%s", "s"):
+        one = explain(path, "--node", name)
+        assert "%s  softmax  rewritten\n" in one and "%p" not in one.split("ms\n")[-1]
+    wrong = explain(path, "--node", "%unusde", code=1)
+    assert "no node or value is called '%unusde'; the nearest names are '%unused', '" in wrong, wrong
+
+
+def check_refusals(folder):
+    path = os.path.join(folder, "large.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write("graph @g() {\n  %a: f32[300,300] = const random=1\n  %b: f32[300,300] = exp %a\n"
+                 "  %z: f32[300,300] = add %a, %b\n  return %b, %z\n}\n")
+    refused = [r for line in objects(path) if line["kind"] == "pass" for r in line["refused"]]
+    assert any(r["who"] == "fold_const.evaluate" and "bytes" in r["reason"] and r["count"] == 1 for r in refused)
+    assert "refused 1 time by fold_const.evaluate" in explain(path)
+
+
+def check_bodies(folder):
+    path = os.path.join(folder, "body.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write("graph @g(%n: i64[], %x: f32[4]) {\n  graph @twice(%i: i64[], %a: f32[4]) {\n"
+                 "    %inner: f32[4] = silu %a\n    return %inner\n  }\n"
+                 "  %y: f32[4] = loop %n, %x body=@twice\n  return %y\n}\n")
+    inner = [line for line in objects(path) if line.get("node") == "%inner"]
+    assert len(inner) == 1 and inner[0]["body"] == "twice"
+
+
+def check_model():
+    lines = objects(model)
+    nodes = [line for line in lines if line["kind"] == "node"]
+    assert len(nodes) > 100 and all(n["fate"] in ("constant", "kept", "rewritten", "folded", "cancelled", "dropped")
+                                    for n in nodes)
+    kernels = [n["kernel"] for node in nodes for n in node["now"] if "kernel" in n]
+    assert 100 < len(kernels) <= lines[0]["steps"]
+    assert sum(n.get("operations", 0) for node in nodes for n in node["now"]) > 1e8
+
+
+with tempfile.TemporaryDirectory() as folder:
+    small = os.path.join(folder, "small.weft")
+    with open(small, "w", encoding="utf-8") as to:
+        to.write(GRAPH)
+    check_small(small)
+    check_text(small)
+    check_refusals(folder)
+    check_bodies(folder)
+check_model()
+print("5 passed, 0 failed, 0 skipped")

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.h: what became of each node of a model, as data; the parts of weft explain.
+ *
+ *   model as read ──┐
+ *                   ├─ explain_collect.c ──► origins: what stood there, what stands there now ──► text, JSON
+ *   plan ───────────┘
+ *
+ * A node of the file may be several of weft's, and passes make others of those. All carry the name of the node that
+ * they come from, so an *origin* is that name with everything that bears it, before and after. */
+#ifndef WEFT_EXPLAIN_H
+#define WEFT_EXPLAIN_H
+
+#include "ir/parse.h"
+#include "runtime/runtime.h"
+
+enum explain_fate {
+    EXPLAIN_CONSTANT,  /* it is nothing but constants, then and now */
+    EXPLAIN_KEPT,      /* all of its nodes are still there, and no others */
+    EXPLAIN_REWRITTEN, /* other nodes stand for some of it */
+    EXPLAIN_FOLDED,    /* computed while compiling: only constants are left */
+    EXPLAIN_CANCELLED, /* another node's value stands for it */
+    EXPLAIN_DROPPED,   /* nothing needs it */
+};
+extern const char *const explain_fates[];
+
+struct explain_origin {
+    const char *name;
+    uint32_t pair;             /* which graph it stands in */
+    enum explain_fate fate;
+    uint32_t source, final;    /* first node in `from` and in `to`, 0: none; next: explain.next_source, next_final */
+    uint32_t remark;           /* index + 1 of the first remark; next: explain.next_remark */
+};
+
+struct explain {
+    struct weft_context *context;
+    struct weft_arena *arena;
+    const char *path;
+    const struct weft_graph *from;   /* the model as read, each node with a name */
+    const struct weft_plan *plan;
+    const struct weft_graph *to;     /* the plan's graph */
+    struct explain_origin *origin;   /* in the order of the file */
+    uint32_t origins, origin_capacity;
+    struct explain_pair *pair;       /* the graph and its bodies, as read and as planned */
+    uint32_t pairs, pair_capacity;
+    uint32_t *next_remark;           /* by remark */
+    const int64_t *symbols;          /* what costs are predicted for */
+};
+struct explain_pair {
+    const struct weft_graph *from, *to;
+    const char *inside;                  /* name of the body, or "" */
+    const char **from_label, **to_label; /* names of values, by id, without sigil */
+    uint32_t *next_source, *next_final;  /* by node id */
+};
+
+/* Gives each node of a graph, bodies included, a name: its own, or that of its first result. Before compiling. */
+void explain_name_nodes(struct weft_graph *graph);
+/* Fills the rest of `explain` from context, arena, path, from, plan. */
+void explain_collect(struct explain *explain);
+/* The origin of this name, or that of the value (with or without %); NULL after an error with the nearest names. */
+const struct explain_origin *explain_find(const struct explain *explain, const char *name);
+
+/* What a node will cost by plain counting, for the hinted sizes: every operand and result moves once. */
+struct explain_cost {
+    double operations, bytes;
+    bool known;                /* of custom functions only what they say */
+};
+struct explain_cost explain_cost_of(const struct explain *explain, const struct weft_graph *graph, weft_node node);
+/* "f32[1,8]{1 0}": the type, with the layout where it is not row-major, as planned. */
+const char *explain_type(const struct explain *explain, const struct weft_graph *graph, weft_val value);
+/* What the kernel's name does not say: why there is none, or why a view is copied; else the empty text. */
+const char *explain_kernel(const struct explain *explain, const struct explain_pair *pair, weft_node node);
+
+/* explain_text.c, explain_json.c: the summary of the passes, then `only` or all origins. */
+void explain_print_text(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);
+void explain_print_json(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);
+
+/* The runs of one pass together, or of the planner. */
+struct explain_pass {
+    const char *name;
+    uint32_t runs;
+    int64_t rewrites, ns;
+};
+/* Pass i in order of its first run, from 0; false behind the last. */
+bool explain_pass_at(const struct explain *explain, uint32_t i, struct explain_pass *ret);
+/* Do the remark's words come from the pass? Its rules sign as "pass.rule". */
+bool explain_is_by(const struct weft_remark *remark, const char *pass);
+/* Number of equal remarks (who, verdict, reason), 0 if an earlier one stands for this one. */
+uint32_t explain_count_like(const struct explain *explain, uint32_t remark);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_json.c: an explanation for programs: an object a line, as docs/explain.md defines them. */
+#include "tools/explain.h"
+
+#include <string.h>
+
+/* Strings may hold any bytes: what is no UTF-8 becomes U+FFFD. */
+static unsigned length_of(const unsigned char *s)
+{
+    const unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
+                     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    for (unsigned i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    const bool wrong = n > 2 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+                                 (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f));
+    return wrong ? 0 : n;
+}
+
+static void add_string(struct weft_text *text, const char *string)
+{
+    weft_text_add(text, "\"");
+    for (const unsigned char *s = (const unsigned char *)(string ? string : ""); *s;) {
+        const unsigned length = length_of(s);
+        if (*s == '"' || *s == '\\')
+            weft_text_format(text, "\\%c", *s);
+        else if (*s < 0x20 || *s == 0x7f)
+            weft_text_format(text, "\\u%04x", *s);
+        else if (length)
+            weft_text_addn(text, (const char *)s, length);
+        else
+            weft_text_add(text, "\\ufffd");
+        s += length ? length : 1;
+    }
+    weft_text_add(text, "\"");
+}
+
+/* ,"key":"string" */
+static void add_pair(struct weft_text *text, const char *key, const char *string)
+{
+    weft_text_format(text, ",\"%s\":", key);
+    add_string(text, string);
+}
+
+static void add_number(struct weft_text *text, const char *key, double number)
+{
+    weft_text_format(text, ",\"%s\":%.17g", key, number);
+}
+
+static void add_remark(struct weft_text *text, const struct weft_remark *remark)
+{
+    weft_text_add(text, "{\"who\":");
+    add_string(text, remark->who);
+    add_pair(text, "verdict", remark->verdict);
+    add_pair(text, "where", remark->where);
+    add_pair(text, "reason", remark->reason);
+}
+
+static void print_summary(const struct explain *e, struct weft_text *text)
+{
+    struct explain_pass pass;
+    weft_text_add(text, "{\"kind\":\"model\"");
+    add_pair(text, "file", e->path);
+    add_number(text, "nodes_read", e->from->live_nodes);
+    add_number(text, "nodes_planned", e->to->live_nodes);
+    add_number(text, "steps", e->plan->steps);
+    add_number(text, "fallbacks", e->plan->fallbacks);
+    add_number(text, "rewrites", (double)e->to->root->rewrites);
+    weft_text_add(text, "}\n");
+    for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
+        weft_text_add(text, "{\"kind\":\"pass\"");
+        add_pair(text, "pass", pass.name);
+        add_number(text, "runs", pass.runs);
+        add_number(text, "rewrites", (double)pass.rewrites);
+        add_number(text, "ns", (double)pass.ns);
+        weft_text_add(text, ",\"refused\":[");
+        bool first = true;
+        for (uint32_t r = 0; r < e->to->root->remarks; r++) {
+            const struct weft_remark *remark = &e->to->root->remark[r];
+            const bool refused = strcmp(remark->verdict, "refused") == 0 && explain_is_by(remark, pass.name);
+            const uint32_t count = refused ? explain_count_like(e, r) : 0;
+            if (!count)
+                continue;
+            weft_text_add(text, first ? "" : ",");
+            add_remark(text, remark);
+            add_number(text, "count", count);
+            weft_text_add(text, "}");
+            first = false;
+        }
+        weft_text_add(text, "]}\n");
+    }
+    for (uint32_t i = 0; i < e->to->root->remarks; i++) {
+        const struct weft_remark *remark = &e->to->root->remark[i];
+        if (remark->where && remark->where[0] == '%')
+            continue;
+        weft_text_add(text, "{\"kind\":\"remark\",\"remark\":");
+        add_remark(text, remark);
+        weft_text_add(text, "}}\n");
+    }
+}
+
+static void print_values(const struct explain *e, const struct weft_graph *graph, const char **label, weft_node n,
+                         struct weft_text *text)
+{
+    const struct weft_node_info *info = &graph->node[n.id];
+    weft_text_add(text, "{\"op\":");
+    add_string(text, weft_ops[info->op].name);
+    weft_text_add(text, ",\"values\":[");
+    for (uint32_t i = 0; i < info->results; i++) {
+        weft_text_add(text, i ? ",{\"name\":" : "{\"name\":");
+        add_string(text, label[info->first_result + i]);
+        add_pair(text, "type", explain_type(e, graph, weft_result(graph, n, i)));
+        weft_text_add(text, "}");
+    }
+    weft_text_add(text, "]");
+}
+
+static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
+{
+    const struct weft_plan_note *plan = pair->to->node[n.id].plan;
+    print_values(e, pair->to, pair->to_label, n, text);
+    if (explain_kernel(e, pair, n)[0])
+        add_pair(text, "note", explain_kernel(e, pair, n));
+    if (plan && plan->kernel)
+        add_pair(text, "kernel", plan->kernel);
+    for (uint32_t i = 0; plan && i < plan->count; i++)
+        add_pair(text, plan->key[i], plan->value[i]);
+    const struct explain_cost cost = explain_cost_of(e, pair->to, n);
+    if (cost.known) {
+        add_number(text, "operations", cost.operations);
+        add_number(text, "bytes", cost.bytes);
+    }
+    weft_text_add(text, "}");
+}
+
+static void print_origin(const struct explain *e, const struct explain_origin *origin, struct weft_text *text)
+{
+    const struct explain_pair *pair = &e->pair[origin->pair];
+    weft_text_add(text, "{\"kind\":\"node\"");
+    add_pair(text, "node", origin->name);
+    add_pair(text, "body", pair->inside);
+    add_pair(text, "fate", explain_fates[origin->fate]);
+    weft_text_add(text, ",\"source\":[");
+    for (uint32_t n = origin->source; n; n = pair->next_source[n]) {
+        weft_text_add(text, n == origin->source ? "" : ",");
+        print_values(e, pair->from, pair->from_label, (weft_node){n}, text);
+        weft_text_add(text, "}");
+    }
+    weft_text_add(text, "],\"now\":[");
+    for (uint32_t n = origin->final; n; n = pair->next_final[n]) {
+        weft_text_add(text, n == origin->final ? "" : ",");
+        print_final(e, pair, (weft_node){n}, text);
+    }
+    weft_text_add(text, "],\"remarks\":[");
+    for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1]) {
+        weft_text_add(text, r == origin->remark ? "" : ",");
+        add_remark(text, &e->to->root->remark[r - 1]);
+        weft_text_add(text, "}");
+    }
+    weft_text_add(text, "]}\n");
+}
+
+void explain_print_json(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
+{
+    print_summary(e, text);
+    for (uint32_t i = 0; i < e->origins; i++)
+        if (!only || &e->origin[i] == only)
+            print_origin(e, &e->origin[i], text);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_node.c: what weft explain says about one node: which one is meant, its type and layout, its cost by counting,
+ * and why it has no kernel. */
+#include "tools/explain.h"
+
+#include "ir/custom.h"
+
+#include <string.h>
+
+/* --- by name ------------------------------------------------------------------------------------------------------ */
+
+static bool has_value(const struct explain *e, const struct explain_origin *origin, const char *name)
+{
+    const struct explain_pair *pair = &e->pair[origin->pair];
+    for (uint32_t n = origin->source; n; n = pair->next_source[n])
+        for (uint32_t i = 0; i < pair->from->node[n].results; i++)
+            if (strcmp(pair->from_label[pair->from->node[n].first_result + i], name) == 0)
+                return true;
+    for (uint32_t n = origin->final; n; n = pair->next_final[n])
+        for (uint32_t i = 0; i < pair->to->node[n].results; i++)
+            if (strcmp(pair->to_label[pair->to->node[n].first_result + i], name) == 0)
+                return true;
+    return false;
+}
+
+#define NEAREST 3
+
+static void no_such_node(const struct explain *e, const char *name)
+{
+    const struct weft_word word = {name, strlen(name)};
+    const char *best[NEAREST] = {NULL};
+    size_t distance[NEAREST] = {0};
+    for (uint32_t i = 0; i < e->origins; i++) {
+        const char *candidate = e->origin[i].name;
+        size_t found = weft_parse_distance(word, (struct weft_word){candidate, strlen(candidate)});
+        for (unsigned k = 0; k < NEAREST; k++)
+            if (!best[k] || found < distance[k]) { /* goes here, and pushes the others back */
+                const char *pushed = best[k];
+                const size_t its = distance[k];
+                best[k] = candidate;
+                distance[k] = found;
+                candidate = pushed;
+                found = its;
+                if (!candidate)
+                    break;
+            }
+    }
+    struct weft_text text = {.context = e->context, .arena = e->arena};
+    for (unsigned k = 0; k < NEAREST && best[k]; k++)
+        weft_text_format(&text, "%s'%s'", k ? ", " : "", best[k]);
+    weft_error(e->context, WEFT_ERR_ARGUMENT, &(struct weft_place){.file = e->path},
+               "no node or value is called '%s'; the nearest names are %s", name, text.length ? text.data : "none");
+}
+
+const struct explain_origin *explain_find(const struct explain *e, const char *name)
+{
+    for (uint32_t i = 0; i < e->origins; i++)
+        if (strcmp(e->origin[i].name, name) == 0)
+            return &e->origin[i];
+    const char *value = name[0] == '%' ? name + 1 : name;
+    for (uint32_t i = 0; i < e->origins; i++)
+        if (has_value(e, &e->origin[i], value))
+            return &e->origin[i];
+    no_such_node(e, name);
+    return NULL;
+}
+
+/* --- types and places --------------------------------------------------------------------------------------------- */
+
+const char *explain_type(const struct explain *e, const struct weft_graph *graph, weft_val value)
+{
+    struct weft_text text = {.context = e->context, .arena = e->arena};
+    weft_type_print(graph->dims, weft_type_of(graph, value), &text);
+    const bool stored = graph == e->to && e->plan->home[value.id].storage;
+    const struct weft_layout *home = stored ? e->plan->home[value.id].layout : NULL;
+    const struct weft_layout layout = home ? *home : weft_layout_of(graph, value);
+    if (!weft_layout_is_row_major(&layout))
+        weft_layout_print(graph->dims, &layout, &text);
+    return text.data;
+}
+
+const char *explain_kernel(const struct explain *e, const struct explain_pair *pair, weft_node node)
+{
+    const struct weft_graph *graph = pair->to;
+    const uint32_t traits = weft_op_of(graph, node)->traits;
+    if (graph->node[node.id].plan)
+        return traits & WEFT_VIEW ? "copied: no strides over the operand's memory give the result's layout" : "";
+    if (traits & WEFT_SOURCE)
+        return "a constant: nothing to compute";
+    if ((traits & WEFT_VIEW) && graph->node[node.id].operands > 0)
+        return weft_arena_format(e->arena, "a view of %%%s: nothing is moved",
+                                 pair->to_label[weft_operand(graph, node, 0).id]);
+    return "no step of its own";
+}
+
+/* --- cost --------------------------------------------------------------------------------------------------------- */
+
+static struct weft_tensor tensor_of(const struct explain *e, const struct weft_graph *graph, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(graph, v);
+    struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++)
+        t.extent[i] = weft_dim_evaluate(graph->dims, type->extent[i], e->symbols);
+    weft_tensor_dense(&t);
+    return t;
+}
+
+static double elements(const struct weft_tensor *t)
+{
+    double n = 1;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->extent[i] > 0 ? (double)t->extent[i] : 0;
+    return n;
+}
+
+static double bytes(const struct weft_tensor *t) { return (double)weft_dtype_bits(t->dtype) / 8 * elements(t); }
+
+/* Terms of the sum that one result of a product is. */
+static double terms(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in)
+{
+    if (weft_opcode_of(graph, node) == WEFT_OP_matmul) {
+        const int axis = in[0].rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1);
+        return (double)in[0].extent[axis];
+    }
+    return in[1].extent[0] > 0 ? elements(&in[1]) / (double)in[1].extent[0] : 0; /* all of a filter */
+}
+
+static double window(const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_attr *kernel = weft_attr_find(graph, node, WEFT_ATTR_kernel);
+    double taps = 1;
+    for (uint32_t i = 0; kernel && i < kernel->count; i++)
+        taps *= (double)weft_dim_value(kernel->integers[i]);
+    return taps;
+}
+
+static double operations(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,
+                         const struct weft_tensor *out)
+{
+    const uint32_t traits = weft_op_of(graph, node)->traits;
+    switch (weft_opcode_of(graph, node)) {
+    case WEFT_OP_matmul:
+    case WEFT_OP_conv:
+    case WEFT_OP_deform_conv:
+        return 2 * elements(out) * terms(graph, node, in);
+    case WEFT_OP_conv_transpose:
+        return 2 * elements(&in[0]) * terms(graph, node, in);
+    case WEFT_OP_attention:
+        return 2 * (elements(&in[0]) + elements(out)) * (double)in[1].extent[2];
+    case WEFT_OP_max_pool:
+    case WEFT_OP_mean_pool:
+    case WEFT_OP_norm_pool:
+    case WEFT_OP_max_pool_index:
+        return elements(out) * window(graph, node);
+    default:
+        break;
+    }
+    if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))
+        return 0;
+    return traits & WEFT_REDUCTION ? elements(&in[0]) : elements(out);
+}
+
+static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,
+                                       struct weft_tensor *out)
+{
+    const struct weft_custom_entry *entry = weft_custom_of(graph, node);
+    const struct weft_attr *parameters = weft_attr_find(graph, node, WEFT_ATTR_parameters);
+    const struct weft_custom_call call = {.size = sizeof call,
+                                          .where = "",
+                                          .operand = in,
+                                          .operands = graph->node[node.id].operands,
+                                          .result = out,
+                                          .parameter = parameters ? parameters->reals : NULL,
+                                          .parameters = parameters ? parameters->count : 0};
+    struct explain_cost cost = {.known = entry && entry->custom.cost};
+    if (cost.known)
+        entry->custom.cost(entry->custom.user, &call, &cost.operations, &cost.bytes);
+    return cost;
+}
+
+struct explain_cost explain_cost_of(const struct explain *e, const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    struct weft_tensor *in = weft_new(e->arena, struct weft_tensor, info->operands + 1);
+    struct explain_cost cost = {.known = true};
+    struct weft_tensor out = {0};
+    for (unsigned i = info->results; i > 0; i--) {
+        out = tensor_of(e, graph, weft_result(graph, node, i - 1));
+        cost.bytes += bytes(&out);
+    }
+    const bool moves = weft_ops[info->op].traits & WEFT_MOVEMENT;
+    for (unsigned i = 0; i < info->operands; i++) {
+        in[i] = tensor_of(e, graph, weft_operand(graph, node, i));
+        cost.bytes += moves && bytes(&in[i]) > bytes(&out) ? bytes(&out) : bytes(&in[i]); /* a row of a table */
+    }
+    if (info->op == WEFT_OP_custom)
+        return custom_cost(graph, node, in, &out);
+    cost.operations = operations(graph, node, in, &out);
+    if (!info->plan)
+        cost.bytes = 0; /* constants and views: nothing moves */
+    return cost;
+}

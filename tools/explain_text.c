@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_text.c: an explanation for people. First what the passes did and refused, then each node of the model:
+ *
+ *   Conv_3  conv, bcast, add  rewritten
+ *     fold_batchnorm.conv done at %y: the factors go into the weights
+ *     now %y: f32[1,8,6,6]{0 2 3 1} = conv by weft_igemm_… in 4 parts at arena+0; 41.5 k operations, 12.3 kB
+ */
+#include "tools/explain.h"
+#include "tools/tools.h"
+
+#include <string.h>
+
+/* "1.5 M operations", "120 B". */
+static void add_amount(struct weft_text *text, double amount, const char *small, const char *large)
+{
+    unsigned i = 0;
+    for (; i < 4 && amount >= 1000; i++)
+        amount /= 1000;
+    if (i == 0)
+        weft_text_format(text, "%.0f%s", amount, small);
+    else
+        weft_text_format(text, "%.1f %c%s", amount, " kMGT"[i], large);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static void print_refusals(const struct explain *e, const char *pass, struct weft_text *text)
+{
+    for (uint32_t i = 0; i < e->to->root->remarks; i++) {
+        const struct weft_remark *remark = &e->to->root->remark[i];
+        if (strcmp(remark->verdict, "refused") != 0 || !explain_is_by(remark, pass))
+            continue;
+        const uint32_t count = explain_count_like(e, i);
+        if (count)
+            weft_text_format(text, "    refused %u time%s by %s: %s\n", count, weft_tool_plural(count), remark->who,
+                             remark->reason);
+    }
+}
+
+static void print_summary(const struct explain *e, struct weft_text *text)
+{
+    struct explain_pass pass;
+    weft_text_format(text, "%s: %u nodes read, %u planned as %u steps, %d of them in the reference evaluator\n",
+                     e->path, e->from->live_nodes, e->to->live_nodes, e->plan->steps, e->plan->fallbacks);
+    weft_text_format(text, "passes: %lld rewrites\n", (long long)e->to->root->rewrites);
+    for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
+        weft_text_format(text, "  %-18s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,
+                         weft_tool_plural(pass.rewrites), pass.runs, weft_tool_plural(pass.runs),
+                         (double)pass.ns / 1e6);
+        print_refusals(e, pass.name, text);
+    }
+    for (uint32_t i = 0; i < e->to->root->remarks; i++)
+        if (!e->to->root->remark[i].where || e->to->root->remark[i].where[0] != '%')
+            weft_text_format(text, "%s %s: %s\n", e->to->root->remark[i].who, e->to->root->remark[i].verdict,
+                             e->to->root->remark[i].reason);
+}
+
+/* --- one node ----------------------------------------------------------------------------------------------------- */
+
+static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
+{
+    const struct weft_node_info *info = &pair->to->node[n.id];
+    weft_text_add(text, "  now ");
+    for (uint32_t i = 0; i < info->results; i++)
+        weft_text_format(text, "%s%%%s: %s", i ? ", " : "", pair->to_label[info->first_result + i],
+                         explain_type(e, pair->to, weft_result(pair->to, n, i)));
+    weft_text_format(text, " = %s", weft_ops[info->op].name);
+    if (!info->plan) {
+        weft_text_format(text, "; %s\n", explain_kernel(e, pair, n));
+        return;
+    }
+    if (info->plan->kernel)
+        weft_text_format(text, " by %s", info->plan->kernel);
+    for (uint32_t i = 0; i < info->plan->count; i++)
+        weft_text_format(text, " %s=%s", info->plan->key[i], info->plan->value[i]);
+    if (explain_kernel(e, pair, n)[0])
+        weft_text_format(text, " (%s)", explain_kernel(e, pair, n));
+    const struct explain_cost cost = explain_cost_of(e, pair->to, n);
+    if (!cost.known) {
+        weft_text_add(text, "; cost unknown\n");
+        return;
+    }
+    weft_text_add(text, "; ");
+    add_amount(text, cost.operations, " operations, ", " operations, ");
+    add_amount(text, cost.bytes, " B\n", "B\n");
+}
+
+static void print_origin(const struct explain *e, const struct explain_origin *origin, struct weft_text *text)
+{
+    const struct explain_pair *pair = &e->pair[origin->pair];
+    weft_text_format(text, "%s ", origin->name);
+    for (uint32_t n = origin->source; n; n = pair->next_source[n])
+        weft_text_format(text, "%s%s", n == origin->source ? " " : ", ", weft_ops[pair->from->node[n].op].name);
+    weft_text_format(text, "  %s%s%s\n", explain_fates[origin->fate], pair->inside[0] ? "  in body @" : "",
+                     pair->inside);
+    for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1]) {
+        const struct weft_remark *remark = &e->to->root->remark[r - 1];
+        if (strcmp(remark->who, "plan") != 0 || strcmp(remark->verdict, "chosen") != 0)
+            weft_text_format(text, "  %s %s at %s: %s\n", remark->who, remark->verdict, remark->where, remark->reason);
+    }
+    for (uint32_t n = origin->final; n; n = pair->next_final[n])
+        print_final(e, pair, (weft_node){n}, text);
+}
+
+void explain_print_text(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
+{
+    print_summary(e, text);
+    for (uint32_t i = 0; i < e->origins; i++)
+        if (only ? &e->origin[i] == only : e->origin[i].fate != EXPLAIN_CONSTANT)
+            print_origin(e, &e->origin[i], text);
+}
