@@ -58,6 +58,7 @@ struct weft_rewriting {
     weft_node node;
     const char *pass;
     const struct weft_rule *rule;
+    const void *facts;            /* what the pass found out before, for its rules */
     bool permitted;
 };
 
@@ -80,6 +81,9 @@ struct weft_rule_set {
  * alone: what has been decided is not rewritten. Old nodes without uses are erased; their operands are left to
  * dce. True if anything changed. */
 bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count);
+/* The same for rules that ask for what an analysis has found. */
+bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
+                           const void *facts);
 /* Asks for permission and records the remark; to be called once, before the first edit. */
 bool weft_rewrite_begin(struct weft_rewriting *rewriting);
 /* `value` if it may take the place of the node's result and that is permitted; else none. */

@@ -173,9 +173,15 @@ static bool is_open(const struct weft_graph *graph, weft_node node)
 
 bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count)
 {
+    return weft_apply_rules_with(graph, pass, sets, count, NULL);
+}
+
+bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
+                           const void *facts)
+{
     struct rule_index index;
     make_index(&index, pass, sets, count);
-    struct weft_rewriting rewriting = {.graph = graph, .pass = pass};
+    struct weft_rewriting rewriting = {.graph = graph, .pass = pass, .facts = facts};
     /* Rules that undo each other are a broken invariant; without assertions the walk just ends. */
     uint64_t left = 64 * ((uint64_t)graph->live_nodes + 16);
     bool changed = false;

@@ -39,6 +39,9 @@ static const struct step {
     {PASS_fold_shape, 1},
     /* Before whoever matches patterns: constants stand right, broadcasts carry no extents of 1, casts are merged. */
     {PASS_canonicalize, 1},
+    /* After canonicalize, which merges casts that types alone decide. Before fold_const: a comparison that is decided
+     * is a uniform constant, and what it does not select need not be computed. */
+    {PASS_fold_range, 1},
     /* A reshape between a convolution and its norm would hide one from the other. */
     {PASS_cancel_transpose, 1},
     /* After canonicalize, which keeps uniform constants uniform, so that they need not be computed. */
@@ -52,6 +55,7 @@ static const struct step {
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
     {PASS_decompose, 0},
     {PASS_canonicalize, 2},
+    {PASS_fold_range, 2},
     {PASS_cancel_transpose, 2},
     /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
     {PASS_fold_batchnorm, 2},

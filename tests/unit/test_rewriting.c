@@ -27,6 +27,13 @@ static const struct {
                           "  %n: f32[6,5] = neg %e\n"
                           "  return %m, %n\n"
                           "}\n"},
+    {"fold_range", 3, "graph @f(%x: u8[4]) {\n"
+                      "  %a: i32[4] = cast %x\n"
+                      "  %b: i32[4] = abs %a\n"
+                      "  %c: i16[4] = cast %b\n"
+                      "  %d: f32[4] = cast %c\n"
+                      "  return %d\n"
+                      "}\n"},
     {"cancel_transpose", 2, "graph @f(%x: f32[3,4], %z: f32[3,5]) {\n"
                             "  %t: f32[4,3] = transpose %x perm=[1 0]\n"
                             "  %u: f32[5,3] = transpose %z perm=[1 0]\n"
