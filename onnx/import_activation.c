@@ -54,6 +54,13 @@ static void import_swish(struct onnx_op *op)
     op->output[0] = alpha == 1 ? with_reals(op, WEFT_OP_silu, 0, NULL) : with_reals(op, WEFT_OP_swish, 1, &attr);
 }
 
+/* Nothing is broadcast: the shapes are equal. */
+static void import_swiglu(struct onnx_op *op)
+{
+    import_swish(op);
+    op->output[0] = weft_onnx_binary(op, WEFT_OP_mul, op->output[0], weft_onnx_input(op, 1));
+}
+
 static void import_selu(struct onnx_op *op)
 {
     const struct weft_attr attrs[] = {
@@ -152,6 +159,7 @@ const struct onnx_row weft_onnx_activation[] = {
     {"Shrink", 9, 1, 1, 0, import_shrink},
     {"Softplus", 1, 1, 1, WEFT_OP_softplus, import_plain},
     {"Softsign", 1, 1, 1, WEFT_OP_softsign, import_plain},
+    {"SwiGLU", 28, 2, 2, 0, import_swiglu},
     {"Swish", 24, 1, 1, 0, import_swish},
     {"ThresholdedRelu", 10, 1, 1, WEFT_OP_thresholded_relu, import_alpha_one},
     {0},

@@ -88,6 +88,36 @@ static weft_val pad_keys(struct onnx_op *op, weft_val mask, weft_dim keys)
     return weft_onnx_make(op, WEFT_OP_pad, 2, operands, 1, &attr, NULL);
 }
 
+/* Adds to the mask that a query sees so many keys to the left and to the right of its place, which counts the keys in
+ * front of the queries: `offset`, or by batch what is valid and no query. */
+static weft_val add_window(struct onnx_op *op, const struct weft_type *shape, weft_dim offset, weft_val mask)
+{
+    const int64_t left = weft_onnx_int(op, "left_window_size", -1), right = weft_onnx_int(op, "right_window_size", -1);
+    const struct weft_type scalar = {.dtype = WEFT_I64};
+    const bool by_batch = weft_onnx_has(op, 6);
+    if (left < 0 && right < 0)
+        return mask;
+    const weft_dim known = by_batch ? weft_dim_sub(op->graph->dims, weft_dim_of(0), shape->extent[2]) : offset;
+    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &known);
+    const weft_val front = weft_onnx_make(op, WEFT_OP_extents, 0, NULL, 1, &value, &scalar);
+    weft_val place = place_along(op, shape, 2);
+    place = weft_onnx_binary(op, WEFT_OP_add, place, weft_onnx_broadcast(op, front, shape));
+    if (by_batch)
+        place = weft_onnx_binary(op, WEFT_OP_add, place,
+                                 weft_onnx_broadcast_axes(op, weft_onnx_cast(op, op->input[6], WEFT_I64), shape,
+                                                          (const unsigned[]){0}));
+    const weft_val ahead = weft_onnx_binary(op, WEFT_OP_sub, place_along(op, shape, 3), place);
+    if (right >= 0)
+        mask = sum_of(op, mask, mask_where(op, weft_onnx_binary(op, WEFT_OP_le, ahead,
+                                                                weft_onnx_scalar_like(op, ahead, (double)right)),
+                                           shape));
+    if (left >= 0)
+        mask = sum_of(op, mask, mask_where(op, weft_onnx_binary(op, WEFT_OP_ge, ahead,
+                                                                weft_onnx_scalar_like(op, ahead, -(double)left)),
+                                           shape));
+    return mask;
+}
+
 /* The mask that the node states, and keys behind the valid ones of each batch. `causal` is cleared where the mask says
  * it already: with lengths by batch, row i sees keys up to i + length - rows. */
 static weft_val mask_of(struct onnx_op *op, const struct weft_type *shape, bool *causal)
@@ -231,7 +261,7 @@ static void import_attention(struct onnx_op *op)
         .softcap = weft_onnx_real(op, "softcap", 0),
         .causal = weft_onnx_int(op, "is_causal", 0) != 0,
         .shape = {.dtype = q.dtype, .rank = 4, .extent = {q.extent[0], q.extent[1], q.extent[2], k.extent[2]}}};
-    s.mask = mask_of(op, &s.shape, &s.causal);
+    s.mask = add_window(op, &s.shape, offset, mask_of(op, &s.shape, &s.causal));
     const weft_val operands[] = {query, key, value, s.mask};
     const struct weft_attr attrs[] = {
         weft_attr_of_real(WEFT_ATTR_factor, s.scale),

@@ -369,8 +369,15 @@ static void import_range(struct onnx_op *op)
     struct weft_type type = {.dtype = weft_onnx_type(op, start).dtype, .rank = 1};
     if (op->failed)
         return;
+    weft_onnx_ignore(op, "stash_type"); /* 16-bit types are computed in f32 in any case */
     type.extent[0] = weft_dtype_is_float(type.dtype) ? count_reals(op) : count_integers(op);
-    op->output[0] = scaled_index(op, &type, start, delta);
+    const int dtype = type.dtype;
+    if (dtype == WEFT_F16 || dtype == WEFT_BF16)
+        type.dtype = WEFT_F32;
+    op->output[0] = weft_onnx_cast(op,
+                                   scaled_index(op, &type, weft_onnx_cast(op, start, type.dtype),
+                                                weft_onnx_cast(op, delta, type.dtype)),
+                                   dtype);
 }
 
 const struct onnx_row weft_onnx_shape[] = {

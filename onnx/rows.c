@@ -10,7 +10,8 @@ static const struct onnx_row *const tables[] = {
         weft_onnx_elementwise,
         weft_onnx_fused,
         weft_onnx_index,
-        weft_onnx_loop,
+        weft_onnx_linear,
+    weft_onnx_loop,
         weft_onnx_loss,
         weft_onnx_movement,
         weft_onnx_norm,
@@ -32,6 +33,7 @@ static const struct {
     const struct onnx_row *table;
 } others[] = {
     {"com.microsoft", weft_onnx_microsoft},
+    {"ai.onnx.preview", weft_onnx_preview},
 };
 enum { TABLES = sizeof tables / sizeof *tables, OTHERS = sizeof others / sizeof *others };
 

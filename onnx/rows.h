@@ -30,14 +30,16 @@ extern const struct onnx_row weft_onnx_quantize[];
 extern const struct onnx_row weft_onnx_attention[];
 extern const struct onnx_row weft_onnx_transform[];
 extern const struct onnx_row weft_onnx_fused[];
-/* Of the domain com.microsoft. */
+/* Of the domains com.microsoft and ai.onnx.preview. */
 extern const struct onnx_row weft_onnx_microsoft[];
+extern const struct onnx_row weft_onnx_preview[];
 extern const struct onnx_row weft_onnx_recurrent[];
 extern const struct onnx_row weft_onnx_reduce[];
 extern const struct onnx_row weft_onnx_order[];
 extern const struct onnx_row weft_onnx_random[];
 extern const struct onnx_row weft_onnx_data[];
 extern const struct onnx_row weft_onnx_control[];
+extern const struct onnx_row weft_onnx_linear[];
 extern const struct onnx_row weft_onnx_loop[];
 extern const struct onnx_row weft_onnx_loss[];
 extern const struct onnx_row weft_onnx_norm[];
