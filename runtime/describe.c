@@ -10,12 +10,14 @@ static void place_text(const struct weft_plan *plan, const struct weft_frame *fr
                        char *text, size_t bytes)
 {
     const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
+    const long long inside = weft_dtype_bytes(storage->dtype, frame->offset[v.id]);
     switch ((enum weft_storage_kind)storage->kind) {
     case WEFT_IN_RETURN:
-        snprintf(text, bytes, "%s%u+0", plan->return_layout ? "result" : "out", storage->index);
+        snprintf(text, bytes, "%s%u+%lld", plan->return_layout ? "result" : "out", storage->index, inside);
         break;
     case WEFT_IN_ARENA:
-        snprintf(text, bytes, "arena+%lld", (long long)(arena + frame->place[plan->home[v.id].storage]));
+        snprintf(text, bytes, "arena+%lld",
+                 (long long)(arena + frame->place[plan->home[v.id].storage]) + inside);
         break;
     default: snprintf(text, bytes, "-"); break;
     }
@@ -27,6 +29,38 @@ static void annotate_bodies(struct weft_plan *plan, const struct weft_frame *fra
     const struct weft_frame_control *sized = &frame->control[number];
     for (uint32_t i = 0; i < control->bodies; i++)
         weft_plan_annotate(control->body[i], sized->body[i], arena + frame->place[control->room] + sized->arena);
+}
+
+int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame)
+{
+    int64_t all = 0;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_step *step = &plan->step[i];
+        const bool inside = step->kind == &weft_step_pad && step->part == 1;
+        if (step->kind != &weft_step_copy && step->kind != &weft_step_keep && step->kind != &weft_step_concat &&
+            !inside)
+            continue;
+        const struct weft_copy *copy = weft_frame_descriptor(frame, step);
+        int64_t bytes = copy->bytes;
+        for (int axis = 0; axis < copy->rank; axis++)
+            bytes *= copy->extent[axis];
+        all += bytes;
+    }
+    return all;
+}
+
+/* A concat whose operands are all in their places has no step. */
+static void annotate_placed(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
+{
+    static const char *const keys[] = {"at", "steps"};
+    weft_foreach_node(plan->graph, n) {
+        if (weft_opcode_of(plan->graph, n) != WEFT_OP_concat || plan->graph->node[n.id].plan)
+            continue;
+        char place[40];
+        place_text(plan, frame, weft_result(plan->graph, n, 0), arena, place, sizeof place);
+        const char *const values[] = {place, "0"};
+        weft_set_plan(plan->graph, n, "weft_placed", 2, keys, values);
+    }
 }
 
 /* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
@@ -59,6 +93,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
     }
+    annotate_placed(plan, frame, arena);
 }
 
 int weft_plan_print(const struct weft_plan *plan, char **ret_text) { return weft_print(plan->graph, ret_text); }

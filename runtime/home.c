@@ -3,8 +3,9 @@
  *
  * A view lives where its operand lives, if a strided layout can say so; else it is copied. A result is computed where
  * the caller wants it; a reshape that is returned hands its home back to the value it reshapes, so that the last kernel
- * writes the result itself. Constants stay in their file. Everything else is a block of the arena, alive from the step
- * that writes it to the last that reads it. */
+ * writes the result itself. What a concat or a padding would only copy is computed inside its result (destination.c).
+ * Constants stay in their file. Everything else is a block of the arena, alive from the step that writes it, or the
+ * first part of it, to the last that reads it. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static const struct weft_layout *keep_layout(struct weft_plan *plan, const struc
     return kept;
 }
 
-static void set_home(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout)
+void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout)
 {
     const struct weft_graph *g = plan->graph;
     struct weft_home *home = &plan->home[v.id];
@@ -70,7 +71,7 @@ void weft_home_params(struct weft_plan *plan)
         struct weft_storage storage = {.kind = WEFT_IN_PARAM, .dtype = type->dtype, .index = i, .value = g->param[i]};
         weft_layout_logical_strides(g->dims, &layout, type, storage.stride);
         plan->param_storage[i] = add_storage(plan, storage);
-        set_home(plan, g->param[i], plan->param_storage[i], &layout);
+        weft_home_set(plan, g->param[i], plan->param_storage[i], &layout);
     }
 }
 
@@ -100,7 +101,7 @@ void weft_home_returns(struct weft_plan *plan)
         }
         const weft_node def = weft_def(g, v);
         if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE)))
-            set_home(plan, v, plan->return_storage[i], &layout);
+            weft_home_set(plan, v, plan->return_storage[i], &layout);
     }
 }
 
@@ -137,17 +138,13 @@ void weft_home_constant(struct weft_plan *plan, weft_val v)
         if ((uintptr_t)storage.data % (bits >= 8 ? bits / 8 : 1) != 0)
             storage.data = NULL; /* weights.c makes a copy if one is wanted */
     }
-    set_home(plan, v, add_storage(plan, storage), &layout);
+    weft_home_set(plan, v, add_storage(plan, storage), &layout);
 }
 
-/* The home of a view in its operand's storage; false: it must be copied. */
-bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
+bool weft_home_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
+                           struct weft_layout *ret)
 {
-    const struct weft_graph *g = plan->graph;
-    const weft_val operand = weft_operand(g, n, 0);
-    const struct weft_home *from = &plan->home[operand.id];
-    const struct weft_type *type = weft_type_of(g, operand), *to = weft_type_of(g, v);
-    struct weft_layout layout;
+    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0)), *to = weft_type_of(g, weft_result(g, n, 0));
     int axis[WEFT_MAX_RANK];
     bool view = false;
     if (weft_dtype_bits(type->dtype) < 8)
@@ -156,15 +153,15 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
     case WEFT_OP_transpose:
         for (int i = 0; i < type->rank; i++)
             axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
-        view = weft_layout_transpose(from->layout, axis, &layout);
+        view = weft_layout_transpose(from, axis, ret);
         break;
     case WEFT_OP_bcast:
         for (int i = 0; i < type->rank; i++)
             axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
-        view = weft_layout_broadcast(g->dims, from->layout, type, to, axis, &layout);
+        view = weft_layout_broadcast(g->dims, from, type, to, axis, ret);
         break;
     case WEFT_OP_reshape:
-        view = weft_layout_reshape(g->dims, from->layout, type, to, &layout);
+        view = weft_layout_reshape(g->dims, from, type, to, ret);
         break;
     case WEFT_OP_slice: {
         weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
@@ -172,16 +169,23 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
             start[i] = weft_attr_at(g, n, WEFT_ATTR_start, (unsigned)i);
             step[i] = weft_attr_at(g, n, WEFT_ATTR_step, (unsigned)i);
         }
-        view = weft_layout_slice(g->dims, from->layout, type, start, step, &layout);
+        view = weft_layout_slice(g->dims, from, type, start, step, ret);
         break;
     }
     default:
         break;
     }
     weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
-    view = view && weft_layout_logical_strides(g->dims, &layout, to, stride);
+    return view && weft_layout_logical_strides(g->dims, ret, to, stride);
+}
+
+bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
+{
+    const struct weft_home from = plan->home[weft_operand(plan->graph, n, 0).id];
+    struct weft_layout layout;
+    const bool view = weft_home_view_layout(plan->graph, n, from.layout, &layout);
     if (view)
-        set_home(plan, v, from->storage, &layout);
+        weft_home_set(plan, v, from.storage, &layout);
     return view;
 }
 
@@ -191,7 +195,7 @@ void weft_home_block(struct weft_plan *plan, weft_val v)
     const uint32_t storage = add_storage(plan, (struct weft_storage){
         .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
     const struct weft_layout layout = weft_home_layout(g, v);
-    set_home(plan, v, storage, &layout);
+    weft_home_set(plan, v, storage, &layout);
 }
 
 uint32_t weft_home_room(struct weft_plan *plan, uint32_t control)

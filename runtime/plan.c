@@ -54,8 +54,23 @@ static int64_t *hint_symbols(const struct weft_graph *g)
     return symbols;
 }
 
-/* A step for each operand of a concat, two for a padding with a constant, one for everything else. */
-static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
+/* A padding whose body is in its place already needs its borders, those that are surely empty excepted. */
+static void add_border_steps(struct weft_plan *plan, struct weft_step step)
+{
+    const struct weft_graph *g = plan->graph;
+    const unsigned rank = weft_type_of(g, step.out)->rank;
+    step.kind = &weft_step_border;
+    step.in[0] = weft_operand(g, step.node, 1);
+    for (unsigned part = 0; part < 2 * rank; part++) {
+        step.part = part;
+        if (!weft_dim_is(weft_attr_at(g, step.node, WEFT_ATTR_pad, part / 2 + (part % 2 ? rank : 0)), 0))
+            add_step(plan, step);
+    }
+}
+
+/* A step for each operand of a concat that is not in its place yet, two for a padding with a constant, one for
+ * everything else. */
+static void add_kernel_steps(struct weft_plan *plan, struct weft_step step, const bool *inside)
 {
     const struct weft_graph *g = plan->graph;
     if (step.kind == &weft_step_scatter) {
@@ -67,8 +82,14 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step)
     }
     const bool concat = step.kind == &weft_step_concat, pad = step.kind == &weft_step_pad;
     const unsigned parts = concat ? g->node[step.node.id].operands : pad ? 2 : 1;
+    if (pad && inside) {
+        add_border_steps(plan, step);
+        return;
+    }
     for (unsigned part = 0; part < parts; part++) {
         step.part = part;
+        if (inside && inside[part])
+            continue;
         if (concat)
             step.in[0] = weft_operand(g, step.node, part);
         else if (pad)
@@ -93,6 +114,7 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = {.node = n, .out = first};
+    const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;
         step.custom = weft_custom_of(g, n);
@@ -102,8 +124,10 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (!reference && weft_step_choose(plan, n, &step) && weft_permit(plan->graph, "plan.kernel", first)) {
-        add_kernel_steps(plan, step);
+    } else if (!reference && weft_step_choose(plan, n, &step) &&
+               (inside || weft_permit(plan->graph, "plan.kernel", first))) {
+        /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */
+        add_kernel_steps(plan, step, inside);
     } else {
         const char *why = reference ? "the reference evaluator is asked for" : step.why;
         add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first,
@@ -184,6 +208,8 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
     weft_home_returns(plan);
+    if (!reference && !weft_environment_names("WEFT_SKIP", "plan.destination", /* all= */ false))
+        weft_home_destinations(plan);
     weft_foreach_node(g, n)
         plan_node(plan, n, reference);
     plan_returns(plan);

@@ -223,7 +223,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .workers = plan->workers,
                                         .fallback_ns = e->fallback_ns,
                                         .relayout_ns = e->relayout_ns,
-                                        .total_ns = e->total_ns};
+                                        .total_ns = e->total_ns,
+                                        .copied_bytes = e->frame ? weft_plan_copied_bytes(plan, e->frame) : 0};
     if (!ret_statistics->size)
         return WEFT_ERR_ARGUMENT;
     memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);

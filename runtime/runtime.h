@@ -68,7 +68,7 @@ struct weft_step {
     uint8_t inputs;
     uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
     uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
-    uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad */
+    uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad, border of a pad */
     const struct weft_strip_kernel *strip; /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
     const char *why;        /* of a reference step: why no kernel takes the node */
@@ -146,11 +146,24 @@ struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v);
 void weft_home_params(struct weft_plan *plan);
 void weft_home_returns(struct weft_plan *plan);
 void weft_home_constant(struct weft_plan *plan, weft_val v);
+/* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
+bool weft_home_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
+                           struct weft_layout *ret);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
+void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
 void weft_home_block(struct weft_plan *plan, weft_val v);
 /* A storage in the arena for the bodies of a control. */
 uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
+
+/* --- destination.c: values computed inside of results ------------------------------------------------------------- */
+
+/* Gives homes inside the results of concats and paddings to what these would copy, where nothing speaks against it, and
+ * records a remark for each operand. Comes when parameters and results have homes and nothing else has. */
+void weft_home_destinations(struct weft_plan *plan);
+/* Which operands of a concat, or whether the body of a padding, are where the result has them already, so that there is
+ * nothing to copy: a flag each, or NULL if none is and for all other ops. */
+const bool *weft_home_inside(const struct weft_plan *plan, weft_node n);
 
 /* --- weights.c ---------------------------------------------------------------------------------------------------- */
 
@@ -162,6 +175,9 @@ void weft_plan_settle_constants(struct weft_plan *plan);
 
 /* --- describe.c --------------------------------------------------------------------------------------------------- */
 
+/* Bytes that steps write which only move elements, for the sizes of the frame: copies, operands of concats, what is
+ * inside of a padding. Bodies of controls count for themselves. */
+int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame);
 /* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step; also of bodies. `arena`: where
  * the plan's blocks begin in the arena. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
@@ -209,6 +225,7 @@ struct weft_step_kind {
     void (*bind)(struct weft_bind *bind, void *descriptor);
     void (*run)(const void *descriptor, struct weft_call *call);
     const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
+    bool strided;           /* writes rows with gaps between them as fast as without */
 };
 
 /* For a step that defines data symbols: finds their values out, into call->symbols. */
@@ -218,9 +235,9 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
-    weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_gather, weft_step_scatter,
-    weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if, weft_step_loop,
-    weft_step_custom;
+    weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_border, weft_step_gather,
+    weft_step_scatter, weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if,
+    weft_step_loop, weft_step_custom;
 /* Does a step read its node's operands by itself, all of them, and not through step->in? */
 static inline bool weft_step_reads_operands(const struct weft_step *step)
 {

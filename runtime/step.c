@@ -289,4 +289,5 @@ void weft_step_define(struct weft_call *call) { evaluate(call, true); }
 
 static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
 
-const struct weft_step_kind weft_step_reference = {"reference", 0, bind_reference, run_reference, name_reference};
+const struct weft_step_kind weft_step_reference = {"reference", 0, bind_reference, run_reference, name_reference,
+                                                   .strided = false};

@@ -91,4 +91,5 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
     return weft_along_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_along = {"along", sizeof(struct weft_along), bind_along, run_along, name_along};
+const struct weft_step_kind weft_step_along = {"along", sizeof(struct weft_along), bind_along, run_along, name_along,
+                                               .strided = true};

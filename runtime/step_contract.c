@@ -105,7 +105,8 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
     return weft_gemm_name(&((const struct gemm_step *)descriptor)->gemm);
 }
 
-const struct weft_step_kind weft_step_gemm = {"gemm", sizeof(struct gemm_step), bind_gemm, run_gemm, name_gemm};
+const struct weft_step_kind weft_step_gemm = {"gemm", sizeof(struct gemm_step), bind_gemm, run_gemm, name_gemm,
+                                              .strided = true};
 
 /* --- conv --------------------------------------------------------------------------------------------------------- */
 
@@ -162,7 +163,8 @@ static const char *name_conv(const void *descriptor, const struct weft_step *ste
     return weft_conv_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), bind_conv, run_conv, name_conv};
+const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), bind_conv, run_conv, name_conv,
+                                              .strided = true};
 
 /* --- packs -------------------------------------------------------------------------------------------------------- */
 

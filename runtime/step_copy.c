@@ -101,23 +101,33 @@ static const char *name_copy(const void *descriptor, const struct weft_step *ste
     return weft_copy_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
+const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy,
+                                              .strided = true};
 /* The same where it is a part of the op's work: what an update leaves as it was. */
-const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), bind_copy, run_copy, name_copy};
+const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), bind_copy, run_copy, name_copy,
+                                              .strided = true};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 
 /* The operand's step comes right behind that of the operand before it, which says where it ended. */
 static void bind_concat(struct weft_bind *bind, void *descriptor)
 {
-    const int64_t axis = weft_attr_int(bind->plan->graph, bind->step->node, WEFT_ATTR_axis);
-    const int64_t before = bind->step->part > 0 ? bind->reached : 0;
+    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_step *step = bind->step;
+    const int64_t axis = weft_attr_int(g, step->node, WEFT_ATTR_axis);
+    const bool is_first = step == bind->plan->step || step[-1].node.id != step->node.id;
+    int64_t before = is_first ? 0 : bind->reached;
+    for (uint32_t i = is_first ? 0 : step[-1].part + 1; i < step->part; i++) { /* those that are in place already */
+        const struct weft_type *type = weft_type_of(g, weft_operand(g, step->node, i));
+        before += weft_dim_evaluate(g->dims, type->extent[axis], bind->symbols);
+    }
     bind->reached = before + bind->in[0].extent[axis];
     bind->out_offset = before * bind->out.stride[axis];
     fill_copy(bind, descriptor, bind->out.rank, bind->in[0].extent, bind->out.stride, bind->in[0].stride);
 }
 
-const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_copy), bind_concat, run_copy, name_copy};
+const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_copy), bind_concat, run_copy, name_copy,
+                                                .strided = true};
 
 /* --- pad ---------------------------------------------------------------------------------------------------------- */
 
@@ -145,4 +155,26 @@ static void bind_pad(struct weft_bind *bind, void *descriptor)
     fill_copy(bind, descriptor, rank, extent, bind->out.stride, stride);
 }
 
-const struct weft_step_kind weft_step_pad = {"pad", sizeof(struct weft_copy), bind_pad, run_copy, name_copy};
+const struct weft_step_kind weft_step_pad = {"pad", sizeof(struct weft_copy), bind_pad, run_copy, name_copy,
+                                             .strided = true};
+
+/* Around a body that was computed in its place: part 2 * axis fills what lies before it along the axis, 2 * axis + 1
+ * what lies behind. Along the axes before that one only where the body is, so that no element is filled twice. */
+static void bind_border(struct weft_bind *bind, void *descriptor)
+{
+    const int rank = bind->out.rank, own = (int)bind->step->part / 2;
+    int64_t extent[WEFT_MAX_RANK], stride[WEFT_MAX_RANK] = {0};
+    for (int i = 0; i < rank; i++) {
+        const int64_t before = weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)i);
+        const int64_t after = weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)(rank + i));
+        const int64_t body = bind->out.extent[i] - before - after;
+        const bool behind = bind->step->part % 2 != 0;
+        extent[i] = i < own ? body : i > own ? bind->out.extent[i] : behind ? after : before;
+        const int64_t first = i < own ? before : i == own && behind ? before + body : 0;
+        bind->out_offset += first * bind->out.stride[i];
+    }
+    fill_copy(bind, descriptor, rank, extent, bind->out.stride, stride);
+}
+
+const struct weft_step_kind weft_step_border = {"border", sizeof(struct weft_copy), bind_border, run_copy, name_copy,
+                                                .strided = true};

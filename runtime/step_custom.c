@@ -40,4 +40,5 @@ static void run_custom(const void *descriptor, struct weft_call *call)
 
 static const char *name_custom(const void *descriptor, const struct weft_step *step) { return step->custom->kernel; }
 
-const struct weft_step_kind weft_step_custom = {"custom", 0, bind_custom, run_custom, name_custom};
+const struct weft_step_kind weft_step_custom = {"custom", 0, bind_custom, run_custom, name_custom,
+                                                .strided = false};

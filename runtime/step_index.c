@@ -161,9 +161,9 @@ static const char *name_index(const void *descriptor, const struct weft_step *st
 }
 
 const struct weft_step_kind weft_step_gather = {"gather", sizeof(struct index_step), bind_gather, run_index,
-                                                name_index};
+                                                name_index, .strided = true};
 const struct weft_step_kind weft_step_scatter = {"scatter", sizeof(struct index_step), bind_scatter, run_index,
-                                                 name_index};
+                                                 name_index, .strided = false};
 
 /* The last operand of the second step is not for its kernel: where that leaves the step to the reference evaluator, all
  * operands of the node must still be there. */

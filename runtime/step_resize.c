@@ -68,7 +68,8 @@ static void run_table(const void *descriptor, struct weft_call *call)
 
 static const char *name_table(const void *descriptor, const struct weft_step *step) { return "weft_table__ref"; }
 
-const struct weft_step_kind weft_step_table = {"table", sizeof(struct weft_table), bind_table, run_table, name_table};
+const struct weft_step_kind weft_step_table = {"table", sizeof(struct weft_table), bind_table, run_table, name_table,
+                                               .strided = true};
 
 /* --- weighted sums ---------------------------------------------------------------------------------------------- */
 
@@ -198,4 +199,5 @@ static const char *name_blend(const void *descriptor, const struct weft_step *st
     return weft_blend_name(&((const struct blend_step *)descriptor)->blend);
 }
 
-const struct weft_step_kind weft_step_blend = {"resize", sizeof(struct blend_step), bind_blend, run_blend, name_blend};
+const struct weft_step_kind weft_step_blend = {"resize", sizeof(struct blend_step), bind_blend, run_blend, name_blend,
+                                               .strided = true};

@@ -33,7 +33,8 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
     return ((const struct weft_map *)descriptor)->kernel->name;
 }
 
-const struct weft_step_kind weft_step_map = {"map", sizeof(struct weft_map), bind_map, run_map, name_map};
+const struct weft_step_kind weft_step_map = {"map", sizeof(struct weft_map), bind_map, run_map, name_map,
+                                             .strided = true};
 
 /* --- reduce ------------------------------------------------------------------------------------------------------- */
 
@@ -88,7 +89,7 @@ static const char *name_reduce(const void *descriptor, const struct weft_step *s
 }
 
 const struct weft_step_kind weft_step_reduce = {"reduce", sizeof(struct weft_reduce), bind_reduce, run_reduce,
-                                                name_reduce};
+                                                name_reduce, .strided = true};
 
 /* --- pool --------------------------------------------------------------------------------------------------------- */
 
@@ -130,4 +131,5 @@ static const char *name_pool(const void *descriptor, const struct weft_step *ste
     return weft_pool_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_pool = {"pool", sizeof(struct weft_pool), bind_pool, run_pool, name_pool};
+const struct weft_step_kind weft_step_pool = {"pool", sizeof(struct weft_pool), bind_pool, run_pool, name_pool,
+                                              .strided = true};

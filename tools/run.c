@@ -85,16 +85,17 @@ static bool handle_outputs(const struct weft_model *model, const char *save, con
 static void show_model(const struct weft_model *model, const char *path)
 {
     struct weft_statistics statistics = {.size = sizeof statistics};
-    char arena[32], constants[32];
+    char arena[32], constants[32], copied[32];
     printf("model     %s: %zu input%s, %zu output%s\n", path, model->inputs,
            weft_tool_plural((int64_t)model->inputs), model->outputs, weft_tool_plural((int64_t)model->outputs));
     if (weft_execution_statistics(model->execution, &statistics) == WEFT_OK)
         printf("plan      %d kernel%s (%d by the reference evaluator, %d relayout%s), arena %s, packed constants %s, "
-               "%d thread%s\n",
+               "copied %s, %d thread%s\n",
                (int)statistics.kernels, weft_tool_plural(statistics.kernels), (int)statistics.fallbacks,
                (int)statistics.relayouts, weft_tool_plural(statistics.relayouts),
                weft_tool_bytes((double)statistics.arena_bytes, arena),
-               weft_tool_bytes((double)statistics.constant_bytes, constants), (int)statistics.workers,
+               weft_tool_bytes((double)statistics.constant_bytes, constants),
+               weft_tool_bytes((double)statistics.copied_bytes, copied), (int)statistics.workers,
                weft_tool_plural(statistics.workers));
     for (size_t i = 0; i < model->inputs; i++) {
         struct weft_port port;

@@ -382,6 +382,7 @@ struct weft_statistics {
     int64_t fallback_ns;    /* time of the last timed run in them */
     int64_t relayout_ns;
     int64_t total_ns;       /* of the last timed run, all kernels */
+    int64_t copied_bytes;   /* written in a run by steps that only move elements: copies, concats, paddings */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once with a clock around each kernel. For each step `fn` gets the kernel's name, the value it computes, ns. */
