@@ -2,7 +2,7 @@
 /* eval_random.c: random numbers as functions of seed, stream, step and the element's index; FORMAT.md states them bit
  * by bit, up to the logarithm, root, sine and cosine of the C library. */
 #include "ir/eval.h"
-#include "ir/random.h"
+#include "kernels/philox.h"
 
 #include <math.h>
 

@@ -147,6 +147,48 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
                     int parts);
 const char *weft_along_name(const struct weft_along *along);
 
+/* --- plain/plain.h: ops without a family of their own, for every dtype of whole bytes ----------------------------- */
+
+#define WEFT_PLAIN_IN 5
+#define WEFT_PLAIN_OUT 4
+#define WEFT_PLAIN_ATTRS 9
+#define WEFT_PLAIN_LIST 16
+
+struct weft_array {
+    int32_t dtype, rank;
+    int64_t extent[WEFT_K_RANK], stride[WEFT_K_RANK]; /* elements */
+};
+/* An attribute of the op; a word is its place in the op's list of words. */
+struct weft_plain_attr {
+    bool given;              /* or there is a default */
+    int32_t count;           /* of a list; else 1 */
+    int64_t integer[WEFT_PLAIN_LIST];
+    double real;
+};
+/* One op call. Results and operands in the op's order, attributes in that of ops.def. */
+struct weft_plain {
+    const struct weft_plain_kernel *kernel;
+    int32_t ins, outs;
+    struct weft_array in[WEFT_PLAIN_IN], out[WEFT_PLAIN_OUT];
+    struct weft_plain_attr attr[WEFT_PLAIN_ATTRS];
+    int64_t units;           /* set by prepare: results are computed in so many independent pieces */
+    int32_t parts;           /* set by prepare */
+    size_t scratch;          /* set by prepare: bytes for each part */
+};
+struct weft_plain_data {
+    const void *in[WEFT_PLAIN_IN];
+    void *out[WEFT_PLAIN_OUT];
+    void *scratch;
+};
+/* The kernel of an op (by its word in ops.def) for an operand 0 (or result 0 of ops without one) of this dtype, or
+ * NULL. */
+const struct weft_plain_kernel *weft_plain_find(const char *op, int dtype);
+const char *weft_plain_name(const struct weft_plain_kernel *kernel);
+void weft_plain_prepare(struct weft_plain *plain, int workers);
+void weft_plain_run(const struct weft_plain *plain, const struct weft_plain_data *data, int part, int parts);
+/* Of an op whose results have as many elements as the data says: counts them, a number for each size. */
+void weft_plain_count(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t *counts);
+
 /* --- strip/pool.c: windows ---------------------------------------------------------------------------------------- */
 
 /* f32. Arrays are [n, c, spatial…] logically, any strides. Padding never wins a maximum and counts in a mean only with

@@ -57,6 +57,7 @@ static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint
     const struct weft_plan *plan = scope->plan;
     if (plan->step[number].node.id && (weft_op_of(plan->graph, plan->step[number].node)->traits & WEFT_DATA)) {
         struct weft_call call;
+        weft_frame_rebind(plan, scope->frame, number); /* its operands may have sizes that came out of data */
         fill_call(run, scope, number, 0, &call);
         weft_step_define(&call);
     }

@@ -179,7 +179,7 @@ static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft
     return choose_copy(plan, n, nearest ? &weft_step_table : &weft_step_blend, step);
 }
 
-bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
+static bool choose_family(const struct weft_plan *plan, weft_node node, struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     switch (weft_opcode_of(g, node)) {
@@ -242,6 +242,17 @@ bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_
     }
 }
 
+bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
+{
+    if (choose_family(plan, node, step))
+        return true;
+    if (!weft_step_is_plain(plan->graph, node))
+        return false;
+    step->kind = &weft_step_plain;
+    step->inputs = 0;
+    return true;
+}
+
 int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i)
 {
     const struct weft_graph *g = bind->plan->graph;
@@ -285,7 +296,13 @@ static void evaluate(struct weft_call *call, bool define)
 
 static void run_reference(const void *descriptor, struct weft_call *call) { evaluate(call, false); }
 
-void weft_step_define(struct weft_call *call) { evaluate(call, true); }
+void weft_step_define(struct weft_call *call)
+{
+    if (call->step->kind == &weft_step_plain)
+        weft_step_count(call);
+    else
+        evaluate(call, true);
+}
 
 static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
 

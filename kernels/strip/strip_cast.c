@@ -9,6 +9,7 @@
  *   to smaller floats  an f32 rounded to odd: where digits were lost, the last bit says so, and the second rounding
  *                      cannot meet a tie that the first one made
  *   to bool            is it not 0? */
+#include "kernels/small.h"
 #include "kernels/strip/rows.h"
 
 #include <math.h>
@@ -16,30 +17,7 @@
 
 typedef uint8_t type_f8e4m3, type_f8e5m2;
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* --- rounding to odd ---------------------------------------------------------------------------------------------- */
-
-static float odd_f64(double x)
-{
-    const float near = (float)x;
-    if ((double)near == x || x != x)
-        return near;
-    const bool outwards = fabs((double)near) > fabs(x);
-    return float_of((bits_of(near) - outwards) | 1);
-}
 
 /* Cut to 24 bits, any of the others kept in the last of them. */
 static float odd_u64(uint64_t x)
@@ -55,70 +33,20 @@ static float odd_i64(int64_t x) { return x < 0 ? -odd_u64(0 - (uint64_t)x) : odd
 
 /* --- small floats ------------------------------------------------------------------------------------------------- */
 
-/* Fields of a format with the sign in front. `finite` ones have no infinity: only all ones is NaN. */
-struct small {
-    int exponent, mantissa;
-    bool finite;
-};
-static const struct small small_bf16 = {8, 7, false}, small_f16 = {5, 10, false};
-static const struct small small_f8e4m3 = {4, 3, true}, small_f8e5m2 = {5, 2, false};
-
-static float widen(struct small f, uint32_t bits)
-{
-    const uint32_t top = (1u << f.exponent) - 1, ones = (1u << f.mantissa) - 1;
-    const uint32_t exponent = bits >> f.mantissa & top, mantissa = bits & ones;
-    const uint32_t sign = (bits >> (f.exponent + f.mantissa)) << 31;
-    const int bias = (int)(top >> 1);
-    if (exponent == top && (!f.finite || mantissa == ones))
-        return float_of(sign | 0x7f800000 | (f.finite ? 1u << 22 : mantissa << (23 - f.mantissa)));
-    const float size = exponent ? ldexpf((float)(mantissa | 1u << f.mantissa), (int)exponent - bias - f.mantissa)
-                                : ldexpf((float)mantissa, 1 - bias - f.mantissa);
-    return sign ? -size : size;
-}
-
-/* To nearest, ties to even. Beyond the largest number: infinity, or NaN where there is none. */
-static uint32_t narrow(struct small f, float x)
-{
-    const uint32_t top = (1u << f.exponent) - 1, ones = (1u << f.mantissa) - 1;
-    const uint32_t sign = bits_of(x) >> 31 << (f.exponent + f.mantissa);
-    const uint32_t nan = sign | top << f.mantissa | (f.finite ? ones : 1u << (f.mantissa - 1));
-    const uint32_t overflow = f.finite ? nan : sign | top << f.mantissa;
-    if (x != x)
-        return nan;
-    if (isinf(x))
-        return overflow;
-    const int bias = (int)(top >> 1), lowest = 1 - bias - f.mantissa; /* exponent of the last bit of denormals */
-    const int own = x == 0 ? lowest : ilogbf(x) - f.mantissa, unit = own > lowest ? own : lowest;
-    const double whole = nearbyint(ldexp(fabs((double)x), -unit));
-    const uint32_t code = (uint32_t)whole + ((uint32_t)(unit - lowest) << f.mantissa); /* a carry moves by itself */
-    return code >= (top << f.mantissa) + (f.finite ? ones : 0) ? overflow : sign | code;
-}
-
 /* `saturate` is the parameter of a cast to 8 bits. */
-static uint32_t narrow_8(struct small f, float largest, bool saturate, float x)
+static uint32_t narrow_8(struct weft_small f, float largest, bool saturate, float x)
 {
-    return narrow(f, saturate && x > largest ? largest : saturate && x < -largest ? -largest : x);
-}
-
-static int64_t whole_part(double x)
-{
-    return x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x;
-}
-
-/* The range of u64 is wider: what i64 cannot hold may fit. */
-static uint64_t whole_u64(double x)
-{
-    return x >= 0x1p64 ? UINT64_MAX : x >= 0x1p63 ? (uint64_t)x : (uint64_t)whole_part(x);
+    return weft_small_narrow(f, saturate && x > largest ? largest : saturate && x < -largest ? -largest : x);
 }
 
 /* --- an operand as each of the numbers ---------------------------------------------------------------------------- */
 
 #define REAL_f64(x)     (x)
 #define REAL_f32(x)     (x)
-#define REAL_bf16(x)    widen(small_bf16, x)
-#define REAL_f16(x)     widen(small_f16, x)
-#define REAL_f8e4m3(x)  widen(small_f8e4m3, x)
-#define REAL_f8e5m2(x)  widen(small_f8e5m2, x)
+#define REAL_bf16(x)    weft_small_widen(weft_small_bf16, x)
+#define REAL_f16(x)     weft_small_widen(weft_small_f16, x)
+#define REAL_f8e4m3(x)  weft_small_widen(weft_small_f8e4m3, x)
+#define REAL_f8e5m2(x)  weft_small_widen(weft_small_f8e5m2, x)
 #define REAL_i64(x)     (x)
 #define REAL_i32(x)     (x)
 #define REAL_i16(x)     (x)
@@ -129,7 +57,7 @@ static uint64_t whole_u64(double x)
 #define REAL_u8(x)      (x)
 #define REAL_truth(x)   ((x) != 0)
 
-#define ODD_f64(x)      odd_f64(x)
+#define ODD_f64(x)      weft_odd_f64(x)
 #define ODD_f32(x)      (x)
 #define ODD_bf16(x)     REAL_bf16(x)
 #define ODD_f16(x)      REAL_f16(x)
@@ -145,12 +73,12 @@ static uint64_t whole_u64(double x)
 #define ODD_u8(x)       ((float)(x))
 #define ODD_truth(x)    ((float)((x) != 0))
 
-#define WHOLE_f64(x)    whole_part(x)
-#define WHOLE_f32(x)    whole_part((double)(x))
-#define WHOLE_bf16(x)   whole_part((double)REAL_bf16(x))
-#define WHOLE_f16(x)    whole_part((double)REAL_f16(x))
-#define WHOLE_f8e4m3(x) whole_part((double)REAL_f8e4m3(x))
-#define WHOLE_f8e5m2(x) whole_part((double)REAL_f8e5m2(x))
+#define WHOLE_f64(x)    weft_whole_part(x)
+#define WHOLE_f32(x)    weft_whole_part((double)(x))
+#define WHOLE_bf16(x)   weft_whole_part((double)REAL_bf16(x))
+#define WHOLE_f16(x)    weft_whole_part((double)REAL_f16(x))
+#define WHOLE_f8e4m3(x) weft_whole_part((double)REAL_f8e4m3(x))
+#define WHOLE_f8e5m2(x) weft_whole_part((double)REAL_f8e5m2(x))
 #define WHOLE_i64(x)    (x)
 #define WHOLE_i32(x)    (x)
 #define WHOLE_i16(x)    (x)
@@ -161,12 +89,12 @@ static uint64_t whole_u64(double x)
 #define WHOLE_u8(x)     (x)
 #define WHOLE_truth(x)  ((x) != 0)
 
-#define UNSIGNED_f64(x)    whole_u64(x)
-#define UNSIGNED_f32(x)    whole_u64((double)(x))
-#define UNSIGNED_bf16(x)   whole_u64((double)REAL_bf16(x))
-#define UNSIGNED_f16(x)    whole_u64((double)REAL_f16(x))
-#define UNSIGNED_f8e4m3(x) whole_u64((double)REAL_f8e4m3(x))
-#define UNSIGNED_f8e5m2(x) whole_u64((double)REAL_f8e5m2(x))
+#define UNSIGNED_f64(x)    weft_whole_u64(x)
+#define UNSIGNED_f32(x)    weft_whole_u64((double)(x))
+#define UNSIGNED_bf16(x)   weft_whole_u64((double)REAL_bf16(x))
+#define UNSIGNED_f16(x)    weft_whole_u64((double)REAL_f16(x))
+#define UNSIGNED_f8e4m3(x) weft_whole_u64((double)REAL_f8e4m3(x))
+#define UNSIGNED_f8e5m2(x) weft_whole_u64((double)REAL_f8e5m2(x))
 #define UNSIGNED_i64(x)    (x)
 #define UNSIGNED_i32(x)    (x)
 #define UNSIGNED_i16(x)    (x)
@@ -181,10 +109,10 @@ static uint64_t whole_u64(double x)
 
 #define TO_f64(from, x)    ((double)REAL_##from(x))
 #define TO_f32(from, x)    ((float)REAL_##from(x))
-#define TO_bf16(from, x)   ((uint16_t)narrow(small_bf16, ODD_##from(x)))
-#define TO_f16(from, x)    ((uint16_t)narrow(small_f16, ODD_##from(x)))
-#define TO_f8e4m3(from, x) ((uint8_t)narrow_8(small_f8e4m3, 448, saturate, ODD_##from(x)))
-#define TO_f8e5m2(from, x) ((uint8_t)narrow_8(small_f8e5m2, 57344, saturate, ODD_##from(x)))
+#define TO_bf16(from, x)   ((uint16_t)weft_small_narrow(weft_small_bf16, ODD_##from(x)))
+#define TO_f16(from, x)    ((uint16_t)weft_small_narrow(weft_small_f16, ODD_##from(x)))
+#define TO_f8e4m3(from, x) ((uint8_t)narrow_8(weft_small_f8e4m3, 448, saturate, ODD_##from(x)))
+#define TO_f8e5m2(from, x) ((uint8_t)narrow_8(weft_small_f8e5m2, 57344, saturate, ODD_##from(x)))
 #define TO_i64(from, x)    ((int64_t)(uint64_t)WHOLE_##from(x))
 #define TO_i32(from, x)    ((int32_t)(uint64_t)WHOLE_##from(x))
 #define TO_i16(from, x)    ((int16_t)(uint64_t)WHOLE_##from(x))

@@ -3,7 +3,7 @@
  * come out of data, random numbers. */
 #include "tests/unit/eval_support.h"
 
-#include "ir/random.h"
+#include "kernels/philox.h"
 
 static void test_any_all(void **state)
 {

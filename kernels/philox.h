@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h: Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (2011). Four words of 32 bits
+/* philox.h: Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw (2011). Four words of 32 bits
  * are a function of a counter of 128 bits and a key of 64: there is no state, so any thread computes any element. */
-#ifndef WEFT_RANDOM_H
-#define WEFT_RANDOM_H
+#ifndef WEFT_PHILOX_H
+#define WEFT_PHILOX_H
 
 #include <stdint.h>
 

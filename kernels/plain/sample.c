@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample.c: ops that read images at computed places: grid_sample and roi_align between elements, roi_max_pool at
+ * elements. All places are computed in double. */
+#include "kernels/plain/plain.h"
+
+#include <math.h>
+
+/* --- grid_sample -------------------------------------------------------------------------------------------------- */
+
+enum form { LINEAR, NEAREST, CUBIC };
+enum border { ZEROS, EDGE, REFLECT };
+#define TAPS 4
+#define MOST_AXES (WEFT_K_RANK - 2)
+
+struct sampler {
+    enum form form;
+    enum border border;
+    bool corners;
+    int spatial, taps;
+    const struct weft_array *image;
+    const void *data;
+    int64_t place[MOST_AXES][TAPS]; /* along each axis, or -1: outside, which reads as 0 */
+    double weight[MOST_AXES][TAPS];
+};
+
+/* Turns x back at both ends until it lies between them; whole periods first, so that it ends. */
+static double reflected(double x, double low, double high)
+{
+    const double range = high - low;
+    if (range <= 0)
+        return low;
+    const double past = fmod(fabs(x - low), 2 * range);
+    return past > range ? high - (past - range) : low + past;
+}
+
+/* The element at i, or -1 where that reads as 0. */
+static int64_t element_at(const struct sampler *s, double i, int64_t extent)
+{
+    if (i >= 0 && i < (double)extent)
+        return (int64_t)i;
+    if (s->border == ZEROS)
+        return -1;
+    if (s->border == REFLECT)
+        i = trunc(reflected(i, s->corners ? 0 : -0.5, (double)extent - (s->corners ? 1 : 0.5)));
+    return i <= 0 ? 0 : i >= (double)extent ? extent - 1 : (int64_t)i;
+}
+
+static double cubic_weight(double d)
+{
+    const double a = -0.75;
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+}
+
+/* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. */
+static void sample_axis(struct sampler *s, int axis, double g)
+{
+    const int64_t extent = s->image->extent[2 + axis], stride = s->image->stride[2 + axis];
+    const double length = (double)extent, low = s->corners ? 0 : -0.5, high = length - (s->corners ? 1 : 0.5);
+    g = isnan(g) ? -1 : g < -1e15 ? -1e15 : g > 1e15 ? 1e15 : g;
+    double x = s->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
+    if (s->form == NEAREST)
+        x = rint(x);
+    if ((x < low || x > high) && s->border != ZEROS)
+        x = s->border == REFLECT ? reflected(x, low, high) : x < 0 ? 0 : x > length - 1 ? length - 1 : x;
+    const double first = s->form == NEAREST ? rint(x) : floor(x) - (s->form == CUBIC);
+    for (int k = 0; k < s->taps; k++) {
+        const double d = fabs(x - (first + k));
+        const int64_t element = element_at(s, first + k, extent);
+        s->place[axis][k] = element < 0 ? -1 : element * stride;
+        s->weight[axis][k] = s->form == NEAREST ? 1 : s->form == CUBIC ? cubic_weight(d) : 1 - d;
+    }
+}
+
+/* The sum over all taps, the sum of an inner axis being a term of the outer one's. */
+static double sample(const struct sampler *s, int axis, int64_t place)
+{
+    double sum = 0;
+    for (int k = 0; k < s->taps; k++) {
+        if (s->place[axis][k] < 0 || s->weight[axis][k] == 0)
+            continue;
+        const int64_t at = place + s->place[axis][k];
+        sum += s->weight[axis][k] *
+               (axis + 1 < s->spatial ? sample(s, axis + 1, at) : weft_k_at(s->image->dtype, s->data, at).real);
+    }
+    return sum;
+}
+
+/* A unit is a row of points of one channel; a point's taps are found anew for each channel. */
+void weft_plain_run_grid_sample(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                                int64_t end)
+{
+    const struct weft_array *in = &plain->in[0], *grid = &plain->in[1], *out = &plain->out[0];
+    const int last = out->rank - 1;
+    const bool empty = weft_array_elements(in) == 0;
+    struct sampler s = {.form = (enum form)plain->attr[0].integer[0], .border = (enum border)plain->attr[1].integer[0],
+                        .corners = plain->attr[2].integer[0] != 0, .spatial = in->rank - 2, .image = in,
+                        .data = data->in[0]};
+    s.taps = s.form == LINEAR ? 2 : s.form == NEAREST ? 1 : TAPS;
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t index[WEFT_K_RANK];
+        weft_array_index(out, last, unit, index);
+        for (index[last] = 0; index[last] < out->extent[last]; index[last]++) {
+            int64_t point = index[0] * grid->stride[0];
+            for (int axis = 0; axis < s.spatial; axis++)
+                point += index[2 + axis] * grid->stride[1 + axis];
+            for (int axis = 0; axis < s.spatial && !empty; axis++) /* the last axis comes first */
+                sample_axis(&s, axis, weft_k_at(grid->dtype, data->in[1],
+                                                point + (s.spatial - 1 - axis) * grid->stride[grid->rank - 1]).real);
+            const double x = empty ? 0 : sample(&s, 0, index[0] * in->stride[0] + index[1] * in->stride[1]);
+            weft_k_put(out->dtype, data->out[0], weft_array_place(out, out->rank, index),
+                       (union weft_k_number){.real = x});
+        }
+    }
+}
+
+/* --- regions ------------------------------------------------------------------------------------------------------ */
+
+enum { SIZE, FACTOR, SAMPLES, HALF_PIXEL, FORM }; /* attributes */
+
+struct region {
+    const struct weft_array *image;
+    const void *data;
+    int64_t place;        /* of the plane */
+    bool largest;
+    int64_t samples, extent[2], step[2], size[2];
+    double start[2], cell[2];
+};
+
+static double pixel(const struct region *r, int64_t y, int64_t x)
+{
+    return weft_k_at(r->image->dtype, r->data, r->place + y * r->step[0] + x * r->step[1]).real;
+}
+
+/* A number as a count or an index: NaN is 0, and nothing is beyond what loops and sums can bear. */
+static int64_t whole(double value)
+{
+    const double limit = 1 << 24;
+    return isnan(value) ? 0 : (int64_t)(value < -limit ? -limit : value > limit ? limit : value);
+}
+
+/* Elements below and above a coordinate, and how near the upper one is; false where it is too far outside to count. */
+static bool between(double at, int64_t extent, int64_t *ret_low, int64_t *ret_high, double *ret_share)
+{
+    if (!(at >= -1 && at <= (double)extent))
+        return false;
+    at = at > 0 ? at : 0;
+    int64_t low = (int64_t)at;
+    if (low >= extent - 1) {
+        low = extent - 1;
+        at = (double)low;
+    }
+    *ret_low = low;
+    *ret_high = low < extent - 1 ? low + 1 : low;
+    *ret_share = at - (double)low;
+    return true;
+}
+
+/* One sample: the four neighbours weighed, their sum or the largest. */
+static double sample_region(const struct region *r, double y, double x)
+{
+    int64_t low[2], high[2];
+    double share[2];
+    if (!between(y, r->extent[0], &low[0], &high[0], &share[0]) ||
+        !between(x, r->extent[1], &low[1], &high[1], &share[1]))
+        return 0;
+    const double part[] = {(1 - share[0]) * (1 - share[1]) * pixel(r, low[0], low[1]),
+                           (1 - share[0]) * share[1] * pixel(r, low[0], high[1]),
+                           share[0] * (1 - share[1]) * pixel(r, high[0], low[1]),
+                           share[0] * share[1] * pixel(r, high[0], high[1])};
+    return r->largest ? fmax(fmax(part[0], part[1]), fmax(part[2], part[3])) : part[0] + part[1] + part[2] + part[3];
+}
+
+static double align_cell(const struct region *r, int64_t row, int64_t column)
+{
+    int64_t count[2];
+    double total = 0;
+    bool any = false;
+    for (int i = 0; i < 2; i++)
+        count[i] = r->samples > 0 ? r->samples : whole(ceil(r->cell[i]));
+    for (int64_t i = 0; i < count[0]; i++)
+        for (int64_t j = 0; j < count[1]; j++) {
+            const double y = r->start[0] + r->cell[0] * ((double)row + ((double)i + 0.5) / (double)count[0]);
+            const double x = r->start[1] + r->cell[1] * ((double)column + ((double)j + 0.5) / (double)count[1]);
+            const double value = sample_region(r, y, x);
+            total = !r->largest ? total + value : !any || value > total ? value : total;
+            any = true;
+        }
+    const int64_t samples = count[0] * count[1];
+    return r->largest || samples <= 0 ? total : total / (double)samples;
+}
+
+/* The largest element of a cell; an empty one gives 0. */
+static double pool_cell(const struct region *r, int64_t row, int64_t column)
+{
+    const int64_t at[] = {row, column};
+    int64_t first[2], end[2];
+    for (int i = 0; i < 2; i++) {
+        first[i] = (int64_t)r->start[i] + (int64_t)floor((double)at[i] * r->cell[i]);
+        end[i] = (int64_t)r->start[i] + (int64_t)ceil((double)(at[i] + 1) * r->cell[i]);
+        first[i] = first[i] < 0 ? 0 : first[i] > r->extent[i] ? r->extent[i] : first[i];
+        end[i] = end[i] < 0 ? 0 : end[i] > r->extent[i] ? r->extent[i] : end[i];
+    }
+    double best = first[0] >= end[0] || first[1] >= end[1] ? 0 : -INFINITY;
+    for (int64_t y = first[0]; y < end[0]; y++)
+        for (int64_t x = first[1]; x < end[1]; x++) {
+            const double element = pixel(r, y, x);
+            best = isnan(best) || best > element ? best : element;
+        }
+    return best;
+}
+
+/* Where the box lies; boxes are x1 y1 x2 y2. */
+static void place_box(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t box, bool align,
+                      struct region *r)
+{
+    const struct weft_array *boxes = &plain->in[1];
+    const double scale = plain->attr[FACTOR].real;
+    const bool half = align && plain->attr[HALF_PIXEL].integer[0] != 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t row = box * boxes->stride[0];
+        const double low = weft_k_at(boxes->dtype, data->in[1], row + (1 - i) * boxes->stride[1]).real * scale;
+        const double high = weft_k_at(boxes->dtype, data->in[1], row + (3 - i) * boxes->stride[1]).real * scale;
+        if (align) {
+            const double shift = half ? 0.5 : 0;
+            r->start[i] = low - shift;
+            const double length = high - shift - r->start[i];
+            r->cell[i] = (!half && !(length >= 1) ? 1 : length) / (double)r->size[i];
+        } else {
+            const int64_t start = whole(round(low)), length = whole(round(high)) - start + 1;
+            r->start[i] = (double)start;
+            r->cell[i] = (double)(length > 1 ? length : 1) / (double)r->size[i];
+        }
+    }
+}
+
+/* A unit is a channel of a box. */
+static void regions(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end,
+                    bool align)
+{
+    const struct weft_array *in = &plain->in[0], *image = &plain->in[2], *out = &plain->out[0];
+    struct region r = {.image = in, .data = data->in[0], .extent = {in->extent[2], in->extent[3]},
+                       .step = {in->stride[2], in->stride[3]}, .size = {out->extent[2], out->extent[3]},
+                       .largest = align && plain->attr[FORM].integer[0] == 1,
+                       .samples = align ? plain->attr[SAMPLES].integer[0] : 0};
+    const bool empty = weft_array_elements(in) == 0;
+    for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t box = unit / out->extent[1], channel = unit % out->extent[1];
+        int64_t which = weft_k_at(image->dtype, data->in[2], box * image->stride[0]).integer;
+        which = which < 0 ? 0 : which >= in->extent[0] ? in->extent[0] - 1 : which;
+        r.place = which * in->stride[0] + channel * in->stride[1];
+        place_box(plain, data, box, align, &r);
+        for (int64_t y = 0; y < r.size[0]; y++)
+            for (int64_t x = 0; x < r.size[1]; x++) {
+                const double value = empty ? 0 : align ? align_cell(&r, y, x) : pool_cell(&r, y, x);
+                const int64_t index[] = {box, channel, y, x};
+                weft_k_put(out->dtype, data->out[0], weft_array_place(out, 4, index),
+                           (union weft_k_number){.real = value});
+            }
+    }
+}
+
+void weft_plain_run_roi_align(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                              int64_t end)
+{
+    regions(plain, data, begin, end, true);
+}
+
+void weft_plain_run_roi_max_pool(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                                 int64_t end)
+{
+    regions(plain, data, begin, end, false);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transform.c: contractions that are neither products nor convolutions: convolutions at displaced places, discrete
+ * Fourier transforms by their definition, determinants by elimination. */
+#include "kernels/plain/plain.h"
+
+#include <math.h>
+
+/* --- deform_conv -------------------------------------------------------------------------------------------------- */
+
+static double element(const struct weft_plain *plain, const struct weft_plain_data *data, int operand, int64_t a,
+                      int64_t b, int64_t c, int64_t d)
+{
+    const struct weft_array *x = &plain->in[operand];
+    return weft_k_at(x->dtype, data->in[operand],
+                     a * x->stride[0] + b * x->stride[1] + c * x->stride[2] + d * x->stride[3]).real;
+}
+
+/* The four neighbours weighed by their distance; what lies outside of the image is 0. */
+static double between(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t image,
+                      int64_t channel, double y, double x)
+{
+    const int64_t *extent = plain->in[0].extent + 2;
+    if (!(y > -1 && y < (double)extent[0] && x > -1 && x < (double)extent[1]))
+        return 0;
+    const int64_t row = (int64_t)floor(y), column = (int64_t)floor(x);
+    const double down = y - (double)row, right = x - (double)column;
+    double sum = 0;
+    for (int64_t i = 0; i < 2; i++)
+        for (int64_t j = 0; j < 2; j++)
+            if (row + i >= 0 && row + i < extent[0] && column + j >= 0 && column + j < extent[1])
+                sum += (i ? down : 1 - down) * (j ? right : 1 - right) *
+                       element(plain, data, 0, image, channel, row + i, column + j);
+    return sum;
+}
+
+/* Operands: x, w, offsets (pairs y, x per tap, by group of channels), and perhaps a mask. */
+static double deform(const struct weft_plain *plain, const struct weft_plain_data *data, const int64_t *at)
+{
+    enum { STRIDE, PAD, DILATION, GROUPS, OFFSET_GROUPS };
+    const struct weft_array *x = &plain->in[0], *w = &plain->in[1];
+    const int64_t per_group = w->extent[1], group_results = w->extent[0] / plain->attr[GROUPS].integer[0];
+    const int64_t channels = x->extent[1] / plain->attr[OFFSET_GROUPS].integer[0]; /* that share their offsets */
+    const int64_t taps = w->extent[2] * w->extent[3];
+    const int64_t *stride = plain->attr[STRIDE].integer, *pad = plain->attr[PAD].integer;
+    const int64_t *dilation = plain->attr[DILATION].integer;
+    double sum = 0;
+    for (int64_t c = 0; c < per_group; c++) {
+        const int64_t channel = at[1] / group_results * per_group + c, map = channel / channels * taps;
+        for (int64_t tap = 0; tap < taps; tap++) {
+            const int64_t i = tap / w->extent[3], j = tap % w->extent[3];
+            const double row = (double)(at[2] * stride[0] - pad[0] + i * dilation[0]) +
+                               element(plain, data, 2, at[0], 2 * (map + tap), at[2], at[3]);
+            const double column = (double)(at[3] * stride[1] - pad[1] + j * dilation[1]) +
+                                  element(plain, data, 2, at[0], 2 * (map + tap) + 1, at[2], at[3]);
+            const double share = plain->ins == 4 ? element(plain, data, 3, at[0], map + tap, at[2], at[3]) : 1;
+            sum += element(plain, data, 1, at[1], c, i, j) * share *
+                   between(plain, data, at[0], channel, row, column);
+        }
+    }
+    return sum;
+}
+
+void weft_plain_run_deform_conv(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                                int64_t end)
+{
+    const struct weft_array *out = &plain->out[0];
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t at[WEFT_K_RANK];
+        weft_array_index(out, 3, unit, at);
+        for (at[3] = 0; at[3] < out->extent[3]; at[3]++)
+            weft_k_put(out->dtype, data->out[0], weft_array_place(out, 4, at),
+                       (union weft_k_number){.real = deform(plain, data, at)});
+    }
+}
+
+/* --- dft ---------------------------------------------------------------------------------------------------------- */
+
+enum { AXIS, LENGTH, INVERSE, ONESIDED }; /* attributes */
+
+struct transform {
+    int64_t length, given, step, part_step; /* points of the transform; elements of the operand, and their strides */
+    bool half_in, complex_in;
+    int dtype;
+    const void *data;
+    const double *cosine; /* cos(2π i / length) for each i, then the sines */
+};
+
+size_t weft_plain_scratch_turns(const struct weft_plain *plain)
+{
+    const int64_t length = plain->attr[LENGTH].integer[0];
+    return length > 0 ? 2 * (size_t)length * sizeof(double) : 0;
+}
+
+/* Quarters of a turn are exact, so that what is 0 by symmetry is 0. */
+static void fill_turns(double *cosine, int64_t length)
+{
+    static const double quarter[] = {1, 0, -1, 0};
+    const double turn = 6.283185307179586476925286766559;
+    for (int64_t i = 0; i < length; i++) {
+        const bool exact = i * 4 % length == 0;
+        const int64_t q = i * 4 / length;
+        cosine[i] = exact ? quarter[q % 4] : cos(turn * (double)i / (double)length);
+        cosine[length + i] = exact ? quarter[(q + 3) % 4] : sin(turn * (double)i / (double)length);
+    }
+}
+
+/* Element k of a line; a half spectrum goes on with the conjugates of its mirror image. */
+static void element_of(const struct transform *t, int64_t place, int64_t k, double *ret_real, double *ret_imaginary)
+{
+    const bool mirrored = t->half_in && 2 * k > t->length;
+    const int64_t at = mirrored ? t->length - k : k;
+    *ret_real = *ret_imaginary = 0;
+    if (at < t->given)
+        *ret_real = weft_k_at(t->dtype, t->data, place + at * t->step).real;
+    if (at < t->given && t->complex_in && !(t->half_in && (k == 0 || 2 * k == t->length)))
+        *ret_imaginary =
+            weft_k_at(t->dtype, t->data, place + at * t->step + t->part_step).real * (mirrored ? -1 : 1);
+}
+
+/* Result i of a line. */
+static void transform_one(const struct transform *t, int64_t place, int64_t i, bool inverse, double *real,
+                          double *imaginary)
+{
+    int64_t turn = 0; /* i · k modulo length */
+    *real = *imaginary = 0;
+    for (int64_t k = 0; k < t->length; k++) {
+        double x, y;
+        element_of(t, place, k, &x, &y);
+        const double c = t->cosine[turn], s = inverse ? t->cosine[t->length + turn] : -t->cosine[t->length + turn];
+        *real += x * c - y * s;
+        *imaginary += x * s + y * c;
+        turn = turn + i < t->length ? turn + i : turn + i - t->length;
+    }
+}
+
+void weft_plain_run_dft(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
+{
+    const struct weft_array *in = &plain->in[0], *out = &plain->out[0];
+    const int axis = (int)plain->attr[AXIS].integer[0], last = in->rank - 1;
+    const bool inverse = plain->attr[INVERSE].integer[0] != 0;
+    const int64_t length = plain->attr[LENGTH].integer[0] > 0 ? plain->attr[LENGTH].integer[0] : 0;
+    const struct transform t = {.length = length, .given = in->extent[axis], .step = in->stride[axis],
+                                .part_step = in->stride[last],
+                                .half_in = inverse && plain->attr[ONESIDED].integer[0] != 0,
+                                .complex_in = in->extent[last] == 2, .dtype = in->dtype, .data = data->in[0],
+                                .cosine = data->scratch};
+    const double share = inverse ? 1 / (double)length : 1;
+    struct weft_array lines = *in; /* without the transformed axis */
+    lines.extent[axis] = 1;
+    fill_turns(data->scratch, length);
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t index[WEFT_K_RANK];
+        weft_array_index(&lines, last, unit, index);
+        const int64_t from = weft_array_place(in, last, index), to = weft_array_place(out, last, index);
+        for (int64_t i = 0; i < out->extent[axis]; i++) {
+            union weft_k_number real, imaginary;
+            transform_one(&t, from, i, inverse, &real.real, &imaginary.real);
+            real.real *= share;
+            imaginary.real *= share;
+            weft_k_put(out->dtype, data->out[0], to + i * out->stride[axis], real);
+            if (out->extent[last] == 2)
+                weft_k_put(out->dtype, data->out[0], to + i * out->stride[axis] + out->stride[last], imaginary);
+        }
+    }
+}
+
+/* --- det ---------------------------------------------------------------------------------------------------------- */
+
+size_t weft_plain_scratch_matrix(const struct weft_plain *plain)
+{
+    const int64_t n = plain->in[0].extent[plain->in[0].rank - 1];
+    return (size_t)(n * n) * sizeof(double);
+}
+
+/* Elimination with the largest pivot of each column; the matrix is used up. */
+static double determinant(double *a, int64_t n)
+{
+    double product = 1;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t pivot = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (fabs(a[i * n + k]) > fabs(a[pivot * n + k]))
+                pivot = i;
+        product *= pivot == k ? a[pivot * n + k] : -a[pivot * n + k];
+        if (a[pivot * n + k] == 0)
+            return product * 0; /* NaN where an infinity or a NaN has gone before */
+        for (int64_t j = k; j < n && pivot != k; j++) {
+            const double swapped = a[k * n + j];
+            a[k * n + j] = a[pivot * n + j];
+            a[pivot * n + j] = swapped;
+        }
+        for (int64_t i = k + 1; i < n; i++) {
+            const double factor = a[i * n + k] / a[k * n + k];
+            for (int64_t j = k + 1; j < n && factor != 0; j++)
+                a[i * n + j] -= factor * a[k * n + j];
+        }
+    }
+    return product;
+}
+
+void weft_plain_run_det(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
+{
+    const struct weft_array *in = &plain->in[0], *out = &plain->out[0];
+    const int64_t n = in->extent[in->rank - 1];
+    double *const matrix = data->scratch;
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t index[WEFT_K_RANK];
+        weft_array_index(in, in->rank - 2, unit, index);
+        const int64_t from = weft_array_place(in, in->rank - 2, index);
+        for (int64_t i = 0; i < n * n; i++)
+            matrix[i] = weft_k_at(in->dtype, data->in[0], from + i / n * in->stride[in->rank - 2] +
+                                                              i % n * in->stride[in->rank - 1]).real;
+        weft_k_put(out->dtype, data->out[0], weft_array_place(out, out->rank, index),
+                   (union weft_k_number){.real = determinant(matrix, n)});
+    }
+}

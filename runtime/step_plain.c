@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_plain.c: steps of the plain kernels, which take operands, results and attributes of a node as they are, in the
+ * op's order. Where results have as many elements as the data says, such a step also counts them. */
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+static int dtype_of(const struct weft_graph *g, weft_node n)
+{
+    return weft_type_of(g, g->node[n.id].operands ? weft_operand(g, n, 0) : weft_result(g, n, 0))->dtype;
+}
+
+static bool has_places(const struct weft_graph *g, weft_val v)
+{
+    return weft_dtype_bits(weft_type_of(g, v)->dtype) >= 8;
+}
+
+bool weft_step_is_plain(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_node_info *info = &g->node[n.id];
+    const struct weft_op_info *op = weft_op_of(g, n);
+    bool fits = info->operands <= WEFT_PLAIN_IN && info->results <= WEFT_PLAIN_OUT;
+    for (unsigned i = 0; i < info->operands && fits; i++)
+        fits = has_places(g, weft_operand(g, n, i));
+    for (unsigned i = 0; i < info->results && fits; i++)
+        fits = has_places(g, weft_result(g, n, i));
+    for (unsigned i = 0; i < info->attrs && fits; i++)
+        fits = info->attr[i].count <= WEFT_PLAIN_LIST;
+    return fits && weft_plain_find(op->name, dtype_of(g, n));
+}
+
+static struct weft_array array_of(const struct weft_bind *bind, weft_val v)
+{
+    const struct weft_tensor t = weft_home_tensor(bind->plan, v, bind->symbols);
+    struct weft_array array = {.dtype = t.dtype, .rank = t.rank};
+    for (int i = 0; i < t.rank; i++) {
+        array.extent[i] = t.extent[i];
+        array.stride[i] = t.stride[i];
+    }
+    return array;
+}
+
+static int64_t place_of_word(const char *word, const char *words)
+{
+    const size_t length = strlen(word);
+    int64_t place = 0;
+    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " "), place++)
+        if (strcspn(at, " ") == length && memcmp(at, word, length) == 0)
+            return place;
+    return 0;
+}
+
+/* As many elements of a list as there can be: one that is not given has its default throughout. */
+static void read_attr(const struct weft_bind *bind, const struct weft_attr_spec *spec, struct weft_plain_attr *ret)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const struct weft_attr *attr = weft_attr_find(g, n, spec->key);
+    const int kind = weft_attr_kinds[spec->key];
+    ret->given = attr || spec->has_default || spec->word;
+    ret->count = attr && (attr->kind == WEFT_ATTR_INTS || attr->kind == WEFT_ATTR_REALS) ? (int32_t)attr->count : 1;
+    if (!ret->given)
+        return;
+    if (kind == WEFT_ATTR_REAL)
+        ret->real = weft_attr_real(g, n, spec->key);
+    else if (kind == WEFT_ATTR_INT)
+        ret->integer[0] = weft_dim_evaluate(g->dims, weft_attr_dim(g, n, spec->key), bind->symbols);
+    else if (kind == WEFT_ATTR_WORD)
+        ret->integer[0] = place_of_word(weft_attr_word(g, n, spec->key), spec->words);
+    else if (kind == WEFT_ATTR_INTS)
+        for (unsigned i = 0; i < (attr ? attr->count : WEFT_PLAIN_LIST); i++)
+            ret->integer[i] = attr ? weft_bind_attr(bind, spec->key, i) : (int64_t)spec->fallback;
+}
+
+static void bind_plain(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_graph *g = bind->plan->graph;
+    const weft_node n = bind->step->node;
+    const struct weft_node_info *info = &g->node[n.id];
+    struct weft_plain *plain = descriptor;
+    *plain = (struct weft_plain){.kernel = weft_plain_find(weft_op_of(g, n)->name, dtype_of(g, n)),
+                                 .ins = (int32_t)info->operands, .outs = (int32_t)info->results};
+    for (unsigned i = 0; i < info->operands; i++)
+        plain->in[i] = array_of(bind, weft_operand(g, n, i));
+    for (unsigned i = 0; i < info->results; i++)
+        plain->out[i] = array_of(bind, weft_result(g, n, i));
+    const struct weft_attr_spec *spec = weft_op_of(g, n)->attrs;
+    for (int i = 0; i < WEFT_PLAIN_ATTRS && spec[i].key != WEFT_ATTR_NONE; i++)
+        read_attr(bind, &spec[i], &plain->attr[i]);
+    weft_plain_prepare(plain, bind->workers);
+    bind->parts = plain->parts;
+    bind->scratch = plain->scratch;
+}
+
+static struct weft_plain_data data_of(const struct weft_plain *plain, const struct weft_call *call)
+{
+    const struct weft_graph *g = call->plan->graph;
+    struct weft_plain_data data = {.scratch = call->scratch};
+    for (int i = 0; i < plain->ins; i++)
+        data.in[i] = weft_call_tensor(call, weft_operand(g, call->step->node, (unsigned)i)).data;
+    for (int i = 0; i < plain->outs; i++)
+        data.out[i] = weft_call_tensor(call, weft_result(g, call->step->node, (unsigned)i)).data;
+    return data;
+}
+
+static void run_plain(const void *descriptor, struct weft_call *call)
+{
+    const struct weft_plain *plain = descriptor;
+    const struct weft_plain_data data = data_of(plain, call);
+    weft_plain_run(plain, &data, call->part, call->parts);
+}
+
+void weft_step_count(struct weft_call *call)
+{
+    const struct weft_graph *g = call->plan->graph;
+    const struct weft_plain *plain = weft_frame_descriptor(call->frame, call->step);
+    const struct weft_plain_data data = data_of(plain, call);
+    const struct weft_attr *extent = weft_attr_find(g, call->step->node, WEFT_ATTR_extent);
+    int64_t counts[WEFT_PLAIN_LIST] = {0};
+    weft_plain_count(plain, &data, counts);
+    for (uint32_t i = 0; i < extent->count; i++) {
+        uint32_t symbol;
+        if (weft_dim_is_symbol(g->dims, extent->integers[i], &symbol))
+            call->symbols[symbol] = counts[i];
+    }
+}
+
+static const char *name_plain(const void *descriptor, const struct weft_step *step)
+{
+    return weft_plain_name(((const struct weft_plain *)descriptor)->kernel);
+}
+
+const struct weft_step_kind weft_step_plain = {"plain", sizeof(struct weft_plain), bind_plain, run_plain, name_plain,
+                                               .strided = true};
