@@ -14,6 +14,19 @@
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGN ((size_t)16)
 
+/* Under the address sanitizer each piece of an arena is a block of the allocator: then it sees where pieces end, and
+ * tests that refuse allocations refuse each piece once. */
+#if defined(__has_feature)
+#define HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+enum { PIECES_ARE_BLOCKS = true };
+#else
+enum { PIECES_ARE_BLOCKS = false };
+#endif
+
 struct weft_chunk {
     struct weft_chunk *next;
     size_t bytes;
@@ -105,7 +118,7 @@ static void add_chunk(struct weft_arena *arena, size_t need)
     size_t bytes = arena->total > CHUNK_BYTES ? arena->total : CHUNK_BYTES;
     if (bytes > ((size_t)16 << 20))
         bytes = (size_t)16 << 20;
-    if (bytes < need)
+    if (bytes < need || PIECES_ARE_BLOCKS)
         bytes = need;
     bytes += sizeof(struct weft_chunk);
     struct weft_chunk *chunk = weft_allocate(arena->context, bytes);
@@ -123,8 +136,8 @@ void *weft_arena_new(struct weft_arena *arena, size_t bytes)
 {
     if (bytes > (size_t)1 << 46) /* a product of hostile sizes; no allocator has that much */
         weft_out_of_memory(arena->context);
-    const size_t rounded = (bytes + ALIGN - 1) & ~(ALIGN - 1);
-    if (rounded > arena->capacity - arena->used)
+    const size_t rounded = PIECES_ARE_BLOCKS ? bytes : (bytes + ALIGN - 1) & ~(ALIGN - 1);
+    if (rounded > arena->capacity - arena->used || PIECES_ARE_BLOCKS)
         add_chunk(arena, rounded);
     void *piece = arena->chunk ? arena->chunk->memory + arena->used : NULL;
     if (!piece) { /* nothing asked for and no chunk yet */

@@ -32,6 +32,32 @@ static void open_arrays(struct weft_graph *g)
     g->values = g->nodes = g->groups = 1; /* id 0 is none */
 }
 
+static void fill_graph(struct weft_graph *g, const char *name)
+{
+    g->name = weft_arena_copy(g->arena, name, strlen(name));
+    g->dims = weft_dims_new(g->arena);
+    g->layout = weft_grow(g->arena, NULL, &g->layout_capacity, 8, sizeof *g->layout);
+    g->layouts = 1;
+    g->rewrite_limit = limit_from_environment();
+    open_arrays(g);
+}
+
+/* Until it is returned nobody but this function can free it, so running out of memory stops here for that. */
+static void fill_guarded(struct weft_graph *g, const char *name)
+{
+    struct weft_context *context = g->context;
+    jmp_buf *const outer = context->on_nomem;
+    jmp_buf here;
+    if (setjmp(here)) {
+        context->on_nomem = outer;
+        weft_graph_free(g);
+        weft_out_of_memory(context);
+    }
+    context->on_nomem = &here;
+    fill_graph(g, name);
+    context->on_nomem = outer;
+}
+
 struct weft_graph *weft_graph_new(struct weft_context *context, const char *name)
 {
     struct weft_arena arena;
@@ -42,12 +68,7 @@ struct weft_graph *weft_graph_new(struct weft_context *context, const char *name
     g->arena = &g->own_arena;
     weft_arena_open(&g->scratch, context);
     g->root = g;
-    g->name = weft_arena_copy(g->arena, name, strlen(name));
-    g->dims = weft_dims_new(g->arena);
-    g->layout = weft_grow(g->arena, NULL, &g->layout_capacity, 8, sizeof *g->layout);
-    g->layouts = 1;
-    g->rewrite_limit = limit_from_environment();
-    open_arrays(g);
+    fill_guarded(g, name);
     return g;
 }
 

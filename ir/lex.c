@@ -15,6 +15,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct weft_place weft_parse_place(struct weft_parser *p, const char *at)
 {
+    weft_assert(at >= p->text && at <= p->end);
     if (at < p->line_start) {
         p->line_start = p->text;
         p->line = 1;

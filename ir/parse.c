@@ -49,6 +49,8 @@ static bool parse_fuse(struct weft_parser *p, const char *at)
     if (p->group)
         return weft_parse_fail(p, at, WEFT_ERR_INVALID, "a group cannot stand in another group, @%s",
                                p->graph->group[p->group].name);
+    weft_parse_blanks(p);
+    const char *name_at = p->cursor; /* a quoted name has its letters elsewhere */
     if (!weft_parse_name(p, '@', &name))
         return false;
     const bool known = weft_parse_names_find(&p->groups, name) != 0;
@@ -57,7 +59,7 @@ static bool parse_fuse(struct weft_parser *p, const char *at)
     p->group_at = at;
     p->group_nodes = p->graph->live_nodes;
     if (known)
-        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "there is a group @%.*s already", (int)name.length,
+        return weft_parse_fail(p, name_at, WEFT_ERR_INVALID, "there is a group @%.*s already", (int)name.length,
                                name.text);
     if (!weft_parse_plan(p, &plan) || !weft_parse_expect(p, '{', "after the head of a group"))
         return false;

@@ -138,7 +138,7 @@ static void run_lines(const struct weft_along *along, const struct weft_walk *wa
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
                     int parts)
 {
-    struct weft_walk walk = {.rank = along->rank, .arrays = 3, .at = {(char *)in, out, (char *)index}};
+    struct weft_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};
     const int inner = along->rank - 1;
     const int64_t bytes = element_bytes(along), out_bytes = is_scan(along) || is_order(along) ? bytes : 8;
     int64_t lines = 1, at, end;
@@ -146,7 +146,7 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
         lines *= walk.extent[i] = along->extent[i];
         walk.step[0][i] = along->in_stride[i] * bytes;
         walk.step[1][i] = along->out_stride[i] * out_bytes;
-        walk.step[2][i] = index ? along->index_stride[i] * 8 : 0;
+        walk.step[2][i] = along->index_stride[i] * 8;
     }
     weft_share(lines, along->in_stride[inner] == 1 ? 16 : 1, part, parts, &at, &end);
     if (at >= end)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_eval_graph.c: evaluation of whole graphs: symbols from inputs, refusals, strides, and memory that runs out. */
+/* test_eval_graph.c: evaluation of whole graphs: symbols from inputs, refusals, strides. */
 #include "ir/ir.h"
 
 #include <setjmp.h>
@@ -226,74 +226,6 @@ static void test_node_strides(void **state)
     weft_graph_destroy(graph);
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------------
- */
-
-struct limited {
-    int64_t left, held;
-};
-
-static void *limited_allocate(void *user, size_t bytes, size_t align)
-{
-    struct limited *limited = user;
-    void *memory;
-    if (limited->left == 0 || posix_memalign(&memory, align, bytes) != 0)
-        return NULL;
-    limited->left--;
-    limited->held += (int64_t)bytes;
-    return memory;
-}
-
-static void limited_release(void *user, void *memory, size_t bytes)
-{
-    ((struct limited *)user)->held -= (int64_t)bytes;
-    free(memory);
-}
-
-/* Every allocation fails once: a status, nothing lost, and outputs untouched. */
-static void test_out_of_memory(void **state)
-{
-    (void)state;
-    static const char text[] =
-        "weft 1\ngraph @g<N>(%x: f32[N,4]) {\n"
-        "graph @b(%i: i64[], %c: f32[N,4]) {\n%d: f32[N,4] = add %c, %c\nreturn %d\n}\n"
-        "%n: i64[] = const value=3\n%l: f32[N,4] = loop %n, %x body=@b\n%w: f32[4,2] = const random=1 scale=1\n"
-        "%m: f32[N,2] = matmul %l, %w\n%s: f32[N,2] = softmax %m axis=1\n%f: f32[2*N] = reshape %s\nreturn %f, %s\n}\n";
-    struct limited limited = {.left = INT64_MAX};
-    const struct weft_allocator allocator = {
-        .size = sizeof allocator, .user = &limited, .allocate = limited_allocate, .release = limited_release};
-    struct weft_context *own;
-    assert_int_equal(
-        weft_open(&(struct weft_context_options){.size = sizeof(struct weft_context_options), .allocator = &allocator},
-                  &own),
-        WEFT_OK);
-    struct weft_graph *graph;
-    assert_int_equal(weft_parse(own, text, sizeof text - 1, "test", &graph), WEFT_OK);
-    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const struct weft_tensor in = tensor_of(x, WEFT_F32, 2, (int64_t[]){2, 4});
-    int64_t allowed = 0;
-    for (int status = WEFT_ERR_NOMEM; status != WEFT_OK; allowed++) {
-        struct weft_tensor out[2] = {{0}};
-        const int64_t before = limited.held - (int64_t)own->errors.capacity;
-        limited.left = allowed;
-        status = weft_evaluate(graph, &in, 1, out, 2);
-        limited.left = INT64_MAX;
-        if (status == WEFT_OK) {
-            weft_tensor_free(own, &out[0]);
-            weft_tensor_free(own, &out[1]);
-        } else {
-            assert_int_equal(status, WEFT_ERR_NOMEM);
-            assert_null(out[0].data);
-        }
-        assert_int_equal(limited.held - (int64_t)own->errors.capacity, before);
-        assert_in_range(allowed, 0, 1000);
-    }
-    assert_true(allowed > 20);
-    weft_graph_destroy(graph);
-    weft_close(own);
-    assert_int_equal(limited.held, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,7 +235,6 @@ int main(void)
         cmocka_unit_test(test_pad_errors),
         cmocka_unit_test(test_square),
         cmocka_unit_test(test_node_strides),
-        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -10,6 +10,7 @@
 
 #include "onnx/wire.h"
 #include "tests/unit/onnx_writer.h"
+#include "tests/unit/scarce.h"
 
 #include <sys/stat.h>
 
@@ -96,29 +97,6 @@ static void test_every_bent_byte(void **state)
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-struct budget {
-    int left;        /* allocations that are still granted */
-    int outstanding; /* allocations that have not been released */
-};
-
-static void *allocate_within(void *user, size_t bytes, size_t align)
-{
-    struct budget *budget = user;
-    if (budget->left-- <= 0)
-        return NULL;
-    budget->outstanding++;
-    void *memory = NULL;
-    return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
-}
-
-static void release_within(void *user, void *memory, size_t bytes)
-{
-    struct budget *budget = user;
-    (void)bytes;
-    budget->outstanding -= memory != NULL;
-    free(memory);
-}
-
 /* Whichever allocation is refused, loading ends with WEFT_ERR_NOMEM and gives back everything it took. */
 static void test_every_refused_allocation(void **state)
 {
@@ -126,28 +104,27 @@ static void test_every_refused_allocation(void **state)
     struct folder folder = open_folder();
     const struct bytes model = rich_model();
     write_file(folder.model, model.data, model.count);
-    struct budget budget = {.left = INT32_MAX};
-    const struct weft_allocator allocator = {
-        .size = sizeof allocator, .user = &budget, .allocate = allocate_within, .release = release_within};
+    struct scarce scarce = {.left = -1};
+    const struct weft_allocator allocator = scarce_allocator(&scarce);
     const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator};
     struct weft_context *context = NULL;
     assert_int_equal(weft_open(&options, &context), WEFT_OK);
     int status = WEFT_ERR_NOMEM, granted = 0;
     for (; status != WEFT_OK && granted < 10000; granted++) {
         struct weft_graph *graph = NULL;
-        const int before = budget.outstanding;
-        budget.left = granted;
+        const int64_t before = scarce.blocks;
+        scarce.left = granted;
         status = weft_load(context, folder.model, &graph);
         assert_true(status == WEFT_OK || status == WEFT_ERR_NOMEM);
-        budget.left = INT32_MAX;
+        scarce.left = -1;
         if (status == WEFT_OK)
             weft_graph_destroy(graph);
-        assert_true(budget.outstanding <= before + 1); /* the text of the error may have grown, and stays */
+        assert_true(scarce.blocks <= before + 1); /* the text of the error may have grown, and stays */
     }
     assert_int_equal(status, WEFT_OK);
     assert_true(granted > 5);
     weft_close(context);
-    assert_int_equal(budget.outstanding, 0);
+    assert_int_equal(scarce.blocks, 0);
     close_folder(&folder);
 }
 

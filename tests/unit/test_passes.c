@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_passes.c: what surrounds a pass: names and results, skipping, bisecting, printing, snapshots, timing,
- * remarks, memory that is refused. What the passes themselves do is in tests/golden; here every graph of those
+ * remarks. What the passes themselves do is in tests/golden; here every graph of those
  * files serves to show that passes are idempotent, alone and as a pipeline. */
 #include "passes/passes.h"
 
@@ -392,67 +392,6 @@ static void passes_are_idempotent(void **state)
     assert_true(graphs > 80);
 }
 
-/* --- memory that is refused ------------------------------------------------------------------------------------- */
-
-struct failing {
-    int64_t left; /* allocations until one is refused; negative: none is */
-    int64_t bytes;
-};
-
-static void *allocate(void *user, size_t bytes, size_t align)
-{
-    struct failing *failing = user;
-    if (failing->left == 0)
-        return NULL;
-    failing->left--;
-    failing->bytes += (int64_t)bytes;
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    ((struct failing *)user)->bytes -= (int64_t)bytes;
-    free(memory);
-}
-
-/* Refuses the n-th allocation of the pipeline, for all n: a status, no leak, and the graph can still be destroyed. */
-static void survives_refused_memory(void **state)
-{
-    const char *source = "weft 1\n"
-                         "graph @f(%x: f32[1,2,8]) {\n"
-                         "  %w: f32[2,2,1] = const value=[1 2 3 4]\n"
-                         "  %b: f32[2] = const value=[1 2]\n"
-                         "  %bb: f32[1,2,8] = bcast %b dims=[1]\n"
-                         "  %big: f32[200,100] = const random=1\n"
-                         "  %t: f32[100,200] = transpose %big perm=[1 0]\n"
-                         "  %c: f32[1,2,8] = conv %x, %w\n"
-                         "  %d: f32[1,2,8] = mul %c, %bb\n"
-                         "  %y: f32[1,2,8] = softmax %d axis=2\n"
-                         "  return %y, %t\n"
-                         "}\n";
-    int refused = 0;
-    for (int64_t n = 0;; n++) {
-        struct failing failing = {.left = -1};
-        const struct weft_allocator allocator = {sizeof allocator, &failing, allocate, release};
-        const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator};
-        struct weft_context *context;
-        struct weft_graph *graph;
-        assert_int_equal(weft_open(&options, &context), WEFT_OK);
-        assert_int_equal(weft_parse(context, source, strlen(source), "test", &graph), WEFT_OK);
-        failing.left = n;
-        const int status = weft_run_pipeline(graph, NULL);
-        failing.left = -1;
-        weft_graph_destroy(graph);
-        weft_close(context);
-        assert_int_equal(failing.bytes, 0);
-        if (status == 1)
-            break;
-        assert_int_equal(status, WEFT_ERR_NOMEM);
-        refused++;
-    }
-    assert_true(refused > 2);
-}
-
 int main(void)
 {
     unsetenv("WEFT_SKIP");
@@ -471,7 +410,6 @@ int main(void)
         cmocka_unit_test(refusals_are_said_once),
         cmocka_unit_test(large_constants_are_compared_whole),
         cmocka_unit_test(passes_are_idempotent),
-        cmocka_unit_test(survives_refused_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

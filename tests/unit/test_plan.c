@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan.c: what a plan must get right beyond the plain case: operands of other types, sizes in attributes, results
- * that are parameters, buffers that overlap, sizes that no memory has, memory that is refused. */
+ * that are parameters, buffers that overlap, sizes that no memory has. */
 #include "tests/unit/plan_support.h"
 
 struct scene {
@@ -188,111 +188,6 @@ static void sizes_are_checked_before_a_run(void **state)
     close_scene(&c);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
-
-struct scarce {
-    int left;  /* allocations that are granted; below 0: all */
-    int alive; /* blocks */
-};
-
-static void *scarce_allocate(void *user, size_t bytes, size_t align)
-{
-    struct scarce *scarce = user;
-    if (scarce->left == 0)
-        return NULL;
-    scarce->left -= scarce->left > 0;
-    scarce->alive++;
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-static void scarce_release(void *user, void *memory, size_t bytes)
-{
-    ((struct scarce *)user)->alive--;
-    free(memory);
-}
-
-/* A chain long enough that arenas take several chunks. */
-static char *long_text(int nodes)
-{
-    char *text = malloc((size_t)nodes * 48 + 200);
-    size_t n = (size_t)sprintf(text, "graph @chain<N>(%%x: f32[N,4]) {\n  %%v0: f32[N,4] = exp %%x\n");
-    for (int i = 1; i < nodes; i++)
-        n += (size_t)sprintf(text + n, "  %%v%d: f32[N,4] = %s %%v%d\n", i, i % 2 ? "tanh" : "exp", i - 1);
-    sprintf(text + n, "  return %%v%d\n}\n", nodes - 1);
-    return text;
-}
-
-static int clone_it(const struct weft_graph *graph)
-{
-    struct weft_graph *copy;
-    const int status = weft_graph_clone(graph, &copy);
-    if (status == WEFT_OK)
-        weft_graph_destroy(copy);
-    return status;
-}
-
-static int compile_it(const struct weft_graph *graph)
-{
-    struct weft_plan *plan;
-    const int status = weft_compile(graph, NULL, &plan);
-    if (status == WEFT_OK)
-        weft_plan_destroy(plan);
-    return status;
-}
-
-static int run_it(const struct weft_graph *graph)
-{
-    struct weft_plan *plan;
-    struct weft_execution *e = NULL;
-    float x[8] = {0};
-    const struct weft_tensor t = dense(x, WEFT_F32, 2, 2, 4, 0, 0);
-    int status = weft_compile(graph, NULL, &plan);
-    if (status != WEFT_OK)
-        return status;
-    status = weft_execution_create(plan, &e);
-    if (status == WEFT_OK)
-        status = weft_bind_input(e, 0, &t);
-    if (status == WEFT_OK)
-        status = weft_run(e);
-    weft_execution_destroy(e);
-    weft_plan_destroy(plan);
-    return status;
-}
-
-/* Every allocation is refused once; each time there is a status, and nothing is left behind. */
-static void refused_memory_is_an_error_like_any_other(void **state)
-{
-    static int (*const calls[])(const struct weft_graph *) = {clone_it, compile_it, run_it};
-    static const int sizes[] = {1, 120, 1500};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        char *text = long_text(sizes[s]);
-        struct scarce scarce = {.left = -1};
-        struct weft_allocator allocator = {
-            .size = sizeof allocator, .user = &scarce, .allocate = scarce_allocate, .release = scarce_release};
-        struct weft_context_options options = {.size = sizeof options, .allocator = &allocator, .threads = 1};
-        struct weft_context *context;
-        assert_int_equal(weft_open(&options, &context), WEFT_OK);
-        struct weft_graph *graph = parse(context, text);
-        for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++) {
-            int status = WEFT_ERR_NOMEM;
-            for (int n = 0; status != WEFT_OK; n++) {
-                (void)weft_last_error(context);
-                scarce.left = -1;
-                const int before = scarce.alive;
-                scarce.left = n;
-                status = calls[c](graph);
-                scarce.left = -1;
-                assert_true(status == WEFT_OK || status == WEFT_ERR_NOMEM);
-                assert_true(scarce.alive - before <= 2); /* the context's text of errors, the graph's scratch */
-            }
-        }
-        weft_graph_destroy(graph);
-        weft_close(context);
-        assert_int_equal(scarce.alive, 0);
-        free(text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,7 +198,6 @@ int main(void)
         cmocka_unit_test(unbound_outputs_are_left_alone),
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(sizes_are_checked_before_a_run),
-        cmocka_unit_test(refused_memory_is_an_error_like_any_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

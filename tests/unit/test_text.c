@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_text.c: what test files cannot say about the text form: unnamed values, refused memory,
+/* test_text.c: what test files cannot say about the text form: unnamed values,
  * hostile bytes, and that FORMAT.md keeps its word. */
 #include "ir/ir.h"
 
@@ -275,7 +275,7 @@ static void test_messages_stand_under_their_lines(void **state)
     weft_close(context);
 }
 
-/* --- refused memory ----------------------------------------------------------------------------------------------- */
+/* --- hostile bytes ------------------------------------------------------------------------------------------------ */
 
 static const char *const sound = "graph @f<N>(%x: f32[N,3], %w: mut f32[2]) {\n"
                                  "  %e: i64[2] = extents value=[N 3]\n"
@@ -289,60 +289,6 @@ static const char *const sound = "graph @f<N>(%x: f32[N,3], %w: mut f32[2]) {\n"
                                  "  %t: f32[3,N] = transpose %b perm=[1 0]\n"
                                  "  return %s, %t, mut %w = %d\n"
                                  "}\n";
-
-struct misery {
-    int64_t left;     /* allocations that still succeed */
-    int64_t held;     /* bytes that were not given back */
-};
-
-static void *stingy_allocate(void *user, size_t bytes, size_t align)
-{
-    struct misery *misery = user;
-    void *memory = NULL;
-    if (misery->left-- <= 0 || posix_memalign(&memory, align, bytes))
-        return NULL;
-    misery->held += (int64_t)bytes;
-    return memory;
-}
-
-static void stingy_release(void *user, void *memory, size_t bytes)
-{
-    struct misery *misery = user;
-    misery->held -= (int64_t)bytes;
-    free(memory);
-}
-
-static void test_refused_memory_is_a_status_and_no_leak(void **state)
-{
-    (void)state;
-    bool finished = false;
-    for (int64_t n = 1; !finished; n++) {
-        assert_true(n < 10000);
-        struct misery misery = {.left = n};
-        const struct weft_allocator allocator = {sizeof allocator, &misery, stingy_allocate, stingy_release};
-        const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator};
-        struct weft_context *context = NULL;
-        struct weft_graph *graph = NULL;
-        int status = weft_open(&options, &context);
-        if (status == WEFT_OK) {
-            char *text = NULL;
-            status = weft_parse(context, sound, strlen(sound), "sound", &graph);
-            if (status == WEFT_OK)
-                status = weft_validate(graph);
-            if (status == WEFT_OK)
-                status = weft_print(graph, &text);
-            finished = status == WEFT_OK;
-            weft_free_text(context, text);
-            if (graph)
-                weft_graph_destroy(graph);
-            weft_close(context);
-        }
-        assert_true(finished || status == WEFT_ERR_NOMEM);
-        assert_int_equal(misery.held, 0);
-    }
-}
-
-/* --- hostile bytes ------------------------------------------------------------------------------------------------ */
 
 static char *read_file(const char *name, size_t *ret_bytes)
 {
@@ -463,7 +409,6 @@ int main(void)
         cmocka_unit_test(test_numbers_ignore_the_locale),
         cmocka_unit_test(test_large_constants_have_three_forms),
         cmocka_unit_test(test_messages_stand_under_their_lines),
-        cmocka_unit_test(test_refused_memory_is_a_status_and_no_leak),
         cmocka_unit_test(test_mutants_of_texts_do_no_harm),
         cmocka_unit_test(test_the_examples_of_the_manual_parse),
     };
