@@ -95,6 +95,9 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
 void weft_drop_attr(struct weft_graph *graph, weft_node node, int key);
 /*   return %a                     →   return %b   for result i */
 void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value);
+/*   body(%a, %b, %c)              →   body(%c, %a)   for index [2 0]; those left out have no uses. The caller makes the
+ *                                                    node that has the body hand over the same operands */
+void weft_keep_params(struct weft_graph *body, const uint32_t *index, uint32_t count);
 /* Sets what stands right of `!`. Tokens are copied. */
 void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
                    const char *const *value);

@@ -80,6 +80,25 @@ void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
     v->returns++;
 }
 
+void weft_keep_params(struct weft_graph *body, const uint32_t *index, uint32_t count)
+{
+    weft_assert(body->root != body);
+    weft_val *kept = weft_new(body->arena, weft_val, count);
+    for (uint32_t i = 0; i < body->params; i++)
+        body->value[body->param[i].id].is_param = false;
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = body->param[index[i]];
+        body->value[kept[i].id].is_param = true;
+        body->value[kept[i].id].result = i;
+    }
+    for (uint32_t i = 0; i < body->params; i++) {
+        const struct weft_value *value = &body->value[body->param[i].id];
+        weft_assert(value->is_param || (value->uses == 0 && value->returns == 0));
+    }
+    body->param = kept;
+    body->params = body->param_capacity = count;
+}
+
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
 {
     weft_assert(!weft_is(a, b));

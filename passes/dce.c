@@ -13,8 +13,8 @@
  *
  * No op has side effects: a mutated parameter is a returned value. Parameters stay, used or not, because they are
  * the caller's. A node with one dead and one live result stays whole. Needs: nothing. Keeps: nothing.
- * Not done: an op that finds out a size stays, even if nothing mentions the size; results of `if` and `loop` that
- * nobody reads stay results of their bodies. */
+ * Not done: an op that finds out a size stays, even if nothing mentions the size. Some of several results:
+ * dead_results. */
 #include "passes/passes.h"
 
 static bool is_dead(const struct weft_graph *graph, weft_node node)

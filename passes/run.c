@@ -50,6 +50,8 @@ static const struct step {
     {PASS_sink_transpose, 1},
     /* Before fold_batchnorm: a dead reader of a convolution looks like a second user. */
     {PASS_dce, 1},
+    /* After dce: a result whose readers are dead is not read. What it leaves unused goes in the next round. */
+    {PASS_dead_results, 1},
     /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
     {PASS_fold_batchnorm, 0},
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
@@ -66,6 +68,7 @@ static const struct step {
     /* After the folds: only then are equal constants equal. */
     {PASS_cse, 2},
     {PASS_dce, 2},
+    {PASS_dead_results, 2},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 

@@ -27,6 +27,15 @@ static const struct {
                           "  %n: f32[6,5] = neg %e\n"
                           "  return %m, %n\n"
                           "}\n"},
+    {"dead_results", 2, "graph @f(%n: i64[], %x: f32[4], %y: f32[4]) {\n"
+                        "  graph @body(%i: i64[], %a: f32[4], %b: f32[4]) {\n"
+                        "    %b2: f32[4] = neg %b\n"
+                        "    return %a, %b2\n"
+                        "  }\n"
+                        "  %q: f32[4], %r: f32[4] = loop %n, %x, %y body=@body\n"
+                        "  %v: f32[1], %i: i64[1] = top_k %r axis=0 k=1\n"
+                        "  return %i\n"
+                        "}\n"},
     {"fold_range", 3, "graph @f(%x: u8[4]) {\n"
                       "  %a: i32[4] = cast %x\n"
                       "  %b: i32[4] = abs %a\n"

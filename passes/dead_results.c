@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dead_results: drop results that nobody reads from nodes that have several.
+ *
+ *   graph @body(%i: i64[], %a: f32[4], %b: f32[4]) {        graph @body(%i: i64[], %b: f32[4]) {
+ *     %a2: f32[4] = add %a, %b                                %b2: f32[4] = neg %b
+ *     %b2: f32[4] = neg %b                                    return %b2
+ *     return %a2, %b2                                   →   }
+ *   }                                                       %r: f32[4] = loop %n, %y body=@body
+ *   %q: f32[4], %r: f32[4] = loop %n, %x, %y body=@body     return %r
+ *   return %r
+ *
+ * if      A result that is not read goes from both bodies, and with it what only it needed there: operands that
+ *         neither body reads any more are not handed over.
+ * loop    A collected result likewise; with the last of them goes the limit of trips that it sets, so the number of
+ *         trips becomes the smaller one of both. A carried value goes if its result is not read and no other live
+ *         value of the body depends on it: a value that only feeds itself is dead, so this is a search backwards from
+ *         what is read, through the body and around the loop. A carried value that the body returns as it got it is no
+ *         longer carried but handed to each trip, and whoever reads its result reads what the loop was given.
+ * top_k   One largest element whose value is not read is an arg_max.
+ *
+ * A node cannot change its number of results, so a new one takes the place of the old one, with the same bodies. A body
+ * that two nodes share stays as it is. One node is one rewrite; every bit of the results stays.
+ * Why not in dce: that looks at nodes, not into bodies, and is a page. Needs: nothing. Keeps: nothing.
+ * Not done: sort and unique have no form with fewer results; a loop whose trips are known not to happen. */
+#include "passes/passes.h"
+
+#include <string.h>
+
+/* A control node and what of it stays. */
+struct pruning {
+    struct weft_graph *graph;
+    weft_node node;
+    struct weft_graph *body[2];   /* one of a loop, two of an if */
+    unsigned bodies, first_param; /* operand 1 is this parameter of a body */
+    unsigned operands, results;   /* without operand 0 */
+    unsigned carried;             /* of a loop */
+    bool *same;                   /* by carried value: a body returns it as it got it */
+    bool *keep_result;            /* by result */
+    bool *live[2];                /* by body and value id */
+    bool *keep_operand;           /* by operand behind the first */
+};
+
+static bool is_read(const struct weft_graph *g, weft_val v) { return g->value[v.id].uses || g->value[v.id].returns; }
+
+/* --- what is live ------------------------------------------------------------------------------------------------ */
+
+struct search {
+    struct pruning *p;
+    unsigned body;
+    weft_val *stack;    /* live values whose reasons have not been looked at; a value gets here once */
+    uint32_t height;
+};
+
+static void reach(struct search *s, weft_val v)
+{
+    if (s->p->live[s->body][v.id])
+        return;
+    s->p->live[s->body][v.id] = true;
+    s->stack[s->height++] = v;
+}
+
+/* A carried value that is read in a trip is what the trip before has returned. */
+static void reach_around(struct search *s, const struct weft_value *param)
+{
+    struct pruning *p = s->p;
+    const uint32_t i = param->result - p->first_param;
+    if (param->result < p->first_param || i >= p->carried || p->same[i])
+        return;
+    p->keep_result[i] = true;
+    reach(s, p->body[0]->ret[i].value);
+}
+
+static void find_live(struct pruning *p, unsigned which)
+{
+    struct weft_graph *body = p->body[which];
+    struct search s = {.p = p, .body = which};
+    p->live[which] = weft_new(&body->root->scratch, bool, body->values);
+    s.stack = weft_new(&body->root->scratch, weft_val, body->values);
+    for (unsigned i = 0; i < p->results; i++)
+        if (p->keep_result[i])
+            reach(&s, body->ret[i].value);
+    weft_foreach_node(body, n)
+        if (weft_op_of(body, n)->traits & WEFT_DATA) /* it defines a symbol, which types elsewhere may mention */
+            reach(&s, weft_result(body, n, 0));
+    while (s.height > 0) {
+        const weft_val v = s.stack[--s.height];
+        const weft_node def = weft_def(body, v);
+        if (!def.id)
+            reach_around(&s, &body->value[v.id]);
+        for (unsigned i = 0; def.id && i < body->node[def.id].operands; i++)
+            reach(&s, weft_operand(body, def, i));
+    }
+    for (unsigned i = 0; i < p->operands; i++)
+        p->keep_operand[i] |= p->live[which][body->param[p->first_param + i].id];
+}
+
+/* --- the decision ------------------------------------------------------------------------------------------------ */
+
+static bool node_is_live(const struct weft_graph *body, weft_node n, const bool *live)
+{
+    for (unsigned i = 0; i < body->node[n.id].results; i++)
+        if (live[weft_result(body, n, i).id])
+            return true;
+    return false;
+}
+
+/* Results of the whole graph are not merged with its parameters: such a value stays carried. */
+static void find_same(struct pruning *p, bool has_condition)
+{
+    const struct weft_graph *g = p->graph, *body = p->body[0];
+    for (unsigned i = has_condition; i < p->carried; i++) {
+        const weft_val result = weft_result(g, p->node, i);
+        p->same[i] = weft_is(body->ret[i].value, body->param[p->first_param + i]) &&
+                     (g->value[result.id].returns == 0 || g->root != g);
+    }
+}
+
+/* Is there anything to drop? */
+static bool decide(struct pruning *p)
+{
+    const struct weft_graph *g = p->graph;
+    const bool is_loop = p->bodies == 1;
+    const bool has_condition = is_loop && weft_attr_int(g, p->node, WEFT_ATTR_while) != 0;
+    if (is_loop)
+        find_same(p, has_condition);
+    bool any = false, drops = false;
+    for (unsigned i = 0; i < p->results; i++) {
+        const bool same = i < p->carried && p->same[i];
+        p->keep_result[i] = !same && (is_read(g, weft_result(g, p->node, i)) || (has_condition && i == 0));
+        any |= is_read(g, weft_result(g, p->node, i));
+        drops |= same;
+    }
+    if (!any) /* dce drops it as a whole */
+        return false;
+    for (unsigned b = 0; b < p->bodies; b++)
+        find_live(p, b);
+    for (unsigned i = 0; i < p->carried; i++)
+        p->keep_operand[i] |= p->keep_result[i];
+    for (unsigned i = 0; i < p->results; i++)
+        drops |= !p->keep_result[i];
+    for (unsigned i = 0; i < p->operands; i++)
+        drops |= !p->keep_operand[i];
+    return drops;
+}
+
+/* --- the rewrite ------------------------------------------------------------------------------------------------- */
+
+static void prune_body(const struct pruning *p, unsigned which, const uint32_t *param, uint32_t params)
+{
+    struct weft_graph *body = p->body[which];
+    weft_val *kept = weft_new(&body->root->scratch, weft_val, p->results);
+    unsigned count = 0;
+    for (unsigned i = 0; i < p->results; i++)
+        if (p->keep_result[i])
+            kept[count++] = body->ret[i].value;
+    weft_clear_returns(body);
+    for (unsigned i = 0; i < count; i++)
+        weft_add_return(body, kept[i], WEFT_NO_VALUE);
+    body->returned = true;
+    for (weft_node n = body->last, previous; n.id; n = previous) {
+        previous = body->node[n.id].previous;
+        if (!node_is_live(body, n, p->live[which]))
+            weft_erase_node(body, n);
+    }
+    weft_keep_params(body, param, params);
+    weft_progress(body, true, 0);
+}
+
+/* Without what says how many are carried and how long the collection is, where that is clear or means nothing. */
+static unsigned prune_attrs(const struct pruning *p, unsigned carried, bool captures, bool collects,
+                            struct weft_attr *ret)
+{
+    const struct weft_node_info *info = weft_node_of(p->graph, p->node);
+    unsigned count = 0;
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (info->attr[i].key != WEFT_ATTR_carried && (info->attr[i].key != WEFT_ATTR_length || collects))
+            ret[count++] = info->attr[i];
+    if (captures)
+        ret[count++] = weft_attr_of_int(WEFT_ATTR_carried, carried);
+    return count;
+}
+
+/* A loop that collects ends when it has collected `length` elements. */
+static weft_val limit_trips(const struct pruning *p, weft_val trips)
+{
+    struct weft_builder b = {p->graph, p->node};
+    const struct weft_type type = {.dtype = WEFT_I64};
+    const weft_dim length = weft_attr_dim(p->graph, p->node, WEFT_ATTR_length);
+    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_value, 1, &length);
+    return weft_build_binary(&b, WEFT_OP_min, trips, weft_build(&b, WEFT_OP_extents, 0, NULL, 1, &attr, &type));
+}
+
+/* Operands, and parameters of bodies by number, in their new order: carried, no longer carried, handed over. */
+struct order {
+    weft_val *operand;
+    uint32_t *param;
+    unsigned operands, params, carried;
+};
+
+static void add_operand(const struct pruning *p, struct order *order, unsigned i)
+{
+    if (!p->keep_operand[i])
+        return;
+    order->operand[order->operands++] = weft_operand(p->graph, p->node, i + 1);
+    order->param[order->params++] = p->first_param + i;
+}
+
+static struct order order_operands(const struct pruning *p)
+{
+    struct weft_arena *scratch = &p->graph->root->scratch;
+    struct order order = {.operand = weft_new(scratch, weft_val, p->operands + 1),
+                          .param = weft_new(scratch, uint32_t, p->operands + 1)};
+    order.operand[order.operands++] = weft_operand(p->graph, p->node, 0);
+    if (p->first_param == 1)
+        order.param[order.params++] = 0;
+    for (unsigned i = 0; i < p->carried; i++)
+        if (!p->same[i])
+            add_operand(p, &order, i);
+    order.carried = order.operands - 1;
+    for (unsigned i = 0; i < p->carried; i++)
+        if (p->same[i])
+            add_operand(p, &order, i);
+    for (unsigned i = p->carried; i < p->operands; i++)
+        add_operand(p, &order, i);
+    return order;
+}
+
+static void rewrite(struct pruning *p)
+{
+    struct weft_graph *g = p->graph;
+    for (unsigned i = 0; i < p->carried; i++)
+        if (p->same[i] && is_read(g, weft_result(g, p->node, i)))
+            weft_substitute(g, weft_result(g, p->node, i), weft_operand(g, p->node, i + 1));
+    unsigned kept = 0, collected = 0;
+    for (unsigned i = 0; i < p->results; i++) {
+        kept += p->keep_result[i];
+        collected += p->keep_result[i] && i >= p->carried;
+    }
+    if (kept == 0) /* all that was read was there before the loop; dce drops it */
+        return;
+    const struct order order = order_operands(p);
+    if (p->bodies == 1 && p->results > p->carried && collected == 0)
+        order.operand[0] = limit_trips(p, order.operand[0]);
+    for (unsigned b = 0; b < p->bodies; b++)
+        prune_body(p, b, order.param, order.params);
+    struct weft_attr *attr = weft_new(&g->root->scratch, struct weft_attr, g->node[p->node.id].attrs + 1);
+    const bool captures = p->bodies == 1 && order.carried + 1 < order.operands;
+    const unsigned attrs = prune_attrs(p, order.carried, captures, collected > 0, attr);
+    const weft_node new = weft_add_node(g, &(struct weft_node_spec){
+        .op = weft_opcode_of(g, p->node), .operand = order.operand, .operands = order.operands, .attr = attr,
+        .attrs = attrs, .before = p->node, .name = g->node[p->node.id].name,
+        .place = {.line = g->node[p->node.id].line}});
+    weft_assert(new.id);
+    for (unsigned i = 0, to = 0; i < p->results; i++)
+        if (p->keep_result[i])
+            weft_substitute(g, weft_result(g, p->node, i), weft_result(g, new, to++));
+    weft_erase_node(g, p->node);
+}
+
+/* --- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* How often the nodes of a graph mention each of its bodies. */
+static uint32_t *count_bodies(struct weft_graph *graph)
+{
+    uint32_t *count = weft_new(&graph->root->scratch, uint32_t, graph->bodies + 1);
+    weft_foreach_node(graph, n)
+        for (unsigned i = 0; i < graph->node[n.id].attrs; i++)
+            if (graph->node[n.id].attr[i].kind == WEFT_ATTR_GRAPH)
+                count[graph->node[n.id].attr[i].graph->index]++;
+    return count;
+}
+
+static bool prune(struct weft_graph *graph, weft_node n, const uint32_t *mentions)
+{
+    struct weft_arena *scratch = &graph->root->scratch;
+    const struct weft_node_info *info = weft_node_of(graph, n);
+    struct pruning p = {.graph = graph, .node = n, .operands = info->operands - 1, .results = info->results};
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (info->attr[i].kind == WEFT_ATTR_GRAPH) {
+            p.body[p.bodies++] = info->attr[i].graph;
+            if (mentions[info->attr[i].graph->index] != 1)
+                return false;
+        }
+    const bool is_loop = weft_opcode_of(graph, n) == WEFT_OP_loop;
+    p.first_param = is_loop;
+    if (is_loop)
+        p.carried = weft_attr_find(graph, n, WEFT_ATTR_carried) ? (unsigned)weft_attr_int(graph, n, WEFT_ATTR_carried)
+                                                                : p.operands;
+    p.same = weft_new(scratch, bool, p.carried + 1);
+    p.keep_result = weft_new(scratch, bool, p.results + 1);
+    p.keep_operand = weft_new(scratch, bool, p.operands + 1);
+    if (!decide(&p) || !weft_permit(graph, "dead_results", weft_result(graph, n, 0)))
+        return false;
+    if (graph->value[info->first_result].name)
+        weft_add_remark(graph, "dead_results", weft_result(graph, n, 0), "done", "results that nobody reads are gone");
+    rewrite(&p);
+    return true;
+}
+
+/* NaN beats all in both, and of equal elements both take the first. */
+static bool choose_one(struct weft_graph *g, weft_node n)
+{
+    if (!weft_dim_is(weft_attr_dim(g, n, WEFT_ATTR_k), 1) || weft_attr_int(g, n, WEFT_ATTR_largest) == 0 ||
+        is_read(g, weft_result(g, n, 0)) || !is_read(g, weft_result(g, n, 1)) ||
+        !weft_permit(g, "dead_results", weft_result(g, n, 1)))
+        return false;
+    const weft_val x = weft_operand(g, n, 0);
+    const struct weft_attr attr[] = {weft_attr_of_int(WEFT_ATTR_axis, weft_attr_int(g, n, WEFT_ATTR_axis)),
+                                     weft_attr_of_int(WEFT_ATTR_keepdims, 1)};
+    struct weft_builder b = {g, n};
+    weft_substitute(g, weft_result(g, n, 1), weft_build(&b, WEFT_OP_arg_max, 1, &x, 2, attr, NULL));
+    weft_erase_node(g, n);
+    return true;
+}
+
+bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *target)
+{
+    const uint32_t *mentions = count_bodies(graph);
+    bool changed = false;
+    weft_foreach_node(graph, n) {
+        if (weft_is_decided(graph, n))
+            continue;
+        if (weft_op_of(graph, n)->traits & WEFT_CONTROL)
+            changed |= prune(graph, n, mentions);
+        else if (weft_opcode_of(graph, n) == WEFT_OP_top_k)
+            changed |= choose_one(graph, n);
+    }
+    return weft_progress(graph, changed, 0);
+}
