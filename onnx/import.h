@@ -86,6 +86,7 @@ struct onnx_importer {
     struct onnx_names symbol; /* dim_params seen, and the dims they became */
     weft_dim *symbol_dim;
     uint32_t dim_capacity;
+    unsigned last_size;   /* number of the last symbol that comes out of data */
     unsigned last_symbol; /* number of the last symbol made for an extent without a name */
     int64_t streams; /* of random numbers without a seed, so far */
     const struct weft_fixed_input *fixed; /* inputs that become constants */
@@ -153,6 +154,12 @@ void weft_onnx_apply_assumptions(const struct onnx_assumptions *assumptions, con
                                  int64_t *high);
 /* A note to the caller and a remark for each. */
 void weft_onnx_report_assumptions(const struct onnx_assumptions *assumptions, struct weft_graph *graph);
+
+/* --- import_data.c ------------------------------------------------------------------------------------------------ */
+
+/* A node that defines a symbol, which comes out of data and is at most `bound`. `attr` has room for one more. */
+weft_val weft_onnx_make_sized(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand,
+                              weft_dim bound, unsigned attrs, struct weft_attr *attr);
 
 /* --- function.c --------------------------------------------------------------------------------------------------- */
 

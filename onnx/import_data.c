@@ -15,9 +15,8 @@ static weft_dim product(struct onnx_op *op, const struct weft_type *type)
     return weft_type_elements(op->graph->dims, type);
 }
 
-/* A node that defines one symbol, at most `bound`. */
-static weft_val define(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand, weft_dim bound,
-                       unsigned attrs, struct weft_attr *attr)
+weft_val weft_onnx_make_sized(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand,
+                              weft_dim bound, unsigned attrs, struct weft_attr *attr)
 {
     weft_dim known;
     char name[16];
@@ -25,9 +24,8 @@ static weft_val define(struct onnx_op *op, int opcode, unsigned operands, const 
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "its size comes out of data, which is not possible in a subgraph");
     if (op->failed)
         return WEFT_NO_VALUE;
-    unsigned number = 1;
     do
-        snprintf(name, sizeof name, "k%u", number++);
+        snprintf(name, sizeof name, "k%u", ++op->importer->last_size);
     while (weft_symbol_find(op->graph->dims, name, &known));
     const weft_dim extent = weft_symbol_add_data(op->graph->dims, name, bound);
     attr[attrs] = weft_attr_of_dims(WEFT_ATTR_extent, 1, &extent);
@@ -39,7 +37,7 @@ static void import_nonzero(struct onnx_op *op)
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, x);
     struct weft_attr attr[1];
-    op->output[0] = define(op, WEFT_OP_nonzero, 1, &x, product(op, &type), 0, attr);
+    op->output[0] = weft_onnx_make_sized(op, WEFT_OP_nonzero, 1, &x, product(op, &type), 0, attr);
 }
 
 /* The axis as an attribute, if there is one; the rows that it has. */
@@ -64,7 +62,7 @@ static void import_compress(struct onnx_op *op)
     const unsigned attrs = read_axis(op, &type, attr, &rows);
     if (!op->failed && condition.rank == 1)
         rows = weft_onnx_min(op, rows, condition.extent[0]);
-    op->output[0] = define(op, WEFT_OP_compress, 2, operand, rows, attrs, attr);
+    op->output[0] = weft_onnx_make_sized(op, WEFT_OP_compress, 2, operand, rows, attrs, attr);
 }
 
 static void import_unique(struct onnx_op *op)
@@ -75,7 +73,7 @@ static void import_unique(struct onnx_op *op)
     weft_dim rows;
     unsigned attrs = read_axis(op, &type, attr, &rows);
     attr[attrs++] = weft_attr_of_int(WEFT_ATTR_sorted, weft_onnx_int(op, "sorted", 1) != 0);
-    op->output[0] = define(op, WEFT_OP_unique, 1, &x, rows, attrs, attr);
+    op->output[0] = weft_onnx_make_sized(op, WEFT_OP_unique, 1, &x, rows, attrs, attr);
     for (unsigned i = 1; i < op->outputs; i++)
         op->output[i] = result_of(op, op->output[0], i);
 }
@@ -104,7 +102,7 @@ static void import_nms(struct onnx_op *op)
     }
     const weft_val operand[] = {boxes, scores, scalar_or(op, 2, WEFT_I64, 0), scalar_or(op, 3, type.dtype, 0),
                                 scalar_or(op, 4, type.dtype, -__builtin_inf())};
-    op->output[0] = define(op, WEFT_OP_nms, 5, operand, bound, 1, attr);
+    op->output[0] = weft_onnx_make_sized(op, WEFT_OP_nms, 5, operand, bound, 1, attr);
 }
 
 const struct onnx_row weft_onnx_data[] = {

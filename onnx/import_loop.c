@@ -4,9 +4,12 @@
  * Both become weft's `loop`: what a body reads from outside becomes operands behind the carried values, and what it
  * returns for every trip is collected along a new axis.
  *
+ * Where a Loop's trips are limited to a known number and may be fewer, they are counted: the collected values are cut
+ * to that count, which comes out of data.
+ *
  * A Loop whose few trips are all known is written out instead, trip behind trip: then its slices and reshapes by the
  * number of the trip are constant, a carried value may change its shape, and later passes see through it. */
-#include "onnx/import.h"
+#include "onnx/cut.h"
 
 #include <string.h>
 
@@ -20,6 +23,8 @@ struct loop {
     weft_val trips;     /* i64[] */
     weft_val condition; /* bool[], or none: no need to ask */
     bool counted;       /* the number of trips is `length`, whatever the data */
+    bool counting;      /* it is at most `length`: the trips are counted, to know how much was collected */
+    weft_val counter;   /* in the body */
     weft_dim length;
     struct weft_graph *body;
     struct onnx_captures captures;
@@ -54,6 +59,17 @@ static struct onnx_op inside(const struct onnx_op *op, struct loop *loop)
     inner.graph = loop->body;
     inner.scope = &loop->scope;
     return inner;
+}
+
+static weft_val zero(struct onnx_op *op)
+{
+    const struct weft_type scalar = {.dtype = WEFT_I64};
+    return weft_onnx_splat(op, &scalar, 0);
+}
+
+static weft_val next_count(struct onnx_op *op, weft_val counter)
+{
+    return weft_onnx_binary(op, WEFT_OP_add, counter, weft_onnx_scalar_like(op, counter, 1));
 }
 
 /* Gives a name of the body its value. */
@@ -119,27 +135,39 @@ static void make_loop(struct onnx_op *op, struct loop *loop, unsigned givens, co
     for (unsigned i = 0; i < loop->carried + loop->collected && !op->failed; i++) {
         if (i < loop->carried)
             check_carried(op, loop, i, given[i], returned[loop->first + i]);
+        if (i == loop->carried && loop->counting)
+            weft_add_return(loop->body, next_count(&inner, loop->counter), WEFT_NO_VALUE);
         weft_add_return(loop->body, returned[loop->first + i], WEFT_NO_VALUE);
     }
-    const unsigned captured = loop->captures.count, operands = 1 + conditions + givens + captured;
+    const unsigned captured = loop->captures.count, counters = loop->counting ? 1 : 0;
+    const unsigned heads = 1 + conditions, operands = heads + givens + counters + captured;
     weft_val *operand = weft_new(arena, weft_val, operands);
     operand[0] = loop->trips;
     operand[conditions] = conditions ? loop->condition : operand[0];
     for (unsigned i = 0; i < givens; i++)
-        operand[1 + conditions + i] = given[i];
+        operand[heads + i] = given[i];
+    if (loop->counting) /* behind the carried values, which are all that is given then */
+        operand[heads + givens] = zero(op);
     for (unsigned i = 0; i < captured; i++)
-        operand[1 + conditions + givens + i] = loop->captures.outer[i];
+        operand[heads + givens + counters + i] = loop->captures.outer[i];
     struct weft_attr attrs[] = {
         {.key = WEFT_ATTR_body, .kind = WEFT_ATTR_GRAPH, .graph = loop->body},
-        weft_attr_of_int(WEFT_ATTR_carried, conditions + loop->carried),
+        weft_attr_of_int(WEFT_ATTR_carried, conditions + loop->carried + counters),
         weft_attr_of_int(WEFT_ATTR_while, conditions),
         weft_attr_of_int(WEFT_ATTR_length, 0),
     };
     attrs[3].integer = loop->length;
     const weft_val first =
         weft_onnx_make(op, WEFT_OP_loop, operands, operand, loop->collected ? 4 : 3, attrs, NULL);
-    for (unsigned i = 0; i < op->outputs && i < loop->carried + loop->collected && !op->failed; i++)
-        op->output[i] = (weft_val){first.id + conditions + i};
+    weft_val made = WEFT_NO_VALUE; /* the positions that were collected */
+    if (loop->counting)
+        made = weft_onnx_positions(op, loop->length, zero(op), (weft_val){first.id + conditions + loop->carried},
+                                   WEFT_NO_VALUE);
+    for (unsigned i = 0; i < op->outputs && i < loop->carried + loop->collected && !op->failed; i++) {
+        const bool collected = i >= loop->carried;
+        const weft_val value = {first.id + conditions + (collected ? counters : 0) + i};
+        op->output[i] = collected && loop->counting ? weft_onnx_take(op, value, made, 0) : value;
+    }
 }
 
 /* --- Loop --------------------------------------------------------------------------------------------------------- */
@@ -260,7 +288,11 @@ static void import_loop(struct onnx_op *op)
         unroll(op, &loop, (unsigned)weft_dim_value(loop.length));
         return;
     }
-    if (loop.collected && !loop.counted)
+    if (loop.collected && !loop.counted) {
+        loop.counting = weft_onnx_can_cut(op) && weft_onnx_has(op, 0) && is_known(op, loop.trips, &loop.length);
+        loop.length = weft_onnx_max(op, loop.length, weft_dim_of(0));
+    }
+    if (loop.collected && !loop.counted && !loop.counting)
         weft_onnx_fail_unknown(op, weft_onnx_has(op, 0) ? 0 : 1, weft_onnx_has(op, 0) ? "M" : "cond",
                                "must be a constant or follow from extents where results are collected");
     if (op->failed || !open_body(op, &loop))
@@ -272,6 +304,9 @@ static void import_loop(struct onnx_op *op)
         const struct onnx_string name = loop.source.input[2 + i].name;
         bind(op, &loop.scope, name, add_param(op, &loop, name, &type));
     }
+    const struct weft_type scalar = {.dtype = WEFT_I64};
+    if (loop.counting)
+        loop.counter = add_param(op, &loop, (struct onnx_string){0}, &scalar);
     make_loop(op, &loop, loop.carried, op->input + 2);
 }
 

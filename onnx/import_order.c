@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_order.c: ops along one axis: arguments of extremes, running sums, the largest elements. */
-#include "onnx/import.h"
+#include "onnx/cut.h"
 
 static weft_val result_of(struct onnx_op *op, weft_val first, unsigned i)
 {
@@ -48,10 +48,30 @@ static void top_k(struct onnx_op *op, weft_dim k)
 
 static void import_top_k_attribute(struct onnx_op *op) { top_k(op, weft_dim_of(weft_onnx_int(op, "k", -1))); }
 
+/* K is known at run time only: everything is sorted, and the first K of it are taken. */
+static void top_k_of_data(struct onnx_op *op)
+{
+    const struct weft_type scalar = {.dtype = WEFT_I64};
+    const weft_val none = weft_onnx_splat(op, &scalar, 0);
+    const weft_val k = weft_onnx_binary(op, WEFT_OP_max, weft_onnx_number_at(op, 1, 0), none);
+    const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
+    const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), type.rank);
+    if (op->failed)
+        return;
+    top_k(op, type.extent[axis]);
+    const weft_val first = weft_onnx_positions(op, type.extent[axis], none, k, WEFT_NO_VALUE);
+    for (unsigned i = 0; i < op->outputs && i < 2; i++)
+        op->output[i] = weft_onnx_take(op, op->output[i], first, axis);
+}
+
 static void import_top_k(struct onnx_op *op)
 {
     weft_dim k[WEFT_MAX_CONTENT] = {weft_dim_of(0)};
     unsigned count;
+    if (weft_onnx_can_cut(op) && !weft_onnx_elements(op, weft_onnx_input(op, 1), k, &count)) {
+        top_k_of_data(op);
+        return;
+    }
     if (weft_onnx_known(op, 1, "K", k, &count) && count != 1)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "input K has %u elements instead of one", count);
     top_k(op, k[0]);

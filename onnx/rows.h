@@ -40,6 +40,7 @@ extern const struct onnx_row weft_onnx_random[];
 extern const struct onnx_row weft_onnx_data[];
 extern const struct onnx_row weft_onnx_control[];
 extern const struct onnx_row weft_onnx_linear[];
+extern const struct onnx_row weft_onnx_cut[];
 extern const struct onnx_row weft_onnx_loop[];
 extern const struct onnx_row weft_onnx_loss[];
 extern const struct onnx_row weft_onnx_norm[];

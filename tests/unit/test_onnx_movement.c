@@ -159,6 +159,61 @@ static void test_tensor_scatter(void **state)
                         "  return %y\n}\n");
 }
 
+/* --- bounds that come out of data --------------------------------------------------------------------------------- */
+
+/* The model is read as it stands, and its text has this somewhere. */
+static void expect_within(const struct bytes *model, const char *expected)
+{
+    struct folder folder = open_folder();
+    struct weft_graph *graph = NULL;
+    char *text = NULL;
+    if (load_model(&folder, model, &graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(folder.context));
+    assert_int_equal(weft_validate(graph), WEFT_OK);
+    assert_int_equal(weft_print(graph, &text), WEFT_OK);
+    if (!strstr(text, expected))
+        fail_msg("\"%s\" is not in:\n%s", expected, text);
+    weft_free_text(folder.context, text);
+    weft_graph_destroy(graph);
+    close_folder(&folder);
+}
+
+/* At most as much as the axis is left; a repeat has no bound. */
+static void test_bounds_of_data(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, tile = {.count = 0};
+    put_input(&graph, "x", "N 10");
+    put_value(&graph, 11, "starts", 7, "2");
+    put_value(&graph, 11, "ends", 7, "2");
+    put_node(&graph, "Slice", "x,starts,ends", "y");
+    put_output(&graph, "y");
+    struct bytes model = model_of(&graph, 8, 13);
+    expect_within(&model, "<N, k1=data(N), k2=data(10)>(%x: f32[N,10], %starts: i64[2], %ends: i64[2])");
+    expect_within(&model, "  %y: f32[k1,k2] = gather ");
+    put_input(&tile, "x", "N 10");
+    put_value(&tile, 11, "repeats", 7, "2");
+    put_node(&tile, "Tile", "x,repeats", "y");
+    put_output(&tile, "y");
+    model = model_of(&tile, 8, 13);
+    expect_error(&model, WEFT_ERR_UNSUPPORTED, "Tile: input repeats must be a constant or follow from extents");
+}
+
+static void test_top_k_of_data(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N 10");
+    put_value(&graph, 11, "k", 7, "1");
+    put_node(&graph, "TopK", "x,k", "y,i");
+    put_output(&graph, "y");
+    put_output(&graph, "i");
+    const struct bytes model = model_of(&graph, 8, 13);
+    expect_within(&model, "<N, k1=data(10)>");
+    expect_within(&model, ": i64[N,10] = top_k %x axis=1 k=10");
+    expect_within(&model, "  %i: i64[N,k1] = gather ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +222,8 @@ int main(void)
         cmocka_unit_test(test_nothing_to_assume),
         cmocka_unit_test(test_resize_of_symbols), cmocka_unit_test(test_resize_of_old),
         cmocka_unit_test(test_tensor_scatter),
+        cmocka_unit_test(test_bounds_of_data),
+        cmocka_unit_test(test_top_k_of_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
