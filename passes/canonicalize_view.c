@@ -10,7 +10,7 @@
  * takes no memory. A relayout is dropped only if its result lives exactly as its operand does; what it would be good
  * for is decided elsewhere.
  *
- * Not done: slices of slices, pads of pads, concats of concats. Transposes and reshapes: cancel_transpose. */
+ * Slices of slices, concats and paddings: split_concat. Transposes and reshapes: cancel_transpose. */
 #include "passes/passes.h"
 
 static weft_val result_of(const struct weft_rewriting *r, weft_node n) { return weft_result(r->graph, n, 0); }
@@ -26,8 +26,7 @@ weft_val weft_same_type(struct weft_rewriting *r, weft_node n)
     return keeps_type(r->graph, n) ? weft_rewrite_to(r, weft_operand(r->graph, n, 0)) : WEFT_NO_VALUE;
 }
 
-/* Can this slice fail for no sizes? One that starts at N is an error where N is beyond the extent, and stays one. */
-static bool slice_is_safe(struct weft_graph *g, weft_node n)
+bool weft_slice_is_safe(struct weft_graph *g, weft_node n)
 {
     const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
     for (unsigned axis = 0; axis < from->rank; axis++) {
@@ -45,12 +44,12 @@ static bool slice_is_safe(struct weft_graph *g, weft_node n)
 /* A slice inside its operand that keeps every extent starts at 0 with step 1, or has one element there. */
 static weft_val slice_same(struct weft_rewriting *r, weft_node n)
 {
-    return slice_is_safe(r->graph, n) ? weft_same_type(r, n) : WEFT_NO_VALUE;
+    return weft_slice_is_safe(r->graph, n) ? weft_same_type(r, n) : WEFT_NO_VALUE;
 }
 
 static weft_val slice_of_splat(struct weft_rewriting *r, weft_node n)
 {
-    return slice_is_safe(r->graph, n) ? weft_view_of_splat(r, n) : WEFT_NO_VALUE;
+    return weft_slice_is_safe(r->graph, n) ? weft_view_of_splat(r, n) : WEFT_NO_VALUE;
 }
 
 static bool list_is_iota(const struct weft_graph *g, weft_node n, int key, unsigned count)

@@ -120,6 +120,9 @@ weft_val weft_same_type(struct weft_rewriting *rewriting, weft_node node);
 weft_val weft_transpose_same(struct weft_rewriting *rewriting, weft_node node);
 weft_val weft_view_of_splat(struct weft_rewriting *rewriting, weft_node node);
 
+/* Can this slice fail for no sizes? One that starts at N is an error where N is beyond the extent, and stays one. */
+bool weft_slice_is_safe(struct weft_graph *graph, weft_node slice);
+
 /* Composites of 16-bit floats are computed in f32 (decompose.c): casts where needed. */
 weft_val weft_widen(struct weft_builder *b, weft_val x);
 weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* split_concat.h: what the files of split_concat share. Nobody else includes it. */
+#ifndef WEFT_SPLIT_CONCAT_H
+#define WEFT_SPLIT_CONCAT_H
+
+#include "passes/passes.h"
+
+/* What a slice takes: elements start, start + step, … before end, along each axis of its operand. */
+struct weft_cut {
+    weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+};
+void weft_cut_all(const struct weft_type *type, struct weft_cut *ret);
+void weft_read_cut(const struct weft_graph *g, weft_node slice, struct weft_cut *ret);
+weft_val weft_build_slice(struct weft_builder *b, weft_val x, const struct weft_cut *cut);
+/* a <= b for all values of the symbols? */
+bool weft_dim_at_most(struct weft_dims *dims, weft_dim a, weft_dim b);
+
+extern const struct weft_rule_set weft_split_concat_joins; /* split_concat_join.c */
+
+#endif
