@@ -13,7 +13,8 @@
  *   - a gather by indices that are known and go up in equal steps is a slice, and a dynamic slice at known starts too;
  *   - a slice of a slice is one slice of what that one cuts;
  *   - a slice of a concat that lies within one operand is a slice of this operand, so that the concat need not be
- *     waited for; one that needs fewer operands than there are takes a smaller concat, unless others read the large one;
+ *     waited for; one that needs fewer operands than there are takes a smaller concat, unless others read the large
+ *     one;
  *   - a slice of a padding that lies within what is padded is a slice of that; one that only takes away from borders
  *     makes them smaller.
  *
@@ -290,7 +291,7 @@ static weft_val dynamic_slice_known(struct weft_rewriting *r, weft_node n)
 static const struct weft_rule rules[] = {
     {"slice_slice",         WEFT_OP_slice,         slice_slice,         "two slices are one"},
     {"slice_concat",        WEFT_OP_slice,         slice_concat,        "it lies within fewer operands"},
-    {"slice_pad",           WEFT_OP_slice,         slice_pad,           "it takes no border, or takes from borders only"},
+    {"slice_pad",           WEFT_OP_slice,         slice_pad,           "it takes no border, or from borders only"},
     {"gather_range",        WEFT_OP_gather,        gather_range,        "the indices go up in equal steps"},
     {"dynamic_slice_known", WEFT_OP_dynamic_slice, dynamic_slice_known, "it is known where it begins"},
 };

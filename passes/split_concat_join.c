@@ -19,7 +19,10 @@
 
 static bool is_concat(const struct weft_graph *g, weft_node n) { return weft_opcode_of(g, n) == WEFT_OP_concat; }
 
-static unsigned axis_of(const struct weft_graph *g, weft_node n) { return (unsigned)weft_attr_int(g, n, WEFT_ATTR_axis); }
+static unsigned axis_of(const struct weft_graph *g, weft_node n)
+{
+    return (unsigned)weft_attr_int(g, n, WEFT_ATTR_axis);
+}
 
 static weft_dim extent_of(const struct weft_graph *g, weft_val v, unsigned axis)
 {
