@@ -22,6 +22,9 @@ static const struct weft_kernel_info kernels[] = {
 #define PLAIN(op, units, scratch, run, count) {"plain", "weft_plain_" #op "__ref", 0},
 #include "kernels/plain/plain.def"
 
+#define PRODUCT(id, form, level, cpu) {"product", "weft_product_" #id "__" #level, cpu},
+#include "kernels/product/product.def"
+
 #define POOL(id, level, cpu) {"pool", "weft_pool_" #id "__" #level, cpu},
 #include "kernels/strip/pool.def"
 

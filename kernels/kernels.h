@@ -295,6 +295,33 @@ void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const
                    int parts);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
 
+/* --- product/product.h: products and convolutions in f64 and integers --------------------------------------------- */
+
+/* c[…, i, j] = Σ over k of a[…, i, k] · b[…, k, j], any strides (elements). A convolution has its weights as a, x as b
+ * and the pixels of y as columns; its `a_row`, `a_column` are the strides of results and channels of w, `b_row` and
+ * `c_row` those of channels of x and y. Results of 64 bits are added up in 64, others in 32, which wrap. */
+struct weft_product {
+    uint32_t cpu;
+    uint8_t a_dtype, b_dtype, c_dtype;
+    bool conv;
+    int64_t m, n, k;         /* n: set by prepare for a convolution */
+    int64_t a_row, a_column, b_row, b_column, c_row, c_column;
+    int32_t batch_rank;
+    int64_t batch[WEFT_K_RANK], a_batch[WEFT_K_RANK], b_batch[WEFT_K_RANK], c_batch[WEFT_K_RANK];
+    int64_t images, groups, channels, x_image, y_image; /* m and channels: of one group */
+    int64_t in_extent[3], out_extent[3], taps[3], stride[3], dilation[3], pad[3];
+    int64_t x_step[3], y_step[3], w_step[3];            /* strides of the spatial axes */
+    const struct weft_product_kernel *kernel;           /* set by prepare */
+    int64_t units;
+    int32_t parts;
+    size_t scratch;          /* per part */
+};
+bool weft_product_supports(int a_dtype, int b_dtype, int c_dtype);
+void weft_product_prepare(struct weft_product *product, int workers);
+void weft_product_run(const struct weft_product *product, void *c, const void *a, const void *b, void *scratch,
+                      int part, int parts);
+const char *weft_product_name(const struct weft_product *product);
+
 /* --- conv/conv.h: convolution, f32 -------------------------------------------------------------------------------- */
 
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */

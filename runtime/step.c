@@ -131,6 +131,14 @@ static bool choose_along(const struct weft_plan *plan, weft_node n, struct weft_
     return take_operands(plan->graph, n, step);
 }
 
+static bool choose_product(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    if (!weft_step_is_product(plan->graph, n))
+        return false;
+    step->kind = &weft_step_product;
+    return take_operands(plan->graph, n, step);
+}
+
 static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
                         struct weft_step *step)
 {
@@ -204,9 +212,9 @@ static bool choose_family(const struct weft_plan *plan, weft_node node, struct w
     case WEFT_OP_mean_pool:
         return choose_f32(plan, node, &weft_step_pool, step);
     case WEFT_OP_matmul:
-        return choose_f32(plan, node, &weft_step_gemm, step);
+        return choose_f32(plan, node, &weft_step_gemm, step) || choose_product(plan, node, step);
     case WEFT_OP_conv:
-        return choose_f32(plan, node, &weft_step_conv, step);
+        return choose_f32(plan, node, &weft_step_conv, step) || choose_product(plan, node, step);
     case WEFT_OP_reshape:
         return choose_reshape(plan, node, step);
     case WEFT_OP_transpose:

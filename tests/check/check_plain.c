@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_plain.c: plain kernels in plans of one op, whose inputs and results border on inaccessible pages, beside the
- * reference evaluator. All forms and dtypes for which the plan chooses the kernel, of several sizes. */
+/* check_plain.c: plain kernels, and products in f64 and integers, in plans of one op, whose inputs and results border
+ * on inaccessible pages, beside the reference evaluator. All forms and dtypes for which the plan chooses the kernel, of
+ * several sizes. */
 #include "kernels/check.h"
 #include "runtime/runtime.h"
 #include "tests/unit/sample_support.h"
@@ -42,26 +43,26 @@ static void run_at(struct weft_check *check, const struct weft_plan *plan, int64
     weft_execution_destroy(e);
 }
 
+/* Is the kernel's name in the plan's text? */
 static bool uses(const struct weft_plan *plan, const char *kernel)
 {
-    bool there = false;
-    for (uint32_t i = 0; i < plan->steps; i++) {
-        const struct weft_step *step = &plan->step[i];
-        if (step->kind != &weft_step_plain)
-            continue;
-        const char *op = weft_op_of(plan->graph, step->node)->name;
-        there |= strcmp(weft_plain_name(weft_plain_find(op, WEFT_K_F32)), kernel) == 0;
-    }
+    char *text, word[64];
+    snprintf(word, sizeof word, "! %s ", kernel);
+    if (weft_plan_print(plan, &text) != WEFT_OK)
+        return false;
+    const bool there = strstr(text, word) != NULL;
+    weft_free_text(plan->context, text);
     return there;
 }
 
 static void body(struct weft_check *check, const void *user)
 {
-    const char *const kernel = user;
+    const char *const kernel = user, *const level = strstr(kernel, "__") + 2;
+    const struct weft_context_options options = {
+        .size = sizeof options, .threads = 3, .cpu = strcmp(level, "ref") == 0 ? "baseline" : level};
     struct weft_context *context;
     int cases = 0;
-    if (weft_open(&(struct weft_context_options){.size = sizeof(struct weft_context_options), .threads = 3},
-                  &context) != WEFT_OK) {
+    if (weft_open(&options, &context) != WEFT_OK) {
         weft_check_fail(check, "no context");
         return;
     }
@@ -87,4 +88,11 @@ void weft_check_plain(struct weft_check *check)
 #define PLAIN(op, units, scratch, run, count)                                                                          \
     weft_check_kernel(check, "weft_plain_" #op "__ref", 0, body, "weft_plain_" #op "__ref");
 #include "kernels/plain/plain.def"
+}
+
+void weft_check_product(struct weft_check *check)
+{
+#define PRODUCT(id, form, level, cpu)                                                                                  \
+    weft_check_kernel(check, "weft_product_" #id "__" #level, cpu, body, "weft_product_" #id "__" #level);
+#include "kernels/product/product.def"
 }
