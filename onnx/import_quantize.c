@@ -82,10 +82,11 @@ static void import_quantize(struct onnx_op *op)
     const bool saturate = weft_onnx_int(op, "saturate", 1) != 0;
     const int precision = stated_dtype(op, "precision");
     int dtype = stated_dtype(op, "output_dtype");
-    if (weft_onnx_has(op, 2))
-        dtype = weft_onnx_type(op, op->input[2]).dtype;
-    else if (!dtype)
-        dtype = WEFT_U8;
+    const int stated = weft_onnx_has(op, 2) ? weft_onnx_type(op, op->input[2]).dtype : dtype ? dtype : WEFT_U8;
+    if (dtype && dtype != stated)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute output_dtype is %s, but the zero point is %s",
+                       weft_dtype_name(dtype), weft_dtype_name(stated));
+    dtype = stated;
     const int wide = precision ? precision : wider_of(op, x, scale);
     x = weft_onnx_cast(op, x, wide);
     const struct weft_type shape = weft_onnx_type(op, x);

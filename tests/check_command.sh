@@ -120,6 +120,7 @@ done
 expect 0 'file="m.weft.bin"\|file=".*/m.weft.bin"' cat text/m.weft
 expect 0 'fold_const.evaluate: done' "$weft" opt --passes=pipeline --print=remarks "$from/model.onnx"
 expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=foo
+expect 0 '^com.microsoft.QuickGelu 1 1 1$' "$weft" opt --list-onnx
 expect 0 'file="F" offset=N' "$weft" opt --list-ops
 expect 0 "WEFT_SKIP: nothing is called 'csee'" env WEFT_SKIP=csee,cse "$weft" check small.weft
 expect 0 "WEFT_DEBUG: nothing is called 'poison'" env WEFT_DEBUG=poison "$weft" check small.weft

@@ -88,6 +88,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target);
 /* --- lists.c */
 
 void weft_opt_print_ops(void);
+void weft_opt_print_onnx(void);
 void weft_opt_print_passes(void);
 void weft_opt_print_kernels(void);
 

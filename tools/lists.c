@@ -3,6 +3,7 @@
 #include "tools/golden.h"
 
 #include "kernels/kernels.h"
+#include "onnx/rows.h"
 #include "passes/passes.h"
 
 #include <stdio.h>
@@ -39,6 +40,16 @@ void weft_opt_print_ops(void)
             printf("  value=X | value=[X …] | file=\"F\" offset=N | blob=HASH | random=SEED scale=X");
         putchar('\n');
     }
+}
+
+void weft_opt_print_onnx(void)
+{
+    const char *domain;
+    const struct onnx_row *row;
+    printf("# op of ONNX, from this opset on, least inputs, most inputs (-1: any number)\n");
+    for (unsigned i = 0; (row = weft_onnx_row_at(i, &domain)) != NULL; i++)
+        printf("%s%s%s %d %d %d\n", domain, *domain ? "." : "", row->name, row->since, row->min_inputs,
+               row->max_inputs);
 }
 
 void weft_opt_print_passes(void)

@@ -55,7 +55,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
 struct options {
     const char *passes, *target, *print, *to;
     int number;                /* of the graph in its file */
-    bool strip, list_ops, list_passes, list_kernels, test, bless;
+    bool strip, list_ops, list_onnx, list_passes, list_kernels, test, bless;
 };
 
 struct job {
@@ -259,6 +259,8 @@ int weft_cmd_opt(int argc, char **argv)
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
          "every op: operands, traits, attributes (? optional, =default)"},
+        {"--list-onnx", WEFT_OPTION_FLAG, &options.list_onnx, NULL,
+         "every op of ONNX: first opset, least and most inputs (-1: any)"},
         {"--list-passes", WEFT_OPTION_FLAG, &options.list_passes, NULL, "every pass"},
         {"--list-kernels", WEFT_OPTION_FLAG, &options.list_kernels, NULL, "every kernel and the CPU it needs"},
         {"--test", WEFT_OPTION_FLAG, &options.test, NULL, "run the test files below the paths"},
@@ -275,11 +277,13 @@ int weft_cmd_opt(int argc, char **argv)
         return code;
     if (options.list_ops)
         weft_opt_print_ops();
+    if (options.list_onnx)
+        weft_opt_print_onnx();
     if (options.list_passes)
         weft_opt_print_passes();
     if (options.list_kernels)
         weft_opt_print_kernels();
-    if (options.list_ops || options.list_passes || options.list_kernels)
+    if (options.list_ops || options.list_onnx || options.list_passes || options.list_kernels)
         return WEFT_EXIT_OK;
     if (options.bless && !options.test)
         return weft_tool_misused(&usage, "--bless goes with --test");

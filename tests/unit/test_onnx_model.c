@@ -181,6 +181,20 @@ static void test_number_too_large(void **state)
     expect_error(&model, WEFT_ERR_INVALID, "Pad: the number 1e+30 is none of i32");
 }
 
+static void test_quantized_type_twice(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, node = node_of("QuantizeLinear", "x,scale,zero", "y");
+    put_int_attribute(&node, "output_dtype", 3);
+    put_input(&graph, "x", "2");
+    put_input(&graph, "scale", "");
+    put_value(&graph, 11, "zero", 2, "");
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 10, 21);
+    expect_error(&model, WEFT_ERR_INVALID, "attribute output_dtype is i8, but the zero point is u8");
+}
+
 /* --- inputs that are fixed ---------------------------------------------------------------------------------------- */
 
 /* y = Reshape(x, s) with x: f32[N,6] and s: i64[R]; t: f32[N] is an output as it is. */
@@ -260,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_attribute_twice),
         cmocka_unit_test(test_reduction_axes),
         cmocka_unit_test(test_number_too_large),
+        cmocka_unit_test(test_quantized_type_twice),
         cmocka_unit_test(test_fixed_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
