@@ -46,6 +46,8 @@ static const struct step {
     {PASS_cancel_transpose, 1},
     /* After canonicalize, which keeps uniform constants uniform, so that they need not be computed. */
     {PASS_fold_const, 1},
+    /* After fold_const, which finds uniform constants and indices. Before split_concat: it makes paddings. */
+    {PASS_scatter_const, 1},
     /* After fold_const, which finds indices and uniform constants. Before sink_transpose: fewer slices and concats to
      * pass. */
     {PASS_split_concat, 1},
@@ -66,6 +68,7 @@ static const struct step {
     {PASS_fold_batchnorm, 2},
     {PASS_fold_shape, 2},
     {PASS_fold_const, 2},
+    {PASS_scatter_const, 2},
     {PASS_split_concat, 2},
     /* Once more: what the composites were made of lets more transposes pass. */
     {PASS_sink_transpose, 2},
