@@ -7,7 +7,8 @@
  *   return %b
  *
  * Local rules over the walk of rules.c: neutral elements, pairs that undo each other, casts that lose nothing,
- * constants as the right operand. The rules about views are in canonicalize_view.c. A rule fires only if every bit of
+ * constants as the right operand. The rules about views are in canonicalize_view.c, those about signs, truths and
+ * integers in canonicalize_algebra.c. A rule fires only if every bit of
  * the result stays, signed zeros and NaNs included, so nothing here depends on what the caller tolerates:
  *
  *   x + 0     x - 0 is x for every x, and so is x + (-0). But -0 + 0 is 0: adding the positive zero may be dropped
@@ -352,6 +353,6 @@ static const struct weft_rule rules[] = {
 
 bool weft_pass_canonicalize(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_views};
-    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 2), 0);
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_algebra, weft_canonicalize_views};
+    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 3), 0);
 }

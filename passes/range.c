@@ -187,8 +187,11 @@ static struct weft_range binary(const struct ranging *r, struct weft_range a, st
         return between(0, b.high - 1);
     case WEFT_OP_div: case WEFT_OP_floor_div: /* towards zero or -1, where it gets no larger */
         return is_int && b.low > 0 ? between(a.low < 0 ? a.low : 0, a.high > 0 ? a.high : 0) : unknown;
-    case WEFT_OP_bit_and: return a.low >= 0 && b.low >= 0 ? between(0, a.high < b.high ? a.high : b.high) : unknown;
-    case WEFT_OP_shift_right: return a.low >= 0 ? between(0, a.high) : unknown;
+    case WEFT_OP_bit_and: /* no more than the bits of one that is not negative */
+        if (a.low < 0 && b.low < 0)
+            return unknown;
+        return between(0, a.low < 0 || (b.low >= 0 && b.high < a.high) ? b.high : a.high);
+    case WEFT_OP_shift_right: return between(a.low < 0 ? a.low : 0, a.high > 0 ? a.high : 0);
     default: return unknown;
     }
 }

@@ -27,6 +27,13 @@ static const struct {
                           "  %n: f32[6,5] = neg %e\n"
                           "  return %m, %n\n"
                           "}\n"},
+    {"canonicalize", 2, "graph @f(%x: i32[4], %y: i32[4]) {\n"
+                        "  %n: i32[4] = neg %y\n"
+                        "  %a: i32[4] = add %n, %x\n"
+                        "  %k: i32[4] = const value=4\n"
+                        "  %q: i32[4] = floor_div %a, %k\n"
+                        "  return %q\n"
+                        "}\n"},
     {"dead_results", 2, "graph @f(%n: i64[], %x: f32[4], %y: f32[4]) {\n"
                         "  graph @body(%i: i64[], %a: f32[4], %b: f32[4]) {\n"
                         "    %b2: f32[4] = neg %b\n"
