@@ -11,6 +11,8 @@ struct weft_activation {
     bool by_tanh, has_low, has_high, negative, positive;
 };
 struct weft_activation weft_activation_read(const struct weft_eval *eval);
+/* Any elementwise op of one float operand that gives a float (eval_unary.c). */
+double weft_real_apply(int op, double x, const struct weft_activation *activation);
 double weft_activation_apply(int op, double x, const struct weft_activation *activation);
 
 #endif

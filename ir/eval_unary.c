@@ -42,7 +42,7 @@ static double exponential(int op, double x)
     }
 }
 
-static double apply_real(int op, double x, const struct weft_activation *activation)
+double weft_real_apply(int op, double x, const struct weft_activation *activation)
 {
     switch (op) {
     case WEFT_OP_abs: return fabs(x);
@@ -126,7 +126,7 @@ static void apply(int op, int dtype, int64_t n, union weft_number *x, const stru
             x[i].integer = isinf(x[i].real) && (x[i].real > 0 ? p->positive : p->negative);
     else if (weft_dtype_is_float(dtype))
         for (int64_t i = 0; i < n; i++)
-            x[i].real = apply_real(op, x[i].real, p);
+            x[i].real = weft_real_apply(op, x[i].real, p);
     else
         for (int64_t i = 0; i < n; i++)
             x[i] = apply_integer(op, dtype, x[i], p);

@@ -59,6 +59,8 @@ static const struct step {
     {PASS_dead_results, 1},
     /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
     {PASS_fold_batchnorm, 0},
+    /* Before decompose, whose parts the functions of gates may be. */
+    {PASS_lower_recurrent, 0},
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
     {PASS_decompose, 0},
     {PASS_canonicalize, 2},
