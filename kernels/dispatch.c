@@ -22,6 +22,8 @@ static const struct weft_kernel_info kernels[] = {
 #define PLAIN(op, units, scratch, run, count) {"plain", "weft_plain_" #op "__ref", 0},
 #include "kernels/plain/plain.def"
 
+    {"plain", "weft_weigh__ref", 0},
+
 #define PRODUCT(id, form, level, cpu) {"product", "weft_product_" #id "__" #level, cpu},
 #include "kernels/product/product.def"
 

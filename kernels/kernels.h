@@ -273,6 +273,29 @@ void weft_blend_run(const struct weft_blend *blend, float *out, const float *in,
                     const struct weft_blend_table *columns, void *scratch, int part, int parts);
 const char *weft_blend_name(const struct weft_blend *blend);
 
+/* --- plain/weigh.c: weighted sums along all axes, of any type ----------------------------------------------------- */
+
+/* Of each result along an axis: the places of its elements, premultiplied with the stride, their weights, and whether
+ * it lies inside. */
+struct weft_weigh_table {
+    int64_t taps;
+    const int64_t *place;
+    const double *weight;
+    const bool *inside;
+};
+struct weft_weigh {
+    uint8_t dtype;
+    bool nearest;            /* one element each, copied */
+    int32_t rank;
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK];
+    double fill;             /* of results that lie outside */
+    int64_t units;           /* set by prepare */
+    int32_t parts;
+};
+void weft_weigh_prepare(struct weft_weigh *weigh, int workers);
+void weft_weigh_run(const struct weft_weigh *weigh, void *out, const void *in, const struct weft_weigh_table *tables,
+                    int part, int parts);
+
 /* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
 
 /* Any strides (elements), so transposes are strides. One chain over k per result, fused multiply-add: neither tiles nor

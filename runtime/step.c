@@ -176,15 +176,31 @@ static bool scatters(const struct weft_graph *g, weft_node n)
     return strcmp(form, "none") == 0 || (strcmp(form, "add") == 0 && is_f32(g, weft_result(g, n, 0)));
 }
 
-/* Nearest elements of any type, weighted ones of f32. A crop may have places without an element. */
+/* Axes that a resize changes, as far as the graph can tell. */
+static int resized_axes(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_type *in = weft_type_of(g, weft_operand(g, n, 0)), *out = weft_type_of(g, weft_result(g, n, 0));
+    const struct weft_attr *scale = weft_attr_find(g, n, WEFT_ATTR_scale);
+    int count = 0;
+    for (int axis = 0; axis < in->rank; axis++)
+        count += !weft_dim_same(in->extent[axis], out->extent[axis]) || (scale && scale->reals[axis] != 1);
+    return count;
+}
+
+/* Nearest elements are read through a table, f32 is weighed along one axis or two; all else has a plain kernel. */
 static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
-    if (crops || weft_type_of(g, step->out)->rank == 0 || (!nearest && !is_f32(g, step->out)))
-        return refuse(step, "its kernels neither crop nor weigh other types than f32");
-    return choose_copy(plan, n, nearest ? &weft_step_table : &weft_step_blend, step);
+    const int axes = resized_axes(g, n);
+    const bool blends = is_f32(g, step->out) && (axes == 1 || axes == 2);
+    if (weft_type_of(g, step->out)->rank == 0)
+        return choose_copy(plan, n, &weft_step_copy, step);
+    return choose_copy(plan, n, crops || (!nearest && !blends) ? &weft_step_weigh
+                                : nearest                      ? &weft_step_table
+                                                               : &weft_step_blend,
+                       step);
 }
 
 static bool choose_family(const struct weft_plan *plan, weft_node node, struct weft_step *step)

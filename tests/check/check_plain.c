@@ -88,6 +88,7 @@ void weft_check_plain(struct weft_check *check)
 #define PLAIN(op, units, scratch, run, count)                                                                          \
     weft_check_kernel(check, "weft_plain_" #op "__ref", 0, body, "weft_plain_" #op "__ref");
 #include "kernels/plain/plain.def"
+    weft_check_kernel(check, "weft_weigh__ref", 0, body, "weft_weigh__ref");
 }
 
 void weft_check_product(struct weft_check *check)

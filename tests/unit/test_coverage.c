@@ -89,7 +89,7 @@ static enum cover cover_by(const struct weft_plan *plan)
 {
     enum cover cover = plan->fallbacks ? EVALUATOR : KERNEL;
     for (uint32_t i = 0; i < plan->steps && cover == KERNEL; i++)
-        cover = plan->step[i].kind == &weft_step_plain ? PLAIN : KERNEL;
+        cover = plan->step[i].kind == &weft_step_plain || plan->step[i].kind == &weft_step_weigh ? PLAIN : KERNEL;
     return cover;
 }
 
