@@ -2,8 +2,8 @@
 /* weigh.c: weighted sums along any number of axes, of any type: the resizes that the family resize/ leaves out.
  *
  * A result is a sum along the last axis of sums along the axis before, down to single elements, all in double; the
- * caller makes the tables of places and weights. Elements without weight are not read. A result whose place lies outside
- * is the fill. */
+ * caller makes the tables of places and weights. Elements without weight are not read. A result whose place lies
+ * outside is the fill. */
 #include "kernels/plain/number.h"
 #include "kernels/small.h"
 #include "kernels/walk.h"
