@@ -105,6 +105,7 @@ bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct wef
     const void *data = weft_const_data(graph, value);
     if (n == 0 || !is_uniform(type->dtype, data, n))
         return false;
+    weft_blob_forget(constant->blob, constant->offset, (size_t)weft_dtype_bytes(type->dtype, n)); /* all was read */
     *ret = load_element(type->dtype, data, 0);
     return true;
 }

@@ -54,6 +54,13 @@ enum { WEFT_K_F64 = 1, WEFT_K_F32, WEFT_K_BF16, WEFT_K_F16, WEFT_K_I64, WEFT_K_I
        WEFT_K_U64, WEFT_K_U32, WEFT_K_U16, WEFT_K_U8, WEFT_K_BOOL, WEFT_K_I4, WEFT_K_U4, WEFT_K_F8E4M3,
        WEFT_K_F8E5M2 };
 
+/* Elements at any address. Files that are mapped care little for alignment; what reads their arrays once, or a row here
+ * and there, reads them where they lie, through these, instead of from a copy. */
+typedef float weft_loose_f32 __attribute__((aligned(1)));
+typedef uint16_t weft_loose_u16 __attribute__((aligned(1)));
+typedef uint32_t weft_loose_u32 __attribute__((aligned(1)));
+typedef uint64_t weft_loose_u64 __attribute__((aligned(1)));
+
 #define WEFT_K_RANK 8
 #define WEFT_K_MAX_IN 3
 
@@ -313,7 +320,11 @@ struct weft_gemm {
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
-void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const float *b); /* b unpacked, by b_row and b_col */
+/* b unpacked, by b_row and b_col */
+void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b);
+/* A part of it; part i reads the i-th piece of B in the order of its larger stride, so that whoever packs one part
+ * after the other can give back what B's file takes in memory on the way. */
+void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
 void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const float *b, void *scratch, int part,
                    int parts);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
@@ -363,7 +374,7 @@ struct weft_conv {
 };
 void weft_conv_prepare(struct weft_conv *conv, int workers);
 size_t weft_conv_pack_bytes(const struct weft_conv *conv);
-void weft_conv_pack(const struct weft_conv *conv, float *pack, const float *w);
+void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w);
 void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
                    int parts);
 const char *weft_conv_name(const struct weft_conv *conv);

@@ -251,8 +251,10 @@ static inline bool weft_step_reads_operands(const struct weft_step *step)
 }
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
-/* Packs constant operand 1 of a gemm or conv step into memory of the plan, for the sizes in `bind`. */
-void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data);
+/* Packs constant operand 1 of a gemm or conv step, which begins at `data`, into memory of the plan, for the sizes in
+ * `bind`; on the way it gives back pages of a mapped `source`. */
+void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
+                    const weft_loose_f32 *data, const struct weft_constant *source);
 
 /* --- frame.c ------------------------------------------------------------------------------------------------------ */
 

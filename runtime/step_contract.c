@@ -168,7 +168,11 @@ const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), 
 
 /* --- packs -------------------------------------------------------------------------------------------------------- */
 
-static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data)
+/* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
+#define PACK_BYTES ((size_t)8 << 20)
+
+static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
+                      const weft_loose_f32 *data, const struct weft_constant *source)
 {
     struct gemm_step s;
     fill_gemm(bind, &s);
@@ -181,10 +185,17 @@ static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const stru
         return;
     step->pack = weft_plan_add_pack(plan, bytes);
     step->pack_form = s.gemm.swapped;
-    weft_gemm_pack(&s.gemm, plan->pack[step->pack].data, data);
+    const int parts = 1 + (int)(bytes / PACK_BYTES);
+    const size_t piece = (size_t)(s.gemm.n * s.gemm.k) * sizeof(float) / (size_t)parts;
+    for (int part = 0; part < parts; part++) {
+        weft_gemm_pack_part(&s.gemm, plan->pack[step->pack].data, data, part, parts);
+        if (source->kind == WEFT_CONST_BLOB)
+            weft_blob_forget(source->blob, source->offset + (size_t)part * piece, piece);
+    }
 }
 
-static void pack_conv(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data)
+static void pack_conv(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
+                      const weft_loose_f32 *data)
 {
     struct weft_conv conv;
     fill_conv(bind, &conv);
@@ -199,10 +210,11 @@ static void pack_conv(struct weft_plan *plan, struct weft_step *step, const stru
     weft_conv_pack(&conv, plan->pack[step->pack].data, data);
 }
 
-void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind, const float *data)
+void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
+                    const weft_loose_f32 *data, const struct weft_constant *source)
 {
     if (step->kind == &weft_step_gemm)
-        pack_gemm(plan, step, bind, data);
+        pack_gemm(plan, step, bind, data, source);
     else if (step->kind == &weft_step_conv)
         pack_conv(plan, step, bind, data);
 }

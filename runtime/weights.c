@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weights.c: one copy of each constant, in the form that its readers want.
  *
- * Constants stay mapped from their file. Operand 1 of a product or convolution is packed when the plan is made. What
- * then still reads a constant as it is gets it in place, or, where its address does not suit its type (or there are no
- * bytes yet, as for random constants), a copy; where nothing does, there is no copy, and the pages of the file are
- * given back. A packed constant whose step depends on symbols stays readable: other sizes may lead to loops that want
- * another pack. */
+ * Constants stay mapped from their file. Operand 1 of a product or convolution is packed when the plan is made, from
+ * where it lies. What then still reads a constant as it is gets it in place; gathers, which read a row here and there
+ * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
+ * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
+ * and the pages of the file are given back. A packed constant whose step depends on symbols stays readable: other sizes
+ * may lead to loops that want another pack. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -21,8 +22,9 @@ static int64_t bytes_of(const struct weft_plan *plan, weft_val v)
 /* The elements, perhaps in memory that lasts until the next call. */
 static const void *elements_of(struct weft_plan *plan, const struct weft_storage *storage)
 {
-    if (storage->data)
-        return storage->data;
+    const void *in_place = weft_const_data(plan->graph, storage->value);
+    if (in_place)
+        return in_place;
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     plan->temporary = (struct weft_pack){0};
     const size_t bytes = (size_t)bytes_of(plan, storage->value);
@@ -52,8 +54,8 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
                                    .in = {weft_home_tensor(plan, step->in[0], symbols),
                                           weft_home_tensor(plan, weights, symbols)}};
     const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
-    weft_step_pack(plan, step, &bind, (const float *)elements_of(plan, storage) + offset);
     const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
+    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset, constant);
     if (is_packed(step) &&
         constant->kind == WEFT_CONST_BLOB) /* at once, or the file and its packs are in memory together */
         weft_blob_forget(constant->blob, constant->offset, (size_t)bytes_of(plan, storage->value));
@@ -67,30 +69,41 @@ static bool has_one_size(const struct weft_plan *plan, const struct weft_step *s
     return weft_type_is_constant(weft_type_of(g, step->out)) && weft_type_is_constant(weft_type_of(g, step->in[0]));
 }
 
-static void mark_readers(const struct weft_plan *plan, bool *read)
+/* What the readers of a storage ask of its address. */
+enum readers { NOBODY, ANY_ADDRESS, ALIGNED };
+
+static void mark(const struct weft_plan *plan, weft_val v, enum readers reader, uint8_t *readers)
+{
+    uint8_t *most = &readers[plan->home[v.id].storage];
+    *most = reader > *most ? reader : *most;
+}
+
+static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         for (unsigned k = 0; k < step->inputs; k++)
             if (!(k == 1 && is_packed(step) && has_one_size(plan, step)))
-                read[plan->home[step->in[k].id].storage] = true;
+                mark(plan, step->in[k], k == 0 && step->kind == &weft_step_gather ? ANY_ADDRESS : ALIGNED, readers);
         const unsigned operands = weft_step_reads_operands(step) ? g->node[step->node.id].operands : 0;
         for (unsigned k = 0; k < operands; k++)
-            read[plan->home[weft_operand(g, step->node, k).id].storage] = true;
+            mark(plan, weft_operand(g, step->node, k), ALIGNED, readers);
     }
 }
 
-static void settle(struct weft_plan *plan, struct weft_storage *storage, bool read)
+static void settle(struct weft_plan *plan, struct weft_storage *storage, enum readers readers)
 {
     const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
     const int64_t bytes = bytes_of(plan, storage->value);
-    if (read && !storage->data) {
+    if (readers == ANY_ADDRESS && !storage->data)
+        storage->data = weft_const_data(plan->graph, storage->value);
+    if (readers != NOBODY && !storage->data) {
         const uint32_t pack = weft_plan_add_pack(plan, (size_t)bytes);
         weft_const_write(plan->graph, storage->value, plan->pack[pack].data);
         storage->data = plan->pack[pack].data;
     }
-    const bool in_place = read && constant->kind == WEFT_CONST_BLOB &&
+    const bool in_place = readers != NOBODY && constant->kind == WEFT_CONST_BLOB &&
                           storage->data == (const char *)constant->blob->data + constant->offset;
     if (constant->kind == WEFT_CONST_BLOB && !in_place)
         weft_blob_forget(constant->blob, constant->offset, (size_t)bytes);
@@ -100,9 +113,9 @@ void weft_plan_settle_constants(struct weft_plan *plan)
 {
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     plan->temporary = (struct weft_pack){0};
-    bool *read = weft_new(&plan->graph->root->scratch, bool, plan->storages);
-    mark_readers(plan, read);
+    uint8_t *readers = weft_new(&plan->graph->root->scratch, uint8_t, plan->storages);
+    mark_readers(plan, readers);
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT && !plan->storage[i].splat)
-            settle(plan, &plan->storage[i], read[i]);
+            settle(plan, &plan->storage[i], readers[i]);
 }

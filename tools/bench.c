@@ -11,6 +11,8 @@
  * What cannot be measured yet is null: unfused_ms, because nothing is fused, so that there is nothing to compare. */
 #include "tools/tools.h"
 
+#include "ir/ir.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +22,8 @@
 #define MAX_RUNS 100000
 
 struct figures {
-    double median_ms, min_ms, ready_ms, compile_ms, first_ms, peak_rss_mb, arena_mb, fallback_pct, relayout_pct;
+    double median_ms, min_ms, ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
+    double fallback_pct, relayout_pct;
     struct weft_comparison worst; /* of the outputs, if they were compared */
     bool compared;
     int kernels, threads, runs;
@@ -110,6 +113,20 @@ static double peak_memory_mb(void)
     return kilobytes * 1024e-6;
 }
 
+/* Bytes of the constants that the file holds, in bodies too. */
+static double weight_bytes(const struct weft_graph *graph)
+{
+    double bytes = 0;
+    weft_foreach_node(graph, n)
+        if (weft_opcode_of(graph, n) == WEFT_OP_const && weft_const_data(graph, weft_result(graph, n, 0))) {
+            const struct weft_type *type = weft_type_of(graph, weft_result(graph, n, 0));
+            bytes += (double)weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
+        }
+    for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        bytes += weight_bytes(graph->body[i]);
+    return bytes;
+}
+
 /* Keeps the worst output: wrong ones before right ones, then by their share of the bound. */
 static void keep_worst(struct figures *figures, const struct weft_comparison *c)
 {
@@ -177,8 +194,9 @@ static void print_json(const struct figures *f, const char *path)
     printf("{\"model\": ");
     print_string(path);
     printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
-           "\"peak_rss_mb\": %.1f, \"arena_mb\": %.2f, \"max_abs_err\": ",
-           f->median_ms, f->min_ms, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb, f->arena_mb);
+           "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",
+           f->median_ms, f->min_ms, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
+           f->weights_mb, f->arena_mb);
     print_number(f->compared, f->worst.max_abs);
     printf(", \"max_rel_err\": ");
     print_number(f->compared, f->worst.max_rel);
@@ -196,8 +214,8 @@ static void print_lines(const struct figures *f, const char *path)
            weft_tool_plural(f->threads));
     printf("  %.3f ms median of %d runs, %.3f ms at best, %.3f ms the first time\n", f->median_ms, f->runs, f->min_ms,
            f->first_ms);
-    printf("  ready after %.1f ms; %.1f MB of memory at most, %.2f MB of it for intermediates\n", f->ready_ms,
-           f->peak_rss_mb, f->arena_mb);
+    printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
+           f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
     printf("  %.1f %% of the time in the reference evaluator, %.1f %% in changes of layout\n", f->fallback_pct,
            f->relayout_pct);
     const struct weft_comparison *c = &f->worst;
@@ -219,6 +237,7 @@ static bool measure(struct weft_model *model, const char *check, bool verify, do
     if (!measure_runs(model, seconds, figures) || !measure_shares(model, figures))
         return false;
     figures->peak_rss_mb = peak_memory_mb();
+    figures->weights_mb = weight_bytes(model->graph) * 1e-6;
     if (!check && !verify)
         return true;
     if (!weft_model_run_afresh(model))
@@ -255,10 +274,11 @@ int weft_cmd_bench(int argc, char **argv)
         "weft bench MODEL [options]",
         "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of\n"
         "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
-        "first_ms of the first run; peak_rss_mb of the process; arena_mb of intermediates; max_abs_err and\n"
-        "max_rel_err against the expected outputs, else against the reference evaluator, the bound of the\n"
-        "latter and whether it agrees, all null with --no-verify; unfused_ms null until something is fused;\n"
-        "fallback_pct and relayout_pct of the time; kernels; threads. What does not agree fails.",
+        "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
+        "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
+        "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms\n"
+        "null until something is fused; fallback_pct and relayout_pct of the time; kernels; threads. What\n"
+        "does not agree fails.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

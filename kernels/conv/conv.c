@@ -197,14 +197,14 @@ int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_con
 }
 
 static void pack_panels(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s, float *pack,
-                        const float *w)
+                        const weft_loose_f32 *w)
 {
     for (int64_t j = 0; j < s->o; j += kernel->columns, pack += s->k * kernel->columns) {
         const int64_t width = smaller(kernel->columns, s->o - j);
         for (int64_t t = 0; t < s->taps; t++) {
             int64_t tap[3];
             weft_conv_unravel(s->kernel, t, tap);
-            const float *from = w + j * s->w_o + weft_conv_offset(tap, s->w_at);
+            const weft_loose_f32 *from = w + j * s->w_o + weft_conv_offset(tap, s->w_at);
             weft_gemm_gather(kernel, pack + t * s->c * kernel->columns, kernel->columns, from, s->w_c, s->w_o, s->c,
                              width);
         }
@@ -213,11 +213,11 @@ static void pack_panels(const struct weft_gemm_kernel *kernel, const struct weft
     }
 }
 
-void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack, const float *w,
-                          int64_t g)
+void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
+                          const weft_loose_f32 *w, int64_t g)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const float *from = w + g * s->o * s->w_o;
+    const weft_loose_f32 *from = w + g * s->o * s->w_o;
     if (form == WEFT_CONV_POINT_ROWS) {
         weft_gemm_pack(&conv->gemm, pack, from);
         return;
@@ -230,7 +230,7 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
         for (int64_t t = 0; t < s->taps; t++) {
             int64_t tap[3];
             weft_conv_unravel(s->kernel, t, tap);
-            const float *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
+            const weft_loose_f32 *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
             if (form == WEFT_CONV_CHANNELS)
                 pack[t * s->groups] = *at;
             for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
@@ -245,7 +245,7 @@ size_t weft_conv_pack_bytes(const struct weft_conv *conv)
     return (size_t)(weft_conv_group_size(conv, &s) * s.groups) * sizeof(float);
 }
 
-void weft_conv_pack(const struct weft_conv *conv, float *pack, const float *w)
+void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const bool interleaved = weft_conv_kernels[conv->form].form == WEFT_CONV_CHANNELS;

@@ -111,8 +111,8 @@ static inline int64_t weft_conv_band_size(const struct weft_conv_band *band)
 static inline int64_t weft_conv_offsets_size(const struct weft_conv_shape *s) { return weft_conv_aligned(2 * s->taps); }
 
 /* The weights of group g in the order of the form, from unpacked ones. */
-void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack, const float *w,
-                          int64_t g);
+void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
+                          const weft_loose_f32 *w, int64_t g);
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s); /* floats */
 
 #endif

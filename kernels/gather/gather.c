@@ -172,11 +172,11 @@ struct line {
     int64_t n, limit, step, plain, indexed, index;
 };
 
-#define LINE(name, type, number)                                                                                       \
+#define LINE(name, type, loose, number)                                                                                \
     static void name(const struct line *l, void *out, const void *in, const void *index)                               \
     {                                                                                                                  \
         type *const to = out;                                                                                          \
-        const type *const from = in;                                                                                   \
+        const loose *const from = in;                                                                                  \
         const number *const numbers = index;                                                                           \
         for (int64_t i = 0; i < l->n; i++) {                                                                           \
             int64_t at = numbers[i * l->index];                                                                        \
@@ -186,14 +186,14 @@ struct line {
             to[i * l->plain] = from[i * l->indexed + at * l->step];                                                    \
         }                                                                                                              \
     }
-LINE(line_8_32, uint8_t, int32_t)
-LINE(line_16_32, uint16_t, int32_t)
-LINE(line_32_32, uint32_t, int32_t)
-LINE(line_64_32, uint64_t, int32_t)
-LINE(line_8_64, uint8_t, int64_t)
-LINE(line_16_64, uint16_t, int64_t)
-LINE(line_32_64, uint32_t, int64_t)
-LINE(line_64_64, uint64_t, int64_t)
+LINE(line_8_32, uint8_t, uint8_t, int32_t)
+LINE(line_16_32, uint16_t, weft_loose_u16, int32_t)
+LINE(line_32_32, uint32_t, weft_loose_u32, int32_t)
+LINE(line_64_32, uint64_t, weft_loose_u64, int32_t)
+LINE(line_8_64, uint8_t, uint8_t, int64_t)
+LINE(line_16_64, uint16_t, weft_loose_u16, int64_t)
+LINE(line_32_64, uint32_t, weft_loose_u32, int64_t)
+LINE(line_64_64, uint64_t, weft_loose_u64, int64_t)
 
 static void run_elements(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
 {

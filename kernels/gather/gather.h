@@ -6,7 +6,8 @@
  *
  * i runs over the outer axes, j over the inner ones, a block. x(i…) is the sum of up to 8 numbers of an index, each
  * brought into [0, limit) and multiplied by a step. Preconditions: no overlap; limits are at least 1, except where
- * there is nothing to do; element sizes 1, 2, 4 or 8, aligned to that. */
+ * there is nothing to do; element sizes 1, 2, 4 or 8, aligned to that; but what a gather reads, an embedding in a file
+ * that is mapped perhaps, may lie at any address. */
 #ifndef WEFT_GATHER_H
 #define WEFT_GATHER_H
 

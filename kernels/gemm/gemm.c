@@ -83,7 +83,7 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers)
 
 /* --- packing --- */
 
-void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const float *from,
+void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const weft_loose_f32 *from,
                       int64_t from_row, int64_t from_column, int64_t rows, int64_t columns)
 {
     if (from_row == 1 && from_column != 1 && kernel->code->transpose) {
@@ -105,14 +105,17 @@ int64_t weft_gemm_panels_size(const struct weft_gemm_kernel *kernel, int64_t k, 
     return weft_pieces(columns, kernel->columns) * kernel->columns * k;
 }
 
-void weft_gemm_pack_panels(const struct weft_gemm_kernel *kernel, float *pack, const float *b, int64_t b_row,
-                           int64_t b_column, int64_t k, int64_t columns)
+/* Rows from `first` to before `end` of the panels [columns / panel][k][panel] of B, the last one filled with zeros. */
+static void pack_panels(const struct weft_gemm *g, float *pack, const weft_loose_f32 *b, int64_t columns, int64_t first,
+                        int64_t end)
 {
-    for (int64_t j = 0; j < columns; j += kernel->columns, pack += k * kernel->columns) {
-        const int64_t width = smaller(kernel->columns, columns - j);
-        weft_gemm_gather(kernel, pack, kernel->columns, b + j * b_column, b_row, b_column, k, width);
-        for (int64_t p = 0; width < kernel->columns && p < k; p++)
-            memset(pack + p * kernel->columns + width, 0, (size_t)(kernel->columns - width) * sizeof *pack);
+    const int64_t whole = g->kernel->columns;
+    for (int64_t j = 0; j < columns; j += whole, pack += g->k * whole) {
+        const int64_t width = smaller(whole, columns - j);
+        weft_gemm_gather(g->kernel, pack + first * whole, whole, b + first * g->b_row + j * g->b_col, g->b_row,
+                         g->b_col, end - first, width);
+        for (int64_t p = first; width < whole && p < end; p++)
+            memset(pack + p * whole + width, 0, (size_t)(whole - width) * sizeof *pack);
     }
 }
 
@@ -180,12 +183,29 @@ size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm)
     return (size_t)floats * sizeof(float);
 }
 
-void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const float *b)
+void weft_gemm_pack_part(const struct weft_gemm *g, float *pack, const weft_loose_f32 *b, int part, int parts)
 {
-    if (gemm->swapped)
-        weft_gemm_gather(gemm->kernel, pack, gemm->k, b, gemm->b_col, gemm->b_row, gemm->n, gemm->k);
+    const bool by_columns = g->b_col >= g->b_row;
+    const int64_t unit = by_columns && !g->swapped ? g->kernel->columns : 1;
+    const int64_t extent = by_columns ? g->n : g->k, units = weft_pieces(extent, unit);
+    const int64_t first = smaller(extent, units * part / parts * unit);
+    const int64_t end = smaller(extent, units * (part + 1) / parts * unit);
+    if (first == end)
+        return;
+    if (g->swapped && by_columns)
+        weft_gemm_gather(g->kernel, pack + first * g->k, g->k, b + first * g->b_col, g->b_col, g->b_row, end - first,
+                         g->k);
+    else if (g->swapped)
+        weft_gemm_gather(g->kernel, pack + first, g->k, b + first * g->b_row, g->b_col, g->b_row, g->n, end - first);
+    else if (by_columns)
+        pack_panels(g, pack + first * g->k, b + first * g->b_col, end - first, 0, g->k);
     else
-        weft_gemm_pack_panels(gemm->kernel, pack, b, gemm->b_row, gemm->b_col, gemm->k, gemm->n);
+        pack_panels(g, pack, b, g->n, first, end);
+}
+
+void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b)
+{
+    weft_gemm_pack_part(gemm, pack, b, 0, 1);
 }
 
 const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }

@@ -22,8 +22,8 @@
 typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
                                int64_t c_row, int64_t columns, bool from_c);
 /* to[i·to_row + j] = from[i + j·from_column]. */
-typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const float *from, int64_t from_column, int64_t rows,
-                                    int64_t columns);
+typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const weft_loose_f32 *from, int64_t from_column,
+                                    int64_t rows, int64_t columns);
 
 /* What an ISA file gives for each row of gemm.def. Tiles by [vectors][rows - 1]: vectors 0 are full tiles without
  * masks, v > 0 are v vectors of which the last is masked. The reference has no tiles. */
@@ -69,12 +69,9 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers);
 
 /* to[i·to_row + j] = from[i·from_row + j·from_column]: packing, by the kernel's transpose where rows are the unit
  * stride. */
-void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const float *from,
+void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const weft_loose_f32 *from,
                       int64_t from_row, int64_t from_column, int64_t rows, int64_t columns);
-/* Panels [columns / panel][k][panel] of B, the last one filled with zeros. */
-void weft_gemm_pack_panels(const struct weft_gemm_kernel *kernel, float *pack, const float *b, int64_t b_row,
-                           int64_t b_column, int64_t k, int64_t columns);
-/* Floats that these panels take. */
+/* Floats that the panels [columns / panel][k][panel] of B take, of which the last is filled with zeros. */
 int64_t weft_gemm_panels_size(const struct weft_gemm_kernel *kernel, int64_t k, int64_t columns);
 
 /* gemm_ref.c: rows [row, row_end) and columns [column, column_end) of product `batch`, by plain loops. */

@@ -95,18 +95,18 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
 /* --- single elements
  * ------------------------------------------------------------------------------------------------------ */
 
-#define STRIDED_COPY(name, type)                                                                                       \
+#define STRIDED_COPY(name, type, loose)                                                                                \
     static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)                    \
     {                                                                                                                  \
         type *const out = to;                                                                                          \
-        const type *const in = from;                                                                                   \
+        const loose *const in = from;                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
             out[i * to_stride] = in[i * from_stride];                                                                  \
     }
-STRIDED_COPY(copy_8, uint8_t)
-STRIDED_COPY(copy_16, uint16_t)
-STRIDED_COPY(copy_32, uint32_t)
-STRIDED_COPY(copy_64, uint64_t)
+STRIDED_COPY(copy_8, uint8_t, uint8_t)
+STRIDED_COPY(copy_16, uint16_t, weft_loose_u16)
+STRIDED_COPY(copy_32, uint32_t, weft_loose_u32)
+STRIDED_COPY(copy_64, uint64_t, weft_loose_u64)
 
 void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)
 {

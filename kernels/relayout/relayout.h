@@ -19,7 +19,7 @@ typedef void (*weft_relayout_tile_fn)(void *out, int64_t out_stride, const void 
                                              int64_t rows, int64_t columns, bool stream);
 #include "kernels/relayout/relayout.def"
 
-/* to[i · to_stride] = from[i · from_stride] for i in [0, n). */
+/* to[i · to_stride] = from[i · from_stride] for i in [0, n); `from` may lie at any address. */
 void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n);
 
 #endif

@@ -156,7 +156,9 @@ static void gather_body(struct weft_check *check, const void *user)
             continue;
         cases++;
         const size_t out_bytes = (size_t)((scatter ? e.indexed : e.plain) * g.bytes);
-        const char *const in = random_bytes(check, (size_t)((scatter ? e.plain : e.indexed) * g.bytes), add);
+        const size_t in_bytes = (size_t)((scatter ? e.plain : e.indexed) * g.bytes);
+        const size_t odd = scatter ? 0 : (size_t)weft_check_between(check, 0, 7); /* gathers read any address */
+        const char *const in = (char *)random_bytes(check, in_bytes + odd, add) + odd;
         char *const before = random_bytes(check, out_bytes, add);
         char *const want = weft_check_alloc(check, out_bytes), *const out = weft_check_alloc(check, out_bytes);
         void *const index = weft_check_alloc(check, (size_t)e.index * index_bytes(g.index_dtype));

@@ -3,6 +3,8 @@
  * that are parameters, buffers that overlap, sizes that no memory has. */
 #include "tests/unit/plan_support.h"
 
+#include <unistd.h>
+
 struct scene {
     struct weft_context *context;
     struct weft_graph *graph;
@@ -72,6 +74,51 @@ static void wide_results_of_narrow_operands(void **state)
     c = open_scene("graph @s(%a: bf16[8,8]) {\n  %y: f32[8] = sum %a axes=[1] acc=f32\n  return %y\n}\n", 0);
     run_and_compare(&c, in, 1, 8 * sizeof(float));
     close_scene(&c);
+}
+
+/* Memory of the plan for constants. */
+static int64_t constant_bytes(const struct scene *c)
+{
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    assert_int_equal(weft_execution_statistics(c->execution, &statistics), WEFT_OK);
+    return statistics.constant_bytes;
+}
+
+/* Constants at an address that does not suit their type: gathers read rows of them where they lie, products pack them
+ * from there, and only what must have them aligned has one copy of them. */
+static void constants_at_odd_places(void **state)
+{
+    char path[] = "/tmp/weft-odd-XXXXXX", text[512];
+    const int file = mkstemp(path);
+    float rows[16 * 8], x[2 * 8] = {1, 2, 3, 4};
+    int64_t index[3] = {15, -16, 7};
+    for (int i = 0; i < 16 * 8; i++)
+        rows[i] = (float)(i * i % 101);
+    assert_true(file >= 0 && write(file, "?", 1) == 1 && write(file, rows, sizeof rows) == sizeof rows);
+    close(file);
+    snprintf(text, sizeof text, "graph @g(%%i: i64[3]) {\n  %%c: f32[16,8] = const file=\"%s\" offset=1\n"
+             "  %%y: f32[3,8] = gather %%c, %%i axis=0\n  return %%y\n}\n", path);
+    struct scene c = open_scene(text, 0);
+    run_and_compare(&c, &(struct weft_tensor){index, WEFT_I64, 1, {3}, {1}}, 1, 3 * 8 * sizeof(float));
+    assert_int_equal(constant_bytes(&c), 0);
+    close_scene(&c);
+
+    snprintf(text, sizeof text, "graph @g(%%x: f32[2,8]) {\n  %%c: f32[16,8] = const file=\"%s\" offset=1\n"
+             "  %%y: f32[2,16] = matmul %%x, %%c trans_b=1\n  return %%y\n}\n", path);
+    c = open_scene(text, 0);
+    const struct weft_tensor in = dense(x, WEFT_F32, 2, 2, 8, 0, 0);
+    run_and_compare(&c, &in, 1, 2 * 16 * sizeof(float));
+    assert_true(constant_bytes(&c) >= (int64_t)sizeof rows && constant_bytes(&c) <= 64 * 8 * (int64_t)sizeof(float));
+    close_scene(&c);
+
+    snprintf(text, sizeof text, "graph @g(%%x: f32[16,8]) {\n  %%c: f32[16,8] = const file=\"%s\" offset=1\n"
+             "  %%y: f32[16,8] = add %%x, %%c\n  return %%y\n}\n", path);
+    c = open_scene(text, 0);
+    const struct weft_tensor all = dense(rows, WEFT_F32, 2, 16, 8, 0, 0);
+    run_and_compare(&c, &all, 1, sizeof rows);
+    assert_int_equal(constant_bytes(&c), sizeof rows);
+    close_scene(&c);
+    unlink(path);
 }
 
 /* Padding that depends on the input's extent, as `same` padding of a dynamic model does. */
@@ -192,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wide_results_of_narrow_operands),
+        cmocka_unit_test(constants_at_odd_places),
         cmocka_unit_test(sizes_in_attributes),
         cmocka_unit_test(new_values_of_parameters_do_not_meet),
         cmocka_unit_test(elements_smaller_than_a_byte),
