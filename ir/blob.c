@@ -40,14 +40,15 @@ static void *map_bytes(int file, size_t bytes)
 
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
 {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe without a writer is an error, no wait */
     if (file < 0)
         return map_failed(context, path, errno);
     struct stat status = {0};
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-        const int error = errno;
         close(file);
-        return map_failed(context, path, S_ISDIR(status.st_mode) ? EISDIR : error ? error : EINVAL);
+        weft_error(context, WEFT_ERR_IO, &(struct weft_place){.file = path}, "cannot be read: %s",
+                   S_ISDIR(status.st_mode) ? "Is a directory" : "not a regular file");
+        return NULL;
     }
     const size_t bytes = (size_t)status.st_size;
     void *data = map_bytes(file, bytes);

@@ -76,6 +76,10 @@ static struct weft_element load_element(int dtype, const void *data, int64_t i)
     return element;
 }
 
+/* Larger constants are taken to be weights, which nobody reads for this: to find a file of zeros uniform, all of it
+ * would have to be read, and stay in memory. */
+#define MAX_UNIFORM_BYTES (1 << 20)
+
 /* Compares bits, not numbers: as doubles, integers beyond 2^53 are the same as their neighbours, and so are zeros of
  * both signs. */
 static bool is_uniform(int dtype, const void *data, int64_t n)
@@ -103,7 +107,7 @@ bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct wef
     }
     const int64_t n = weft_dim_value(weft_type_elements(graph->dims, type));
     const void *data = weft_const_data(graph, value);
-    if (n == 0 || !is_uniform(type->dtype, data, n))
+    if (n == 0 || weft_dtype_bytes(type->dtype, n) > MAX_UNIFORM_BYTES || !is_uniform(type->dtype, data, n))
         return false;
     weft_blob_forget(constant->blob, constant->offset, (size_t)weft_dtype_bytes(type->dtype, n)); /* all was read */
     *ret = load_element(type->dtype, data, 0);

@@ -142,6 +142,21 @@ static const char *input_path(const struct weft_model_options *options, size_t i
     return path;
 }
 
+/* numpy has no bf16: for an input of that type, f32 is rounded. */
+static void narrow_input(struct weft_model *model, size_t i)
+{
+    const struct weft_graph *graph = weft_plan_graph(model->plan);
+    struct weft_tensor *tensor = &model->input[i];
+    int64_t elements = 1;
+    if (weft_type_of(graph, graph->param[i])->dtype != WEFT_BF16 || tensor->dtype != WEFT_F32)
+        return;
+    for (int axis = 0; axis < tensor->rank; axis++)
+        elements *= tensor->extent[axis];
+    for (int64_t e = 0; e < elements; e++) /* in place: what is written lies in front of what is read */
+        weft_store_real(WEFT_BF16, tensor->data, e, weft_load_real(WEFT_F32, tensor->data, e));
+    tensor->dtype = WEFT_BF16;
+}
+
 static int read_inputs(const struct weft_model_options *options, struct weft_model *model)
 {
     const int given = options->inputs.count;
@@ -162,6 +177,7 @@ static int read_inputs(const struct weft_model_options *options, struct weft_mod
             fprintf(stderr, "weft: %s: %s\n", path, message);
             return WEFT_EXIT_FAILED;
         }
+        narrow_input(model, i);
     }
     return WEFT_EXIT_OK;
 }

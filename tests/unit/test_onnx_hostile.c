@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "onnx/wire.h"
 #include "tests/unit/onnx_writer.h"
@@ -386,6 +388,53 @@ static void test_external_data(void **state)
     try_external("link.bin", NULL, NULL, WEFT_ERR_INVALID, "is a link out of the model's folder");
 }
 
+static void test_external_pipe(void **state)
+{
+    (void)state;
+    struct folder folder = open_folder();
+    char pipe[100];
+    snprintf(pipe, sizeof pipe, "%s/w.bin", folder.path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    const struct bytes model = external_model("w.bin", NULL, NULL);
+    struct weft_graph *graph = NULL;
+    assert_int_equal(load_model(&folder, &model, &graph), WEFT_ERR_IO);
+    assert_non_null(strstr(weft_last_error(folder.context), "w.bin: cannot be read: not a regular file"));
+    remove(pipe);
+    close_folder(&folder);
+}
+
+/* Rows of a weight of 3 GiB, which are zeros that no disk holds: to load and to compile it reads next to none of it. */
+static void test_large_external_data(void **state)
+{
+    (void)state;
+    const int64_t extent[] = {3 << 18, 1024};
+    struct bytes graph = {.count = 0}, tensor = tensor_of("w", FLOAT, 2, extent);
+    put_external(&tensor, "location", "w.bin");
+    put_integer(&tensor, 14, 1);
+    put_message(&graph, 5, &tensor);
+    put_value(&graph, 11, "i", INT64, "4");
+    put_node(&graph, "Gather", "w,i", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    struct folder folder = open_folder();
+    struct rusage before, after;
+    struct weft_graph *loaded = NULL;
+    struct weft_plan *plan = NULL;
+    char data[100];
+    snprintf(data, sizeof data, "%s/w.bin", folder.path);
+    write_file(data, "", 0);
+    assert_int_equal(truncate(data, (off_t)3 << 30), 0);
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(load_model(&folder, &model, &loaded), WEFT_OK);
+    assert_int_equal(weft_compile(loaded, NULL, &plan), WEFT_OK);
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 32 << 10); /* KiB */
+    weft_plan_destroy(plan);
+    weft_graph_destroy(loaded);
+    remove(data);
+    close_folder(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +450,8 @@ int main(void)
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_external_refusals),
         cmocka_unit_test(test_external_data),
+        cmocka_unit_test(test_external_pipe),
+        cmocka_unit_test(test_large_external_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
