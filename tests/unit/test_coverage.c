@@ -189,7 +189,7 @@ static void test_table(void **state)
             legal |= (cover[dtype] = cover_of(context, op, dtype)) != REFUSED;
         if (!legal) {
             if (op != WEFT_OP_const && op != WEFT_OP_custom)
-                fail_msg("%s has no sample that any dtype accepts", weft_ops[op].name);
+                fail_msg("%s has no sample in op_samples.def that any dtype accepts", weft_ops[op].name);
             continue;
         }
         at += sprintf(at, "| `%s` | ", weft_ops[op].name);
