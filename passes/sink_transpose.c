@@ -327,7 +327,8 @@ static void merge_transposes(struct sinking *s, const struct member *m)
         const struct weft_type type = *weft_type_of(g, result);
         struct weft_builder b = {g, transpose};
         weft_val merged = build_turned(&b, m->straight, &turn, &type);
-        if (!weft_can_substitute(g, result, merged)) /* a result that has to be a copy */
+        const bool taken = g->value[merged.id].is_param || g->value[merged.id].returns > 0;
+        if (taken && g->root == g && g->value[result.id].returns > 0) /* a result has a place of its own */
             merged = weft_build_transpose(&b, merged, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
         weft_substitute(g, result, merged);
         weft_erase_unused(g, transpose);
@@ -354,10 +355,11 @@ static void rewrite(struct sinking *s, uint32_t first)
             straighten(s, &s->member[i - 1]);
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
         struct member *m = &s->member[i - 1];
-        if (!m->moves)
-            continue;
-        merge_transposes(s, m);
-        if (!is_wanted(s, m))
+        if (m->is_source && !m->straight.id)
+            m->straight = straight_of_source(s, m);
+        if (m->is_source || m->moves)
+            merge_transposes(s, m);
+        if (!m->moves || !is_wanted(s, m))
             continue;
         struct weft_builder b = {g, weft_def(g, m->value)};
         weft_val turned = build_turned(&b, m->straight, &m->turn, weft_type_of(g, m->value));
