@@ -236,7 +236,8 @@ static weft_val constants_meet(struct weft_rewriting *r, weft_node n)
 static int power_of_two(const struct weft_rewriting *r, weft_node n)
 {
     struct weft_element divisor;
-    if (weft_dtype_is_float(dtype_of(r, n)) || r->graph->value[result_of(r, n).id].content || !weft_const_splat(r->graph, weft_operand(r->graph, n, 1), &divisor))
+    if (weft_dtype_is_float(dtype_of(r, n)) || r->graph->value[result_of(r, n).id].content ||
+        !weft_const_splat(r->graph, weft_operand(r->graph, n, 1), &divisor))
         return -1;
     const uint64_t bits = (uint64_t)divisor.integer;
     if (bits == 0 || bits & (bits - 1) || (weft_dtype_is_signed(dtype_of(r, n)) && divisor.integer < 0))
