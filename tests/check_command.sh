@@ -108,6 +108,37 @@ expect 0 'agrees' "$weft" run "$model/model.onnx" --check folder --cpu=baseline
 cp again/output_1.npy folder/output_0.npy
 expect 1 'expected f32' "$weft" run "$model/model.onnx" --check folder
 
+# Arrays that are none, and nothing where something should be.
+: >empty.npy
+printf '\223NUMPY\001\000\166\000{' >cut.npy
+head -c 100 small.weft >junk.npy
+mkdir -p folder.npy
+expect 1 'empty.npy: not a .npy file' "$weft" run small.weft -i empty.npy -i empty.npy
+expect 1 'cut.npy: the file ends inside its header' "$weft" run small.weft -i cut.npy -i cut.npy
+expect 1 'junk.npy: not a .npy file' "$weft" run small.weft -i junk.npy -i junk.npy
+expect 1 'folder.npy: not a regular file' "$weft" run small.weft -i folder.npy -i folder.npy
+: >empty.weft
+: >empty.onnx
+expect 1 'there is no graph in the text' "$weft" run empty.weft
+expect 1 'not an ONNX model: it has no graph' "$weft" run empty.onnx
+expect 1 'Is a directory' "$weft" opt small.weft -o folder.npy
+
+# What cannot be printed is an error, and a closed stream is no place for it, least of all the next file that is opened.
+for command in 'run small.weft' 'check small.weft' 'bench small.weft --seconds 0' 'opt small.weft' 'opt --list-ops' \
+    "conform $cases --list" --help --version; do
+    if [ -w /dev/full ]; then
+        # shellcheck disable=SC2086 # a list of words
+        expect 1 'standard output: No space left' sh -c "'$weft' $command 3>&1 >/dev/full 2>&3"
+    fi
+    expect 1 'standard output: Bad file descriptor' sh -c "'$weft' $command 2>&1 >&-"
+done
+"$weft" run small.weft -o open >log
+"$weft" run small.weft -o closed >&- 2>log
+expect 0 '' cmp open/output_0.npy closed/output_0.npy
+if [ -w /dev/full ]; then
+    expect 1 '/dev/full: No space left' "$weft" opt small.weft -o /dev/full
+fi
+
 # Text of a model: weights stay in its file or go beside the text, and it computes the same.
 for from in "$model" "$source/tests/models/mnist"; do
     mkdir -p text

@@ -3,6 +3,8 @@
  * name. */
 #include "tools/tools.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +36,26 @@ static void print_help(FILE *to)
     fputs("\nExit codes: 0 it worked, 1 it failed, 2 the command line makes no sense.\n", to);
 }
 
-int main(int argc, char **argv)
+/* A caller may have closed the standard streams. The next files opened would take their numbers, and what is printed
+ * would end up in a model's outputs. So the numbers are taken, by files that refuse what the streams are used for. */
+static void hold_standard_streams(void)
+{
+    for (int stream = 0; stream < 3; stream++)
+        if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY) != stream)
+            return;
+}
+
+/* What was printed and could not be written, because the disk is full, say, was not printed. */
+static int close_output(int code)
+{
+    errno = 0;
+    if ((!fflush(stdout) && !ferror(stdout)) || code != WEFT_EXIT_OK)
+        return code;
+    fprintf(stderr, "weft: standard output: %s\n", errno ? strerror(errno) : "it cannot be written to");
+    return WEFT_EXIT_FAILED;
+}
+
+static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -53,4 +74,10 @@ int main(int argc, char **argv)
             return c->run(argc - 1, argv + 1);
     fprintf(stderr, "weft: no subcommand '%s'; see weft --help\n", argv[1]);
     return WEFT_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_streams();
+    return close_output(dispatch(argc, argv));
 }

@@ -368,7 +368,7 @@ WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const 
 WEFT_API int weft_run(struct weft_execution *execution);
 /* Output i of the last run; the data is valid until the next run or the execution's end. */
 WEFT_API int weft_output(const struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
-/* As weft_last_error, for calls on this execution. */
+/* As weft_last_error, for calls on this execution; the context's callback is not called for them. */
 WEFT_API const char *weft_execution_error(const struct weft_execution *execution);
 
 struct weft_statistics {
