@@ -58,6 +58,19 @@ static int64_t place_of(const struct weft_tensor *tensor, const int64_t *index)
 
 /* --- reversing and masking -------------------------------------------------------------------------------------- */
 
+void weft_eval_diagonal(struct weft_eval *eval)
+{
+    const struct weft_tensor *in = &eval->in[0];
+    const int64_t first = weft_eval_at(eval, WEFT_ATTR_axes, 0), second = weft_eval_at(eval, WEFT_ATTR_axes, 1);
+    struct weft_tensor view = eval->out[0];
+    view.data = in->data;
+    for (int i = 0, axis = 0; i < in->rank; i++)
+        if (i != first && i != second)
+            view.stride[axis++] = in->stride[i];
+    view.stride[view.rank - 1] = in->stride[first] + in->stride[second];
+    weft_tensor_copy(&eval->out[0], 0, &view, 0);
+}
+
 void weft_eval_flip(struct weft_eval *eval)
 {
     struct weft_tensor view = eval->in[0];

@@ -99,3 +99,43 @@ void weft_eval_sort(struct weft_eval *eval)
     weft_eval_drop(eval, sort.order, sort.n, sizeof *sort.order);
     weft_eval_drop(eval, sort.number, sort.n, sizeof *sort.number);
 }
+
+/* --- places in an order ------------------------------------------------------------------------------------------- */
+
+struct search {
+    const struct weft_tensor *line, *x, *out;
+    int axis;
+    bool right;
+};
+
+/* By halves, so that the result is the same for every kernel even where the line is in no order. */
+static void search_line(struct weft_eval *eval, const int64_t *place, void *user)
+{
+    const struct search *s = user;
+    for (int64_t i = 0; i < s->x->extent[s->axis]; i++) {
+        union weft_number x, middle, found;
+        int64_t low = 0, high = s->line->extent[s->axis];
+        weft_eval_load(s->x, place[1] + i * s->x->stride[s->axis], 0, 1, &x);
+        while (low < high) {
+            const int64_t half = low + (high - low) / 2;
+            weft_eval_load(s->line, place[0] + half * s->line->stride[s->axis], 0, 1, &middle);
+            const int order = compare_numbers(s->line->dtype, middle, x);
+            if (order < 0 || (order == 0 && s->right))
+                low = half + 1;
+            else
+                high = half;
+        }
+        found.integer = low;
+        weft_eval_store(s->out, place[2] + i * s->out->stride[s->axis], 0, 1, &found);
+    }
+}
+
+void weft_eval_search_sorted(struct weft_eval *eval)
+{
+    struct search s = {.line = &eval->in[0],
+                       .x = &eval->in[1],
+                       .out = &eval->out[0],
+                       .axis = eval->in[0].rank - 1,
+                       .right = weft_eval_word_is(eval, WEFT_ATTR_form, "right")};
+    weft_eval_lines(eval, s.axis, 3, (const struct weft_tensor *const[]){s.line, s.x, s.out}, search_line, &s);
+}

@@ -7,6 +7,28 @@
 
 /* --- without operands that are indices ------------------------------------------------------------------------ */
 
+/* The other axes stay in order, and the diagonal is the last one. */
+bool weft_infer_diagonal(struct weft_infer *infer)
+{
+    const struct weft_type *type = weft_infer_type(infer, 0);
+    const struct weft_attr *axes = weft_infer_attr(infer, WEFT_ATTR_axes);
+    int64_t axis[2] = {0, 0};
+    if (!weft_infer_length(infer, WEFT_ATTR_axes, 2) || !weft_infer_int_at(infer, WEFT_ATTR_axes, 0, 0, &axis[0]) ||
+        !weft_infer_int_at(infer, WEFT_ATTR_axes, 1, 0, &axis[1]))
+        return false;
+    if (axis[0] >= axis[1] || axis[1] >= type->rank || axes->count != 2)
+        return weft_infer_fail(infer, "operand 0 is %s; two of its axes must be given rising, not %lld and %lld",
+                               weft_infer_type_text(infer, type), (long long)axis[0], (long long)axis[1]);
+    struct weft_type *result = &infer->result[0];
+    *result = (struct weft_type){.dtype = type->dtype};
+    for (int i = 0; i < type->rank; i++)
+        if (i != axis[0] && i != axis[1])
+            result->extent[result->rank++] = type->extent[i];
+    result->extent[result->rank++] =
+        weft_dim_min(infer->graph->dims, type->extent[axis[0]], type->extent[axis[1]]);
+    return true;
+}
+
 bool weft_infer_flip(struct weft_infer *infer)
 {
     const struct weft_type *type = weft_infer_type(infer, 0);

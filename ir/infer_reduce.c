@@ -90,6 +90,22 @@ bool weft_infer_sort(struct weft_infer *infer)
            weft_infer_int(infer, WEFT_ATTR_descending, 0, 1, &flag);
 }
 
+bool weft_infer_search_sorted(struct weft_infer *infer)
+{
+    const struct weft_type *line = weft_infer_type(infer, 0), *x = weft_infer_type(infer, 1);
+    if (!weft_infer_family(infer, 0, WEFT_FAMILY_NUMERIC) || !weft_infer_same_dtype(infer, 0, 1))
+        return false;
+    bool fits = line->rank == x->rank && line->rank > 0;
+    for (int i = 0; fits && i < line->rank - 1; i++)
+        fits = weft_dim_same(line->extent[i], x->extent[i]);
+    if (!fits)
+        return weft_infer_fail(infer, "operand 1 is %s, but must have the axes of operand 0, %s, up to the last one",
+                               weft_infer_type_text(infer, x), weft_infer_type_text(infer, line));
+    infer->result[0] = *x;
+    infer->result[0].dtype = WEFT_I64;
+    return true;
+}
+
 bool weft_infer_top_k(struct weft_infer *infer)
 {
     int64_t flag;

@@ -214,6 +214,27 @@ static void test_random(void **state)
            0);
 }
 
+static void test_search_sorted(void **state)
+{
+    (void)state;
+#define SEARCH "%s: f32[5] = const value=[1 2 2 4 nan]\n%x: f32[6] = const value=[0 2 3 4 inf nan]\n"
+    EXPECT(SEARCH "%r: i64[6] = search_sorted %s, %x", 0, 1, 3, 3, 4, 4);
+    EXPECT(SEARCH "%r: i64[6] = search_sorted %s, %x form=right", 0, 3, 3, 4, 4, 5);
+    EXPECT("%s: u8[2,3] = const value=[1 2 255 0 0 0]\n%x: u8[2,1] = const value=[200 0]\n"
+           "%r: i64[2,1] = search_sorted %s, %x", 2, 0);
+    EXPECT("%s: i32[0] = const value=0\n%x: i32[2] = const value=[-1 1]\n%r: i64[2] = search_sorted %s, %x", 0, 0);
+    EXPECT("%s: i32[3] = const value=[9 1 5]\n%x: i32[1] = const value=[4]\n%r: i64[1] = search_sorted %s, %x", 2);
+}
+
+static void test_diagonal(void **state)
+{
+    (void)state;
+    EXPECT("%x: i32[2,3] = const value=[1 2 3 4 5 6]\n%r: i32[2] = diagonal %x axes=[0 1]", 1, 5);
+    EXPECT("%x: f32[2,3,2] = const value=[0 1 2 3 4 5 6 7 8 9 10 nan]\n%r: f32[3,2] = diagonal %x axes=[0 2]",
+           0, 7, 2, 9, 4, NAN);
+    EXPECT_EMPTY("%x: f32[0,3] = const value=0\n%r: f32[0] = diagonal %x axes=[0 1]");
+}
+
 static void test_draws(void **state)
 {
     (void)state;
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_scans),   cmocka_unit_test(test_sort),    cmocka_unit_test(test_top_k),
         cmocka_unit_test(test_compress), cmocka_unit_test(test_unique),  cmocka_unit_test(test_nms),
         cmocka_unit_test(test_philox),   cmocka_unit_test(test_random),  cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_search_sorted), cmocka_unit_test(test_diagonal),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
