@@ -85,6 +85,10 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
     const struct weft_type type = *weft_type_of(g, x), taps = *weft_type_of(g, w);
     if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
+    const struct weft_type result = *weft_type_of(g, weft_result(g, n, 0));
+    for (int i = 0; i < result.rank; i++)
+        if (weft_dim_is(result.extent[i], 0)) /* a convolution has at least one window */
+            return weft_build_splat(b, &result, 0);
     const unsigned spatial = type.rank - 2u;
     const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups);
     weft_dim pad[2 * WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];

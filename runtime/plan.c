@@ -104,7 +104,9 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     const struct weft_graph *g = plan->graph;
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
-    if (info->constant && (info->constant->kind == WEFT_CONST_SPLAT || weft_type_is_constant(weft_type_of(g, first)))) {
+    const struct weft_type *type = weft_type_of(g, first);
+    const bool one_element = info->constant && info->constant->kind == WEFT_CONST_SPLAT;
+    if (info->constant && (weft_type_is_constant(type) || (one_element && weft_dtype_bits(type->dtype) >= 8))) {
         weft_home_constant(plan, first);
         return;
     }

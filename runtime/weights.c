@@ -44,7 +44,8 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
         return;
     const weft_val weights = step->in[1];
     const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage];
-    if (storage->kind != WEFT_IN_CONSTANT)
+    if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
+        !weft_dim_is_constant(plan->home[weights.id].layout->offset)) /* or other sizes would read the hint's */
         return;
     const struct weft_bind bind = {.plan = plan,
                                    .step = step,

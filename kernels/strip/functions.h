@@ -74,7 +74,7 @@ INLINE vf vtanh(vf x)
     p = vfma(p, s, vall(-0x1.b835a4p-5f));
     p = vfma(p, s, vall(0x1.1106f6p-3f));
     p = vfma(p, s, vall(-0x1.555532p-2f));
-    return vsel(a < 0.625f, vfma(p * s, x, x), vcopysign(big, x));
+    return vcopysign(vsel(a < 0.625f, vfma(p * s, x, x), big), x);
 }
 
 /* The exponential never overflows, so the left tail keeps its digits. */

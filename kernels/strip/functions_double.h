@@ -167,7 +167,7 @@ INLINE vd vd_expm1(vd x)
     p = p * x + 1.0 / 6;
     p = p * x + 0.5;
     p = p * x * x + x;
-    return vdsel(vdabs(x) < 0.5, p, vd_exp(x) - 1.0);
+    return vdsel(vdabs(x) < 0.5, vdsel(x == 0.0, x, p), vd_exp(x) - 1.0);
 }
 
 /* What the sum 1 + x drops is put back by the slope of the logarithm. */
