@@ -37,6 +37,11 @@ static bool parse_bound(struct weft_parser *p, struct weft_word name)
     if (!weft_parse_expect(p, '(', "after data") || !weft_parse_extent(p, p->end, &bound) ||
         !weft_parse_expect(p, ')', "after the bound of a symbol"))
         return false;
+    int64_t low, high;
+    weft_dim_range(p->root->dims, bound, &low, &high);
+    if (low < 0)
+        return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "the bound of symbol '%.*s' may be below 0",
+                               (int)name.length, name.text);
     weft_symbol_add_data(p->root->dims, weft_parse_copy(p, name), bound);
     return true;
 }
