@@ -31,6 +31,8 @@ def views(rng):
             yield Case(f"pad %a, %b pad=[0 1 2 1 0 3] form={form}", (x, number), wanted)
         for op, function in (("triangle %a diagonal=1", np.tril), ("triangle %a diagonal=1 upper=1", np.triu)):
             yield Case(op, (x,), kept(function(np.asarray(x), 1), x))
+        square = make(rng, d, 2, 4, 4)
+        yield Case("diagonal %a axes=[1 2]", (square,), kept(np.diagonal(np.asarray(square), 0, 1, 2), square))
     empty = np.zeros((0, 3), np.float32)
     yield Case("transpose %a perm=[1 0]", (empty,), empty.T)
     yield Case("concat %a, %a axis=1", (empty,), np.zeros((0, 6), np.float32))

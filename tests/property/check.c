@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c: what holds for every graph; the list is in random_graph.h. */
+#include "tests/property/random_graph.h"
+#include "tests/property/trial.h"
+
+#include "passes/passes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool weft_machine_open(struct weft_machine *machine)
+{
+    static const char *const levels[] = {"avx512+bf16+fp16", "avx512", "avx2", "baseline"};
+    uint32_t last = UINT32_MAX;
+    machine->contexts = 0;
+    for (unsigned i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        for (int threads = 2; threads > 0; threads--) {
+            struct weft_context_options options = {.size = sizeof options, .threads = threads,
+                                                   .cpu = i ? levels[i] : NULL};
+            struct weft_context *context;
+            if (weft_open(&options, &context) != WEFT_OK)
+                return false;
+            if (threads == 2 && context->target.cpu == last && i) { /* the machine has no more than the level before */
+                weft_close(context);
+                break;
+            }
+            last = context->target.cpu;
+            snprintf(machine->name[machine->contexts], sizeof machine->name[0], "%s, %d thread%s",
+                     i ? levels[i] : "everything", threads, threads > 1 ? "s" : "");
+            machine->context[machine->contexts++] = context;
+        }
+    return true;
+}
+
+void weft_machine_close(struct weft_machine *machine)
+{
+    for (int i = 0; i < machine->contexts; i++)
+        weft_close(machine->context[i]);
+}
+
+enum weft_outcome weft_trial_fail(struct weft_trial *trial, enum weft_outcome failure, const char *format, ...)
+{
+    if (!trial->quiet) {
+        va_list arguments;
+        va_start(arguments, format);
+        vprintf(format, arguments);
+        va_end(arguments);
+        putchar('\n');
+    }
+    return failure;
+}
+
+/* --- text --------------------------------------------------------------------------------------------------------- */
+
+struct text_check {
+    struct weft_trial *trial;
+    const struct weft_graph *graph;
+    bool same;
+};
+
+static int check_text(void *argument)
+{
+    struct text_check *check = argument;
+    struct weft_context *context = check->graph->context;
+    const struct weft_print_options options = {.all_inline = true};
+    struct weft_text first = {.context = context}, second = {.context = context};
+    weft_print_graph(check->graph, &options, &first);
+    const struct weft_parse_options parse = {.name = "text"};
+    struct weft_graph *again = weft_parse_graph(context, first.data, first.length, 0, &parse, NULL);
+    if (again)
+        weft_print_graph(again, &options, &second);
+    check->same = again && strcmp(first.data, second.data) == 0;
+    if (!check->same && !check->trial->quiet)
+        printf("%s%s%s\n", first.data, again ? "is printed again as\n" : "does not parse: ",
+               again ? second.data : weft_last_error(context));
+    weft_graph_destroy(again);
+    weft_text_close(&first);
+    weft_text_close(&second);
+    return WEFT_OK;
+}
+
+static enum weft_outcome text_stays(struct weft_trial *trial, const struct weft_graph *graph, const char *what)
+{
+    struct text_check check = {.trial = trial, .graph = graph};
+    weft_protected_graph(graph, check_text, &check);
+    return check.same ? WEFT_HOLDS : weft_trial_fail(trial, WEFT_FAILS_TEXT, "text: %s does not read back", what);
+}
+
+/* --- variants: the graph after passes ----------------------------------------------------------------------------- */
+
+/* Passes that promise every bit. */
+static bool is_exact(const char *pass)
+{
+    static const char *const exact[] = {"canonicalize", "cancel_transpose", "cse", "dce", "fold_const", "fold_shape"};
+    for (unsigned i = 0; i < sizeof exact / sizeof exact[0]; i++)
+        if (strcmp(pass, exact[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum weft_outcome add_variant(struct weft_trial *trial, const char *pass)
+{
+    struct weft_variant *variant = &trial->variant[trial->variants];
+    if (weft_graph_clone(trial->graph, &variant->graph) != WEFT_OK)
+        return weft_trial_fail(trial, WEFT_FAILS_PASS, "the graph is not valid: %s",
+                               weft_last_error(trial->graph->context));
+    variant->name = pass ? pass : "all passes";
+    variant->exact = pass && is_exact(pass);
+    const int changed = pass ? weft_run_pass(variant->graph, pass, NULL) : weft_run_pipeline(variant->graph, NULL);
+    const bool keep = changed > 0 || !pass;
+    if (keep)
+        trial->variants++;
+    else
+        weft_graph_destroy(variant->graph);
+    if (changed < 0)
+        return weft_trial_fail(trial, WEFT_FAILS_PASS, "pass %s: %s", variant->name,
+                               weft_last_error(trial->graph->context));
+    return keep ? text_stays(trial, variant->graph, variant->name) : WEFT_HOLDS;
+}
+
+static enum weft_outcome make_variants(struct weft_trial *trial)
+{
+    enum weft_outcome failure = WEFT_HOLDS;
+    for (unsigned i = 0; i < weft_pass_count && !failure && trial->variants < WEFT_MOST_VARIANTS - 1; i++)
+        failure = add_variant(trial, weft_passes[i].name);
+    return failure ? failure : add_variant(trial, NULL);
+}
+
+static enum weft_outcome make_plans(struct weft_trial *trial)
+{
+    for (int i = 0; i < trial->machine->contexts; i++) {
+        struct weft_planned *planned = &trial->planned[i];
+        const struct weft_compile_options options = {.size = sizeof options,
+                                                     .target = weft_context_target(trial->machine->context[i])};
+        const int status = weft_compile(trial->graph, &options, &planned->plan);
+        if (status == WEFT_ERR_UNSUPPORTED && i == 0)
+            return WEFT_HOLDS; /* a layout that nothing reads yet */
+        if (status != WEFT_OK)
+            return weft_trial_fail(trial, WEFT_FAILS_COMPILE, "does not compile for %s: %s", trial->machine->name[i],
+                                   weft_last_error(trial->graph->context));
+        if (weft_execution_create(planned->plan, &planned->execution) != WEFT_OK)
+            return weft_trial_fail(trial, WEFT_FAILS_COMPILE, "no execution for %s", trial->machine->name[i]);
+        trial->plans = i + 1;
+    }
+    return WEFT_HOLDS;
+}
+
+/* --- one set of inputs -------------------------------------------------------------------------------------------- */
+
+static void free_results(struct weft_trial *trial, struct weft_tensor *tensor)
+{
+    for (uint32_t i = 0; i < trial->graph->returns; i++)
+        weft_tensor_free(trial->graph->context, &tensor[i]);
+    memset(tensor, 0, (trial->graph->returns + 1) * sizeof *tensor);
+}
+
+static enum weft_outcome check_control(struct weft_trial *trial, const struct weft_tensor *want,
+                                       struct weft_tensor *got)
+{
+    char message[256];
+    int64_t symbols[WEFT_MOST_SYMBOLS];
+    memcpy(symbols, trial->symbols, sizeof symbols);
+    if (!weft_noisy_evaluate(trial->graph, symbols, trial->in, got, 0))
+        return weft_trial_fail(trial, WEFT_FAILS_CONTROL, "the second evaluator fails");
+    const bool right = weft_judge(want, got, trial->graph->returns, NULL, 0, true, message, sizeof message);
+    free_results(trial, got);
+    return right ? WEFT_HOLDS
+                 : weft_trial_fail(trial, WEFT_FAILS_CONTROL, "the second evaluator differs, %s: %s", trial->what,
+                                   message);
+}
+
+static enum weft_outcome check_variants(struct weft_trial *trial, const struct weft_tensor *want,
+                                        struct weft_tensor *got, struct weft_noise *noise)
+{
+    for (int v = 0; v < trial->variants; v++) {
+        const struct weft_graph *graph = trial->variant[v].graph;
+        char message[256];
+        if (weft_evaluate(graph, trial->in, graph->params, got, graph->returns) != WEFT_OK)
+            return weft_trial_fail(trial, WEFT_FAILS_PASS, "after %s, %s: %s", trial->variant[v].name, trial->what,
+                                   weft_last_error(graph->context));
+        struct weft_noise *const noises[] = {&noise[v], &noise[trial->variants]};
+        const bool right = weft_judge(want, got, graph->returns, noises, 2, trial->variant[v].exact, message,
+                                      sizeof message);
+        free_results(trial, got);
+        if (!right)
+            return weft_trial_fail(trial, WEFT_FAILS_PASS, "after %s, %s: %s", trial->variant[v].name, trial->what,
+                                   message);
+    }
+    return WEFT_HOLDS;
+}
+
+static enum weft_outcome check_inputs(struct weft_trial *trial)
+{
+    struct weft_tensor *want = calloc(2 * (trial->graph->returns + 1), sizeof *want),
+                       *got = want + trial->graph->returns + 1;
+    struct weft_noise noise[WEFT_MOST_VARIANTS + 1] = {{0}}; /* of the variants; the last: of the graph as it stands */
+    enum weft_outcome failure = WEFT_HOLDS;
+    int64_t symbols[WEFT_MOST_VARIANTS + 1][WEFT_MOST_SYMBOLS];
+    const int status = weft_evaluate(trial->graph, trial->in, trial->graph->params, want, trial->graph->returns);
+    if (status == WEFT_OK) {
+        for (int v = 0; v <= trial->variants; v++) {
+            memcpy(symbols[v], trial->symbols, sizeof symbols[v]);
+            noise[v] = (struct weft_noise){.graph = v < trial->variants ? trial->variant[v].graph : trial->graph,
+                                           .symbols = symbols[v], .in = trial->in};
+        }
+        failure = check_control(trial, want, got);
+        if (!failure)
+            failure = check_variants(trial, want, got, noise);
+        for (int p = 0; p < trial->plans && !failure; p++)
+            failure = weft_trial_run(trial, p, want, noise);
+        for (int v = 0; v <= trial->variants; v++)
+            weft_noise_free(&noise[v]);
+        free_results(trial, want);
+    } else if (status != WEFT_ERR_BINDING) { /* sizes that the graph refuses are refused with this */
+        failure = weft_trial_fail(trial, WEFT_FAILS_EVALUATOR, "%s: %s", trial->what,
+                                  weft_last_error(trial->graph->context));
+    }
+    free(want);
+    return failure;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static enum weft_outcome check_all(struct weft_trial *trial)
+{
+    enum weft_outcome failure = text_stays(trial, trial->graph, "the graph");
+    if (!failure)
+        failure = make_variants(trial);
+    if (!failure)
+        failure = make_plans(trial);
+    const struct weft_dims *dims = trial->graph->dims;
+    for (int size = 0; size < (weft_symbol_count(dims) ? WEFT_SIZES : 1) && !failure; size++)
+        for (int hostile = 0; hostile < 2 && !failure; hostile++) {
+            weft_trial_fill(trial, size, hostile);
+            failure = check_inputs(trial);
+            weft_trial_empty(trial);
+        }
+    return failure;
+}
+
+enum weft_outcome weft_check_graph(const struct weft_machine *machine, const struct weft_graph *graph, bool quiet)
+{
+    struct weft_trial trial = {.machine = machine, .graph = graph, .quiet = quiet};
+    const enum weft_outcome failure = weft_symbol_count(graph->dims) <= WEFT_MOST_SYMBOLS ? check_all(&trial)
+                                                                                         : WEFT_HOLDS;
+    for (int i = 0; i < machine->contexts; i++) {
+        weft_execution_destroy(trial.planned[i].execution);
+        weft_plan_destroy(trial.planned[i].plan);
+    }
+    for (int i = 0; i < trial.variants; i++)
+        weft_graph_destroy(trial.variant[i].graph);
+    return failure;
+}

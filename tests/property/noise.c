@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* noise.c: the graph evaluated with each value moved by what a kernel may be off there, up or down at random.
+ *
+ * How far a kernel may be off one op, in units of the last place of the result's type:
+ *   nothing   what copies, chooses, compares or counts; integers
+ *   1         + - x / and roots: the rounding itself, which a kernel that keeps a wider intermediate leaves out
+ *   4         functions
+ *   n         sums of n terms, of the sum of the terms' magnitudes: found by evaluating the node on the magnitudes of
+ *             its operands. If that sum is beyond the type, a kernel's partial sums may be too: then anything may come
+ *             out. n is 4 and the root of the operand's elements (Higham and Mary, 2019: roundings of mixed signs).
+ * Ops that are computed through several roundings inside (attention, norms that nobody opened) have their operands
+ * moved as well, which brings in how they are conditioned. Zeros stay zeros, but for ops which may give either zero.
+ *
+ * Bodies are entered, so that a loop is moved in each trip; the recursion is that of bodies in bodies. */
+#include "tests/property/random_graph.h"
+
+#include "ir/eval.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct noise_run {
+    const struct weft_graph *graph;
+    struct weft_context *context;
+    int64_t *symbols;
+    uint64_t *state; /* 0: no noise */
+};
+
+static uint64_t next_bits(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* --- how far ops are off ------------------------------------------------------------------------------------------ */
+
+enum amount { NOTHING, EITHER_ZERO, ROUNDING, FUNCTION, SUM, OPAQUE };
+
+static enum amount amount_of(int op)
+{
+    switch (op) {
+    case WEFT_OP_abs: case WEFT_OP_neg: case WEFT_OP_sign: case WEFT_OP_ceil: case WEFT_OP_floor: case WEFT_OP_round:
+    case WEFT_OP_trunc: case WEFT_OP_not: case WEFT_OP_bit_not: case WEFT_OP_is_nan: case WEFT_OP_is_inf:
+    case WEFT_OP_bitcast: case WEFT_OP_copysign: case WEFT_OP_select: case WEFT_OP_relu: case WEFT_OP_sort:
+    case WEFT_OP_top_k: case WEFT_OP_hardmax: case WEFT_OP_quantize: case WEFT_OP_bernoulli: case WEFT_OP_multinomial:
+    case WEFT_OP_max_pool_index: case WEFT_OP_arg_max: case WEFT_OP_arg_min: case WEFT_OP_cast:
+    case WEFT_OP_rand_uniform:
+        return NOTHING;
+    case WEFT_OP_min: case WEFT_OP_max: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min: case WEFT_OP_max_pool:
+    case WEFT_OP_cummax: case WEFT_OP_cummin: case WEFT_OP_clamp: case WEFT_OP_roi_max_pool:
+        return EITHER_ZERO;
+    case WEFT_OP_add: case WEFT_OP_sub: case WEFT_OP_mul: case WEFT_OP_div: case WEFT_OP_sqrt: case WEFT_OP_fma:
+    case WEFT_OP_mod: case WEFT_OP_floor_div: case WEFT_OP_recip: case WEFT_OP_dequantize:
+        return ROUNDING;
+    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_cumsum: case WEFT_OP_cumprod:
+    case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_mean_pool: case WEFT_OP_col2im:
+    case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd:
+        return SUM;
+    default:
+        break;
+    }
+    const uint32_t traits = weft_ops[op].traits;
+    if (op != WEFT_OP_resize && traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_SOURCE | WEFT_DATA | WEFT_CONTROL))
+        return NOTHING;
+    return traits & WEFT_ELEMENTWISE || traits & WEFT_RANDOM ? FUNCTION : OPAQUE;
+}
+
+static double unit_of(int dtype)
+{
+    return dtype == WEFT_F64 ? DBL_EPSILON : dtype == WEFT_F32 ? FLT_EPSILON : dtype == WEFT_F16 ? 0x1p-10 : 0x1p-7;
+}
+
+static double most_of(int dtype)
+{
+    return dtype == WEFT_F64 ? DBL_MAX : dtype == WEFT_F16 ? 65504 : FLT_MAX;
+}
+
+static double least_of(int dtype)
+{
+    return dtype == WEFT_F64 ? DBL_MIN : dtype == WEFT_F16 ? 0x1p-14 : FLT_MIN;
+}
+
+static bool can_move(const struct weft_tensor *tensor)
+{
+    return weft_dtype_is_float(tensor->dtype) && !weft_dtype_is_storage_only(tensor->dtype);
+}
+
+/* Moves each element by so many units of `scale`, or of itself where that is NULL. */
+static void move(struct noise_run *run, const struct weft_tensor *tensor, double units, const double *scale)
+{
+    const int64_t count = weft_tensor_count(tensor);
+    const double unit = unit_of(tensor->dtype), most = most_of(tensor->dtype), least = least_of(tensor->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        const double x = weft_load_real(tensor->dtype, tensor->data, i), size = scale ? scale[i] : fabs(x);
+        const uint64_t bits = next_bits(run->state);
+        if (scale && size > most) {
+            static const double any[] = {INFINITY, -INFINITY, NAN, 0};
+            weft_store_real(tensor->dtype, tensor->data, i, bits & 4 ? any[bits & 3] : x);
+        } else if (isfinite(x) && size > 0) { /* below the normal numbers, units are what they are there */
+            const double step = units * unit * (size > least ? size : least);
+            weft_store_real(tensor->dtype, tensor->data, i, bits & 1 ? x + step : x - step);
+        }
+    }
+}
+
+static void turn_zeros(struct noise_run *run, const struct weft_tensor *tensor)
+{
+    const int64_t count = weft_tensor_count(tensor);
+    for (int64_t i = 0; i < count; i++)
+        if (weft_load_real(tensor->dtype, tensor->data, i) == 0)
+            weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? -0.0 : 0);
+}
+
+/* Which NaN comes out is nobody's promise: its sign may be either, for copysign and bitcast to find. */
+static void turn_nans(struct noise_run *run, const struct weft_tensor *tensor)
+{
+    const int64_t count = can_move(tensor) ? weft_tensor_count(tensor) : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(weft_load_real(tensor->dtype, tensor->data, i)))
+            weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? NAN : -NAN);
+}
+
+/* --- a node ------------------------------------------------------------------------------------------------------- */
+
+static bool evaluate_plainly(struct noise_run *run, weft_node node, const struct weft_tensor *in,
+                             struct weft_tensor *out)
+{
+    struct weft_eval eval = {.graph = run->graph, .node = node, .symbols = run->symbols, .context = run->context,
+                             .in = in, .out = out};
+    return weft_eval_node(&eval);
+}
+
+/* A packed copy with its elements' magnitudes, or moved. */
+static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, bool magnitudes)
+{
+    struct weft_tensor copy = *tensor;
+    weft_tensor_dense(&copy);
+    copy.data = calloc(weft_tensor_bytes(&copy) + 8, 1);
+    if (!copy.data)
+        abort();
+    weft_tensor_copy(&copy, 0, tensor, 0);
+    const int64_t count = weft_tensor_count(&copy);
+    if (magnitudes && can_move(&copy))
+        for (int64_t i = 0; i < count; i++)
+            weft_store_real(copy.dtype, copy.data, i, fabs(weft_load_real(copy.dtype, copy.data, i)));
+    else if (can_move(&copy))
+        move(run, &copy, 2, NULL);
+    return copy;
+}
+
+/* Evaluates on changed operands: moved ones, or on their magnitudes into doubles. */
+static void evaluate_changed(struct noise_run *run, weft_node node, const struct weft_tensor *in,
+                             struct weft_tensor *out, bool magnitudes)
+{
+    const unsigned operands = weft_node_of(run->graph, node)->operands;
+    struct weft_tensor changed[8];
+    for (unsigned i = 0; i < operands && i < 8; i++)
+        changed[i] = copy_of(run, &in[i], magnitudes);
+    if (!evaluate_plainly(run, node, changed, out))
+        abort();
+    for (unsigned i = 0; i < operands && i < 8; i++)
+        free(changed[i].data);
+}
+
+/* Opened, a convolution multiplies weights by the zeros between elements, and attention values by the zeros of keys
+ * that have no weight (FORMAT.md): there an infinity makes NaNs, or does not. */
+static void spread_infinities(struct noise_run *run, int op, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    bool finite = true;
+    for (unsigned i = 0; i < (op == WEFT_OP_attention ? 3u : 2u); i++) {
+        const struct weft_tensor packed = copy_of(run, &in[i], true);
+        for (int64_t k = weft_tensor_count(&in[i]) - 1; k >= 0 && finite; k--)
+            finite = isfinite(weft_load_real(packed.dtype, packed.data, k));
+        free(packed.data);
+    }
+    for (int64_t i = weft_tensor_count(out) - 1; i >= 0 && !finite; i--)
+        if (next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, NAN);
+}
+
+static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    const int op = weft_opcode_of(run->graph, node);
+    const enum amount amount = amount_of(op);
+    if (amount == NOTHING || !can_move(out) || weft_tensor_count(out) == 0)
+        return;
+    const unsigned results = weft_node_of(run->graph, node)->results;
+    if (amount == EITHER_ZERO)
+        turn_zeros(run, out);
+    else if (results > 1) { /* recurrent networks: they are bounded, so that what counts is how operands move them */
+        evaluate_changed(run, node, in, out, false);
+        for (unsigned i = 0; i < results; i++)
+            move(run, &out[i], 16, NULL);
+    }
+    else if (amount == ROUNDING || amount == FUNCTION)
+        move(run, out, amount == ROUNDING ? 1 : 4, NULL);
+    else {
+        if (amount == OPAQUE)
+            evaluate_changed(run, node, in, out, false);
+        struct weft_tensor sums = *out;
+        sums.dtype = WEFT_F64;
+        sums.data = calloc((size_t)weft_tensor_count(out) + 1, sizeof(double));
+        if (!sums.data)
+            abort();
+        const double terms = (double)weft_tensor_count(&in[0]);
+        evaluate_changed(run, node, in, &sums, true);
+        move(run, out, 4 + sqrt(terms), sums.data);
+        if (amount == OPAQUE)
+            move(run, out, 4, NULL);
+        turn_zeros(run, out);
+        if (op == WEFT_OP_attention || op == WEFT_OP_conv_transpose)
+            spread_infinities(run, op, in, out);
+        free(sums.data);
+    }
+}
+
+/* --- bodies ------------------------------------------------------------------------------------------------------- */
+
+static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struct weft_tensor *out);
+
+static bool run_body(const struct noise_run *run, const struct weft_graph *body, const struct weft_tensor *in,
+                     struct weft_tensor *out)
+{
+    struct noise_run inner = *run;
+    inner.graph = body;
+    return run_graph(&inner, in, out);
+}
+
+static void release(const struct noise_run *run, struct weft_tensor *tensor, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        weft_tensor_free(run->context, &tensor[i]);
+}
+
+static bool run_if(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    const int key = weft_load_integer(WEFT_BOOL, in[0].data, 0) ? WEFT_ATTR_then : WEFT_ATTR_else;
+    const struct weft_graph *body = weft_attr_find(run->graph, node, key)->graph;
+    struct weft_tensor *result = calloc(body->returns + 1, sizeof *result);
+    bool done = result && run_body(run, body, in + 1, result);
+    for (uint32_t i = 0; i < body->returns && done; i++)
+        weft_tensor_copy(&out[i], 0, &result[i], 0);
+    if (result)
+        release(run, result, body->returns);
+    free(result);
+    return done;
+}
+
+/* What is collected becomes element `trip` along axis 0. */
+static void collect(const struct weft_tensor *whole, const struct weft_tensor *element, int64_t trip)
+{
+    const size_t bytes = (size_t)weft_dtype_bytes(element->dtype, weft_tensor_count(element));
+    memcpy((char *)whole->data + (size_t)trip * bytes, element->data, bytes);
+}
+
+static bool run_loop(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    const struct weft_node_info *info = weft_node_of(run->graph, node);
+    const struct weft_graph *body = weft_attr_find(run->graph, node, WEFT_ATTR_body)->graph;
+    const struct weft_attr *attr = weft_attr_find(run->graph, node, WEFT_ATTR_carried);
+    const uint32_t carried = attr ? (uint32_t)weft_dim_value(attr->integer) : info->operands - 1;
+    const bool asks = weft_attr_int(run->graph, node, WEFT_ATTR_while) != 0;
+    struct weft_tensor argument[16] = {{0}}, result[16];
+    int64_t trip = 0, most = weft_load_integer(WEFT_I64, in[0].data, 0);
+    for (uint32_t i = 1; i < info->operands; i++)
+        argument[i] = in[i];
+    argument[0] = (struct weft_tensor){.data = &trip, .dtype = WEFT_I64};
+    for (uint32_t i = 0; i < info->results; i++)
+        if (i < carried) {
+            weft_tensor_copy(&out[i], 0, &in[1 + i], 0);
+            argument[1 + i] = out[i];
+        } else {
+            memset(out[i].data, 0, weft_tensor_bytes(&out[i]));
+            most = out[i].extent[0] < most ? out[i].extent[0] : most;
+        }
+    for (; trip < most && !(asks && !weft_load_integer(WEFT_BOOL, argument[1].data, 0)); trip++) {
+        memset(result, 0, sizeof result);
+        if (!run_body(run, body, argument, result))
+            return false;
+        for (uint32_t i = 0; i < info->results; i++)
+            if (i < carried)
+                weft_tensor_copy(&out[i], 0, &result[i], 0);
+            else
+                collect(&out[i], &result[i], trip);
+        release(run, result, info->results);
+    }
+    return true;
+}
+
+/* --- a graph ------------------------------------------------------------------------------------------------------ */
+
+static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *value)
+{
+    const struct weft_node_info *info = weft_node_of(run->graph, node);
+    struct weft_tensor in[16];
+    const int op = info->op;
+    for (unsigned i = 0; i < info->operands && i < 16; i++)
+        in[i] = value[weft_operand(run->graph, node, i).id];
+    struct weft_eval eval = {.graph = run->graph, .node = node, .symbols = run->symbols, .context = run->context,
+                             .in = in};
+    if (weft_ops[op].traits & WEFT_DATA && !weft_eval_define_symbols(&eval))
+        return false;
+    struct weft_tensor *out = &value[info->first_result];
+    for (unsigned i = 0; i < info->results; i++) {
+        weft_eval_shape(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
+        out[i].data = weft_allocate(run->context, weft_tensor_bytes(&out[i]));
+        if (!out[i].data)
+            return false;
+    }
+    if (op == WEFT_OP_if || op == WEFT_OP_loop)
+        return op == WEFT_OP_if ? run_if(run, node, in, out) : run_loop(run, node, in, out);
+    if (!evaluate_plainly(run, node, in, out))
+        return false;
+    if (run->state) {
+        add_noise(run, node, in, out);
+        turn_nans(run, out);
+    }
+    return true;
+}
+
+static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    const struct weft_graph *g = run->graph;
+    struct weft_tensor *value = calloc(g->values, sizeof *value);
+    bool done = value;
+    for (uint32_t i = 0; i < g->params && done; i++)
+        value[g->param[i].id] = in[i];
+    weft_foreach_node(g, node) done = done && run_node(run, node, value);
+    for (uint32_t i = 0; i < g->returns && done; i++) {
+        const struct weft_tensor *from = &value[g->ret[i].value.id];
+        out[i] = *from;
+        weft_tensor_dense(&out[i]);
+        out[i].data = weft_allocate(run->context, weft_tensor_bytes(&out[i]));
+        done = out[i].data;
+        if (done)
+            weft_tensor_copy(&out[i], 0, from, 0);
+    }
+    for (uint32_t i = 1; value && i < g->values; i++)
+        if (g->value[i].def.id)
+            weft_tensor_free(run->context, &value[i]);
+    free(value);
+    return done;
+}
+
+bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
+                         struct weft_tensor *out, uint64_t seed)
+{
+    uint64_t state = seed;
+    struct noise_run run = {.graph = graph, .context = graph->context, .symbols = symbols,
+                            .state = seed ? &state : NULL};
+    return run_graph(&run, in, out);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.c: inputs for a graph, and its plans run on them.
+ *
+ * Tame numbers are small, and whole ones are near 0, so that they are good indices. Hostile ones are what rules and
+ * kernels get wrong: zeros of both signs, infinities, NaN, ends of integers. Elements follow from the graph's name, so
+ * that a text is all that a failure needs. */
+#include "tests/property/trial.h"
+
+#include "ir/eval.h"
+#include "runtime/runtime.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t weft_run_size(const struct weft_symbol_info *symbol, int i)
+{
+    const int64_t wanted = i == 0 ? symbol->low : i == 1 ? (symbol->hint ? symbol->hint : symbol->low + 1)
+                                                        : symbol->low + 5;
+    return wanted > symbol->high ? symbol->high : wanted;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+static void fill_element(const struct weft_tensor *tensor, int64_t place, bool hostile, uint64_t bits)
+{
+    static const double reals[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 0.5, -2.5, 1e-30, 3e4, -3e4, 2, 3};
+    static const int64_t whole[] = {0, 1, 2, 3, -1, 127, -128, 255, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
+                                    (INT64_C(1) << 53) + 1, -100};
+    const int dtype = tensor->dtype;
+    const double calm = (double)(int64_t)(bits >> 11) * 0x1p-51 - 2;
+    if (weft_dtype_is_float(dtype))
+        weft_store_real(dtype, tensor->data, place, hostile && bits % 3 == 0 ? reals[bits / 3 % 14] : calm);
+    else if (dtype == WEFT_BOOL)
+        weft_store_integer(dtype, tensor->data, place, (int64_t)(bits >> 63));
+    else
+        weft_store_integer(dtype, tensor->data, place,
+                           hostile ? whole[bits % 14] : (int64_t)(bits >> 40) % 7 - 2 * weft_dtype_is_signed(dtype));
+}
+
+/* Strides as the graph states them, dense where it states blocks that no strides go through; the elements' reach. */
+static int64_t place_tensor(const struct weft_graph *graph, weft_val param, const int64_t *symbols,
+                            struct weft_tensor *tensor)
+{
+    const struct weft_type *type = weft_type_of(graph, param);
+    const struct weft_layout layout = weft_layout_of(graph, param);
+    weft_dim stride[WEFT_MAX_RANK];
+    weft_eval_shape(graph, type, symbols, tensor);
+    if (weft_layout_logical_strides(graph->dims, &layout, type, stride))
+        for (int i = 0; i < type->rank; i++)
+            tensor->stride[i] = weft_dim_evaluate(graph->dims, stride[i], symbols);
+    int64_t reach = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
+    return weft_tensor_count(tensor) == 0 ? 0 : reach;
+}
+
+static void *new_memory(size_t bytes)
+{
+    void *memory;
+    if (posix_memalign(&memory, 64, bytes ? bytes : 1) != 0)
+        abort();
+    return memory;
+}
+
+void weft_trial_fill(struct weft_trial *trial, int size, bool hostile)
+{
+    const struct weft_graph *graph = trial->graph;
+    struct weft_dims *dims = graph->dims;
+    int length = snprintf(trial->what, sizeof trial->what, "%s numbers", hostile ? "hostile" : "tame");
+    for (uint32_t s = 0; s < weft_symbol_count(dims); s++) {
+        const struct weft_symbol_info *symbol = weft_symbol_at(dims, s);
+        trial->symbols[s] = symbol->data ? 0 : weft_run_size(symbol, size);
+        if (!symbol->data && length < 120)
+            length += snprintf(trial->what + length, sizeof trial->what - (size_t)length, ", %.10s=%lld", symbol->name,
+                               (long long)trial->symbols[s]);
+    }
+    weft_symbols_at_bounds(dims, trial->symbols);
+    uint64_t state = 7;
+    for (const char *c = graph->name; c && *c; c++)
+        state = state * 31 + (unsigned char)*c;
+    trial->in = calloc(graph->params + 1, sizeof *trial->in);
+    trial->memory = calloc(graph->params + 1, sizeof *trial->memory);
+    for (uint32_t i = 0; i < graph->params; i++) {
+        struct weft_tensor *tensor = &trial->in[i];
+        const int64_t reach = place_tensor(graph, graph->param[i], trial->symbols, tensor);
+        tensor->data = trial->memory[i] = new_memory((size_t)weft_dtype_bytes(tensor->dtype, reach));
+        for (int64_t k = 0; k < reach; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            fill_element(tensor, k, hostile, (state ^ state >> 29) * 0xbf58476d1ce4e5b9u);
+        }
+    }
+}
+
+void weft_trial_empty(struct weft_trial *trial)
+{
+    for (uint32_t i = 0; i < trial->graph->params; i++)
+        free(trial->memory[i]);
+    free(trial->memory);
+    free(trial->in);
+    trial->memory = NULL;
+    trial->in = NULL;
+    for (uint32_t i = 0; trial->first && i < trial->graph->returns; i++)
+        weft_tensor_free(trial->graph->context, &trial->first[i]);
+    free(trial->first);
+    trial->first = NULL;
+}
+
+/* --- plans -------------------------------------------------------------------------------------------------------- */
+
+/* Memory of one run: what it updates, and what it writes. */
+struct ports {
+    void **memory;
+    size_t count;
+};
+
+static void *keep(struct ports *ports, size_t bytes) { return ports->memory[ports->count++] = new_memory(bytes); }
+
+/* Binds inputs, those that are updated as copies; with `outputs`, results to memory of ours. */
+static bool bind(struct weft_trial *trial, const struct weft_planned *planned, bool outputs, struct ports *ports)
+{
+    const struct weft_graph *graph = trial->graph;
+    for (uint32_t i = 0; i < graph->params; i++) {
+        struct weft_tensor tensor = trial->in[i];
+        if (weft_value_of(graph, graph->param[i])->is_mut) {
+            struct weft_tensor same;
+            const int64_t reach = place_tensor(graph, graph->param[i], trial->symbols, &same);
+            tensor.data = keep(ports, (size_t)weft_dtype_bytes(tensor.dtype, reach));
+            memcpy(tensor.data, trial->in[i].data, (size_t)weft_dtype_bytes(tensor.dtype, reach));
+        }
+        if (weft_bind_input(planned->execution, i, &tensor) != WEFT_OK)
+            return false;
+    }
+    for (uint32_t i = 0; i < graph->returns; i++) {
+        struct weft_tensor tensor = {0};
+        const int64_t reach = place_tensor(graph, graph->ret[i].value, trial->symbols, &tensor);
+        if (graph->ret[i].mut.id)
+            continue;
+        if (outputs)
+            tensor.data = keep(ports, (size_t)weft_dtype_bytes(tensor.dtype, reach));
+        if (outputs && weft_bind_output(planned->execution, i, &tensor) != WEFT_OK)
+            return false;
+    }
+    return weft_run(planned->execution) == WEFT_OK;
+}
+
+/* The results of the last run as packed tensors. */
+static bool take_results(const struct weft_trial *trial, const struct weft_planned *planned, struct weft_tensor *ret)
+{
+    for (uint32_t i = 0; i < trial->graph->returns; i++) {
+        struct weft_tensor tensor;
+        if (weft_output(planned->execution, i, &tensor) != WEFT_OK)
+            return false;
+        ret[i] = tensor;
+        weft_tensor_dense(&ret[i]);
+        ret[i].data = weft_allocate(trial->graph->context, weft_tensor_bytes(&ret[i]));
+        memset(ret[i].data, 0, weft_tensor_bytes(&ret[i]));
+        weft_tensor_copy(&ret[i], 0, &tensor, 0);
+    }
+    return true;
+}
+
+static bool same_bits(const struct weft_trial *trial, const struct weft_tensor *a, const struct weft_tensor *b)
+{
+    for (uint32_t i = 0; i < trial->graph->returns; i++)
+        if (weft_tensor_count(&a[i]) != weft_tensor_count(&b[i]) ||
+            memcmp(a[i].data, b[i].data, (size_t)weft_dtype_bytes(a[i].dtype, weft_tensor_count(&a[i]))) != 0)
+            return false;
+    return true;
+}
+
+static bool run_once(struct weft_trial *trial, const struct weft_planned *planned, bool outputs,
+                     struct weft_tensor *ret)
+{
+    struct ports ports = {.memory = calloc(trial->graph->params + trial->graph->returns + 1, sizeof *ports.memory)};
+    const bool done = bind(trial, planned, outputs, &ports) && take_results(trial, planned, ret);
+    for (uint32_t i = 0; i < trial->graph->returns; i++)
+        weft_bind_output(planned->execution, i, NULL);
+    for (size_t i = 0; i < ports.count; i++)
+        free(ports.memory[i]);
+    free(ports.memory);
+    return done;
+}
+
+static void release(const struct weft_trial *trial, struct weft_tensor *tensor)
+{
+    for (uint32_t i = 0; tensor && i < trial->graph->returns; i++)
+        weft_tensor_free(trial->graph->context, &tensor[i]);
+    free(tensor);
+}
+
+enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct weft_tensor *want,
+                                 struct weft_noise *noise)
+{
+    const struct weft_planned *planned = &trial->planned[p];
+    const char *const name = trial->machine->name[p];
+    const uint32_t returns = trial->graph->returns;
+    struct weft_tensor *got = calloc(returns + 1, sizeof *got), *again = calloc(returns + 1, sizeof *again);
+    enum weft_outcome failure = WEFT_HOLDS;
+    char message[256];
+    struct weft_noise *const noises[] = {&noise[trial->variants - 1], &noise[trial->variants]}; /* all passes, none */
+    if (!run_once(trial, planned, false, got) || !run_once(trial, planned, true, again))
+        failure = weft_trial_fail(trial, WEFT_FAILS_RUN, "plan for %s, %s: does not run: %s", name, trial->what,
+                                  weft_execution_error(planned->execution));
+    else if (!weft_judge(want, got, returns, noises, 2, false, message, sizeof message))
+        failure = weft_trial_fail(trial, WEFT_FAILS_RESULT, "plan for %s, %s: %s", name, trial->what, message);
+    else if (!same_bits(trial, got, again))
+        failure = weft_trial_fail(trial, WEFT_FAILS_AGAIN,
+                                  "plan for %s, %s: bound results have other bits than unbound ones", name,
+                                  trial->what);
+    else if (p % 2 && !same_bits(trial, got, trial->first))
+        failure = weft_trial_fail(trial, WEFT_FAILS_THREADS, "plan for %s, %s: other bits than with 2 threads", name,
+                                  trial->what);
+    release(trial, again);
+    release(trial, trial->first);
+    trial->first = got;
+    return failure;
+}

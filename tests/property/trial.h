@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.h: a graph on trial: its variants, its plans, the inputs at hand. For check.c and trial.c alone. */
+#ifndef WEFT_TRIAL_H
+#define WEFT_TRIAL_H
+
+#include "tests/property/random_graph.h"
+
+enum { WEFT_MOST_VARIANTS = 40, WEFT_MOST_SYMBOLS = 64 };
+
+struct weft_variant {
+    const char *name; /* the pass that made it */
+    bool exact;       /* it keeps every bit */
+    struct weft_graph *graph;
+};
+struct weft_planned {
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+};
+struct weft_trial {
+    const struct weft_machine *machine;
+    const struct weft_graph *graph;
+    bool quiet;
+    struct weft_variant variant[WEFT_MOST_VARIANTS];
+    int variants;
+    struct weft_planned planned[16]; /* by context of the machine */
+    int plans;
+    char what[160];                  /* the sizes and numbers at hand */
+    int64_t symbols[WEFT_MOST_SYMBOLS];
+    struct weft_tensor *in;          /* by parameter, in the layouts that the graph states */
+    void **memory;
+    struct weft_tensor *first;       /* results of the plan before, which the next with fewer threads must repeat */
+};
+
+/* Says what fails, unless the trial is quiet; returns `failure`. */
+enum weft_outcome weft_trial_fail(struct weft_trial *trial, enum weft_outcome failure, const char *format, ...)
+    WEFT_PRINTF(3, 4);
+
+/* --- trial.c */
+
+/* Sets symbols, `in` and `what`: size number `size` of each symbol, tame or hostile numbers. */
+void weft_trial_fill(struct weft_trial *trial, int size, bool hostile);
+void weft_trial_empty(struct weft_trial *trial);
+/* Runs plan number p on the inputs, twice, and judges the results; noise by variant. */
+enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct weft_tensor *want,
+                                 struct weft_noise *noise);
+
+#endif
