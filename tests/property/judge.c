@@ -138,8 +138,8 @@ static bool is_right(const struct weft_tensor *want, const struct weft_tensor *g
         moved = fmax(moved, spread->moved[i]);
         known = true;
     }
-    if (!known || !real || !isfinite(x) || !isfinite(y) || (x == 0 && y == 0))
-        return false;
+    if (!known || !real || !isfinite(x) || !isfinite(y) || (x == 0 && y == 0 && moved == 0))
+        return false; /* a zero that moves has no sign that counts */
     return fabs(x - y) <= SAFETY * moved + (moved > 0 ? rounding(want->dtype, x) : 0);
 }
 
