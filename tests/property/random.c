@@ -305,9 +305,18 @@ static bool read_number(const char *word, uint64_t *ret)
     return *word >= '0' && *word <= '9' && !*end && !errno && number > 0 && number < (uint64_t)1 << 62;
 }
 
+/* Threads of OpenMP spin while they wait, and here twice as many of them wait as there are cores. OpenMP looks at this
+ * when a process starts, so the process starts again. */
+static void wait_asleep(char **argv)
+{
+    if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        execv("/proc/self/exe", argv); /* where that fails, all is as right and slower */
+}
+
 int main(int argc, char **argv)
 {
     uint64_t count, seed = 1;
+    wait_asleep(argv);
     const char *const word = argc > 1 ? argv[1] : "";
     if (argc == 3 && strcmp(word, "--show") == 0 && read_number(argv[2], &seed))
         return show_seed(seed);
