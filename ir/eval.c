@@ -92,6 +92,7 @@ static bool define_symbols(struct run *run, weft_node node)
                              .node = node,
                              .symbols = run->symbols,
                              .context = run->context,
+                             .failure = run->failure,
                              .in = run->argument};
     return weft_eval_define_symbols(&eval);
 }

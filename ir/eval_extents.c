@@ -24,6 +24,26 @@ static weft_extents_fn *rule_of(int opcode)
     }
 }
 
+bool weft_define_data(const struct weft_graph *graph, weft_node node, const int64_t *counts, int64_t *symbols,
+                      struct weft_failure *failure)
+{
+    const struct weft_attr *extent = weft_attr_find(graph, node, WEFT_ATTR_extent);
+    bool fits = true;
+    for (uint32_t i = 0; i < extent->count; i++) {
+        uint32_t symbol;
+        if (!weft_dim_is_symbol(graph->dims, extent->integers[i], &symbol))
+            continue;
+        const struct weft_symbol_info *info = weft_symbol_at(graph->dims, symbol);
+        const int64_t bound = weft_dim_evaluate(graph->dims, info->bound, symbols);
+        symbols[symbol] = counts[i] < bound ? counts[i] : bound;
+        if (counts[i] > bound)
+            weft_fail(failure, WEFT_ERR_BINDING, "%s finds %lld elements, but %s is declared as at most %lld",
+                      weft_op_of(graph, node)->name, (long long)counts[i], info->name, (long long)bound);
+        fits = fits && counts[i] <= bound;
+    }
+    return fits;
+}
+
 bool weft_eval_define_symbols(struct weft_eval *eval)
 {
     const struct weft_attr *extent = weft_attr_find(eval->graph, eval->node, WEFT_ATTR_extent);
@@ -32,10 +52,5 @@ bool weft_eval_define_symbols(struct weft_eval *eval)
     int64_t counts[MOST_SYMBOLS] = {0};
     eval->failed = false;
     rule(eval, counts);
-    for (uint32_t i = 0; i < extent->count; i++) {
-        uint32_t symbol;
-        if (weft_dim_is_symbol(eval->graph->dims, extent->integers[i], &symbol))
-            eval->symbols[symbol] = counts[i];
-    }
-    return !eval->failed;
+    return !eval->failed && weft_define_data(eval->graph, eval->node, counts, eval->symbols, eval->failure);
 }

@@ -17,17 +17,22 @@ void weft_fail(struct weft_failure *failure, int status, const char *format, ...
 struct weft_eval {
     const struct weft_graph *graph;
     weft_node node;
-    int64_t *symbols;            /* values by symbol number; written by weft_eval_define_symbols alone */
+    int64_t *symbols;            /* values by symbol number; written by weft_define_data alone */
     const struct weft_tensor *in;
     struct weft_tensor *out;
     struct weft_context *context; /* for scratch memory (weft_allocate) */
-    struct weft_failure *failure; /* where a custom function's error is told; NULL: nowhere */
+    struct weft_failure *failure; /* where an error is told; NULL: nowhere */
     bool failed;                 /* set when scratch memory was refused or a custom function failed */
 };
 /* Computes a node's results from its operands' tensors. False if it failed. Any thread. */
 bool weft_eval_node(struct weft_eval *eval);
-/* Sets the data symbols that a WEFT_DATA op defines, from its operands' tensors, before its results have extents. */
+/* Sets the data symbols that a WEFT_DATA op defines, from its operands' tensors, before its results have extents. False
+ * if it failed, or counted more than a symbol's bound. */
 bool weft_eval_define_symbols(struct weft_eval *eval);
+/* The same from counts, one for each symbol that the node's attribute `extent` names. A count above the bound is a
+ * failure: then the symbol has its bound, and the node must not be computed. */
+bool weft_define_data(const struct weft_graph *graph, weft_node node, const int64_t *counts, int64_t *symbols,
+                      struct weft_failure *failure);
 /* Evaluates a whole graph. `out[i].data` NULL: allocated (dense). Returns a status and records errors. */
 int weft_eval_graph(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,
                     struct weft_tensor *out, uint32_t out_count);

@@ -225,8 +225,11 @@ static bool add_results(struct onnx_importer *importer, struct onnx_scope *scope
         if (!entry)
             return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name),
                                      "the output is not defined by any node");
+        if (entry->absent)
+            return weft_onnx_fail_at(importer, WEFT_ERR_INVALID, weft_onnx_text(importer, name),
+                                     "the output is an input that was not given");
         if (!entry->value.id)
-            continue; /* its error is recorded */
+            continue; /* its error is recorded, or an assumption noted */
         const struct weft_value *value = weft_value_of(scope->graph, entry->value);
         if (!value->is_param && !value->returns)
             weft_set_name(scope->graph, entry->value, name.data, name.length);

@@ -137,9 +137,11 @@ struct onnx_entry *weft_onnx_lookup(struct onnx_importer *importer, struct onnx_
         struct onnx_scope *inner = scope;
         while (inner->parent != owner)
             inner = inner->parent;
-        const weft_val value = find_own(owner, name)->value;
-        const bool crosses = value.id && inner->graph != owner->graph;
-        weft_onnx_define(importer, inner, name, NULL, crosses ? capture(importer, inner, name, value) : value);
+        const struct onnx_entry outside = *find_own(owner, name);
+        const bool crosses = outside.value.id && inner->graph != owner->graph;
+        weft_onnx_define(importer, inner, name, NULL,
+                         crosses ? capture(importer, inner, name, outside.value) : outside.value);
+        find_own(inner, name)->absent = outside.absent;
         owner = inner;
     }
     return find_own(owner, name);

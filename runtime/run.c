@@ -62,10 +62,10 @@ static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint
         weft_step_define(&call);
     }
     weft_frame_rebind(plan, scope->frame, number);
-    if (!weft_execution_reserve_scratch(e, e->frame)) {
-        scope->frame->step[number].parts = 0;
+    if (!weft_execution_reserve_scratch(e, e->frame))
         atomic_store(&run->failed, true);
-    }
+    if (atomic_load(&run->failed)) /* nothing behind is computed: it may find more than there is room for */
+        scope->frame->step[number].parts = 0;
 }
 
 struct fork {

@@ -115,14 +115,10 @@ void weft_step_count(struct weft_call *call)
     const struct weft_graph *g = call->plan->graph;
     const struct weft_plain *plain = weft_frame_descriptor(call->frame, call->step);
     const struct weft_plain_data data = data_of(plain, call);
-    const struct weft_attr *extent = weft_attr_find(g, call->step->node, WEFT_ATTR_extent);
     int64_t counts[WEFT_PLAIN_LIST] = {0};
     weft_plain_count(plain, &data, counts);
-    for (uint32_t i = 0; i < extent->count; i++) {
-        uint32_t symbol;
-        if (weft_dim_is_symbol(g->dims, extent->integers[i], &symbol))
-            call->symbols[symbol] = counts[i];
-    }
+    if (!weft_define_data(g, call->step->node, counts, call->symbols, call->failure))
+        *call->failed = true;
 }
 
 static const char *name_plain(const void *descriptor, const struct weft_step *step)

@@ -183,6 +183,46 @@ static void sizes_that_come_out_of_data(void **state)
     }
 }
 
+/* The bound of a size is a promise: data that break it end the run, and the next run is as good as ever. */
+static void more_than_the_bound(void **state)
+{
+    (void)state;
+    for (int reference = 0; reference < 2; reference++) {
+        struct weft_context *context = open_context(2);
+        struct weft_graph *graph = parse(
+            context, "graph @t<K=data(2)>(%x: f32[6]) {\n  %i: i64[1,K] = nonzero %x extent=[K]\n"
+                     "  %g: f32[1,K] = cast %i\n  %s: f32[1] = sum %g axes=[1]\n  return %i, %s\n}\n");
+        struct weft_plan *plan = compile(graph, reference ? WEFT_COMPILE_REFERENCE : 0);
+        struct weft_execution *e;
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        static const float many[] = {1, 2, 0, 3, 4, 0}, few[] = {0, 2, 0, 0, 4, 0};
+        float in[6];
+        const int64_t extent[] = {6};
+        struct weft_tensor x = tensor_of(in, 1, extent), got;
+        memcpy(in, many, sizeof in);
+        assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+        assert_int_equal(weft_run(e), WEFT_ERR_BINDING);
+        assert_string_equal(weft_execution_error(e), "nonzero finds 4 elements, but K is declared as at most 2");
+        int64_t places[2];
+        float sum;
+        struct weft_tensor want[] = {{.data = places, .dtype = WEFT_I64, .rank = 2, .extent = {1, 2}},
+                                     {.data = &sum, .dtype = WEFT_F32, .rank = 1, .extent = {1}}};
+        assert_int_equal(weft_evaluate(graph, &x, 1, want, 2), WEFT_ERR_BINDING);
+        memcpy(in, few, sizeof in);
+        assert_int_equal(weft_run(e), WEFT_OK);
+        assert_int_equal(weft_output(e, 0, &got), WEFT_OK);
+        assert_int_equal(got.extent[1], 2);
+        assert_int_equal(((int64_t *)got.data)[0], 1);
+        assert_int_equal(((int64_t *)got.data)[1], 4);
+        assert_int_equal(weft_output(e, 1, &got), WEFT_OK);
+        assert_true(*(float *)got.data == 5);
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 static void a_mutable_parameter_gets_its_new_value(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -394,6 +434,7 @@ int main(void)
         cmocka_unit_test(contractions),
         cmocka_unit_test(one_plan_many_sizes),
         cmocka_unit_test(sizes_that_come_out_of_data),
+        cmocka_unit_test(more_than_the_bound),
         cmocka_unit_test(reductions_to_few_results),
         cmocka_unit_test(a_mutable_parameter_gets_its_new_value),
         cmocka_unit_test(views_cost_no_kernel),
