@@ -112,6 +112,25 @@ void weft_arena_close(struct weft_arena *arena)
     *arena = (struct weft_arena){.context = arena->context};
 }
 
+void weft_arena_empty(struct weft_arena *arena)
+{
+    struct weft_chunk *kept = arena->chunk;
+    if (!kept || PIECES_ARE_BLOCKS) {
+        weft_arena_close(arena);
+        return;
+    }
+    struct weft_arena older = {.context = arena->context, .chunk = kept->next};
+    weft_arena_close(&older);
+    kept->next = NULL;
+    arena->used = 0;
+    arena->total = kept->bytes;
+}
+
+bool weft_arena_is_empty(const struct weft_arena *arena)
+{
+    return !arena->chunk || (arena->used == 0 && !arena->chunk->next);
+}
+
 /* Chunks double, so that n bytes take O(log n) of them; a piece larger than a chunk gets one of its own size. */
 static void add_chunk(struct weft_arena *arena, size_t need)
 {
@@ -225,6 +244,19 @@ void weft_text_addn(struct weft_text *text, const char *string, size_t length)
 void weft_text_add(struct weft_text *text, const char *string)
 {
     weft_text_addn(text, string, strlen(string));
+}
+
+void weft_text_integer(struct weft_text *text, int64_t value)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    weft_text_addn(text, digits + at, sizeof digits - at);
 }
 
 static void add_formatted(struct weft_text *text, const char *format, va_list arguments)

@@ -74,6 +74,9 @@ struct weft_arena {
 };
 void weft_arena_open(struct weft_arena *arena, struct weft_context *context);
 void weft_arena_close(struct weft_arena *arena);
+/* Forgets all pieces, but keeps the newest chunk for those to come: for who empties an arena again and again. */
+void weft_arena_empty(struct weft_arena *arena);
+bool weft_arena_is_empty(const struct weft_arena *arena);
 void *weft_arena_new(struct weft_arena *arena, size_t bytes);
 #define weft_new(arena, type, count) ((type *)weft_arena_new((arena), sizeof(type) * (size_t)(count)))
 char *weft_arena_copy(struct weft_arena *arena, const char *text, size_t length); /* NUL-terminated */
@@ -85,6 +88,7 @@ void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint3
 
 void weft_text_add(struct weft_text *text, const char *string);
 void weft_text_addn(struct weft_text *text, const char *string, size_t length);
+void weft_text_integer(struct weft_text *text, int64_t value); /* in decimal */
 void weft_text_format(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft_text_close(struct weft_text *text);
 char *weft_text_take(const struct weft_text *text); /* a copy that weft_free_text releases; NULL if memory is refused */

@@ -55,7 +55,7 @@ static void print_atom(const struct weft_dims *dims, uint32_t id, bool alone, st
 void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *text)
 {
     if (weft_dim_is_constant(d)) {
-        weft_text_format(text, "%" PRId64, weft_dim_value(d));
+        weft_text_integer(text, weft_dim_value(d));
         return;
     }
     const struct weft_dim_polynomial p = *weft_dim_polynomial_of(dims, d);
@@ -65,7 +65,7 @@ void weft_dim_print(const struct weft_dims *dims, weft_dim d, struct weft_text *
         weft_text_add(text, coefficient < 0 ? (t ? " - " : "-") : (t ? " + " : ""));
         const bool number = size != 1 || monomial.degree == 0;
         if (number)
-            weft_text_format(text, "%" PRId64, size);
+            weft_text_integer(text, size);
         for (uint32_t i = 0; i < monomial.degree; i++) {
             weft_text_add(text, number || i ? "*" : "");
             print_atom(dims, monomial.atom[i], /* alone= */ !number && monomial.degree == 1, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c: the arrays behind ids: values, nodes, operand slots, names, layouts, attributes, remarks; copies of whole
+/* graph.c: the arrays behind ids: values, nodes, operand slots, layouts, attributes, remarks; copies of whole
  * graphs.
  *
  * Arrays double in the root's arena and leave their old selves behind, so a struct pointer dies with the next addition,
@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct weft_name_slot {
-    uint32_t value; /* 0: free */
-};
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
@@ -118,83 +114,6 @@ void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
         }
     root->blob = weft_grow(root->arena, root->blob, &root->blob_capacity, root->blobs + 1, sizeof(struct weft_blob *));
     root->blob[root->blobs++] = blob;
-}
-
-/* --- names -------------------------------------------------------------------------------------------------------- */
-
-static uint32_t hash_text(const char *text, size_t length)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return hash;
-}
-
-/* The slot that holds the name, or the free one where it would go. */
-static struct weft_name_slot *name_slot(const struct weft_graph *g, const char *name, size_t length)
-{
-    uint32_t i = hash_text(name, length) & (g->name_slots - 1);
-    for (;; i = (i + 1) & (g->name_slots - 1)) {
-        struct weft_name_slot *slot = &g->names[i];
-        if (!slot->value)
-            return slot;
-        const char *other = g->value[slot->value].name;
-        if (other && strncmp(other, name, length) == 0 && other[length] == '\0')
-            return slot;
-    }
-}
-
-static void grow_names(struct weft_graph *g)
-{
-    if (g->name_count * 2 < g->name_slots)
-        return;
-    const uint32_t old_slots = g->name_slots;
-    const struct weft_name_slot *old = g->names;
-    g->name_slots = old_slots ? old_slots * 2 : 64;
-    g->names = weft_new(g->arena, struct weft_name_slot, g->name_slots);
-    g->name_count = 0;
-    for (uint32_t i = 0; i < old_slots; i++) {
-        const char *name = old[i].value ? g->value[old[i].value].name : NULL;
-        if (name) {
-            *name_slot(g, name, strlen(name)) = old[i];
-            g->name_count++;
-        }
-    }
-}
-
-static bool is_live(const struct weft_graph *g, weft_val v)
-{
-    const weft_node def = g->value[v.id].def;
-    return !def.id || !g->node[def.id].dead;
-}
-
-weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length)
-{
-    if (!graph->name_slots)
-        return WEFT_NO_VALUE;
-    const weft_val found = {name_slot(graph, name, length)->value};
-    return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
-}
-
-void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length)
-{
-    grow_names(graph);
-    const char *text = weft_arena_copy(graph->arena, name, length);
-    if (!*text) /* a model may call a value "" or "\0…": it is numbered */
-        return;
-    for (uint32_t suffix = 1;; suffix++) {
-        struct weft_name_slot *slot = name_slot(graph, text, strlen(text));
-        const weft_val owner = {slot->value};
-        if (!owner.id || weft_is(owner, value) || !is_live(graph, owner)) {
-            graph->name_count += !owner.id;
-            if (owner.id)
-                graph->value[owner.id].name = NULL;
-            slot->value = value.id;
-            graph->value[value.id].name = text;
-            return;
-        }
-        text = weft_arena_format(graph->arena, "%.*s.%u", (int)length, name, suffix);
-    }
 }
 
 /* --- parameters, returns, groups ---------------------------------------------------------------------------------- */
@@ -416,7 +335,8 @@ bool weft_type_is_constant(const struct weft_type *type)
 void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struct weft_text *text)
 {
     const char *name = weft_dtype_name(type->dtype);
-    weft_text_format(text, "%s[", name ? name : "?");
+    weft_text_add(text, name ? name : "?");
+    weft_text_add(text, "[");
     for (int i = 0; i < type->rank; i++) {
         if (i)
             weft_text_add(text, ",");

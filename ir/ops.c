@@ -47,7 +47,7 @@ static int find(const char *const *names, size_t stride, int count, const char *
 {
     for (int i = 1; i < count; i++) {
         const char *candidate = *(const char *const *)((const char *)names + (size_t)i * stride);
-        if (strncmp(candidate, name, length) == 0 && candidate[length] == '\0')
+        if (length && *candidate == *name && strncmp(candidate, name, length) == 0 && candidate[length] == '\0')
             return i;
     }
     return 0;

@@ -68,6 +68,12 @@ static uint32_t number_values(const struct weft_graph *graph, uint32_t *number, 
     return next;
 }
 
+static void print_number(struct weft_text *text, uint32_t number)
+{
+    weft_text_add(text, "%");
+    weft_text_integer(text, number);
+}
+
 const char *weft_value_text(const struct weft_graph *graph, weft_val value)
 {
     struct weft_text text = {.context = graph->context, .arena = graph->arena};
@@ -76,7 +82,7 @@ const char *weft_value_text(const struct weft_graph *graph, weft_val value)
     if (graph->value[value.id].name)
         weft_text_name(&text, '%', graph->value[value.id].name);
     else
-        weft_text_format(&text, "%%%" PRIu32, number_values(graph, NULL, value));
+        print_number(&text, number_values(graph, NULL, value));
     return text.data;
 }
 
@@ -98,7 +104,7 @@ static void print_value(struct printer *p, weft_val value)
     if (name)
         weft_text_name(p->text, '%', name);
     else
-        weft_text_format(p->text, "%%%" PRIu32, p->number[value.id]);
+        print_number(p->text, p->number[value.id]);
 }
 
 /* f32[2,3]{1 0} */
@@ -122,7 +128,7 @@ static void print_indent(struct printer *p, int more)
 static void print_dim(struct printer *p, weft_dim dim)
 {
     if (weft_dim_is_constant(dim)) {
-        weft_text_format(p->text, "%" PRId64, weft_dim_value(dim));
+        weft_text_integer(p->text, weft_dim_value(dim));
         return;
     }
     uint32_t symbol;
@@ -134,7 +140,9 @@ static void print_dim(struct printer *p, weft_dim dim)
 
 static void print_attr(struct printer *p, const struct weft_attr *attr)
 {
-    weft_text_format(p->text, " %s=", weft_attr_names[attr->key]);
+    weft_text_add(p->text, " ");
+    weft_text_add(p->text, weft_attr_names[attr->key]);
+    weft_text_add(p->text, "=");
     switch ((enum weft_attr_kind)attr->kind) {
     case WEFT_ATTR_INT:
         print_dim(p, attr->integer);
@@ -188,7 +196,7 @@ static void print_element(struct weft_text *text, int dtype, const void *data, i
     else if (dtype == WEFT_U64)
         weft_text_format(text, "%" PRIu64, (uint64_t)weft_load_integer(dtype, data, i));
     else
-        weft_text_format(text, "%" PRId64, weft_load_integer(dtype, data, i));
+        weft_text_integer(text, weft_load_integer(dtype, data, i));
 }
 
 /* file="…": relative to the folder that the graph came from, as the parser reads it, or the whole path. */
@@ -256,7 +264,7 @@ static void print_constant(struct printer *p, const struct weft_type *type, cons
         else if (type->dtype == WEFT_U64)
             weft_text_format(text, "%" PRIu64, (uint64_t)constant->splat);
         else
-            weft_text_format(text, "%" PRId64, constant->splat);
+            weft_text_integer(text, constant->splat);
         break;
     }
 }
@@ -285,7 +293,8 @@ static void print_node(struct printer *p, weft_node node)
         weft_text_add(p->text, ": ");
         print_type(p, weft_result(graph, node, i));
     }
-    weft_text_format(p->text, " = %s", weft_ops[info->op].name);
+    weft_text_add(p->text, " = ");
+    weft_text_add(p->text, weft_ops[info->op].name);
     for (unsigned i = 0; i < info->operands; i++) {
         weft_text_add(p->text, i ? ", " : " ");
         print_value(p, weft_operand(graph, node, i));

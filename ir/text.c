@@ -16,8 +16,8 @@
 
 bool weft_is_name_character(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_.$:/-", c));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '$' || c == ':' || c == '/' || c == '-';
 }
 
 void weft_text_quoted(struct weft_text *text, const char *string)
@@ -88,8 +88,8 @@ void weft_text_real(struct weft_text *text, int dtype, double value)
     }
     char digits[64];
     if (value == floor(value) && fabs(value) < 1e7) {
-        snprintf(digits, sizeof digits, "%s%.0f", signbit(value) ? "-" : "", fabs(value));
-        weft_text_add(text, digits);
+        weft_text_add(text, signbit(value) ? "-" : ""); /* -0 too */
+        weft_text_integer(text, (int64_t)fabs(value));
         return;
     }
     for (int precision = 1; precision <= 17; precision++) {

@@ -260,7 +260,7 @@ uint32_t weft_find_errors(const struct weft_graph *graph, struct weft_arena *are
 bool weft_validate_graph(const struct weft_graph *graph)
 {
     struct weft_arena *scratch = &graph->root->scratch;
-    const bool own = !scratch->chunk; /* between passes nobody else has anything in it */
+    const bool own = weft_arena_is_empty(scratch); /* between passes nobody else has anything in it */
     struct weft_finding *finding;
     const uint32_t count = weft_find_errors(graph, scratch, &finding);
     for (uint32_t i = 0; i < count; i++) {
@@ -270,7 +270,7 @@ bool weft_validate_graph(const struct weft_graph *graph)
         weft_error(graph->context, WEFT_ERR_INVALID, &place, "%s", finding[i].message);
     }
     if (own)
-        weft_arena_close(scratch);
+        weft_arena_empty(scratch);
     return count == 0;
 }
 

@@ -12,6 +12,9 @@ struct weft_validator {
     uint32_t findings, capacity;
     uint32_t *position;      /* by node id: rank in the order, from 1; 0: not in it */
     const char *prefix;      /* "in body @then: " */
+    weft_val *operand;       /* room for the operands of one node, and for the types of its results */
+    struct weft_type *result;
+    uint32_t operand_capacity, result_capacity;
     weft_node anchor;        /* for findings in bodies: the node of the root that holds the body */
 };
 

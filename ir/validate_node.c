@@ -62,6 +62,8 @@ static bool extents_can_be(const struct weft_graph *g, const struct weft_type *t
 {
     for (int i = 0; i < type->rank; i++) {
         int64_t low, high;
+        if (weft_dim_is_constant(type->extent[i]) && weft_dim_value(type->extent[i]) >= 0)
+            continue;
         weft_dim_range(g->dims, type->extent[i], &low, &high);
         if (high < 0)
             return false;
@@ -83,8 +85,10 @@ void weft_validate_value(struct weft_validator *v, weft_val value, weft_node nod
         weft_found(v, node, "the layout of %s does not exist", weft_text_of(v, value));
         return;
     }
+    if (info->layout == 0) /* row-major: the rest is about layouts that were chosen */
+        return;
     const struct weft_layout layout = weft_layout_of(g, value);
-    const char *message = info->layout && layout.kind == WEFT_STORED ? weft_layout_check(&layout, &info->type) : NULL;
+    const char *message = layout.kind == WEFT_STORED ? weft_layout_check(&layout, &info->type) : NULL;
     if (message)
         weft_found(v, node, "the layout of %s: %s", weft_text_of(v, value), message);
     else if ((!info->is_param || info->is_mut || info->returns) &&
@@ -166,17 +170,20 @@ static bool infer_quietly(struct weft_validator *v, struct weft_infer *infer, co
 {
     struct weft_context *context = v->graph->context;
     struct caught caught = {.arena = v->arena};
-    const struct weft_context saved = *context;
+    void (*const diagnose)(void *, const struct weft_diagnostic *) = context->diagnose;
+    void *const user = context->diagnose_user;
+    const struct weft_text errors = context->errors;
+    const int32_t count = context->error_count, status = context->error_status;
     context->diagnose = catch_message;
     context->diagnose_user = &caught;
     context->errors = (struct weft_text){.context = context, .arena = v->arena};
     context->error_count = 0;
     const bool right = weft_infer_run(infer);
-    context->diagnose = saved.diagnose;
-    context->diagnose_user = saved.diagnose_user;
-    context->errors = saved.errors;
-    context->error_count = saved.error_count;
-    context->error_status = saved.error_status;
+    context->diagnose = diagnose;
+    context->diagnose_user = user;
+    context->errors = errors;
+    context->error_count = count;
+    context->error_status = status;
     *ret_message = caught.message ? caught.message : "inference fails";
     return right;
 }
@@ -185,7 +192,10 @@ void weft_validate_types(struct weft_validator *v, weft_node node)
 {
     struct weft_graph *g = (struct weft_graph *)v->graph; /* inference interns extents, and changes nothing else */
     const struct weft_node_info *info = weft_node_of(g, node);
-    weft_val *operand = weft_new(v->arena, weft_val, info->operands);
+    weft_val *operand = v->operand =
+        weft_grow(v->arena, v->operand, &v->operand_capacity, info->operands, sizeof *v->operand);
+    v->result = weft_grow(v->arena, v->result, &v->result_capacity, info->results, sizeof *v->result);
+    memset(v->result, 0, info->results * sizeof *v->result);
     for (unsigned i = 0; i < info->operands; i++)
         operand[i] = weft_operand(g, node, i);
     struct weft_infer infer = {.graph = g,
@@ -194,7 +204,7 @@ void weft_validate_types(struct weft_validator *v, weft_node node)
                                .operands = info->operands,
                                .attr = info->attr,
                                .attrs = info->attrs,
-                               .result = weft_new(v->arena, struct weft_type, info->results),
+                               .result = v->result,
                                .results = info->results,
                                .place = &(struct weft_place){0},
                                .constant = info->constant};
@@ -227,7 +237,9 @@ static void check_registers(struct weft_validator *v, weft_node node, weft_val o
 {
     const struct weft_graph *g = v->graph;
     const weft_node def = weft_def(g, operand);
-    if (!def.id || weft_layout_of(g, operand).kind != WEFT_REGISTER || g->node[def.id].group == g->node[node.id].group)
+    const uint32_t layout = g->value[operand.id].layout;
+    if (!def.id || !layout || g->root->layout[layout].kind != WEFT_REGISTER ||
+        g->node[def.id].group == g->node[node.id].group)
         return;
     weft_found(v, node, "%s is {-}: it exists only within its group", weft_text_of(v, operand));
 }

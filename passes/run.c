@@ -112,6 +112,7 @@ bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
         }
         first = end;
     }
+    weft_arena_close(&graph->root->scratch);
     return progress.changes > 1;
 }
 
@@ -139,6 +140,8 @@ static struct weft_graph **collect_graphs(struct weft_graph *graph, uint32_t *re
     list[count++] = graph;
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_graph *outer = list[i];
+        if (outer->bodies == 0)
+            continue;
         weft_foreach_node(outer, n) {
             const struct weft_node_info *info = &outer->node[n.id];
             for (unsigned k = 0; k < info->attrs; k++)
@@ -195,7 +198,7 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
         weft_arena_close(&inspection.copy->scratch);
     }
     weft_inspect_after(&inspection, record.changed);
-    weft_arena_close(&root->scratch);
+    weft_arena_empty(&root->scratch);
     return record.changed;
 }
 

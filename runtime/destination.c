@@ -335,6 +335,7 @@ void weft_home_destinations(struct weft_plan *plan)
         weft_add_remark_at(g, "plan.destination", plan->label[weft_operand(g, wish[i].node, wish[i].operand).id],
                            reason ? "refused" : "done", reason ? "copied into %%%s: %s" : "computed inside %%%s%s",
                            plan->label[result.id], reason ? reason : "");
-        weft_arena_close(&g->root->scratch);
+        weft_arena_empty(&g->root->scratch);
     }
+    weft_arena_close(&g->root->scratch);
 }
