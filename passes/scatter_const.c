@@ -112,6 +112,15 @@ static weft_val pad_to(struct weft_rewriting *r, const struct weft_type *type, w
     return weft_build(&r->build, WEFT_OP_pad, 2, both, 1, &attr, NULL);
 }
 
+/* An index, counted from the start of an axis of this extent; outside of it -1. */
+static int64_t load_index(int dtype, const void *data, int64_t i, int64_t extent)
+{
+    int64_t at = weft_load_integer(dtype, data, i);
+    if (at < 0 && at >= -extent && weft_dtype_is_signed(dtype))
+        at += extent;
+    return at >= 0 && at < extent ? at : -1;
+}
+
 /* Do constant indices count start, start + 1, … along the axis, the same in all lines, within `extent`? */
 static bool is_block(struct weft_graph *g, weft_val index, unsigned axis, weft_dim extent, int64_t *ret_start)
 {
@@ -122,16 +131,13 @@ static bool is_block(struct weft_graph *g, weft_val index, unsigned axis, weft_d
     if (count < 1 || count > MOST_INDICES)
         return false;
     const void *data = weft_elements(g, index);
-    int64_t inner = 1, start = weft_load_integer(type->dtype, data, 0);
+    const int64_t start = load_index(type->dtype, data, 0, limit), length = weft_dim_value(type->extent[axis]);
+    int64_t inner = 1;
     for (unsigned i = axis + 1; i < type->rank; i++)
         inner *= weft_dim_value(type->extent[i]);
-    start += start < 0 ? limit : 0;
-    const int64_t length = weft_dim_value(type->extent[axis]);
-    if (start < 0 || start + length > limit)
-        return false;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t at = weft_load_integer(type->dtype, data, i);
-        if (at + (at < 0 ? limit : 0) != start + i / inner % length)
+        const int64_t at = load_index(type->dtype, data, i, limit);
+        if (at < 0 || at != start + i / inner % length)
             return false;
     }
     *ret_start = start;
@@ -174,6 +180,8 @@ static weft_val rows(struct weft_rewriting *r, weft_node n)
     struct weft_element number;
     int64_t start;
     if (from.rank < 1 || type.rank < 1 || !weft_dim_is(from.extent[from.rank - 1], 1) || !is_uniform(g, n, &number))
+        return WEFT_NO_VALUE;
+    if (!weft_type_is_constant(&from))
         return WEFT_NO_VALUE;
     const weft_dim count = weft_type_elements(g->dims, &from);
     const bool block = from.rank == 2 && strcmp(form, "none") == 0 && is_block(g, index, 0, type.extent[0], &start);

@@ -59,8 +59,9 @@ void weft_cut_all(const struct weft_type *type, struct weft_cut *ret)
 bool weft_dim_at_most(struct weft_dims *dims, weft_dim a, weft_dim b)
 {
     int64_t low, high;
+    weft_dims_try(dims); /* the difference may be beyond what expressions can say */
     weft_dim_range(dims, weft_dim_sub(dims, b, a), &low, &high);
-    return low >= 0;
+    return !weft_dims_tried(dims) && low >= 0;
 }
 
 /* --- slices of slices --------------------------------------------------------------------------------------------- */
@@ -78,8 +79,13 @@ static bool compose(struct weft_dims *dims, weft_dim length, const struct weft_c
     if (!weft_dim_is_constant(length))
         return false;
     const int64_t n = weft_dim_value(length); /* the end is right behind the last element */
+    if (n == 0) { /* the outer one may begin behind all that there is */
+        ret->start[i] = ret->end[i] = inner->start[i];
+        ret->step[i] = weft_dim_of(1);
+        return true;
+    }
     const weft_dim reach = weft_dim_mul(dims, ret->step[i], weft_dim_of(n - 1));
-    ret->end[i] = n ? weft_dim_add(dims, weft_dim_add(dims, ret->start[i], reach), weft_dim_of(1)) : ret->start[i];
+    ret->end[i] = weft_dim_add(dims, weft_dim_add(dims, ret->start[i], reach), weft_dim_of(1));
     return true;
 }
 
@@ -204,15 +210,21 @@ static bool known_index(const struct weft_graph *g, weft_val index, int64_t i, w
     const struct weft_value *value = weft_value_of(g, index);
     struct weft_element element;
     const void *data;
-    if (value->content)
+    if (value->content) {
         *ret = value->content[i];
-    else if (weft_const_splat(g, index, &element))
-        *ret = weft_dim_of(element.integer);
-    else if ((data = weft_const_data(g, index)))
-        *ret = weft_dim_of(weft_load_integer(value->type.dtype, data, i));
-    else
+        return !weft_dim_is_constant(*ret) || llabs(weft_dim_value(*ret)) < INT32_MAX;
+    }
+    if (!weft_const_splat(g, index, &element)) {
+        data = weft_const_data(g, index);
+        if (!data)
+            return false;
+        element.integer = weft_load_integer(value->type.dtype, data, i);
+    }
+    const bool huge = value->type.dtype == WEFT_U64 && element.integer < 0; /* it does not count from the end */
+    if (huge || element.integer <= -INT32_MAX || element.integer >= INT32_MAX)
         return false;
-    return !weft_dim_is_constant(*ret) || llabs(weft_dim_value(*ret)) < INT32_MAX;
+    *ret = weft_dim_of(element.integer);
+    return true;
 }
 
 /* Counted from the start of an axis of this extent, inside of it. */
@@ -231,8 +243,8 @@ static bool find_range(struct weft_graph *g, weft_val index, weft_dim extent, we
                        weft_dim *step)
 {
     const struct weft_type *type = weft_type_of(g, index);
-    const weft_dim elements = weft_type_elements(g->dims, type);
-    const int64_t count = weft_dim_is_constant(elements) ? weft_dim_value(elements) : 0;
+    const int64_t count =
+        weft_type_is_constant(type) ? weft_dim_value(weft_type_elements(g->dims, type)) : 0;
     weft_dim last;
     if (count < 1 || count > MOST_INDICES || !known_index(g, index, 0, start) || !inside_axis(g->dims, extent, start))
         return false;
