@@ -13,6 +13,7 @@
 
 enum { MAX_CORNERS = 24 };
 #define MAX_VALUE ((int64_t)1 << 30) /* of corners, values and slopes: their products fit */
+#define NO_END ((int64_t)1 << 40)    /* of the last segment: add_corner refuses a crossing beyond MAX_VALUE */
 
 struct steps {
     uint32_t corners;           /* at least 1 */
@@ -87,7 +88,7 @@ static bool combine(enum combination how, const struct steps *a, const struct st
             k++;
         const bool more_a = a->x[i] > x, more_b = b->x[k] > x;
         const int64_t next = more_a && (!more_b || a->x[i] < b->x[k]) ? a->x[i] : b->x[k];
-        const int64_t end = more_a || more_b ? next : x + MAX_VALUE;
+        const int64_t end = more_a || more_b ? next : NO_END;
         slope_a = value_at(a, x + 1) - value_at(a, x);
         slope_b = value_at(b, x + 1) - value_at(b, x);
         if (!add_crossing(ret, how, a, b, x, value_at(a, x) - value_at(b, x), slope_a - slope_b, end - x))

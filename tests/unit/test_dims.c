@@ -339,6 +339,37 @@ static void check_random(struct fixture *f)
     }
 }
 
+/* Lines with corners far out: minima and maxima of one symbol of the widest range, with large and small numbers. */
+static void check_far_corners(struct fixture *f)
+{
+    enum { TERMS = 12, POINTS = 6 };
+    const weft_dim wide = weft_symbol_add(f->dims, "W", 0, INT32_MAX, 0);
+    random_state = 88172645463325252u;
+    for (int round = 0; round < 4000; round++) {
+        const int64_t at[POINTS] = {0, 1, 1 + random_below(40), (int64_t)1 << 30, random_below(INT32_MAX), INT32_MAX};
+        weft_dim term[TERMS] = {wide, wide};
+        int64_t value[TERMS][POINTS];
+        memcpy(value[0], at, sizeof at);
+        memcpy(value[1], at, sizeof at);
+        for (int t = 2; t < TERMS; t++) {
+            const uint32_t a = random_below((uint32_t)t), b = random_below((uint32_t)t), how = random_below(6);
+            const int64_t near = random_below(10), far = (int64_t)random_below(1u << 31) - (1 << 30);
+            const weft_dim number = weft_dim_of(how < 2 ? near : far);
+            term[t] = how % 3 == 0   ? weft_dim_min(f->dims, term[a], how < 4 ? number : term[b])
+                      : how % 3 == 1 ? weft_dim_max(f->dims, term[a], how < 4 ? number : term[b])
+                                     : weft_dim_add(f->dims, term[a], how < 4 ? term[b] : number);
+            for (int p = 0; p < POINTS; p++) {
+                const int64_t x = value[a][p], y = (how % 3 == 2) == (how < 4) ? value[b][p] : weft_dim_value(number);
+                value[t][p] = how % 3 == 2 ? x + y : (x < y) == (how % 3 == 0) ? x : y;
+                int64_t symbols[] = {0, 1, 3, at[p]};
+                if (weft_dim_evaluate(f->dims, term[t], symbols) != value[t][p])
+                    fail_msg("%s is %ld, not %ld, for W=%ld", print(f, term[t]),
+                             (long)weft_dim_evaluate(f->dims, term[t], symbols), (long)value[t][p], (long)at[p]);
+            }
+        }
+    }
+}
+
 /* Random tokens: mostly nonsense, which must end in a message; what parses must print and parse to the same word. */
 static void check_soup(struct fixture *f)
 {
@@ -396,6 +427,7 @@ TEST(check_narrowing, WEFT_OK)
 TEST(check_clone, WEFT_OK)
 TEST(check_refusals, WEFT_OK)
 TEST(check_random, WEFT_OK)
+TEST(check_far_corners, WEFT_OK)
 TEST(check_soup, WEFT_OK)
 TEST(check_long_sum, WEFT_OK)
 TEST(nest_until_refused, WEFT_ERR_UNSUPPORTED)
@@ -406,8 +438,8 @@ int main(void)
         cmocka_unit_test(test_check_canonical), cmocka_unit_test(test_check_helpers),
         cmocka_unit_test(test_check_narrowing), cmocka_unit_test(test_check_clone),
         cmocka_unit_test(test_check_refusals),  cmocka_unit_test(test_nest_until_refused),
-        cmocka_unit_test(test_check_random),    cmocka_unit_test(test_check_soup),
-        cmocka_unit_test(test_check_long_sum),
+        cmocka_unit_test(test_check_random),    cmocka_unit_test(test_check_far_corners),
+        cmocka_unit_test(test_check_soup),      cmocka_unit_test(test_check_long_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
