@@ -49,31 +49,56 @@ static bool is_part(const struct weft_graph *g, weft_val v, unsigned axis)
     return is_concat(g, def) && axis_of(g, def) == axis && weft_has_one_use(g, v) && !weft_is_decided(g, def);
 }
 
+/* Is the one reader of this concat one that it is a part of? Then that one takes all at once: were each concat of a
+ * chain to take the one before it, the last of n would be the n-th list of up to n operands. */
+static bool has_whole(const struct weft_graph *g, weft_node n)
+{
+    const weft_val result = weft_result(g, n, 0);
+    if (!weft_has_one_use(g, result))
+        return false;
+    const weft_node reader = g->slot[weft_value_of(g, result)->first_use - 1].node;
+    return is_concat(g, reader) && is_part(g, result, axis_of(g, reader)) && !weft_is_decided(g, reader);
+}
+
+struct list {
+    weft_val *value;
+    uint32_t count, capacity;
+};
+
+static void append(struct weft_graph *g, struct list *list, weft_val v)
+{
+    list->value = weft_grow(&g->root->scratch, list->value, &list->capacity, list->count + 1, sizeof v);
+    list->value[list->count++] = v;
+}
+
+/* Operands of a concat, the first one last. */
+static void push_operands(struct weft_graph *g, struct list *stack, weft_node concat)
+{
+    for (unsigned i = g->node[concat.id].operands; i > 0; i--)
+        append(g, stack, weft_operand(g, concat, i - 1));
+}
+
 static weft_val concat_concat(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
-    const unsigned axis = axis_of(g, n), operands = g->node[n.id].operands;
-    unsigned count = 0, at = 0;
+    const struct weft_value *result = weft_value_of(g, weft_result(g, n, 0));
+    const unsigned axis = axis_of(g, n);
     bool nested = false;
-    for (unsigned i = 0; i < operands; i++) {
-        const weft_val v = weft_operand(g, n, i);
-        const bool part = is_part(g, v, axis);
-        count += part ? g->node[weft_def(g, v).id].operands : 1;
-        nested |= part;
-    }
-    if (!nested || !weft_rewrite_begin(r))
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        nested |= is_part(g, weft_operand(g, n, i), axis);
+    const bool unread = result->uses == 0 && result->returns == 0; /* left behind in an old chain */
+    if (!nested || unread || has_whole(g, n) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
-    weft_val *list = new_list(g, count);
-    for (unsigned i = 0; i < operands; i++) {
-        const weft_val v = weft_operand(g, n, i);
-        if (!is_part(g, v, axis)) {
-            list[at++] = v;
-            continue;
-        }
-        for (unsigned k = 0; k < g->node[weft_def(g, v).id].operands; k++)
-            list[at++] = weft_operand(g, weft_def(g, v), k);
+    struct list parts = {0}, stack = {0};
+    push_operands(g, &stack, n);
+    while (stack.count > 0) {
+        const weft_val v = stack.value[--stack.count];
+        if (is_part(g, v, axis))
+            push_operands(g, &stack, weft_def(g, v));
+        else
+            append(g, &parts, v);
     }
-    return concat_of(r, axis, at, list);
+    return concat_of(r, axis, parts.count, parts.value);
 }
 
 static weft_val concat_empty(struct weft_rewriting *r, weft_node n)
