@@ -18,6 +18,7 @@
  * Needs: nothing. Keeps: nothing. Not done: both directions in one loop; one product of R for equal sequences. */
 #include "passes/lower_recurrent.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_UNROLLED 4 /* times */
@@ -28,7 +29,8 @@ struct net {
     weft_dim times, batch, hidden, rows; /* rows: gates · hidden, of one direction */
     weft_val operand[8];
     weft_val peephole, lengths;
-    weft_val wx; /* [T,B,D·G·H] */
+    weft_val wx;     /* [T,B,D·G·H] */
+    uint32_t *cells; /* the number of the next body */
 };
 
 static weft_val reshaped(struct weft_builder *b, weft_val x, unsigned rank, const weft_dim *extent)
@@ -104,15 +106,25 @@ static weft_val unrolled(const struct net *net, unsigned d, bool backwards, stru
     return weft_build(net->b, WEFT_OP_concat, times, collected, 1, &axis, NULL);
 }
 
-static struct weft_graph *new_body(struct weft_graph *graph)
+/* Bodies are called cell, cell.1, cell.2, …: the first number that no body of the graph has, nor any behind it. */
+static uint32_t first_free_cell(const struct weft_graph *graph)
 {
-    const char *name = "cell";
-    for (uint32_t i = 0, number = 0; i < graph->bodies; i++)
-        if (strcmp(graph->body[i]->name, name) == 0) {
-            name = weft_arena_format(graph->arena, "cell.%u", ++number);
-            i = UINT32_MAX; /* from the start, with the next name */
-        }
-    return weft_graph_new_body(graph, name);
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < graph->bodies; i++) {
+        const char *name = graph->body[i]->name;
+        if (strncmp(name, "cell", 4) != 0 || (name[4] && name[4] != '.'))
+            continue;
+        const unsigned long taken = name[4] ? strtoul(name + 5, NULL, 10) : 0;
+        if (taken >= number && taken < UINT32_MAX - graph->nodes)
+            number = (uint32_t)taken + 1;
+    }
+    return number;
+}
+
+static struct weft_graph *new_body(struct weft_graph *graph, uint32_t *cells)
+{
+    const uint32_t number = (*cells)++;
+    return weft_graph_new_body(graph, number ? weft_arena_format(graph->arena, "cell.%u", number) : "cell");
 }
 
 /* The rows of a trip: of time i, or of the time as far from the end. */
@@ -129,7 +141,7 @@ static weft_val rows_of_trip(const struct net *net, struct weft_builder *b, weft
 
 static weft_val looped(const struct net *net, unsigned d, bool backwards, struct weft_cell_step *s)
 {
-    struct weft_graph *graph = net->b->graph, *body = new_body(graph);
+    struct weft_graph *graph = net->b->graph, *body = new_body(graph, net->cells);
     struct weft_builder inside = {.graph = body};
     const struct weft_type scalar = {.dtype = WEFT_I64};
     struct weft_cell_step step = {.index = weft_add_param(body, NULL, &scalar)};
@@ -215,10 +227,10 @@ static weft_val stacked(const struct net *net, const weft_val *each, unsigned ax
 
 /* --- the pass ----------------------------------------------------------------------------------------------------- */
 
-static void open_net(struct weft_builder *b, weft_node node, struct net *net)
+static void open_net(struct weft_builder *b, weft_node node, uint32_t *cells, struct net *net)
 {
     struct weft_graph *graph = b->graph;
-    *net = (struct net){.b = b, .cell = weft_recurrence_of(graph, node)};
+    *net = (struct net){.b = b, .cell = weft_recurrence_of(graph, node), .cells = cells};
     for (unsigned i = 0; i < graph->node[node.id].operands; i++)
         net->operand[i] = weft_widen(b, weft_operand(graph, node, i));
     const unsigned peephole = weft_recurrence_peepholes(graph, node), lengths = weft_recurrence_lengths(graph, node);
@@ -231,14 +243,14 @@ static void open_net(struct weft_builder *b, weft_node node, struct net *net)
     net->rows = weft_dim_mul(graph->dims, weft_dim_of(net->cell.gates), net->hidden);
 }
 
-static void lower(struct weft_graph *graph, weft_node node)
+static void lower(struct weft_graph *graph, weft_node node, uint32_t *cells)
 {
     struct weft_builder b = {.graph = graph, .before = node};
     const uint32_t first_new = graph->nodes;
     const int dtype = weft_type_of(graph, weft_result(graph, node, 0))->dtype;
     struct net net;
     weft_val collected[2], state[2][2];
-    open_net(&b, node, &net);
+    open_net(&b, node, cells, &net);
     multiply_inputs(&net);
     for (unsigned d = 0; d < net.cell.directions; d++) {
         struct weft_cell_step s;
@@ -277,14 +289,18 @@ static bool is_open(const struct weft_graph *graph, weft_node node)
 bool weft_pass_lower_recurrent(struct weft_graph *graph, const struct weft_target *target)
 {
     bool changed = false;
+    if (graph->depth == WEFT_MAX_DEPTH) /* no room for the body of a loop */
+        return weft_progress(graph, false, 0);
+    uint32_t cells = first_free_cell(graph);
     for (weft_node node = graph->first, next; node.id; node = next) {
         next = graph->node[node.id].next;
         const weft_val result = weft_result(graph, node, 0);
         if (!is_open(graph, node) || !weft_permit(graph, "lower_recurrent", result))
             continue;
-        weft_add_remark(graph, "lower_recurrent", result, "done", "the inputs of all times are one product, and a "
-                        "time is a trip of a loop, or written out where there are up to %d", MAX_UNROLLED);
-        lower(graph, node);
+        if (weft_value_of(graph, result)->name)
+            weft_add_remark(graph, "lower_recurrent", result, "done", "the inputs of all times are one product, and a "
+                            "time is a trip of a loop, or written out where there are up to %d", MAX_UNROLLED);
+        lower(graph, node, &cells);
         changed = true;
     }
     return weft_progress(graph, changed, 0);

@@ -143,6 +143,29 @@ static void test_the_pass_counts_its_rewrites(void **state)
     }
 }
 
+/* As deep as bodies may be there is no room for the body of one more loop: the network stays whole. */
+static void test_no_room_for_a_body(void **state)
+{
+#define PARAMETERS "%%s: f32[1,2,4], %%x: f32[9,2,3], %%w: f32[1,4,3], %%q: f32[1,4,4], %%b: f32[1,8]) {\n"
+    for (int depth = WEFT_MAX_DEPTH - 1; depth <= WEFT_MAX_DEPTH; depth++) {
+        char *text = malloc(65536);
+        size_t at = (size_t)sprintf(text, "graph @g(" PARAMETERS);
+        for (int i = 0; i < depth; i++)
+            at += (size_t)sprintf(text + at, "graph @cell(%%i: i64[], " PARAMETERS);
+        at += (size_t)sprintf(text + at, "%%y: f32[9,1,2,4], %%h: f32[1,2,4] = rnn %%x, %%w, %%q, %%b, %%s\n"
+                              "return %%h\n}\n");
+        for (int i = 0; i < depth; i++)
+            at += (size_t)sprintf(text + at, "%%n: i64[] = const value=1\n"
+                                  "%%h: f32[1,2,4] = loop %%n, %%s, %%x, %%w, %%q, %%b body=@cell carried=1\n"
+                                  "return %%h\n}\n");
+        struct weft_graph *graph = parse(text);
+        assert_int_equal(weft_run_pass(graph, "lower_recurrent", NULL), depth < WEFT_MAX_DEPTH);
+        assert_int_equal(weft_validate(graph), WEFT_OK);
+        weft_graph_destroy(graph);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_both_directions),
         cmocka_unit_test(test_wrong_types),
         cmocka_unit_test(test_the_pass_counts_its_rewrites),
+        cmocka_unit_test(test_no_room_for_a_body),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
