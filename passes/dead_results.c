@@ -308,6 +308,8 @@ static bool choose_one(struct weft_graph *g, weft_node n)
     const struct weft_attr attr[] = {weft_attr_of_int(WEFT_ATTR_axis, weft_attr_int(g, n, WEFT_ATTR_axis)),
                                      weft_attr_of_int(WEFT_ATTR_keepdims, 1)};
     struct weft_builder b = {g, n};
+    if (weft_value_of(g, weft_result(g, n, 1))->name)
+        weft_add_remark(g, "dead_results", weft_result(g, n, 1), "done", "nobody reads the largest element itself");
     weft_substitute(g, weft_result(g, n, 1), weft_build(&b, WEFT_OP_arg_max, 1, &x, 2, attr, NULL));
     weft_erase_node(g, n);
     return true;

@@ -64,10 +64,16 @@ static struct member *turned_member(const struct sinking *s, weft_val v)
     return m && !weft_turn_is_none(&m->turn) ? m : NULL;
 }
 
+/* At the hints. The extents are multiplied as numbers: their product may be beyond what expressions can say. */
 static int64_t price(const struct weft_graph *g, weft_val v)
 {
     const struct weft_type *type = weft_type_of(g, v);
-    const int64_t n = weft_dim_hint(g->dims, weft_type_elements(g->dims, type));
+    int64_t n = 1;
+    for (unsigned i = 0; i < type->rank; i++) {
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[i]);
+        if (__builtin_mul_overflow(n, extent, &n))
+            n = MAX_BYTES;
+    }
     const int64_t bytes = n < MAX_BYTES ? weft_dtype_bytes(type->dtype, n) : MAX_BYTES;
     return bytes < MAX_BYTES ? bytes : MAX_BYTES;
 }
@@ -236,15 +242,15 @@ static bool is_current(const struct sinking *s, const struct member *m)
     return m->is_source || (plan_node(s, n, &plan) && memcmp(&plan.turn, &m->turn, sizeof m->turn) == 0);
 }
 
-/* Decides for the region whose first member is number `first`; true if a node is to be straightened. */
-static bool decide(struct sinking *s, uint32_t first)
+/* Decides for the region whose first member is number `first`; gives the first node to be straightened, or none. */
+static weft_val decide(struct sinking *s, uint32_t first)
 {
     struct weft_cut cut;
     uint32_t places = 2;
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
         struct member *m = &s->member[i - 1];
         if (!is_current(s, m))
-            return false; /* the next round looks again */
+            return WEFT_NO_VALUE; /* the next round looks again */
         m->place = places;
         places += 2;
     }
@@ -253,14 +259,15 @@ static bool decide(struct sinking *s, uint32_t first)
         if (!weft_turn_is_none(&s->member[i - 1].turn))
             add_readers(s, &cut, &s->member[i - 1]);
     if (!weft_cut_solve(&cut))
-        return false;
-    bool any = false;
+        return WEFT_NO_VALUE;
+    weft_val moves = WEFT_NO_VALUE;
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
         struct member *m = &s->member[i - 1];
         m->moves = !m->is_source && weft_cut_is_near(&cut, m->place);
-        any |= m->moves;
+        if (m->moves && !moves.id)
+            moves = m->value;
     }
-    return any;
+    return moves;
 }
 
 /* --- the rewrite ------------------------------------------------------------------------------------------------ */
@@ -387,8 +394,9 @@ static bool sink_once(struct weft_graph *graph)
     link_regions(&s);
     bool changed = false;
     for (uint32_t i = 0; i < s.members; i++) {
-        const weft_val value = s.member[i].value;
-        if (s.member[i].parent != i || !s.member[i].next || !decide(&s, i))
+        const bool is_region = s.member[i].parent == i && s.member[i].next;
+        const weft_val value = is_region ? decide(&s, i) : WEFT_NO_VALUE;
+        if (!value.id)
             continue;
         if (!weft_permit(graph, "sink_transpose", value)) {
             for (uint32_t k = i + 1; k; k = s.member[k - 1].next)
@@ -396,7 +404,7 @@ static bool sink_once(struct weft_graph *graph)
             continue;
         }
         if (graph->value[value.id].name)
-            weft_add_remark(graph, "sink_transpose", value, "done", "it moves below nodes that read it");
+            weft_add_remark(graph, "sink_transpose", value, "done", "it is computed before it is transposed");
         rewrite(&s, i);
         changed = true;
     }

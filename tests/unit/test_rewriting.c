@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rewriting.c: every rewrite is counted. A pass that may make n of them makes n, leaves a valid graph and says so;
- * with none allowed the graph stays as it is, to the letter. And min_cut against all ways to divide small sets. */
+/* test_rewriting.c: every rewrite is counted. A pass that may make n of them makes n, leaves a valid graph, says that
+ * it has changed, and leaves a remark for each; with none allowed the graph stays as it is, to the letter. And min_cut
+ * against all ways to divide small sets. */
 #include "passes/min_cut.h"
 #include "passes/passes.h"
 
@@ -26,6 +27,15 @@ static const struct {
                           "  %e: f32[6,5] = exp %u\n"
                           "  %n: f32[6,5] = neg %e\n"
                           "  return %m, %n\n"
+                          "}\n"},
+    /* There are more elements than an expression can say: no reason to report an error. */
+    {"sink_transpose", 1, "graph @f<A, B, C, D>(%x: f32[A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,"
+                          "A+B+C+D+1,A]) {\n"
+                          "  %t: f32[A,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1] ="
+                          " transpose %x perm=[7 6 5 4 3 2 1 0]\n"
+                          "  %e: f32[A,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1,A+B+C+D+1] ="
+                          " exp %t\n"
+                          "  return %e\n"
                           "}\n"},
     {"canonicalize", 2, "graph @f(%x: i32[4], %y: i32[4]) {\n"
                         "  %n: i32[4] = neg %y\n"
@@ -56,7 +66,33 @@ static const struct {
                             "  %m: f32[4,5] = matmul %t, %u trans_b=1\n"
                             "  return %m\n"
                             "}\n"},
+    /* A chain is taken at once; then its constant end is a padding, and the slice reads what is padded. */
+    {"split_concat", 3, "graph @f(%x: f32[2], %y: f32[2]) {\n"
+                        "  %k: f32[3] = const value=0\n"
+                        "  %a: f32[4] = concat %x, %y axis=0\n"
+                        "  %b: f32[7] = concat %a, %k axis=0\n"
+                        "  %s: f32[4] = slice %b start=[0] end=[4]\n"
+                        "  %e: f32[4] = exp %s\n"
+                        "  return %e\n"
+                        "}\n"},
+    {"scatter_const", 2, "graph @f(%x: f32[1,4], %i: i64[1,4], %s: f32[2]) {\n"
+                         "  %k: f32[3,4] = const value=0\n"
+                         "  %a: f32[3,4] = scatter_elements %k, %i, %x axis=0\n"
+                         "  %z: f32[5] = const value=1\n"
+                         "  %j: i64[1] = extents value=[2]\n"
+                         "  %b: f32[5] = dynamic_update %z, %s, %j\n"
+                         "  return %a, %b\n"
+                         "}\n"},
 };
+
+static int count_remarks(const struct weft_graph *graph, const char *pass)
+{
+    struct weft_remark remark;
+    int count = 0;
+    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
+        count += strncmp(remark.who, pass, strlen(pass)) == 0 && strcmp(remark.verdict, "done") == 0;
+    return count;
+}
 
 static void open_case(const char *source, const char *limit, struct weft_context **ret_context,
                       struct weft_graph **ret_graph)
@@ -80,6 +116,8 @@ static void every_rewrite_is_counted(void **state)
             assert_int_equal(weft_run_pass(graph, cases[i].pass, NULL), allowed > 0);
             assert_int_equal(weft_print(graph, &after), WEFT_OK);
             assert_int_equal(graph->rewrites, allowed < cases[i].rewrites ? allowed : cases[i].rewrites);
+            assert_string_equal(weft_last_error(context), "");
+            assert_int_equal(count_remarks(graph, cases[i].pass), graph->rewrites);
             assert_int_equal(strcmp(before, after) == 0, allowed == 0);
             assert_int_equal(weft_validate(graph), WEFT_OK);
             weft_free_text(context, before);
