@@ -92,6 +92,7 @@ bool weft_custom_check(const struct weft_graph *graph)
         weft_error(graph->context, WEFT_ERR_UNSUPPORTED,
                    &(struct weft_place){.file = graph->file,
                                         .line = graph->node[n.id].line,
+                                        .column = graph->node[n.id].line ? 1 : 0,
                                         .where = weft_value_text(graph, weft_result(graph, n, 0))},
                    "custom function '%s' is not registered, so nothing can compute this",
                    weft_attr_word(graph, n, WEFT_ATTR_function));

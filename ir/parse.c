@@ -390,7 +390,8 @@ struct weft_graph *weft_parse_graph(struct weft_context *context, const char *te
     parse_guarded(&call, index);
     if (p->errors == 0 && call.count <= index)
         weft_parse_fail(p, p->end, WEFT_ERR_SYNTAX, call.count == 0 ? "there is no graph in the text" :
-                        "the text has only %u graphs", call.count);
+                        call.count == 1 ? "the text has only %u graph, number 0" :
+                        "the text has only %u graphs, from number 0 on", call.count);
     if (ret_count)
         *ret_count = call.count;
     struct weft_graph *graph = p->errors == 0 ? call.graph : NULL;

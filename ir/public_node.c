@@ -252,6 +252,8 @@ static int append(void *arg)
     if (!opcode || opcode == WEFT_OP_const)
         return weft_wrong(graph->context, op->op,
                      opcode ? "constants are made by weft_constant and weft_splat" : "there is no such op");
+    if ((op->operands && !op->operand) || (op->attributes && !op->attribute))
+        return weft_wrong(graph->context, op->op, "operands or attributes are counted, but there are none");
     if (op->operands > UINT16_MAX || op->attributes > WEFT_ATTR_COUNT)
         return weft_wrong(graph->context, op->op, "an op has at most 65535 operands, and each attribute once");
     for (size_t i = 0; i < op->operands; i++)

@@ -166,6 +166,17 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
+static void no_such_input(struct onnx_importer *importer, const struct onnx_graph *graph, const char *name)
+{
+    struct weft_text names = {.context = importer->reader.context, .arena = importer->reader.arena};
+    for (uint32_t i = 0; i < graph->inputs && i < 8; i++) /* old files list their weights behind them */
+        weft_text_format(&names, "%s%s", i ? ", " : "", weft_onnx_text(importer, graph->input[i].name));
+    if (graph->inputs > 8)
+        weft_text_add(&names, ", …");
+    weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the model has no such input to fix; it has %s",
+                      graph->inputs ? names.data : "none");
+}
+
 /* Inputs that the caller fixed become constants first: symbols in their shapes are numbers from then on. */
 static void add_fixed_inputs(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_graph *graph)
 {
@@ -175,7 +186,7 @@ static void add_fixed_inputs(struct onnx_importer *importer, struct onnx_scope *
         while (i < graph->inputs && !onnx_is(graph->input[i].name, fixed->name))
             i++;
         if (i == graph->inputs)
-            weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name, "the model has no such input to fix");
+            no_such_input(importer, graph, fixed->name);
         else if (weft_onnx_find_name(&scope->names, graph->input[i].name) != ONNX_NO_NAME)
             weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name, "the input is fixed already");
         else {

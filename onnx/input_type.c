@@ -103,7 +103,9 @@ bool weft_onnx_fits(struct onnx_importer *importer, const struct onnx_value *val
     if (!value->is_tensor || weft_onnx_dtype(value->type) != tensor->dtype)
         return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value is %s, but the input is %s",
                                  weft_dtype_name(tensor->dtype),
-                                 value->is_tensor ? weft_onnx_dtype_name(value->type) : "no tensor");
+                                 !value->is_tensor ? "no tensor"
+                                 : weft_onnx_dtype(value->type) ? weft_dtype_name(weft_onnx_dtype(value->type))
+                                                                : weft_onnx_dtype_name(value->type));
     if (tensor->rank < 0 || tensor->rank > WEFT_MAX_RANK ||
         (value->has_shape && (uint32_t)tensor->rank != value->rank))
         return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value has %d axes, but the input has %u",

@@ -11,6 +11,7 @@
  * broken invariant of weft, not an error of the user. */
 #include "passes/passes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void write_snapshot(struct weft_graph *graph, uint32_t number, const char
     const bool written = file && fwrite(text, 1, strlen(text), file) == strlen(text);
     if (!file || fclose(file) != 0 || !written)
         weft_note(graph->context, WEFT_WARNING, &(struct weft_place){.file = path},
-                  "cannot write this snapshot of WEFT_TRACE");
+                  "cannot write this snapshot of WEFT_TRACE: %s", strerror(errno));
 }
 
 /* --- checks ----------------------------------------------------------------------------------------------------- */
@@ -146,6 +147,10 @@ static void warn_of_environment(struct weft_context *context)
     warn_of_words(context, "WEFT_SKIP", choices, /* passes= */ true);
     warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
     warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
+    const char *limit = getenv("WEFT_STOP_AFTER");
+    if (limit && (!*limit || limit[strspn(limit, "0123456789")]))
+        weft_note(context, WEFT_WARNING, &(struct weft_place){.where = "WEFT_STOP_AFTER"},
+                  "'%s' is not a number of rewrites", limit);
 }
 
 /* --- around a pass ---------------------------------------------------------------------------------------------- */

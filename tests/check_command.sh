@@ -47,7 +47,7 @@ expect 2 'usage: weft' "$weft"
 expect 0 'usage: weft' "$weft" --help
 expect 0 '^weft [0-9]' "$weft" --version
 expect 2 "no subcommand 'fly'" "$weft" fly
-for command in run check conform bench dot opt; do
+for command in run check conform bench dot explain opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -217,6 +217,11 @@ expect 1 '^  Identity string  *1$' "$weft" conform "$cases"
 expect 1 'fix it while loading: --fix s=' "$weft" check "$cases/known/model.onnx"
 expect 1 'not the name of an input' "$weft" check --fix s "$cases/known/model.onnx"
 expect 1 'nowhere.npy' "$weft" check --fix s=nowhere.npy "$cases/known/model.onnx"
+expect 1 'no such input to fix; it has input$' "$weft" check --fix s="$model/input_0.npy" "$model/model.onnx"
+printf 'graph @half() {\n  %%y: f16[1,3,240,320] = const value=0\n  return %%y\n}\n' >half.weft
+expect 0 '' "$weft" run half.weft -o half
+expect 1 'value is f16, but the input is f32$' "$weft" explain --fix input=half/output_0.npy "$model/model.onnx"
+expect 0 'nodes read' "$weft" explain --fix input="$model/input_0.npy" "$model/model.onnx"
 expect 1 'cannot be fixed' "$weft" check --fix x="$model/input_0.npy" small.weft
 expect 0 '^1 were compiled with small inputs known' "$weft" conform "$cases" --filter 'k*'
 expect 0 '^pass passes$' "$weft" conform "$cases" --filter passes --verbose --reference

@@ -39,11 +39,13 @@ static int explain(void *arg)
 int weft_cmd_explain(int argc, char **argv)
 {
     struct request r = {0};
+    struct weft_words fixed = {.count = 0};
     const char *cpu = NULL;
     int number = 0;
     const struct weft_option table[] = {
         {"--node", WEFT_OPTION_WORD, &r.node, "N", "only this node of the model, or the one that computes this value"},
         {"--json", WEFT_OPTION_FLAG, &r.json, NULL, "an object a line: docs/explain.md"},
+        {"--fix", WEFT_OPTION_WORDS, &fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
         {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
         {0},
@@ -61,7 +63,7 @@ int weft_cmd_explain(int argc, char **argv)
     code = weft_tool_open(cpu, 0, &r.context);
     if (code != WEFT_EXIT_OK)
         return code;
-    const bool ok = weft_tool_load(r.context, r.path, number, NULL, &r.graph) == WEFT_EXIT_OK &&
+    const bool ok = weft_tool_load(r.context, r.path, number, &fixed, &r.graph) == WEFT_EXIT_OK &&
                     weft_protected_graph(r.graph, name_nodes, &r) == WEFT_OK &&
                     weft_compile(r.graph, NULL, &r.plan) == WEFT_OK;
     weft_arena_open(&r.arena, r.context);

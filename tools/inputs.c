@@ -123,7 +123,9 @@ static int invent_inputs(struct weft_model *model, const int64_t *size)
         }
         tensor->data = ok && elements < (int64_t)1 << 40 ? new_memory(type->dtype, elements, 64) : NULL;
         if (!tensor->data) {
-            fprintf(stderr, "weft: no memory for random input %zu\n", i);
+            struct weft_port port;
+            weft_plan_input(model->plan, i, &port);
+            fprintf(stderr, "weft: no memory for random input %zu, %s %s\n", i, port.name, port.text);
             return WEFT_EXIT_FAILED;
         }
         weft_tensor_dense(tensor);

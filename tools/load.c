@@ -90,7 +90,7 @@ static bool is_readable(const char *path)
 
 static void show_message(void *user, const struct weft_diagnostic *d)
 {
-    if (d->severity == WEFT_NOTE)
+    if (d->severity == WEFT_NOTE && !getenv("WEFT_PRINT"))
         return;
     fprintf(stderr, "weft: ");
     if (d->file)

@@ -253,7 +253,7 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text), plan, dot, stats, or remarks: what passes did and why"},
+         "ir (the graph, as text); plan (without --passes after the pipeline); dot; stats; remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},

@@ -149,7 +149,7 @@ int weft_cmd_run(int argc, char **argv)
         WEFT_MODEL_OPTIONS(&options),
         {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
         {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
-        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long "},
+        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long"},
         {0},
     };
     const struct weft_usage usage = {

@@ -7,6 +7,8 @@
  *  - It returns WEFT_OK (0) or a negative weft_status. Results come last, in ret_x, and are untouched on error.
  *  - The library never prints, aborts or exits. What went wrong is delivered through the context's callback, message by
  *    message, and the joined text of the last failing call is kept: weft_last_error().
+ *  - Contexts, graphs, plans, executions and the ret_x of a call are not NULL where its comment does not allow it; that
+ *    is not checked. What is destroyed, closed or freed may be NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
@@ -357,16 +359,19 @@ WEFT_API int weft_plan_output(const struct weft_plan *plan, size_t i, struct wef
 WEFT_API int weft_execution_create(const struct weft_plan *plan, struct weft_execution **ret_execution);
 WEFT_API void weft_execution_destroy(struct weft_execution *execution);
 /* Input i is read from `tensor` at the next runs; its data must stay valid until then. The dtype, rank, extents and the
- * layout that the plan states must fit: otherwise WEFT_ERR_BINDING and a message that names the input. */
+ * layout that the plan states must fit: otherwise WEFT_ERR_BINDING and a message that names the input. Extents and
+ * strides are compared by weft_run, when all inputs are bound and sizes known. */
 WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
-/* Output i is written to the caller's memory. Unbound outputs live in the execution. Where an extent depends on data,
- * the tensor's extents are the bounds, and what weft_output returns is dense in the extents that came out. */
+/* Output i is written to the caller's memory. Unbound outputs live in the execution; a `tensor` of NULL unbinds. Where
+ * an extent depends on data, the tensor's extents are the bounds, and what weft_output returns is dense in the extents
+ * that came out. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
 /* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing,
  * except in steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs,
  * mutable inputs) may not overlap any other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
-/* Output i of the last run; the data is valid until the next run or the execution's end. */
+/* Output i of the last run; the data is valid until the next run or the execution's end. WEFT_ERR_ARGUMENT, without a
+ * message, where there is no such output or nothing has run. */
 WEFT_API int weft_output(const struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
 /* As weft_last_error, for calls on this execution; the context's callback is not called for them. */
 WEFT_API const char *weft_execution_error(const struct weft_execution *execution);
