@@ -94,7 +94,20 @@ static bool define_symbols(struct run *run, weft_node node)
                              .context = run->context,
                              .failure = run->failure,
                              .in = run->argument};
-    return weft_eval_define_symbols(&eval);
+    const size_t bytes = weft_symbol_count(run->graph->dims) * sizeof(int64_t);
+    int64_t *bounds = weft_allocate(run->context, bytes);
+    if (!bounds)
+        return false;
+    memcpy(bounds, run->symbols, bytes);
+    weft_symbols_at_bounds(run->graph->dims, bounds);
+    char message[sizeof run->failure->message];
+    bool done = weft_eval_define_symbols(&eval);
+    if (done && !weft_check_sizes_found(run->graph, node, run->symbols, bounds, message, sizeof message)) {
+        weft_fail(run->failure, WEFT_ERR_BINDING, "%s", message);
+        done = false;
+    }
+    weft_release(run->context, bounds, bytes);
+    return done;
 }
 
 static bool run_node(struct run *run, weft_node node)

@@ -86,9 +86,12 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
     if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     const struct weft_type result = *weft_type_of(g, weft_result(g, n, 0));
-    for (int i = 0; i < result.rank; i++)
-        if (weft_dim_is(result.extent[i], 0)) /* a convolution has at least one window */
+    for (int i = 0; i < result.rank; i++) {
+        int64_t least, most;
+        weft_dim_range(g->dims, result.extent[i], &least, &most);
+        if (most <= 0) /* a convolution has at least one window for some sizes */
             return weft_build_splat(b, &result, 0);
+    }
     const unsigned spatial = type.rank - 2u;
     const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups);
     weft_dim pad[2 * WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];

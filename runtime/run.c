@@ -50,22 +50,40 @@ static int64_t now_ns(void)
     return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* A step behind one that defines a size: bound now that the sizes are known. Not in bodies: those define none. */
+/* Finds out the sizes that a node defines; false if it failed, or if they do not go with what stands behind it. */
+static bool define_sizes(struct weft_run *run, const struct weft_scope *scope, uint32_t number)
+{
+    const struct weft_plan *plan = scope->plan;
+    struct weft_call call;
+    weft_frame_rebind(plan, scope->frame, number); /* its operands may have sizes that came out of data */
+    fill_call(run, scope, number, 0, &call);
+    weft_step_define(&call);
+    char message[sizeof run->failure.message];
+    const bool fits = weft_check_sizes_found(plan->graph, plan->step[number].node, scope->frame->live,
+                                             run->execution->symbols, message, sizeof message);
+    if (!fits)
+        weft_fail(&run->failure, WEFT_ERR_BINDING, "%s", message);
+    return fits && !atomic_load(&run->failed);
+}
+
+/* A step behind one that defines a size: bound now that the sizes are known. Not in bodies: those define none. After a
+ * failure nothing is bound or computed, since sizes may be beyond what there is room for. */
 static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint32_t number)
 {
     struct weft_execution *e = run->execution;
     const struct weft_plan *plan = scope->plan;
-    if (plan->step[number].node.id && (weft_op_of(plan->graph, plan->step[number].node)->traits & WEFT_DATA)) {
-        struct weft_call call;
-        weft_frame_rebind(plan, scope->frame, number); /* its operands may have sizes that came out of data */
-        fill_call(run, scope, number, 0, &call);
-        weft_step_define(&call);
+    const weft_node node = plan->step[number].node;
+    bool fits = !atomic_load(&run->failed);
+    if (fits && node.id && (weft_op_of(plan->graph, node)->traits & WEFT_DATA))
+        fits = define_sizes(run, scope, number);
+    if (fits) {
+        weft_frame_rebind(plan, scope->frame, number);
+        fits = weft_execution_reserve_scratch(e, e->frame);
     }
-    weft_frame_rebind(plan, scope->frame, number);
-    if (!weft_execution_reserve_scratch(e, e->frame))
-        atomic_store(&run->failed, true);
-    if (atomic_load(&run->failed)) /* nothing behind is computed: it may find more than there is room for */
+    if (!fits) {
         scope->frame->step[number].parts = 0;
+        atomic_store(&run->failed, true);
+    }
 }
 
 struct fork {

@@ -213,7 +213,10 @@ static enum weft_outcome check_inputs(struct weft_trial *trial)
         for (int v = 0; v <= trial->variants; v++)
             weft_noise_free(&noise[v]);
         free_results(trial, want);
-    } else if (status != WEFT_ERR_BINDING) { /* sizes that the graph refuses are refused with this */
+    } else if (status == WEFT_ERR_BINDING) { /* sizes that the graph refuses are refused with this */
+        for (int p = 0; p < trial->plans; p++)
+            weft_trial_run_refused(trial, p);
+    } else {
         failure = weft_trial_fail(trial, WEFT_FAILS_EVALUATOR, "%s: %s", trial->what,
                                   weft_last_error(trial->graph->context));
     }

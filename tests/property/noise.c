@@ -193,8 +193,10 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
         turn_zeros(run, out);
     else if (results > 1) { /* recurrent networks: they are bounded, so that what counts is how operands move them */
         evaluate_changed(run, node, in, out, false);
-        for (unsigned i = 0; i < results; i++)
+        for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
+            turn_zeros(run, &out[i]); /* what an op rounds to zero on the way, and opened does not, has a sign */
+        }
     }
     else if (amount == ROUNDING || amount == FUNCTION)
         move(run, out, amount == ROUNDING ? 1 : 4, NULL);
@@ -302,7 +304,10 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
         in[i] = value[weft_operand(run->graph, node, i).id];
     struct weft_eval eval = {.graph = run->graph, .node = node, .symbols = run->symbols, .context = run->context,
                              .in = in};
-    if (weft_ops[op].traits & WEFT_DATA && !weft_eval_define_symbols(&eval))
+    char message[256];
+    if (weft_ops[op].traits & WEFT_DATA &&
+        (!weft_eval_define_symbols(&eval) ||
+         !weft_check_sizes_found(run->graph, node, run->symbols, NULL, message, sizeof message)))
         return false;
     struct weft_tensor *out = &value[info->first_result];
     for (unsigned i = 0; i < info->results; i++) {

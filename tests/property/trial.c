@@ -217,3 +217,11 @@ enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct w
     trial->first = got;
     return failure;
 }
+
+void weft_trial_run_refused(struct weft_trial *trial, int p)
+{
+    const uint32_t returns = trial->graph->returns;
+    struct weft_tensor *got = calloc(returns + 1, sizeof *got);
+    run_once(trial, &trial->planned[p], false, got);
+    release(trial, got);
+}

@@ -44,4 +44,8 @@ void weft_trial_empty(struct weft_trial *trial);
 enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct weft_tensor *want,
                                  struct weft_noise *noise);
 
+/* Runs plan number p once on inputs that the evaluator refuses. A plan without the nodes that nobody reads may find
+ * nothing wrong with them, so that all that is held is that it comes to an end, without a crash. */
+void weft_trial_run_refused(struct weft_trial *trial, int p);
+
 #endif

@@ -223,6 +223,49 @@ static void more_than_the_bound(void **state)
     }
 }
 
+/* Sizes made of what data say may come out below zero, or above those that room was made for: that ends the run too. */
+static void sizes_that_data_make_impossible(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *message;
+    } cases[] = {
+        {"  %p: f32[K + 1] = const value=1\n  %s: f32[K - 1] = slice %p start=[2] end=[(K + 1)]\n  return %i, %s\n",
+         "%s: slice: the extent along axis 0 is -1 for these inputs"},
+        {"  %p: f32[K] = const value=1\n  %s: f32[1] = slice %p start=[0] end=[1]\n  return %i, %s\n",
+         "%s: slice: the end, which is beyond the operand's extent, along axis 0 is 1 for these inputs"},
+        {"  %s: f32[6 - K] = slice %x start=[K] end=[6]\n  %e: f32[6 - K] = exp %s\n  return %i, %e\n",
+         "%s: slice: the extent along axis 0 is 6, and there is room for 0 for these inputs"},
+    };
+    for (unsigned i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        struct weft_context *context = open_context(2);
+        char text[400];
+        snprintf(text, sizeof text,
+                 "graph @t<K=data(6)>(%%x: f32[6]) {\n  %%i: i64[1,K] = nonzero %%x extent=[K]\n%s}\n",
+                 cases[i / 2].body);
+        struct weft_graph *graph = parse(context, text);
+        struct weft_plan *plan = compile(graph, i % 2 ? WEFT_COMPILE_REFERENCE : 0);
+        struct weft_execution *e;
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        float in[6];
+        const int64_t extent[] = {6};
+        struct weft_tensor x = tensor_of(in, 1, extent), want[2] = {{0}};
+        memset(in, 0, sizeof in);
+        assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+        assert_int_equal(weft_run(e), WEFT_ERR_BINDING);
+        assert_string_equal(weft_execution_error(e), cases[i / 2].message);
+        assert_int_equal(weft_evaluate(graph, &x, 1, want, 2), WEFT_ERR_BINDING);
+        assert_non_null(strstr(weft_last_error(context), cases[i / 2].message));
+        for (int k = 0; k < 6; k++)
+            in[k] = 1;
+        assert_int_equal(weft_run(e), WEFT_OK);
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 static void a_mutable_parameter_gets_its_new_value(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -435,6 +478,7 @@ int main(void)
         cmocka_unit_test(one_plan_many_sizes),
         cmocka_unit_test(sizes_that_come_out_of_data),
         cmocka_unit_test(more_than_the_bound),
+        cmocka_unit_test(sizes_that_data_make_impossible),
         cmocka_unit_test(reductions_to_few_results),
         cmocka_unit_test(a_mutable_parameter_gets_its_new_value),
         cmocka_unit_test(views_cost_no_kernel),
