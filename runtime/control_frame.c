@@ -7,16 +7,15 @@ static int64_t rounded(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
 bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame)
 {
-    for (uint32_t i = 0; i < plan->steps; i++) {
-        const struct weft_step *step = &plan->step[i];
-        const struct weft_control *control = &plan->control[step->control];
-        for (uint32_t k = 0; step->control && k < control->bodies; k++) {
+    for (uint32_t i = 1; i < plan->controls; i++) {
+        const struct weft_control *control = &plan->control[i];
+        for (uint32_t k = 0; k < control->bodies; k++) {
             struct weft_frame *body = weft_frame_new(control->body[k], frame->symbols, frame->live);
             if (!body)
                 return false;
-            frame->control[step->control].body[k] = body;
+            frame->control[i].body[k] = body;
             if (body->too_large.id)
-                frame->too_large = step->out;
+                frame->too_large = plan->step[control->step].out;
         }
     }
     return true;
