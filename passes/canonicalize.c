@@ -8,8 +8,8 @@
  *
  * Local rules over the walk of rules.c: neutral elements, pairs that undo each other, casts that lose nothing,
  * constants as the right operand. The rules about views are in canonicalize_view.c, those about signs, truths and
- * integers in canonicalize_algebra.c. A rule fires only if every bit of
- * the result stays, signed zeros and NaNs included, so nothing here depends on what the caller tolerates:
+ * integers in canonicalize_algebra.c. A rule fires only if every bit of the result stays, signed zeros included, and
+ * every NaN stays one, so nothing here depends on what the caller tolerates:
  *
  *   x + 0     x - 0 is x for every x, and so is x + (-0). But -0 + 0 is 0: adding the positive zero may be dropped
  *             only where x cannot be -0 (integers, exp, abs, …). Exporters seldom write `+ 0`; 1 / (x + 0) would tell

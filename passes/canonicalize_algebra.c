@@ -6,8 +6,8 @@
  *   %k: u8[8] = const value=8                  %three: u8[8] = const value=3
  *   %d: u8[8] = div %u, %k                     %d: u8[8] = shift_right %u, %three
  *
- * On floats only what IEEE 754 says to be the same for each pair of operands, zeros of both signs, infinities and NaN
- * included:
+ * On floats only what IEEE 754 says to be the same for each pair of operands, zeros of both signs and infinities
+ * included; a NaN stays one, but perhaps of another sign:
  *
  *   x + (-y) is x - y, and x - (-y) is x + y: subtraction is defined so. -(x - y) is not y - x: for equal ones it
  *   is -0.

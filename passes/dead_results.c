@@ -79,9 +79,6 @@ static void find_live(struct pruning *p, unsigned which)
     for (unsigned i = 0; i < p->results; i++)
         if (p->keep_result[i])
             reach(&s, body->ret[i].value);
-    weft_foreach_node(body, n)
-        if (weft_op_of(body, n)->traits & WEFT_DATA) /* it defines a symbol, which types elsewhere may mention */
-            reach(&s, weft_result(body, n, 0));
     while (s.height > 0) {
         const weft_val v = s.stack[--s.height];
         const weft_node def = weft_def(body, v);
@@ -292,7 +289,8 @@ static bool prune(struct weft_graph *graph, weft_node n, const uint32_t *mention
     if (!decide(&p) || !weft_permit(graph, "dead_results", weft_result(graph, n, 0)))
         return false;
     if (graph->value[info->first_result].name)
-        weft_add_remark(graph, "dead_results", weft_result(graph, n, 0), "done", "results that nobody reads are gone");
+        weft_add_remark(graph, "dead_results", weft_result(graph, n, 0), "done",
+                        "what nobody reads is no result, and what no trip changes is not carried");
     rewrite(&p);
     return true;
 }

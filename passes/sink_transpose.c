@@ -319,6 +319,17 @@ static weft_val build_turned(struct weft_builder *b, weft_val straight, const st
     return weft_build_transpose(b, straight, perm);
 }
 
+/* What takes the place of `result`. A result of the graph has a place of its own: of a value that is a parameter or
+ * another result it is a copy. */
+static weft_val with_place(struct weft_builder *b, weft_val v, weft_val result)
+{
+    const struct weft_graph *g = b->graph;
+    const bool taken = g->value[v.id].is_param || g->value[v.id].returns > 0;
+    if (!taken || g->root != g || g->value[result.id].returns == 0)
+        return v;
+    return weft_build_transpose(b, v, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+}
+
 /* A transpose of a straightened value reads the straight form. */
 static void merge_transposes(struct sinking *s, const struct member *m)
 {
@@ -333,10 +344,7 @@ static void merge_transposes(struct sinking *s, const struct member *m)
         const struct weft_turn turn = merged_turn(g, transpose, m);
         const struct weft_type type = *weft_type_of(g, result);
         struct weft_builder b = {g, transpose};
-        weft_val merged = build_turned(&b, m->straight, &turn, &type);
-        const bool taken = g->value[merged.id].is_param || g->value[merged.id].returns > 0;
-        if (taken && g->root == g && g->value[result.id].returns > 0) /* a result has a place of its own */
-            merged = weft_build_transpose(&b, merged, (const int[]){0, 1, 2, 3, 4, 5, 6, 7});
+        const weft_val merged = with_place(&b, build_turned(&b, m->straight, &turn, &type), result);
         weft_substitute(g, result, merged);
         weft_erase_unused(g, transpose);
     }
@@ -369,8 +377,8 @@ static void rewrite(struct sinking *s, uint32_t first)
         if (!m->moves || !is_wanted(s, m))
             continue;
         struct weft_builder b = {g, weft_def(g, m->value)};
-        weft_val turned = build_turned(&b, m->straight, &m->turn, weft_type_of(g, m->value));
-        weft_substitute(g, m->value, turned);
+        const weft_val turned = build_turned(&b, m->straight, &m->turn, weft_type_of(g, m->value));
+        weft_substitute(g, m->value, with_place(&b, turned, m->value));
     }
 }
 
