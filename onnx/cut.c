@@ -27,7 +27,10 @@ static weft_val number(struct onnx_op *op, double value) { return weft_onnx_spla
 weft_val weft_onnx_number_at(struct onnx_op *op, unsigned input, unsigned i)
 {
     const weft_val list = weft_onnx_cast(op, weft_onnx_input(op, input), WEFT_I64);
-    if (weft_onnx_type(op, list).rank == 0)
+    const struct weft_type type = weft_onnx_type(op, list);
+    if (!op->failed && type.rank > 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input %u has %d axes, but is a list", input, type.rank);
+    if (op->failed || type.rank == 0)
         return list;
     const weft_dim start = weft_dim_of(i), end = weft_dim_of(i + 1);
     return weft_onnx_reshape(op, weft_onnx_slice(op, list, &start, &end, NULL), 0, NULL);
@@ -59,7 +62,7 @@ weft_val weft_onnx_positions(struct onnx_op *op, weft_dim extent, weft_val start
     for (unsigned i = 0; i < 2; i++) { /* from the back when negative, and cut to the axis */
         const weft_val negative = weft_onnx_binary(op, WEFT_OP_lt, *bound[i], zero);
         const weft_val moved = weft_onnx_binary(op, WEFT_OP_add, *bound[i], choose(op, negative, size, zero));
-        *bound[i] = clamp(op, moved, low, high);
+        *bound[i] = clamp(op, moved, i == 0 ? zero : low, high); /* only an end may stand in front of the axis */
     }
     const struct weft_type line = {.dtype = WEFT_I64, .rank = 1, .extent = {extent}};
     const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);

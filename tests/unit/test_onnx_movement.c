@@ -199,6 +199,62 @@ static void test_bounds_of_data(void **state)
     expect_error(&model, WEFT_ERR_UNSUPPORTED, "Tile: input repeats must be a constant or follow from extents");
 }
 
+/* Backwards, a start in front of the axis is its first element, and an end there is in front of that. */
+static void test_slices_of_data(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t start, end, step, count, first;
+    } slices[] = {{1, 4, 1, 3, 1},    {-2, 100, 1, 2, 3},  {4, -100, -2, 3, 4},           {-100, -100, -1, 1, 0},
+                  {-100, 3, 2, 2, 0}, {100, 1, -3, 1, 4},  {3, 3, 1, 0, 0},               {0, 4, INT64_MIN, 0, 0},
+                  {9, 0, -9, 1, 4},   {2, 0, INT64_MIN, 1, 2}, {0, INT64_MAX, INT64_MAX, 1, 0}, {1, 3, 0, 0, 0}};
+    struct bytes graph = {.count = 0};
+    put_input(&graph, "x", "N");
+    put_value(&graph, 11, "starts", 7, "1");
+    put_value(&graph, 11, "ends", 7, "1");
+    put_value(&graph, 11, "steps", 7, "1");
+    put_node(&graph, "Slice", "x,starts,ends,,steps", "y");
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 13);
+    struct folder folder = open_folder();
+    struct weft_graph *loaded = NULL;
+    if (load_model(&folder, &model, &loaded) != WEFT_OK)
+        fail_msg("%s", weft_last_error(folder.context));
+    for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
+        float x[] = {0, 1, 2, 3, 4};
+        int64_t number[] = {slices[i].start, slices[i].end, slices[i].step};
+        struct weft_tensor in[4] = {{.data = x, .dtype = WEFT_F32, .rank = 1, .extent = {5}, .stride = {1}}}, y = {0};
+        for (int k = 0; k < 3; k++)
+            in[1 + k] = (struct weft_tensor){&number[k], WEFT_I64, 1, {1}, {1}};
+        assert_int_equal(weft_evaluate(loaded, in, 4, &y, 1), WEFT_OK);
+        assert_int_equal(y.extent[0], slices[i].count);
+        assert_true(y.extent[0] == 0 || *(const float *)y.data == (float)slices[i].first);
+        weft_tensor_free(folder.context, &y);
+    }
+    weft_graph_destroy(loaded);
+    close_folder(&folder);
+}
+
+/* Numbers that choose a part are scalars or lists. */
+static void test_bounds_of_many_axes(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0}, top = {.count = 0};
+    put_input(&graph, "x", "N");
+    put_value(&graph, 11, "starts", 7, "1");
+    put_value(&graph, 11, "ends", 7, "1 1 1");
+    put_node(&graph, "Slice", "x,starts,ends", "y");
+    put_output(&graph, "y");
+    struct bytes model = model_of(&graph, 8, 13);
+    expect_error(&model, WEFT_ERR_INVALID, "Slice: input 2 has 3 axes, but is a list");
+    put_input(&top, "x", "N");
+    put_value(&top, 11, "k", 7, "1 1");
+    put_node(&top, "TopK", "x,k", "y,i");
+    put_output(&top, "y");
+    model = model_of(&top, 8, 13);
+    expect_error(&model, WEFT_ERR_INVALID, "TopK: input 1 has 2 axes, but is a list");
+}
+
 static void test_top_k_of_data(void **state)
 {
     (void)state;
@@ -222,7 +278,8 @@ int main(void)
         cmocka_unit_test(test_nothing_to_assume),
         cmocka_unit_test(test_resize_of_symbols), cmocka_unit_test(test_resize_of_old),
         cmocka_unit_test(test_tensor_scatter),
-        cmocka_unit_test(test_bounds_of_data),
+        cmocka_unit_test(test_bounds_of_data), cmocka_unit_test(test_bounds_of_many_axes),
+        cmocka_unit_test(test_slices_of_data),
         cmocka_unit_test(test_top_k_of_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
