@@ -64,10 +64,20 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
 
 /* --- what is still read as it is ---------------------------------------------------------------------------------- */
 
+/* Of constant extents and strides: a view of something larger may have the first without the second. */
+static bool lies_one_way(const struct weft_plan *plan, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(plan->graph, v);
+    bool constant = weft_type_is_constant(type);
+    for (int i = 0; i < type->rank; i++)
+        constant &= weft_dim_is_constant(plan->home[v.id].stride[i]);
+    return constant;
+}
+
+/* Else other sizes or strides may lead to loops that want another pack, or none. */
 static bool has_one_size(const struct weft_plan *plan, const struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
-    return weft_type_is_constant(weft_type_of(g, step->out)) && weft_type_is_constant(weft_type_of(g, step->in[0]));
+    return lies_one_way(plan, step->out) && lies_one_way(plan, step->in[0]);
 }
 
 /* What the readers of a storage ask of its address. */

@@ -121,6 +121,22 @@ static void constants_at_odd_places(void **state)
     unlink(path);
 }
 
+/* The left operand has one size, but strides that depend on the input's, and with them the loops: the weights that were
+ * packed for others must still be there. */
+static void weights_read_by_strides_of_other_sizes(void **state)
+{
+    static float x[8 * 4 * 3];
+    struct scene c = open_scene("graph @p<M=1..64>(%x: f32[8,4,M]) {\n"
+                               "  %w: f32[8,1] = const value=[[1] [2] [3] [4] [5] [6] [7] [8]]\n"
+                               "  %s: f32[8,4,1] = slice %x start=[0 0 0] end=[8 4 1]\n  %r: f32[8,4] = reshape %s\n"
+                               "  %y: f32[4,1] = matmul %r, %w trans_a=1\n  return %y\n}\n", 0);
+    for (int64_t m = 1; m <= 3; m++) {
+        const struct weft_tensor in = tensor_of(x, 3, (const int64_t[]){8, 4, m});
+        run_and_compare(&c, &in, 1, 4 * sizeof(float));
+    }
+    close_scene(&c);
+}
+
 /* Padding that depends on the input's extent, as `same` padding of a dynamic model does. */
 static void sizes_in_attributes(void **state)
 {
@@ -240,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wide_results_of_narrow_operands),
         cmocka_unit_test(constants_at_odd_places),
+        cmocka_unit_test(weights_read_by_strides_of_other_sizes),
         cmocka_unit_test(sizes_in_attributes),
         cmocka_unit_test(new_values_of_parameters_do_not_meet),
         cmocka_unit_test(elements_smaller_than_a_byte),
