@@ -33,7 +33,7 @@ bool weft_symbol_find(const struct weft_dims *dims, const char *name, weft_dim *
 weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, int64_t high, int64_t hint);
 /* A symbol that a node computes, between 0 and `bound`, an expression over symbols added before. */
 weft_dim weft_symbol_add_data(struct weft_dims *dims, const char *name, weft_dim bound);
-/* Sets each data symbol to its bound, given the values of all others. */
+/* Sets each data symbol to the most it can be, given the values of all others. */
 void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols);
 /* Is d just one symbol? Then its number. */
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol);
@@ -62,6 +62,8 @@ bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *
 void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, int64_t *ret_high);
 /* Value for given symbol values (indexed by symbol number). */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+/* The most that it can be while each data symbol is anything from 0 to its value in `symbols`; at least that. */
+int64_t weft_dim_most(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d);
 /* Does the symbol occur in d, also inside of divisions, minima and maxima? */
 bool weft_dim_mentions(const struct weft_dims *dims, weft_dim d, uint32_t symbol);

@@ -58,22 +58,26 @@ static struct range range_of_division(struct range a, struct range b)
         a.high >= WEFT_DIM_LIMIT ? a.high : weft_dim_floor(a.high, a.high < 0 ? high : low)};
 }
 
+/* Of a quotient, minimum or maximum: its range so far and that of its next argument. */
+static struct range range_with(int kind, struct range so_far, struct range next)
+{
+    if (kind == WEFT_DIM_DIV)
+        return range_of_division(so_far, next);
+    const bool minimum = kind == WEFT_DIM_MIN;
+    return (struct range){(next.low < so_far.low) == minimum ? next.low : so_far.low,
+                          (next.high < so_far.high) == minimum ? next.high : so_far.high};
+}
+
 void weft_dim_range_atom(struct weft_dims *dims, struct weft_dim_atom *atom)
 {
     struct range result = {0, 0};
     if (atom->kind == WEFT_DIM_SYMBOL) {
         const struct weft_symbol_info *symbol = &dims->symbol[atom->symbol];
         result = (struct range){weft_dim_saturate(symbol->low), weft_dim_saturate(symbol->high)};
-    } else if (atom->kind == WEFT_DIM_DIV) {
-        result = range_of_division(range_of(dims, atom->argument[0]), range_of(dims, atom->argument[1]));
     } else {
         result = range_of(dims, atom->argument[0]);
-        for (uint32_t i = 1; i < atom->arguments; i++) {
-            const struct range next = range_of(dims, atom->argument[i]);
-            const bool minimum = atom->kind == WEFT_DIM_MIN;
-            result.low = (next.low < result.low) == minimum ? next.low : result.low;
-            result.high = (next.high < result.high) == minimum ? next.high : result.high;
-        }
+        for (uint32_t i = 1; i < atom->arguments; i++)
+            result = range_with(atom->kind, result, range_of(dims, atom->argument[i]));
     }
     atom->low = result.low;
     atom->high = result.high;
@@ -202,12 +206,59 @@ int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
     return weft_dim_evaluate(dims, d, NULL);
 }
 
+/* --- sizes that come out of data ---------------------------------------------------------------------------------- */
+
+static struct range range_at(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+
+static struct range range_of_atom_at(const struct weft_dims *dims, const struct weft_dim_atom *atom,
+                                     const int64_t *symbols)
+{
+    if (atom->kind == WEFT_DIM_SYMBOL) {
+        const int64_t value = symbols[atom->symbol];
+        return (struct range){dims->symbol[atom->symbol].data ? 0 : value, value};
+    }
+    struct range result = range_at(dims, atom->argument[0], symbols);
+    for (uint32_t i = 1; i < atom->arguments; i++) {
+        const struct range next = range_at(dims, atom->argument[i], symbols);
+        const bool is_nothing = atom->kind == WEFT_DIM_DIV && next.low == 0 && next.high == 0;
+        result = is_nothing ? (struct range){0, 0} : range_with(atom->kind, result, next);
+    }
+    return result;
+}
+
+/* Plain interval arithmetic, cut to what is known of the expression for all sizes. */
+static struct range range_at(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+{
+    if (weft_dim_is_constant(d))
+        return (struct range){weft_dim_value(d), weft_dim_value(d)};
+    const struct weft_dim_polynomial *p = weft_dim_polynomial_of(dims, d);
+    struct range sum = {0, 0};
+    for (uint32_t i = 0; i < p->terms; i++) {
+        struct range part = {p->term[i].coefficient, p->term[i].coefficient};
+        const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
+        for (uint32_t k = 0; k < monomial->degree; k++)
+            part = multiply_ranges(part, range_of_atom_at(dims, &dims->atom[monomial->atom[k]], symbols));
+        sum.low = add_low(sum.low, part.low);
+        sum.high = add_high(sum.high, part.high);
+    }
+    if (sum.low < sum.high) {
+        sum.low = p->low > sum.low ? p->low : sum.low;
+        sum.high = p->high < sum.high ? p->high : sum.high;
+    }
+    return sum;
+}
+
+int64_t weft_dim_most(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+{
+    return range_at(dims, d, symbols).high;
+}
+
 /* A bound is made of symbols that come before, so one pass in order finds all. */
 void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols)
 {
     for (uint32_t i = 0; i < dims->symbols; i++)
         if (dims->symbol[i].data) {
-            const int64_t bound = weft_dim_evaluate(dims, dims->symbol[i].bound, symbols);
+            const int64_t bound = weft_dim_most(dims, dims->symbol[i].bound, symbols);
             symbols[i] = bound < 0 ? 0 : bound;
         }
 }

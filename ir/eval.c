@@ -94,20 +94,13 @@ static bool define_symbols(struct run *run, weft_node node)
                              .context = run->context,
                              .failure = run->failure,
                              .in = run->argument};
-    const size_t bytes = weft_symbol_count(run->graph->dims) * sizeof(int64_t);
-    int64_t *bounds = weft_allocate(run->context, bytes);
-    if (!bounds)
-        return false;
-    memcpy(bounds, run->symbols, bytes);
-    weft_symbols_at_bounds(run->graph->dims, bounds);
     char message[sizeof run->failure->message];
-    bool done = weft_eval_define_symbols(&eval);
-    if (done && !weft_check_sizes_found(run->graph, node, run->symbols, bounds, message, sizeof message)) {
+    if (!weft_eval_define_symbols(&eval))
+        return false;
+    const bool fits = weft_check_sizes_found(run->graph, node, run->symbols, message, sizeof message);
+    if (!fits)
         weft_fail(run->failure, WEFT_ERR_BINDING, "%s", message);
-        done = false;
-    }
-    weft_release(run->context, bounds, bytes);
-    return done;
+    return fits;
 }
 
 static bool run_node(struct run *run, weft_node node)

@@ -6,7 +6,6 @@
  *
  *   K=data(8)   %7: i64[2,K] = nonzero %6 extent=[K]    found K = 1
  *               %8: i64[2,K - 2] = slice %7 …           refused: the extent along axis 1 is -1
- *               %9: f32[8 - K] = slice %5 …             refused: room was made for 8 - 8
  *
  * Any thread; nothing is allocated. */
 #include "ir/eval.h"
@@ -15,7 +14,7 @@
 #include <stdio.h>
 
 struct sizes {
-    const int64_t *symbols, *bounds; /* with data symbols at their bounds, for which there is room; or NULL */
+    const int64_t *symbols;
     char *message;
     size_t bytes;
 };
@@ -53,11 +52,6 @@ static bool check_value(const struct sizes *s, const struct weft_graph *graph, w
         const int64_t extent = extent_of(s, graph, value, axis);
         if (extent < 0)
             return fail(s, graph, value, "the extent along axis %d is %lld", axis, (long long)extent);
-        const struct sizes reserved = {.symbols = s->bounds};
-        const int64_t most = s->bounds ? extent_of(&reserved, graph, value, axis) : extent;
-        if (extent > most)
-            return fail(s, graph, value, "the extent along axis %d is %lld, and there is room for %lld", axis,
-                        (long long)extent, (long long)most);
         large |= __builtin_mul_overflow(count, extent ? extent : 1, &count) || count > WEFT_MAX_ELEMENTS;
     }
     return !large || fail(s, graph, value, "the result has more elements than memory can hold");
@@ -132,19 +126,21 @@ static bool check_with_bodies(const struct sizes *s, const struct weft_graph *gr
 
 static bool check_graph(const struct sizes *s, const struct weft_graph *graph)
 {
-    weft_foreach_node(graph, node) if (!check_with_bodies(s, graph, node)) return false;
+    weft_foreach_node(graph, node)
+        if (!check_with_bodies(s, graph, node))
+            return false;
     return true;
 }
 
 bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes)
 {
-    return check_graph(&(struct sizes){symbols, NULL, message, message_bytes}, graph);
+    return check_graph(&(struct sizes){symbols, message, message_bytes}, graph);
 }
 
-bool weft_check_sizes_found(const struct weft_graph *graph, weft_node found, const int64_t *symbols,
-                            const int64_t *bounds, char *message, size_t message_bytes)
+bool weft_check_sizes_found(const struct weft_graph *graph, weft_node found, const int64_t *symbols, char *message,
+                            size_t message_bytes)
 {
-    const struct sizes s = {symbols, bounds, message, message_bytes};
+    const struct sizes s = {symbols, message, message_bytes};
     for (weft_node node = graph->node[found.id].next; node.id; node = graph->node[node.id].next) {
         if (!graph->node[node.id].dead && !check_with_bodies(&s, graph, node))
             return false;

@@ -43,9 +43,9 @@ int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor 
 /* Checks what depends on the values of the symbols: extents, counts of elements, slices. On failure fills `message`. */
 bool weft_check_sizes(const struct weft_graph *graph, const int64_t *symbols, char *message, size_t message_bytes);
 /* The same once node `found` has found sizes, for the nodes behind it as far as the next that finds some: asked after
- * each, it has looked at all. `bounds`: symbols with data at its bounds, which no extent may exceed; or NULL. */
-bool weft_check_sizes_found(const struct weft_graph *graph, weft_node found, const int64_t *symbols,
-                            const int64_t *bounds, char *message, size_t message_bytes);
+ * each, it has looked at all. */
+bool weft_check_sizes_found(const struct weft_graph *graph, weft_node found, const int64_t *symbols, char *message,
+                            size_t message_bytes);
 /* Records an error for each symbol that something needs and that no parameter's extents mention: a run could never know
  * it. Whether mentioned ones can be solved is seen when sizes are given. */
 bool weft_check_symbols(const struct weft_graph *graph);

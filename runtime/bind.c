@@ -157,12 +157,24 @@ void weft_execution_port(const struct weft_execution *e, const struct weft_stora
     }
 }
 
+/* The same before a run: with room for whatever sizes come out of data. */
+static void port_with_room(const struct weft_execution *e, const struct weft_storage *storage, struct weft_tensor *ret)
+{
+    const struct weft_dims *dims = e->plan->graph->dims;
+    const struct weft_type *type = weft_type_of(e->plan->graph, storage->value);
+    weft_execution_port(e, storage, e->symbols, ret);
+    for (int i = 0; i < type->rank && e->plan->late < e->plan->steps; i++) {
+        ret->extent[i] = weft_dim_most(dims, type->extent[i], e->symbols);
+        ret->stride[i] = weft_dim_most(dims, storage->stride[i], e->symbols);
+    }
+}
+
 /* Axes of extent 1 have no place in memory, so their strides do not count; nor do those of an empty array. */
 static int check_port(struct weft_execution *e, const char *what, uint32_t i, const struct weft_storage *storage,
                       const struct weft_tensor *t)
 {
     struct weft_tensor want;
-    weft_execution_port(e, storage, e->symbols, &want);
+    port_with_room(e, storage, &want);
     const char *name = name_of(e->plan->graph, storage->value);
     bool empty = false;
     for (int axis = 0; axis < want.rank; axis++) {
@@ -249,7 +261,7 @@ static int place_outputs(struct weft_execution *e)
             if (fits != WEFT_OK)
                 return fits;
         } else {
-            weft_execution_port(e, storage, e->symbols, &e->output[i]);
+            port_with_room(e, storage, &e->output[i]);
             const int64_t bytes = weft_dtype_bytes(storage->dtype, weft_tensor_span(&e->output[i]));
             if (!weft_execution_reserve(e, &e->own[i], (size_t)bytes + 64))
                 return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for output %u (%lld bytes)", i,

@@ -32,17 +32,24 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
     return at;
 }
 
-struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols)
+typedef int64_t number_fn(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+
+static struct weft_tensor tensor_by(const struct weft_plan *plan, weft_val v, const int64_t *symbols, number_fn *number)
 {
     const struct weft_dims *dims = plan->graph->dims;
     const struct weft_type *type = weft_type_of(plan->graph, v);
     struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++) {
-        const int64_t extent = weft_dim_evaluate(dims, type->extent[i], symbols);
+        const int64_t extent = number(dims, type->extent[i], symbols);
         t.extent[i] = extent > 0 ? extent : 0; /* hints need not be sizes that a graph can have */
-        t.stride[i] = weft_dim_evaluate(dims, plan->home[v.id].stride[i], symbols);
+        t.stride[i] = number(dims, plan->home[v.id].stride[i], symbols);
     }
     return t;
+}
+
+struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols)
+{
+    return tensor_by(plan, v, symbols, weft_dim_evaluate);
 }
 
 int64_t weft_tensor_span(const struct weft_tensor *tensor)
@@ -73,10 +80,11 @@ static bool fits_memory(const struct weft_tensor *tensor, int64_t offset)
     return last >= 0;
 }
 
-static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v)
+/* `number`: as it is, or the most it can be. */
+static void size_value(const struct weft_plan *plan, struct weft_frame *frame, weft_val v, number_fn *number)
 {
-    frame->tensor[v.id] = weft_home_tensor(plan, v, frame->live);
-    frame->offset[v.id] = weft_dim_evaluate(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
+    frame->tensor[v.id] = tensor_by(plan, v, frame->live, number);
+    frame->offset[v.id] = number(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
     if (!fits_memory(&frame->tensor[v.id], frame->offset[v.id]))
         frame->too_large = v;
 }
@@ -153,11 +161,21 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
         frame->shared_bytes = rounded(bind.shared);
 }
 
-static void size_values(const struct weft_plan *plan, struct weft_frame *frame)
+static void size_values(const struct weft_plan *plan, struct weft_frame *frame, number_fn *number)
 {
     for (uint32_t i = 1; i < plan->graph->values; i++)
         if (plan->home[i].storage)
-            size_value(plan, frame, (weft_val){i});
+            size_value(plan, frame, (weft_val){i}, number);
+}
+
+/* What memory is reserved for. Where sizes come out of data, some grow as others shrink: of ten elements those that are
+ * not 0, and those that are. */
+static number_fn *number_to_reserve(const struct weft_dims *dims)
+{
+    for (uint32_t i = 0; i < weft_symbol_count(dims); i++)
+        if (weft_symbol_at(dims, i)->data)
+            return weft_dim_most;
+    return weft_dim_evaluate;
 }
 
 struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live)
@@ -177,7 +195,7 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT)
             frame->base[i] = (void *)(uintptr_t)plan->storage[i].data;
-    size_values(plan, frame);
+    size_values(plan, frame, number_to_reserve(plan->graph->dims));
     frame->most_parts = 1;
     if (!weft_control_open(plan, frame) || (!frame->too_large.id && !place_storages(plan, frame))) {
         weft_frame_free(plan, frame);
@@ -190,7 +208,7 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
 
 void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame)
 {
-    size_values(plan, frame);
+    size_values(plan, frame, weft_dim_evaluate);
     for (uint32_t i = 0; i < plan->steps; i++)
         if (plan->step[i].control)
             weft_control_bind(plan, frame, i, true);
@@ -203,10 +221,10 @@ void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, u
     const struct weft_graph *g = plan->graph;
     const weft_node n = plan->step[step].node;
     for (unsigned i = 0; n.id && i < g->node[n.id].operands; i++)
-        size_value(plan, frame, weft_operand(g, n, i));
+        size_value(plan, frame, weft_operand(g, n, i), weft_dim_evaluate);
     for (unsigned i = 0; n.id && i < g->node[n.id].results; i++)
-        size_value(plan, frame, weft_result(g, n, i));
-    size_value(plan, frame, plan->step[step].out);
+        size_value(plan, frame, weft_result(g, n, i), weft_dim_evaluate);
+    size_value(plan, frame, plan->step[step].out, weft_dim_evaluate);
     if (plan->step[step].control)
         weft_control_bind(plan, frame, step, true);
     else

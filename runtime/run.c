@@ -56,14 +56,18 @@ static bool define_sizes(struct weft_run *run, const struct weft_scope *scope, u
     const struct weft_plan *plan = scope->plan;
     struct weft_call call;
     weft_frame_rebind(plan, scope->frame, number); /* its operands may have sizes that came out of data */
+    if (!weft_execution_reserve_scratch(run->execution, run->execution->frame))
+        return false;
     fill_call(run, scope, number, 0, &call);
     weft_step_define(&call);
     char message[sizeof run->failure.message];
-    const bool fits = weft_check_sizes_found(plan->graph, plan->step[number].node, scope->frame->live,
-                                             run->execution->symbols, message, sizeof message);
+    if (atomic_load(&run->failed))
+        return false;
+    const bool fits = weft_check_sizes_found(plan->graph, plan->step[number].node, scope->frame->live, message,
+                                             sizeof message);
     if (!fits)
         weft_fail(&run->failure, WEFT_ERR_BINDING, "%s", message);
-    return fits && !atomic_load(&run->failed);
+    return fits;
 }
 
 /* A step behind one that defines a size: bound now that the sizes are known. Not in bodies: those define none. After a
@@ -104,9 +108,10 @@ static void work_on_part(void *arg, int part)
 static void work_on_step(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
 {
     const int parts = scope->frame->step[number].parts;
+    if (parts == 0)
+        return;
     if (scope->plan->step[number].control) {
-        if (parts > 0)
-            weft_run_control(walker, scope, number);
+        weft_run_control(walker, scope, number);
     } else if (walker->forks) {
         struct fork fork = {.run = walker->run, .scope = scope, .step = number};
         weft_fork_run(scope->plan->context, parts, work_on_part, &fork);

@@ -307,7 +307,7 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
     char message[256];
     if (weft_ops[op].traits & WEFT_DATA &&
         (!weft_eval_define_symbols(&eval) ||
-         !weft_check_sizes_found(run->graph, node, run->symbols, NULL, message, sizeof message)))
+         !weft_check_sizes_found(run->graph, node, run->symbols, message, sizeof message)))
         return false;
     struct weft_tensor *out = &value[info->first_result];
     for (unsigned i = 0; i < info->results; i++) {
