@@ -70,7 +70,8 @@ static void check_arity(struct onnx_op *op)
 {
     const struct onnx_row *row = op->row;
     if (op->inputs < (unsigned)row->min_inputs || (row->max_inputs >= 0 && op->inputs > (unsigned)row->max_inputs))
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u inputs do not fit opset %d", op->inputs, op->importer->opset);
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u input%s not fit opset %d", op->inputs,
+                       op->inputs == 1 ? " does" : "s do", op->importer->opset);
     if (!op->outputs)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "the node has no outputs");
     for (uint32_t i = 0; i < op->node->attributes; i++)
@@ -323,7 +324,8 @@ bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, 
         *ret_graph = weft_graph_new(context, "main");
         weft_graph_hold(*ret_graph, weft_blob_hold(file));
         struct onnx_importer importer = {
-            .reader = {.context = context, .arena = scratch, .start = file->data, .path = path},
+            .reader = {.context = context, .arena = scratch, .start = file->data,
+                       .end = (const uint8_t *)file->data + file->bytes, .path = path},
             .assumptions = &assumptions,
             .root = *ret_graph,
             .file = file,

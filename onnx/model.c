@@ -6,12 +6,15 @@
  * a repeated occurrence of a single field wins. */
 #include "onnx/message.h"
 
+#include <string.h>
+
 bool weft_onnx_finish(struct onnx_reader *reader, const struct weft_wire *wire)
 {
     if (!wire->error)
         return true;
     weft_error(reader->context, WEFT_ERR_SYNTAX, &(struct weft_place){.file = reader->path},
-               "not a readable ONNX file: at byte %zu, %s", (size_t)(wire->culprit - reader->start), wire->error);
+               "not a readable ONNX file: at byte %zu, %s%s", (size_t)(wire->culprit - reader->start), wire->error,
+               wire->end == reader->end && strstr(wire->error, "runs past") ? ": has the file been cut short?" : "");
     return false;
 }
 

@@ -139,7 +139,7 @@ struct onnx_model {
 struct onnx_reader {
     struct weft_context *context;
     struct weft_arena *arena;
-    const uint8_t *start;
+    const uint8_t *start, *end;
     const char *path;
 };
 

@@ -284,7 +284,9 @@ weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b)
         return a;
     }
     weft_onnx_fail(op, constant ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
-                   constant ? "extents %s and %s do not broadcast" : "extents %s and %s cannot be proved to broadcast",
+                   constant ? "extents %s and %s do not broadcast"
+                            : "extents %s and %s cannot be proved to broadcast; if they are always equal, the model's "
+                              "inputs have to say so, by one name for both or by numbers",
                    weft_onnx_dim_text(op, a), weft_onnx_dim_text(op, b));
     return a;
 }

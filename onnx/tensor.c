@@ -284,9 +284,11 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
         return NULL;
     }
     struct weft_blob *blob = weft_blob_map(importer->reader.context, path);
-    if (!blob)
-        return NULL;
-    weft_graph_hold(importer->root, blob);
+    if (blob)
+        weft_graph_hold(importer->root, blob);
+    else /* said once, however many tensors are in it */
+        fail(maker, WEFT_ERR_IO, "its data file \"%.*s\" has to lie beside the model", (int)location.length,
+             location.data);
     const uint32_t i = weft_onnx_add_name(arena, &importer->data_file, location);
     importer->data = weft_grow(arena, importer->data, &importer->data_capacity, i + 1, sizeof(struct weft_blob *));
     importer->data[i] = blob;

@@ -217,6 +217,8 @@ expect 1 '^  Identity string  *1$' "$weft" conform "$cases"
 expect 1 'fix it while loading: --fix s=' "$weft" check "$cases/known/model.onnx"
 expect 1 'not the name of an input' "$weft" check --fix s "$cases/known/model.onnx"
 expect 1 'nowhere.npy' "$weft" check --fix s=nowhere.npy "$cases/known/model.onnx"
+expect 1 'has the file been cut short?$' "$weft" check cut.onnx
+expect 1 'nowhere.npy' "$weft" opt --fix s=nowhere.npy "$cases/known/model.onnx"
 expect 1 'no such input to fix; it has input$' "$weft" check --fix s="$model/input_0.npy" "$model/model.onnx"
 printf 'graph @half() {\n  %%y: f16[1,3,240,320] = const value=0\n  return %%y\n}\n' >half.weft
 expect 0 '' "$weft" run half.weft -o half

@@ -54,6 +54,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
 
 struct options {
     const char *passes, *target, *print, *to;
+    struct weft_words fixed;   /* "NAME=X.npy" */
     int number;                /* of the graph in its file */
     bool strip, list_ops, list_onnx, list_passes, list_kernels, test, bless;
 };
@@ -81,7 +82,8 @@ static int apply(void *arg)
 static bool load(struct job *job)
 {
     if (strcmp(job->path, "-") != 0)
-        return weft_tool_load(job->context, job->path, job->options->number, NULL, &job->graph) == WEFT_EXIT_OK;
+        return weft_tool_load(job->context, job->path, job->options->number, &job->options->fixed, &job->graph) ==
+               WEFT_EXIT_OK;
     size_t bytes = 0, capacity = 1 << 16;
     char *text = malloc(capacity);
     while (text && !feof(stdin) && !ferror(stdin)) {
@@ -256,6 +258,7 @@ int weft_cmd_opt(int argc, char **argv)
          "ir (the graph, as text); plan (without --passes after the pipeline); dot; stats; remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
+        {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
          "every op: operands, traits, attributes (? optional, =default)"},

@@ -349,6 +349,7 @@ static void test_external_refusals(void **state)
     expect_refused("w.bin", NULL, "99999999999999999999", WEFT_ERR_INVALID,
                    "offset or length of its data file is not a number");
     expect_refused("absent.bin", NULL, NULL, WEFT_ERR_IO, "absent.bin: cannot be read");
+    expect_refused("absent.bin", NULL, NULL, WEFT_ERR_IO, "its data file \"absent.bin\" has to lie beside the model");
 }
 
 /* Loads a model beside a data file of 20 bytes and returns the status; `text` is what the errors must contain. */
