@@ -15,8 +15,8 @@ static double at_least(double x, double bound) { return x < bound ? bound : x; }
 
 static double gelu(double x, bool by_tanh)
 {
-    if (by_tanh)
-        return 0.5 * x * (1 + tanh(ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)));
+    if (by_tanh) /* (1 + tanh u) / 2 as 1 / (1 + exp(-2 u)), for the same reason as below */
+        return x / (1 + exp(-2 * ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)));
     return 0.5 * x * erfc(-x * ROOT_HALF); /* 1 + erf would cancel for x well below 0 */
 }
 

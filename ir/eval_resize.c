@@ -44,7 +44,7 @@ void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, 
         .cubic = weft_attr_real(graph, node, WEFT_ATTR_cubic),
         .in = in,
         .out = out,
-        .scale = scale ? scale->reals[axis] : in ? (double)out / (double)in : 1,
+        .scale = out == 0 ? 1 : scale ? scale->reals[axis] : in ? (double)out / (double)in : 1,
         .start = region ? region->reals[axis] : 0,
         .end = region ? region->reals[rank + axis] : 1,
     };

@@ -89,12 +89,14 @@ static size_t table_bytes(const struct weft_resize *axis)
 }
 
 /* The last axis before `before` that does not stay as it is, or -1. A factor may leave the extent alone and yet move
- * the elements. */
+ * the elements, and two kinds of coordinates move them without any. */
 static int axis_to_resize(const struct weft_bind *bind, int before)
 {
-    const struct weft_attr *scale = weft_attr_find(bind->plan->graph, bind->step->node, WEFT_ATTR_scale);
+    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_attr *scale = weft_attr_find(g, bind->step->node, WEFT_ATTR_scale);
+    const bool moves = strncmp(weft_attr_word(g, bind->step->node, WEFT_ATTR_coordinates), "tf_", 3) == 0;
     for (int axis = before - 1; axis >= 0; axis--)
-        if (bind->in[0].extent[axis] != bind->out.extent[axis] || (scale && scale->reals[axis] != 1))
+        if (bind->in[0].extent[axis] != bind->out.extent[axis] || (scale && scale->reals[axis] != 1) || moves)
             return axis;
     return -1;
 }

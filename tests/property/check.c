@@ -162,7 +162,7 @@ static enum weft_outcome check_control(struct weft_trial *trial, const struct we
     char message[256];
     int64_t symbols[WEFT_MOST_SYMBOLS];
     memcpy(symbols, trial->symbols, sizeof symbols);
-    if (!weft_noisy_evaluate(trial->graph, symbols, trial->in, got, 0))
+    if (!weft_noisy_evaluate(trial->graph, symbols, trial->in, got, 0, false))
         return weft_trial_fail(trial, WEFT_FAILS_CONTROL, "the second evaluator fails");
     const bool right = weft_judge(want, got, trial->graph->returns, NULL, 0, true, message, sizeof message);
     free_results(trial, got);
@@ -180,9 +180,12 @@ static enum weft_outcome check_variants(struct weft_trial *trial, const struct w
         if (weft_evaluate(graph, trial->in, graph->params, got, graph->returns) != WEFT_OK)
             return weft_trial_fail(trial, WEFT_FAILS_PASS, "after %s, %s: %s", trial->variant[v].name, trial->what,
                                    weft_last_error(graph->context));
-        struct weft_noise *const noises[] = {&noise[v], &noise[trial->variants]};
-        const bool right = weft_judge(want, got, graph->returns, noises, 2, trial->variant[v].exact, message,
+        struct weft_noise nans = {.graph = trial->graph, .symbols = noise[trial->variants].symbols, .in = trial->in,
+                                  .nans = true};
+        struct weft_noise *const noises[] = {&noise[v], &noise[trial->variants], &nans};
+        const bool right = weft_judge(want, got, graph->returns, noises, 3, trial->variant[v].exact, message,
                                       sizeof message);
+        weft_noise_free(&nans);
         free_results(trial, got);
         if (!right)
             return weft_trial_fail(trial, WEFT_FAILS_PASS, "after %s, %s: %s", trial->variant[v].name, trial->what,

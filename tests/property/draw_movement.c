@@ -300,6 +300,10 @@ void weft_draw_data(struct weft_maker *m, int op)
         operand[1] = weft_obtain(m, &mask);
     struct weft_attr attr[WEFT_MOST_ATTRS];
     unsigned attrs = weft_draw_attrs(m, op, attr);
+    int64_t least, most;
+    weft_dim_range(dims, bound, &least, &most);
+    if (least < 0) /* sizes that the graph refuses: a bound must say what it is for all */
+        return;
     const weft_dim found = new_extent(m, bound);
     attr[attrs++] = weft_attr_of_dims(WEFT_ATTR_extent, 1, &found);
     if (!flat)

@@ -26,6 +26,7 @@ struct noise_run {
     struct weft_context *context;
     int64_t *symbols;
     uint64_t *state; /* 0: no noise */
+    bool nans;       /* only the signs of NaNs are turned */
 };
 
 static uint64_t next_bits(uint64_t *state)
@@ -134,8 +135,7 @@ static bool evaluate_plainly(struct noise_run *run, weft_node node, const struct
     return weft_eval_node(&eval);
 }
 
-/* A packed copy with its elements' magnitudes, or moved. */
-static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, bool magnitudes)
+static struct weft_tensor packed_copy(const struct weft_tensor *tensor)
 {
     struct weft_tensor copy = *tensor;
     weft_tensor_dense(&copy);
@@ -143,13 +143,28 @@ static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tenso
     if (!copy.data)
         abort();
     weft_tensor_copy(&copy, 0, tensor, 0);
-    const int64_t count = weft_tensor_count(&copy);
-    if (magnitudes && can_move(&copy))
-        for (int64_t i = 0; i < count; i++)
-            weft_store_real(copy.dtype, copy.data, i, fabs(weft_load_real(copy.dtype, copy.data, i)));
-    else if (can_move(&copy))
-        move(run, &copy, 2, NULL);
     return copy;
+}
+
+/* A packed copy with its elements' magnitudes as doubles, or moved. */
+static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, bool magnitudes)
+{
+    struct weft_tensor copy = packed_copy(tensor);
+    const int64_t count = weft_tensor_count(&copy);
+    if (!magnitudes || !can_move(&copy)) {
+        if (can_move(&copy))
+            move(run, &copy, 2, NULL);
+        return copy;
+    }
+    struct weft_tensor wide = copy;
+    wide.dtype = WEFT_F64;
+    double *size = wide.data = calloc((size_t)count + 1, sizeof *size);
+    if (!size)
+        abort();
+    for (int64_t i = 0; i < count; i++)
+        size[i] = fabs(weft_load_real(copy.dtype, copy.data, i));
+    free(copy.data);
+    return wide;
 }
 
 /* Evaluates on changed operands: moved ones, or on their magnitudes into doubles. */
@@ -167,11 +182,13 @@ static void evaluate_changed(struct noise_run *run, weft_node node, const struct
 }
 
 /* Opened, a convolution multiplies weights by the zeros between elements, and attention values by the zeros of keys
- * that have no weight (FORMAT.md): there an infinity makes NaNs, or does not. */
-static void spread_infinities(struct noise_run *run, int op, const struct weft_tensor *in, struct weft_tensor *out)
+ * that have no weight (FORMAT.md): there an infinity makes NaNs, or does not. Gates of recurrent networks are as small
+ * as exp(-88) or less: whether one is a zero when it meets an infinity depends on the type that it is held in. */
+static void spread_infinities(struct noise_run *run, unsigned operands, const struct weft_tensor *in,
+                              struct weft_tensor *out)
 {
     bool finite = true;
-    for (unsigned i = 0; i < (op == WEFT_OP_attention ? 3u : 2u); i++) {
+    for (unsigned i = 0; i < operands; i++) {
         const struct weft_tensor packed = copy_of(run, &in[i], true);
         for (int64_t k = weft_tensor_count(&in[i]) - 1; k >= 0 && finite; k--)
             finite = isfinite(weft_load_real(packed.dtype, packed.data, k));
@@ -195,7 +212,8 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
         evaluate_changed(run, node, in, out, false);
         for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
-            turn_zeros(run, &out[i]); /* what an op rounds to zero on the way, and opened does not, has a sign */
+            turn_zeros(run, &out[i]); /* a product that is below the type has a sign on the way, or is a zero */
+            spread_infinities(run, weft_node_of(run->graph, node)->operands, in, &out[i]);
         }
     }
     else if (amount == ROUNDING || amount == FUNCTION)
@@ -215,7 +233,7 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
             move(run, out, 4, NULL);
         turn_zeros(run, out);
         if (op == WEFT_OP_attention || op == WEFT_OP_conv_transpose)
-            spread_infinities(run, op, in, out);
+            spread_infinities(run, op == WEFT_OP_attention ? 3 : 2, in, out);
         free(sums.data);
     }
 }
@@ -321,7 +339,8 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
     if (!evaluate_plainly(run, node, in, out))
         return false;
     if (run->state) {
-        add_noise(run, node, in, out);
+        if (!run->nans)
+            add_noise(run, node, in, out);
         turn_nans(run, out);
     }
     return true;
@@ -352,10 +371,10 @@ static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struc
 }
 
 bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
-                         struct weft_tensor *out, uint64_t seed)
+                         struct weft_tensor *out, uint64_t seed, bool nans)
 {
     uint64_t state = seed;
     struct noise_run run = {.graph = graph, .context = graph->context, .symbols = symbols,
-                            .state = seed ? &state : NULL};
+                            .state = seed ? &state : NULL, .nans = nans};
     return run_graph(&run, in, out);
 }
