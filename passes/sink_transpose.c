@@ -12,7 +12,7 @@
  * this is any good cannot be seen from one node: in x·sigmoid(x) neither node may move alone. So the pass looks at
  * regions: all transposes and all nodes that could be straightened, as far as values connect them. Each node of a
  * region is straightened or is not; each turned value costs its bytes if it has a straight form and somebody wants the
- * value itself. Those are the places and edges of a minimum cut (min_cut.h), which gives the choice with the fewest
+ * value itself. Those are the places and edges of a minimum cut (sink_choice.c), which gives the choice with the fewest
  * bytes transposed, and of several the one that straightens most. A transpose that reads a value of the region is then
  * merged with what turns it.
  *
@@ -25,101 +25,53 @@
  * Needs: nothing; after canonicalize, broadcasts carry no axes of extent 1. Keeps: nothing.
  * Not done: an operand that is not turned could be transposed so that a larger one need not be; windows and products
  * could be computed over axes in another order; nodes with several results. */
-#include "passes/min_cut.h"
-#include "passes/sink_transpose.h"
+#include "passes/sink_region.h"
 
 #include <string.h>
 
 #define MAX_ROUNDS 16
-#define MAX_BYTES ((int64_t)1 << 44) /* of a value, as a price: many of them add up to less than WEFT_CUT_NEVER */
-
-/* A turned value. */
-struct member {
-    weft_val value;
-    struct weft_turn turn;
-    bool is_source;          /* the result of a transpose that nobody else moves */
-    bool moves;              /* decided: its node is straightened */
-    uint32_t parent;         /* towards the first member of its region */
-    uint32_t next, last;     /* the next of its region, + 1; of the first member: the last one */
-    uint32_t place;          /* in the cut: its node is straightened; place + 1: nobody wants the value itself */
-    weft_val straight;       /* built */
-};
-struct sinking {
-    struct weft_graph *graph;
-    struct member *member;
-    uint32_t members, capacity;
-    uint32_t *member_of;     /* by value id: + 1 */
-    uint32_t values;         /* how many there were at the start of the round */
-};
-
-static struct member *member_of(const struct sinking *s, weft_val v)
-{
-    return v.id < s->values && s->member_of[v.id] ? &s->member[s->member_of[v.id] - 1] : NULL;
-}
-
-/* The member that a node reads or makes, unless it is its own straight form. */
-static struct member *turned_member(const struct sinking *s, weft_val v)
-{
-    struct member *m = member_of(s, v);
-    return m && !weft_turn_is_none(&m->turn) ? m : NULL;
-}
-
-/* At the hints. The extents are multiplied as numbers: their product may be beyond what expressions can say. */
-static int64_t price(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    int64_t n = 1;
-    for (unsigned i = 0; i < type->rank; i++) {
-        const int64_t extent = weft_dim_hint(g->dims, type->extent[i]);
-        if (__builtin_mul_overflow(n, extent, &n))
-            n = MAX_BYTES;
-    }
-    const int64_t bytes = n < MAX_BYTES ? weft_dtype_bytes(type->dtype, n) : MAX_BYTES;
-    return bytes < MAX_BYTES ? bytes : MAX_BYTES;
-}
 
 /* --- regions ---------------------------------------------------------------------------------------------------- */
 
-static uint32_t first_of(struct sinking *s, uint32_t i)
+uint32_t weft_sink_first_of(struct weft_sinking *s, uint32_t i)
 {
     while (s->member[i].parent != i)
         i = s->member[i].parent = s->member[s->member[i].parent].parent;
     return i;
 }
 
-static void join(struct sinking *s, uint32_t i, uint32_t j)
+static void join(struct weft_sinking *s, uint32_t i, uint32_t j)
 {
-    i = first_of(s, i);
-    j = first_of(s, j);
+    i = weft_sink_first_of(s, i);
+    j = weft_sink_first_of(s, j);
     s->member[i < j ? j : i].parent = i < j ? i : j;
 }
 
-static struct member *add_member(struct sinking *s, weft_val v, const struct weft_turn *turn, bool is_source)
+static void add_member(struct weft_sinking *s, weft_val v, const struct weft_turn *turn, bool is_source)
 {
     s->member = weft_grow(&s->graph->root->scratch, s->member, &s->capacity, s->members + 1, sizeof *s->member);
     s->member[s->members] =
-        (struct member){.value = v, .turn = *turn, .is_source = is_source, .parent = s->members};
+        (struct weft_sink_member){.value = v, .turn = *turn, .is_source = is_source, .parent = s->members};
     s->member_of[v.id] = ++s->members;
-    return &s->member[s->members - 1];
 }
 
 #define MAX_OPERANDS 256
 
-static bool plan_node(const struct sinking *s, weft_node n, struct weft_sink_plan *ret)
+static bool plan_node(const struct weft_sinking *s, weft_node n, struct weft_sink_plan *ret)
 {
     struct weft_graph *g = s->graph;
     const struct weft_turn *turn[MAX_OPERANDS];
     const unsigned operands = g->node[n.id].operands;
     bool any = false;
     for (unsigned i = 0; i < operands && i < MAX_OPERANDS; i++) {
-        const struct member *m = turned_member(s, weft_operand(g, n, i));
+        const struct weft_sink_member *m = weft_sink_turned_member(s, weft_operand(g, n, i));
         turn[i] = m ? &m->turn : NULL;
         any |= m != NULL;
     }
     return any && operands <= MAX_OPERANDS && weft_sink_plan(g, n, turn, ret);
 }
 
-static void look_at(struct sinking *s, weft_node n)
+static void look_at(struct weft_sinking *s, weft_node n)
 {
     struct weft_graph *g = s->graph;
     if (g->node[n.id].results != 1 || weft_is_decided(g, n))
@@ -139,15 +91,15 @@ static void look_at(struct sinking *s, weft_node n)
     add_member(s, result, &plan.turn, /* is_source= */ false);
     const uint32_t self = s->members - 1;
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        if (turned_member(s, weft_operand(g, n, i)))
+        if (weft_sink_turned_member(s, weft_operand(g, n, i)))
             join(s, self, s->member_of[weft_operand(g, n, i).id] - 1);
 }
 
 /* Strings the members of each region together, in order of execution. */
-static void link_regions(struct sinking *s)
+static void link_regions(struct weft_sinking *s)
 {
     for (uint32_t i = 0; i < s->members; i++) {
-        struct member *first = &s->member[first_of(s, i)];
+        struct weft_sink_member *first = &s->member[weft_sink_first_of(s, i)];
         if (first != &s->member[i])
             s->member[first->last].next = i + 1;
         first->last = i;
@@ -156,84 +108,8 @@ static void link_regions(struct sinking *s)
 
 /* --- the choice ------------------------------------------------------------------------------------------------- */
 
-/* Who reads a value of a region. */
-enum reader {
-    READER_MEMBER,    /* a node that may be straightened along */
-    READER_TRANSPOSE, /* merges with what turns the value */
-    READER_ABSORBS,   /* a matmul that can read it the other way round */
-    READER_OTHER,     /* wants the value as it is */
-};
-
-static bool absorbs(const struct weft_graph *g, const struct weft_operand *use, const struct member *m)
-{
-    const unsigned rank = weft_type_of(g, m->value)->rank;
-    struct weft_turn swap = weft_turn_none();
-    if (weft_opcode_of(g, use->node) != WEFT_OP_matmul || weft_is_decided(g, use->node))
-        return false;
-    swap.axis[rank - 1] = (uint8_t)(rank - 2);
-    swap.axis[rank - 2] = (uint8_t)(rank - 1);
-    return memcmp(&swap, &m->turn, sizeof swap) == 0;
-}
-
-static enum reader reader_of(const struct sinking *s, const struct member *m, const struct weft_operand *use)
-{
-    const struct weft_graph *g = s->graph;
-    if (g->node[use->node.id].results == 1) {
-        const struct member *reader = member_of(s, weft_result(g, use->node, 0));
-        if (reader && !reader->is_source)
-            return READER_MEMBER;
-        if (weft_opcode_of(g, use->node) == WEFT_OP_transpose && !weft_is_decided(g, use->node))
-            return READER_TRANSPOSE;
-    }
-    return absorbs(g, use, m) ? READER_ABSORBS : READER_OTHER;
-}
-
-/* A transpose of a value of its own region merges with what turns it, or its readers move, not both: they would want
- * that value. It merges. */
-static bool is_inside(struct sinking *s, const struct member *source)
-{
-    const weft_val x = weft_operand(s->graph, weft_def(s->graph, source->value), 0);
-    const uint32_t self = s->member_of[source->value.id] - 1;
-    return turned_member(s, x) && first_of(s, s->member_of[x.id] - 1) == first_of(s, self);
-}
-
-/* The turn of a transpose of m's value, seen from m's straight form. */
-static struct weft_turn merged_turn(const struct weft_graph *g, weft_node transpose, const struct member *m)
-{
-    const struct weft_type *type = weft_type_of(g, weft_result(g, transpose, 0));
-    struct weft_turn raw = weft_turn_none();
-    for (unsigned i = 0; i < type->rank; i++)
-        raw.axis[i] = m->turn.axis[weft_dim_value(weft_attr_at(g, transpose, WEFT_ATTR_perm, i))];
-    return weft_turn_settle(type, &raw);
-}
-
-static void add_readers(struct sinking *s, struct weft_cut *cut, const struct member *m)
-{
-    const struct weft_graph *g = s->graph;
-    const bool inside = m->is_source && is_inside(s, m);
-    bool wanted = g->value[m->value.id].returns > 0;
-    for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = g->slot[slot - 1].next) {
-        const struct weft_operand *use = &g->slot[slot - 1];
-        const enum reader reader = reader_of(s, m, use);
-        wanted |= reader == READER_OTHER;
-        if (reader == READER_MEMBER) { /* as it is, the node wants the value; straightened, its straight form */
-            const struct member *by = member_of(s, weft_result(g, use->node, 0));
-            weft_cut_edge(cut, m->place + 1, by->place, WEFT_CUT_NEVER);
-            if (!m->is_source || inside)
-                weft_cut_edge(cut, by->place, inside ? 1 : m->place, WEFT_CUT_NEVER);
-        } else if (reader == READER_TRANSPOSE && !m->is_source) {
-            const struct weft_turn merged = merged_turn(g, use->node, m);
-            if (weft_turn_is_none(&merged))
-                weft_cut_edge(cut, 0, m->place, price(g, m->value));
-        }
-    }
-    if (wanted)
-        weft_cut_edge(cut, m->place + 1, 1, WEFT_CUT_NEVER);
-    weft_cut_edge(cut, m->is_source ? 0 : m->place, m->place + 1, price(g, m->value));
-}
-
 /* Is this member still what it was found to be? Rewrites of other regions merge transposes and move operands. */
-static bool is_current(const struct sinking *s, const struct member *m)
+static bool is_current(const struct weft_sinking *s, const struct weft_sink_member *m)
 {
     const weft_node n = weft_def(s->graph, m->value);
     struct weft_sink_plan plan;
@@ -243,37 +119,23 @@ static bool is_current(const struct sinking *s, const struct member *m)
 }
 
 /* Decides for the region whose first member is number `first`; gives the first node to be straightened, or none. */
-static weft_val decide(struct sinking *s, uint32_t first)
+static weft_val decide(struct weft_sinking *s, uint32_t first)
 {
-    struct weft_cut cut;
     uint32_t places = 2;
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
-        struct member *m = &s->member[i - 1];
+        struct weft_sink_member *m = &s->member[i - 1];
         if (!is_current(s, m))
             return WEFT_NO_VALUE; /* the next round looks again */
         m->place = places;
         places += 2;
     }
-    weft_cut_open(&cut, &s->graph->root->scratch, places);
-    for (uint32_t i = first + 1; i; i = s->member[i - 1].next)
-        if (!weft_turn_is_none(&s->member[i - 1].turn))
-            add_readers(s, &cut, &s->member[i - 1]);
-    if (!weft_cut_solve(&cut))
-        return WEFT_NO_VALUE;
-    weft_val moves = WEFT_NO_VALUE;
-    for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
-        struct member *m = &s->member[i - 1];
-        m->moves = !m->is_source && weft_cut_is_near(&cut, m->place);
-        if (m->moves && !moves.id)
-            moves = m->value;
-    }
-    return moves;
+    return weft_sink_choose(s, first, places);
 }
 
 /* --- the rewrite ------------------------------------------------------------------------------------------------ */
 
 /* Before the transpose, with its axes of extent 1 where turns have them. */
-static weft_val straight_of_source(struct sinking *s, struct member *m)
+static weft_val straight_of_source(struct weft_sinking *s, struct weft_sink_member *m)
 {
     struct weft_graph *g = s->graph;
     const weft_node transpose = weft_def(g, m->value);
@@ -283,14 +145,14 @@ static weft_val straight_of_source(struct sinking *s, struct member *m)
     return weft_type_same(weft_type_of(g, x), &type) ? x : weft_build_reshape(&b, x, &type);
 }
 
-static void straighten(struct sinking *s, struct member *m)
+static void straighten(struct weft_sinking *s, struct weft_sink_member *m)
 {
     struct weft_graph *g = s->graph;
     const weft_node n = weft_def(g, m->value);
     struct weft_sink_plan plan;
     weft_val straight[MAX_OPERANDS];
     for (unsigned i = 0; i < g->node[n.id].operands; i++) {
-        struct member *operand = turned_member(s, weft_operand(g, n, i));
+        struct weft_sink_member *operand = weft_sink_turned_member(s, weft_operand(g, n, i));
         straight[i] = WEFT_NO_VALUE;
         if (!operand)
             continue;
@@ -331,17 +193,17 @@ static weft_val with_place(struct weft_builder *b, weft_val v, weft_val result)
 }
 
 /* A transpose of a straightened value reads the straight form. */
-static void merge_transposes(struct sinking *s, const struct member *m)
+static void merge_transposes(struct weft_sinking *s, const struct weft_sink_member *m)
 {
     struct weft_graph *g = s->graph;
     uint32_t next;
     for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = next) {
         next = g->slot[slot - 1].next;
         const weft_node transpose = g->slot[slot - 1].node;
-        if (reader_of(s, m, &g->slot[slot - 1]) != READER_TRANSPOSE)
+        if (weft_sink_reader_of(s, m, &g->slot[slot - 1]) != WEFT_READER_TRANSPOSE)
             continue;
         const weft_val result = weft_result(g, transpose, 0);
-        const struct weft_turn turn = merged_turn(g, transpose, m);
+        const struct weft_turn turn = weft_sink_merged_turn(g, transpose, m);
         const struct weft_type type = *weft_type_of(g, result);
         struct weft_builder b = {g, transpose};
         const weft_val merged = with_place(&b, build_turned(&b, m->straight, &turn, &type), result);
@@ -350,26 +212,26 @@ static void merge_transposes(struct sinking *s, const struct member *m)
     }
 }
 
-static bool is_wanted(const struct sinking *s, const struct member *m)
+static bool is_wanted(const struct weft_sinking *s, const struct weft_sink_member *m)
 {
     const struct weft_graph *g = s->graph;
     for (uint32_t slot = g->value[m->value.id].first_use; slot; slot = g->slot[slot - 1].next) {
         const weft_node reader = g->slot[slot - 1].node;
-        const struct member *by = member_of(s, weft_result(g, reader, 0));
+        const struct weft_sink_member *by = weft_sink_member_of(s, weft_result(g, reader, 0));
         if (!by || !by->moves)
             return true;
     }
     return g->value[m->value.id].returns > 0;
 }
 
-static void rewrite(struct sinking *s, uint32_t first)
+static void rewrite(struct weft_sinking *s, uint32_t first)
 {
     struct weft_graph *g = s->graph;
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next)
         if (s->member[i - 1].moves)
             straighten(s, &s->member[i - 1]);
     for (uint32_t i = first + 1; i; i = s->member[i - 1].next) {
-        struct member *m = &s->member[i - 1];
+        struct weft_sink_member *m = &s->member[i - 1];
         if (m->is_source && !m->straight.id)
             m->straight = straight_of_source(s, m);
         if (m->is_source || m->moves)
@@ -383,10 +245,10 @@ static void rewrite(struct sinking *s, uint32_t first)
 }
 
 /* Old nodes, last ones first, and the transposes if nobody needs them any more. */
-static void erase_old(struct sinking *s)
+static void erase_old(struct weft_sinking *s)
 {
     for (uint32_t i = s->members; i > 0; i--) {
-        const struct member *m = &s->member[i - 1];
+        const struct weft_sink_member *m = &s->member[i - 1];
         const weft_node n = weft_def(s->graph, m->value);
         if ((m->moves || m->is_source) && !s->graph->node[n.id].dead)
             weft_erase_unused(s->graph, n);
@@ -395,7 +257,7 @@ static void erase_old(struct sinking *s)
 
 static bool sink_once(struct weft_graph *graph)
 {
-    struct sinking s = {.graph = graph, .values = graph->values};
+    struct weft_sinking s = {.graph = graph, .values = graph->values};
     s.member_of = weft_new(&graph->root->scratch, uint32_t, graph->values);
     weft_foreach_node(graph, n)
         look_at(&s, n);
