@@ -97,6 +97,29 @@ static bool bind_symbol(struct onnx_importer *importer, struct onnx_string sourc
     return true;
 }
 
+/* Extents that can be, elements that are there and lie packed; none lie anywhere. */
+static bool is_array(struct onnx_importer *importer, const char *name, const struct weft_tensor *tensor)
+{
+    struct weft_type type = {.dtype = (uint8_t)tensor->dtype, .rank = (uint8_t)tensor->rank};
+    bool packed = true, empty = false, possible = true;
+    for (int axis = 0; axis < tensor->rank; axis++) {
+        possible &= tensor->extent[axis] >= 0 && tensor->extent[axis] <= INT64_MAX / 128;
+        empty |= tensor->extent[axis] == 0;
+        type.extent[axis] = weft_dim_of(possible ? tensor->extent[axis] : 0);
+    }
+    if (!possible || !weft_type_check_size(&type))
+        return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value has extents that no array has");
+    int64_t step = 1;
+    for (int axis = tensor->rank - 1; axis >= 0 && !empty; axis--) {
+        packed &= tensor->extent[axis] == 1 || tensor->stride[axis] == step;
+        step *= tensor->extent[axis];
+    }
+    if (!packed)
+        return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value is not packed row-major");
+    return empty || tensor->data ||
+           weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value has no data");
+}
+
 bool weft_onnx_fits(struct onnx_importer *importer, const struct onnx_value *value, const struct weft_tensor *tensor)
 {
     const char *name = weft_onnx_text(importer, value->name);
@@ -110,13 +133,8 @@ bool weft_onnx_fits(struct onnx_importer *importer, const struct onnx_value *val
         (value->has_shape && (uint32_t)tensor->rank != value->rank))
         return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value has %d axes, but the input has %u",
                                  (int)tensor->rank, value->rank);
-    int64_t step = 1;
-    for (int axis = tensor->rank - 1; axis >= 0; axis--) {
-        const int64_t extent = tensor->extent[axis];
-        if (extent > 1 && tensor->stride[axis] != step)
-            return weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the fixed value is not packed row-major");
-        step *= extent;
-    }
+    if (!is_array(importer, name, tensor))
+        return false;
     for (unsigned i = 0; value->has_shape && i < value->rank; i++) {
         const struct onnx_dim *dim = &value->dim[i];
         const bool stated = dim->has_value && dim->value > 0;

@@ -363,8 +363,8 @@ WEFT_API void weft_execution_destroy(struct weft_execution *execution);
  * strides are compared by weft_run, when all inputs are bound and sizes known. */
 WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
 /* Output i is written to the caller's memory. Unbound outputs live in the execution; a `tensor` of NULL unbinds. Where
- * an extent depends on data, the tensor's extents are the bounds, and what weft_output returns is dense in the extents
- * that came out. */
+ * an extent depends on data, the tensor's is the most that it can be, and what weft_output returns is dense in the
+ * extents that came out. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
 /* Computes everything. Memory is reserved when sizes are new; a second run with the same sizes allocates nothing,
  * except in steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs,

@@ -260,6 +260,21 @@ static void test_fixed_inputs(void **state)
     expect_fixed(1, &(struct weft_fixed_input){"x", &t}, WEFT_ERR_ARGUMENT, "x: the fixed value has 1 axes");
     x.stride[0] = 7;
     expect_fixed(1, &(struct weft_fixed_input){"x", &x}, WEFT_ERR_ARGUMENT, "x: the fixed value is not packed");
+    x.extent[0] = -1;
+    expect_fixed(1, &(struct weft_fixed_input){"x", &x}, WEFT_ERR_ARGUMENT, "x: the fixed value has extents that no");
+    x.extent[0] = (int64_t)1 << 60;
+    expect_fixed(1, &(struct weft_fixed_input){"x", &x}, WEFT_ERR_ARGUMENT, "x: the fixed value has extents that no");
+    t.data = NULL;
+    expect_fixed(1, &(struct weft_fixed_input){"t", &t}, WEFT_ERR_ARGUMENT, "t: the fixed value has no data");
+    x.extent[0] = 0; /* of nothing, no stride counts */
+    x.stride[0] = 99;
+    sizes[0] = 0;
+    const struct weft_fixed_input nothing[] = {{"s", &shape}, {"x", &x}};
+    expect_fixed(2, nothing, WEFT_OK, "graph @main(%t: f32[0]) {\n"
+                                      "  %0: i64[2] = const value=[0 4]\n"
+                                      "  %1: f32[0,6] = const value=0\n"
+                                      "  %y: f32[0,4] = reshape %1\n"
+                                      "  return %y, %t\n}\n");
     expect_fixed(0, NULL, WEFT_ERR_UNSUPPORTED, "--fix s=FILE.npy");
     expect_fixed(1, NULL, WEFT_ERR_ARGUMENT, "");
 }
