@@ -195,7 +195,7 @@ void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint3
 {
     if (need <= *capacity)
         return array;
-    uint32_t larger = *capacity ? *capacity * 2 : 16;
+    uint32_t larger = *capacity ? *capacity * 2 : 4;
     if (larger < need)
         larger = need;
     void *copy = weft_arena_new(arena, (size_t)larger * element);

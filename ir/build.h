@@ -33,6 +33,8 @@ bool weft_infer_run(struct weft_infer *infer);
 /* Elements of result 0 from the contents of the operands, or NULL; at most WEFT_MAX_CONTENT of them. */
 #define WEFT_MAX_CONTENT 64
 const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node);
+/* The same into the caller's array of WEFT_MAX_CONTENT; false if they are not known. */
+bool weft_content_compute(struct weft_graph *graph, weft_node node, weft_dim *element, int64_t *ret_count);
 
 /* --- build.c: making nodes ---------------------------------------------------------------------------------------- */
 

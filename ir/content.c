@@ -394,26 +394,35 @@ static bool is_small(struct weft_dims *dims, const struct weft_type *type)
     return weft_dim_is_constant(elements) && weft_dim_value(elements) <= WEFT_MAX_CONTENT;
 }
 
-const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node)
+bool weft_content_compute(struct weft_graph *graph, weft_node node, weft_dim *element, int64_t *ret_count)
 {
     const struct weft_node_info *info = weft_node_of(graph, node);
     if (info->results != 1 || !is_small(graph->dims, weft_type_of(graph, weft_result(graph, node, 0))))
-        return NULL;
+        return false;
     for (unsigned i = 0; i < info->operands; i++)
         if (!weft_value_of(graph, weft_operand(graph, node, i))->content)
-            return NULL;
-    weft_dim element[WEFT_MAX_CONTENT];
+            return false;
     struct content c = {.graph = graph, .dims = graph->dims, .node = node, .element = element,
                         .type = weft_type_of(graph, weft_result(graph, node, 0))};
     c.count = weft_dim_value(weft_type_elements(graph->dims, c.type));
     weft_dims_try(graph->dims);
     const bool known = fill(&c, info->op, info->operands);
     if (weft_dims_tried(graph->dims) || weft_dims_saturated(graph->dims) || !known)
-        return NULL;
+        return false;
     for (int64_t i = 0; i < c.count; i++)
         if (!fits(&c, element[i]))
-            return NULL;
-    weft_dim *kept = weft_new(graph->arena, weft_dim, c.count ? c.count : 1);
-    memcpy(kept, element, (size_t)c.count * sizeof *kept);
+            return false;
+    *ret_count = c.count;
+    return true;
+}
+
+const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node)
+{
+    weft_dim element[WEFT_MAX_CONTENT];
+    int64_t count;
+    if (!weft_content_compute(graph, node, element, &count))
+        return NULL;
+    weft_dim *kept = weft_new(graph->arena, weft_dim, count ? count : 1);
+    memcpy(kept, element, (size_t)count * sizeof *kept);
     return kept;
 }

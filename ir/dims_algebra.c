@@ -142,8 +142,18 @@ void weft_dim_sum_add_scaled(struct weft_dim_sum *sum, int64_t factor, uint32_t 
 
 /* --- sums and products -------------------------------------------------------------------------------------------- */
 
+/* Most extents are numbers, which need no polynomials. */
+static weft_dim number(struct weft_dims *dims, weft_wide exact)
+{
+    const int64_t limited = weft_dim_saturate(exact);
+    dims->saturated |= limited != exact;
+    return weft_dim_of(limited);
+}
+
 weft_dim weft_dim_add_scaled(struct weft_dims *dims, weft_dim a, int64_t factor, weft_dim b)
 {
+    if (weft_dim_is_constant(a) && weft_dim_is_constant(b) && (factor == 1 || factor == -1))
+        return number(dims, (weft_wide)weft_dim_value(a) + (weft_wide)factor * weft_dim_value(b));
     struct weft_dim_sum sum;
     weft_dim_sum_open(&sum, dims);
     weft_dim_sum_add_scaled(&sum, 1, 0, a);
@@ -163,6 +173,8 @@ weft_dim weft_dim_sub(struct weft_dims *dims, weft_dim a, weft_dim b)
 
 weft_dim weft_dim_mul(struct weft_dims *dims, weft_dim a, weft_dim b)
 {
+    if (weft_dim_is_constant(a) && weft_dim_is_constant(b))
+        return number(dims, (weft_wide)weft_dim_value(a) * weft_dim_value(b));
     struct weft_dim_term constant;
     uint32_t count;
     const struct weft_dim_term *term = weft_dim_terms(dims, a, &constant, &count);

@@ -22,8 +22,9 @@ static int64_t limit_from_environment(void)
 
 static void open_arrays(struct weft_graph *g)
 {
-    g->value = weft_grow(g->arena, NULL, &g->value_capacity, 16, sizeof *g->value);
-    g->node = weft_grow(g->arena, NULL, &g->node_capacity, 16, sizeof *g->node);
+    const uint32_t room = g->parent ? 4 : 16; /* bodies are many and small */
+    g->value = weft_grow(g->arena, NULL, &g->value_capacity, room, sizeof *g->value);
+    g->node = weft_grow(g->arena, NULL, &g->node_capacity, room, sizeof *g->node);
     g->group = weft_grow(g->arena, NULL, &g->group_capacity, 4, sizeof *g->group);
     g->values = g->nodes = g->groups = 1; /* id 0 is none */
 }

@@ -147,6 +147,7 @@ struct weft_graph {
     int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
     struct weft_pass_record *record; /* root: every run of a pass, in order */
     uint32_t records, record_capacity;
+    struct weft_rule_index *rule_index; /* root: of the pass that runs (passes/rules.c) */
     struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
 };
 

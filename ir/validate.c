@@ -7,6 +7,7 @@
  * themselves can be trusted.
  *
  * Here: order, uses, groups, returns, bodies. The rules about one node and one value are in validate_node.c. */
+#include "ir/parse.h"
 #include "ir/validate.h"
 
 #include <stdlib.h>
@@ -170,26 +171,19 @@ static weft_node *find_holders(struct weft_validator *v)
     return holder;
 }
 
-static int compare_bodies(const void *a, const void *b)
-{
-    const struct weft_graph *x = *(const struct weft_graph *const *)a, *y = *(const struct weft_graph *const *)b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
 static void check_body_names(struct weft_validator *v, const weft_node *holder)
 {
     const struct weft_graph *g = v->graph;
-    const struct weft_graph **body = weft_new(v->arena, const struct weft_graph *, g->bodies);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < g->bodies; i++)
-        if (holder[i].id)
-            body[count++] = g->body[i];
-    if (count > 1)
-        qsort(body, count, sizeof *body, compare_bodies);
-    for (uint32_t i = 1; i < count; i++)
-        if (strcmp(body[i - 1]->name, body[i]->name) == 0)
-            weft_found(v, holder[body[i]->index], "two bodies are called @%s", body[i]->name);
+    struct weft_parse_names names = {0};
+    for (uint32_t i = 0; i < g->bodies; i++) {
+        const char *name = g->body[i]->name;
+        if (!holder[i].id)
+            continue;
+        if (weft_parse_names_find(&names, (struct weft_word){name, strlen(name)}))
+            weft_found(v, holder[i], "two bodies are called @%s", name);
+        else
+            weft_parse_names_add(v->arena, &names, name, i + 1);
+    }
 }
 
 /* Bodies that no node uses are left over from edits, and never printed. */
@@ -210,11 +204,9 @@ static void check_bodies(struct weft_validator *v)
             continue;
         }
         v->graph = body;
-        v->prefix = weft_arena_format(v->arena, "%sin body @%s: ", outer.prefix, body->name);
-        v->anchor = outer.prefix[0] ? outer.anchor : holder[i];
+        v->anchor = outer.anchor.id ? outer.anchor : holder[i];
         check_graph(v);
         v->graph = g;
-        v->prefix = outer.prefix;
         v->anchor = outer.anchor;
         v->position = outer.position;
     }
@@ -251,7 +243,7 @@ static void check_graph(struct weft_validator *v)
 
 uint32_t weft_find_errors(const struct weft_graph *graph, struct weft_arena *arena, struct weft_finding **ret)
 {
-    struct weft_validator v = {.graph = graph, .arena = arena, .prefix = ""};
+    struct weft_validator v = {.top = graph, .graph = graph, .arena = arena};
     check_graph(&v);
     *ret = v.finding;
     return v.findings;

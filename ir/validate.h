@@ -6,16 +6,16 @@
 #include "ir/ir.h"
 
 struct weft_validator {
-    const struct weft_graph *graph;
+    const struct weft_graph *top;   /* what the caller asked about */
+    const struct weft_graph *graph; /* itself, or the body that is looked at */
     struct weft_arena *arena;
     struct weft_finding *finding;
     uint32_t findings, capacity;
     uint32_t *position;      /* by node id: rank in the order, from 1; 0: not in it */
-    const char *prefix;      /* "in body @then: " */
     weft_val *operand;       /* room for the operands of one node, and for the types of its results */
     struct weft_type *result;
     uint32_t operand_capacity, result_capacity;
-    weft_node anchor;        /* for findings in bodies: the node of the root that holds the body */
+    weft_node anchor;        /* in bodies: the node of `top` that holds the body, or a body around it */
 };
 
 void weft_found(struct weft_validator *v, weft_node node, const char *format, ...) WEFT_PRINTF(3, 4);

@@ -10,13 +10,21 @@
 void weft_found(struct weft_validator *v, weft_node node, const char *format, ...)
 {
     char message[900];
+    const struct weft_graph *outer[WEFT_MAX_DEPTH + 1];
+    unsigned depth = 0;
+    struct weft_text text = {.context = v->graph->context, .arena = v->arena};
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    for (const struct weft_graph *body = v->graph; body != v->top && depth < WEFT_MAX_DEPTH; body = body->parent)
+        outer[depth++] = body;
+    while (depth > 0)
+        weft_text_format(&text, "in body @%s: ", outer[--depth]->name);
+    weft_text_add(&text, message);
     v->finding = weft_grow(v->arena, v->finding, &v->capacity, v->findings + 1, sizeof *v->finding);
     v->finding[v->findings++] = (struct weft_finding){
-        .node = v->prefix[0] ? v->anchor : node, .message = weft_arena_format(v->arena, "%s%s", v->prefix, message)};
+        .node = v->graph != v->top ? v->anchor : node, .message = text.data};
 }
 
 const char *weft_text_of(const struct weft_validator *v, weft_val value)
@@ -223,13 +231,12 @@ void weft_validate_types(struct weft_validator *v, weft_node node)
                        weft_type_text(v, &infer.result[i]));
     }
     const weft_dim *stored = info->results == 1 ? weft_value_of(g, weft_result(g, node, 0))->content : NULL;
-    const weft_dim *known = stored ? weft_content_of(g, node) : NULL;
-    const int64_t count = stored ? weft_dim_value(weft_type_elements(g->dims, &infer.result[0])) : 0;
-    for (int64_t i = 0; i < count; i++)
-        if (!known || !weft_dim_same(stored[i], known[i])) {
-            weft_found(v, node, "the known elements of %s are out of date", weft_text_of(v, weft_result(g, node, 0)));
-            break;
-        }
+    if (!stored)
+        return;
+    weft_dim known[WEFT_MAX_CONTENT];
+    int64_t count = 0;
+    if (!weft_content_compute(g, node, known, &count) || memcmp(stored, known, (size_t)count * sizeof *known) != 0)
+        weft_found(v, node, "the known elements of %s are out of date", weft_text_of(v, weft_result(g, node, 0)));
 }
 
 /* A value in registers is seen by its own group only. */

@@ -73,8 +73,13 @@ void weft_erase_unused(struct weft_graph *graph, weft_node node)
 
 #define MAX_RULES 96
 
-/* Rules by opcode, as chains through the rows of all sets: chain[i] is the next row for the same opcode, + 1. */
-struct rule_index {
+/* Rules by opcode, as chains through the rows of all sets: chain[i] is the next row for the same opcode, + 1. Bodies
+ * are many, and each has its walk: the root keeps the index for the run of one pass. */
+struct weft_rule_index {
+    const struct weft_rule *sets; /* the first rule of the first set, with the pass and its run: what it was made for */
+    const char *pass;
+    uint32_t run;
+    unsigned count;
     const struct weft_rule *rule[MAX_RULES];
     uint8_t first[WEFT_OP_COUNT], last[WEFT_OP_COUNT], chain[MAX_RULES];
 };
@@ -86,11 +91,11 @@ static bool is_skipped(const char *pass, const struct weft_rule *rule)
     return weft_environment_names("WEFT_SKIP", name, /* all= */ false);
 }
 
-static void make_index(struct rule_index *index, const char *pass, const struct weft_rule_set *sets, unsigned count)
+static void make_index(struct weft_rule_index *index, const char *pass, const struct weft_rule_set *sets,
+                       unsigned count)
 {
     unsigned rules = 0;
-    const bool skips = getenv("WEFT_SKIP"); /* asked once: bodies are many, and each has its walk */
-    *index = (struct rule_index){0};
+    const bool skips = getenv("WEFT_SKIP");
     for (unsigned s = 0; s < count; s++)
         for (unsigned i = 0; i < sets[s].count; i++) {
             const struct weft_rule *rule = &sets[s].rule[i];
@@ -104,6 +109,20 @@ static void make_index(struct rule_index *index, const char *pass, const struct 
                 index->first[rule->op] = (uint8_t)rules;
             index->last[rule->op] = (uint8_t)rules;
         }
+}
+
+static const struct weft_rule_index *index_for(struct weft_graph *root, const char *pass,
+                                               const struct weft_rule_set *sets, unsigned count)
+{
+    struct weft_rule_index *index = root->rule_index;
+    if (index && index->pass == pass && index->sets == sets->rule && index->count == count &&
+        index->run == root->records + 1)
+        return index;
+    if (!index)
+        index = root->rule_index = weft_new(root->arena, struct weft_rule_index, 1);
+    *index = (struct weft_rule_index){.sets = sets->rule, .pass = pass, .run = root->records + 1, .count = count};
+    make_index(index, pass, sets, count);
+    return index;
 }
 
 bool weft_rewrite_begin(struct weft_rewriting *rewriting)
@@ -138,7 +157,7 @@ static void inherit_source(struct weft_graph *graph, weft_node old, uint32_t fir
     }
 }
 
-static bool try_chain(struct weft_rewriting *rewriting, const struct rule_index *index, int op)
+static bool try_chain(struct weft_rewriting *rewriting, const struct weft_rule_index *index, int op)
 {
     struct weft_graph *graph = rewriting->graph;
     const weft_node node = rewriting->node;
@@ -179,8 +198,7 @@ bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct w
 bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
                            const void *facts)
 {
-    struct rule_index index;
-    make_index(&index, pass, sets, count);
+    const struct weft_rule_index *index = index_for(graph->root, pass, sets, count);
     struct weft_rewriting rewriting = {.graph = graph, .pass = pass, .facts = facts};
     /* Rules that undo each other are a broken invariant; without assertions the walk just ends. */
     uint64_t left = 64 * ((uint64_t)graph->live_nodes + 16);
@@ -188,8 +206,8 @@ bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const str
     for (weft_node node = graph->first; node.id;) {
         const weft_node previous = graph->node[node.id].previous;
         rewriting.node = node;
-        if (!is_open(graph, node) || !(try_chain(&rewriting, &index, weft_opcode_of(graph, node)) ||
-                                       try_chain(&rewriting, &index, WEFT_OP_NONE))) {
+        if (!is_open(graph, node) || !(try_chain(&rewriting, index, weft_opcode_of(graph, node)) ||
+                                       try_chain(&rewriting, index, WEFT_OP_NONE))) {
             node = graph->node[node.id].next;
             continue;
         }

@@ -184,6 +184,130 @@ static void write_long_lived(struct text *text, uint32_t nodes)
     text_add(text, "  return %%w%u\n}\n", half);
 }
 
+/* Layers that turn their input, work on it, and turn it back: each is a region of sink_transpose's own. */
+static void write_transposes(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 6 + 1;
+    text_add(text, "graph @transposes(%%y0: f32[3,4], %%w: f32[4,3]) {\n");
+    for (uint32_t i = 1; i <= layers; i++)
+        text_add(text,
+                 "  %%t%u: f32[4,3] = transpose %%y%u perm=[1 0]\n"
+                 "  %%e%u: f32[4,3] = tanh %%t%u\n"
+                 "  %%s%u: f32[4,3] = sigmoid %%e%u\n"
+                 "  %%m%u: f32[4,3] = mul %%e%u, %%s%u\n"
+                 "  %%b%u: f32[3,4] = transpose %%m%u perm=[1 0]\n"
+                 "  %%y%u: f32[3,4] = add %%b%u, %%y%u\n",
+                 i, i - 1, i, i, i, i, i, i, i, i, i, i, i, i - 1);
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
+/* One region of sink_transpose: a chain with a turned operand at every second node and a reader that wants it as it
+ * is at every eighth, so that prices meet in one cut. */
+static void write_turned(struct text *text, uint32_t nodes)
+{
+    const uint32_t steps = nodes / 3 + 1;
+    text_add(text, "graph @turned(%%x: f32[3,4], %%z: f32[4,3]) {\n  %%v0: f32[4,3] = transpose %%x perm=[1 0]\n"
+                   "  %%p0: f32[3,4] = exp %%x\n");
+    for (uint32_t i = 1; i <= steps; i++) {
+        text_add(text,
+                 "  %%p%u: f32[3,4] = tanh %%p%u\n"
+                 "  %%t%u: f32[4,3] = transpose %%p%u perm=[1 0]\n"
+                 "  %%v%u: f32[4,3] = add %%v%u, %%t%u\n",
+                 i, i - 1, i, i, i, i - 1, i);
+        if (i % 8 == 0)
+            text_add(text, "  %%q%u: f32[4,3] = mul %%v%u, %%z\n", i, i);
+    }
+    text_add(text, "  return %%v%u", steps);
+    for (uint32_t i = 8; i <= steps; i += 8)
+        text_add(text, ", %%q%u", i);
+    text_add(text, "\n}\n");
+}
+
+/* Halves that go their ways and meet again; some meet as they were parted. */
+static void write_concats(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 7 + 1;
+    text_add(text, "graph @concats(%%y0: f32[4]) {\n");
+    for (uint32_t i = 1; i <= layers; i++)
+        text_add(text,
+                 "  %%a%u: f32[2] = slice %%y%u start=[0] end=[2]\n"
+                 "  %%b%u: f32[2] = slice %%y%u start=[2] end=[4]\n"
+                 "  %%c%u: f32[4] = concat %%a%u, %%b%u axis=0\n"
+                 "  %%d%u: f32[2] = sin %%b%u\n"
+                 "  %%e%u: f32[4] = concat %%a%u, %%d%u axis=0\n"
+                 "  %%f%u: f32[2] = slice %%e%u start=[1] end=[3]\n"
+                 "  %%y%u: f32[4] = concat %%f%u, %%d%u axis=0\n",
+                 i, i - 1, i, i - 1, i, i, i, i, i, i, i, i, i, i, i, i, i);
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
+/* Casts, bounds and comparisons of whole numbers, some of which their ranges make needless. */
+static void write_casts(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 8 + 1;
+    text_add(text, "graph @casts(%%y0: u8[4], %%z: u8[4]) {\n  %%k: i32[4] = const value=300\n");
+    for (uint32_t i = 1; i <= layers; i++)
+        text_add(text,
+                 "  %%a%u: i64[4] = cast %%y%u\n"
+                 "  %%b%u: i32[4] = cast %%a%u\n"
+                 "  %%c%u: i32[4] = clamp %%b%u low=0 high=255\n"
+                 "  %%d%u: i32[4] = min %%c%u, %%k\n"
+                 "  %%e%u: u8[4] = cast %%d%u\n"
+                 "  %%f%u: bool[4] = lt %%d%u, %%k\n"
+                 "  %%g%u: u8[4] = select %%f%u, %%e%u, %%z\n"
+                 "  %%y%u: u8[4] = add %%g%u, %%z\n",
+                 i, i - 1, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i);
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
+/* Rows written into uniform constants. A scatter becomes some fifteen nodes, so it is one of ten. */
+static void write_scatters(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 10 + 1;
+    text_add(text, "graph @scatters(%%y0: f32[3,1]) {\n");
+    for (uint32_t i = 1; i <= layers; i++) {
+        text_add(text,
+                 "  %%k%u: f32[3,4] = const value=%u\n"
+                 "  %%i%u: i64[3,1] = const value=[%u %u 1]\n"
+                 "  %%s%u: f32[3,4] = scatter_elements %%k%u, %%i%u, %%y%u axis=1\n"
+                 "  %%m%u.0: f32[3,1] = reduce_max %%s%u axes=[1] keepdims=1\n",
+                 i, i, i, i % 4, i / 4 % 4, i, i, i, i - 1, i, i);
+        for (uint32_t k = 1; k <= 5; k++)
+            text_add(text, "  %%m%u.%u: f32[3,1] = %s %%m%u.%u\n", i, k, k % 2 ? "tanh" : "sin", i, k - 1);
+        text_add(text, "  %%y%u: f32[3,1] = sin %%m%u.5\n", i, i);
+    }
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
+/* Recurrent layers, each of which becomes some twenty nodes; so a tenth as many are written. */
+static void write_recurrent(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 10 + 1;
+    text_add(text, "graph @recurrent(%%y0: f32[5,2,4], %%w: f32[1,4,4], %%h: f32[1,2,4]) {\n"
+                   "  %%b: f32[1,8] = const value=0\n");
+    for (uint32_t i = 1; i <= layers; i++)
+        text_add(text,
+                 "  %%r%u: f32[5,1,2,4], %%s%u: f32[1,2,4] = rnn %%y%u, %%w, %%w, %%b, %%h\n"
+                 "  %%y%u: f32[5,2,4] = reshape %%r%u\n",
+                 i, i, i - 1, i, i);
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
+/* Loops of which one result is not read. */
+static void write_loops(struct text *text, uint32_t nodes)
+{
+    const uint32_t layers = nodes / 4 + 1;
+    text_add(text, "graph @loops(%%n: i64[], %%y0: f32[4], %%k: f32[4]) {\n");
+    for (uint32_t i = 1; i <= layers; i++)
+        text_add(text,
+                 "  graph @b%u(%%i: i64[], %%a: f32[4], %%b: f32[4], %%k: f32[4]) {\n"
+                 "    %%c: f32[4] = add %%a, %%k\n    %%d: f32[4] = neg %%b\n    return %%c, %%d\n  }\n"
+                 "  %%q%u: f32[4], %%r%u: f32[4] = loop %%n, %%y%u, %%y%u, %%k body=@b%u carried=2\n"
+                 "  %%y%u: f32[4] = sin %%r%u\n",
+                 i, i, i, i - 1, i - 1, i, i, i);
+    text_add(text, "  return %%y%u\n}\n", layers);
+}
+
 const struct shape shapes[] = {
     {"chain",      "each node reads the one before",            write_chain,      false},
     {"unnamed",    "a chain of values without names",           write_remarks,    true},
@@ -196,6 +320,13 @@ const struct shape shapes[] = {
     {"remarks",    "every second node goes, with a remark",     write_remarks,    false},
     {"twins",      "every third node equals another",           write_twins,      false},
     {"long_lived", "half of the values live to the end",        write_long_lived, false},
+    {"transposes", "layers between two transposes",             write_transposes, false},
+    {"turned",     "a chain of turned operands, one cut",       write_turned,     false},
+    {"concats",    "halves that part and meet",                 write_concats,    false},
+    {"casts",      "casts and bounds, some needless",           write_casts,      false},
+    {"scatters",   "scatters into uniform constants",           write_scatters,   false},
+    {"recurrent",  "rnn layers, which become loops",            write_recurrent,  false},
+    {"loops",      "loops with a result that nobody reads",     write_loops,      false},
 };
 const unsigned shape_count = sizeof shapes / sizeof shapes[0];
 
