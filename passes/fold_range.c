@@ -150,9 +150,23 @@ static const struct weft_rule rules[] = {
     {"inf_never",     WEFT_OP_is_inf, finite,            "a whole number is finite"},
 };
 
+/* Most graphs have nothing to ask about; then no range is worth finding. */
+static bool has_questions(const struct weft_graph *graph)
+{
+    bool asks[WEFT_OP_COUNT] = {false};
+    for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        asks[rules[i].op] = true;
+    weft_foreach_node(graph, n)
+        if (asks[weft_opcode_of(graph, n)])
+            return true;
+    return false;
+}
+
 bool weft_pass_fold_range(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
+    if (!has_questions(graph))
+        return weft_progress(graph, false, 0);
     const struct weft_ranges ranges = weft_find_ranges(graph);
     return weft_progress(graph, weft_apply_rules_with(graph, "fold_range", sets, 1, &ranges), 0);
 }
