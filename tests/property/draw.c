@@ -151,7 +151,7 @@ static void draw_returns(struct weft_maker *m)
         weft_add_return(g, m->value[m->values - 1], WEFT_NO_VALUE);
 }
 
-/* An order of the axes; strides with gaps; an axis in blocks. */
+/* An order of the axes; strides with gaps, behind an offset; an axis in blocks. */
 static void draw_layout(struct weft_maker *m, weft_val v, bool only_read)
 {
     const struct weft_type *type = weft_drawn_type(m, v);
@@ -184,6 +184,8 @@ static void draw_layout(struct weft_maker *m, weft_val v, bool only_read)
         length += snprintf(text + length, sizeof text - (size_t)length, " |");
         for (int i = 0; i < rank; i++)
             length += snprintf(text + length, sizeof text - (size_t)length, " %lld", (long long)stride[i]);
+        if (weft_draw(m, 3) == 2)
+            length += snprintf(text + length, sizeof text - (size_t)length, " +%u", 1 + weft_draw(m, 9));
     }
     static const char *const ends[] = {"}", " align=64}", " free}", " hint}"};
     snprintf(text + length, sizeof text - (size_t)length, "%s", ends[form == 0 ? weft_draw(m, 4) : 0]);

@@ -168,3 +168,14 @@ void weft_draw_along(struct weft_maker *m, int op)
     }
     weft_emit(m, op, 1, &x, attrs, attr, NULL);
 }
+
+/* Lines that are in no order are defined too. */
+void weft_draw_search_sorted(struct weft_maker *m, int op)
+{
+    const weft_val line = weft_draw_value(m, WEFT_DRAW_NUMERIC, 1, 4);
+    struct weft_type type = *weft_drawn_type(m, line);
+    type.extent[type.rank - 1] = weft_draw_dim(m);
+    struct weft_attr attr[WEFT_MOST_ATTRS];
+    const unsigned attrs = weft_draw_attrs(m, op, attr);
+    weft_emit(m, op, 2, (const weft_val[]){line, weft_obtain(m, &type)}, attrs, attr, NULL);
+}

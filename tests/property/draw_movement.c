@@ -85,7 +85,15 @@ void weft_draw_slice(struct weft_maker *m, int op)
     const struct weft_type type = *weft_drawn_type(m, x);
     weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
     for (int i = 0; i < type.rank; i++) {
-        const unsigned how = weft_draw(m, 4), least = (unsigned)weft_least(m, type.extent[i]);
+        const unsigned how = weft_draw(m, 5), least = (unsigned)weft_least(m, type.extent[i]);
+        if (how == 4) { /* a half, which is an expression where the extent is one */
+            const weft_dim half = weft_dim_div(m->graph->dims, type.extent[i], weft_dim_of(2));
+            const bool second = weft_draw(m, 2);
+            start[i] = second ? half : weft_dim_of(0);
+            end[i] = second ? type.extent[i] : half;
+            step[i] = weft_dim_of(1 + weft_draw(m, 2));
+            continue;
+        }
         start[i] = weft_dim_of(how > 1 ? weft_draw(m, least + 1) : 0);
         end[i] = how == 3 ? weft_dim_of(weft_dim_value(start[i]) +
                                         weft_draw(m, least + 1 - (unsigned)weft_dim_value(start[i])))
@@ -120,12 +128,14 @@ void weft_draw_pad(struct weft_maker *m, int op)
     const weft_val x = weft_draw_value(m, WEFT_DRAW_ANY, 1, 5);
     const struct weft_type *type = weft_drawn_type(m, x);
     const unsigned rank = type->rank;
-    int64_t pad[2 * WEFT_MAX_RANK];
+    weft_dim pad[2 * WEFT_MAX_RANK];
     for (unsigned i = 0; i < 2 * rank; i++)
-        pad[i] = weft_draw(m, 2) ? (int64_t)weft_draw(m, 5) - 1 : 0;
+        pad[i] = weft_dim_of(weft_draw(m, 2) ? (int64_t)weft_draw(m, 5) - 1 : 0);
+    if (weft_draw(m, 4) == 3)
+        pad[weft_draw(m, 2 * rank)] = weft_dim_div(m->graph->dims, weft_draw_dim(m), weft_dim_of(2));
     struct weft_attr attr[WEFT_MOST_ATTRS];
     unsigned attrs = weft_draw_attrs(m, op, attr);
-    attr[attrs++] = weft_attr_of_ints(m->graph, WEFT_ATTR_pad, 2 * rank, pad);
+    attr[attrs++] = dims_attr(WEFT_ATTR_pad, 2 * rank, pad);
     const weft_val with = weft_obtain_fixed(m, type->dtype, 0, NULL);
     weft_emit(m, op, 2, (const weft_val[]){x, with}, attrs, attr, NULL);
 }
