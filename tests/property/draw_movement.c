@@ -289,10 +289,10 @@ static weft_dim new_extent(struct weft_maker *m, weft_dim bound)
     return symbol;
 }
 
-/* Once a node defines the symbol, shapes may have it. */
+/* Once a node defines the symbol, shapes may have it, unless it may be so long that three such axes take for ever. */
 static void offer_extent(struct weft_maker *m, weft_node defined, weft_dim symbol)
 {
-    if (defined.id && m->dims < WEFT_MOST_DIMS)
+    if (defined.id && m->dims < WEFT_MOST_DIMS && weft_dim_evaluate(m->graph->dims, symbol, m->symbols) <= 32)
         m->dim[m->dims++] = symbol;
 }
 

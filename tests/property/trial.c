@@ -39,7 +39,8 @@ static void fill_element(const struct weft_tensor *tensor, int64_t place, bool h
                            hostile ? whole[bits % 14] : (int64_t)(bits >> 40) % 7 - 2 * weft_dtype_is_signed(dtype));
 }
 
-/* Strides as the graph states them, dense where it states blocks that no strides go through; the elements' reach. */
+/* Extents and strides as the graph states them, dense where it states blocks that no strides go through; the elements'
+ * reach. */
 static int64_t place_tensor(const struct weft_graph *graph, weft_val param, const int64_t *symbols,
                             struct weft_tensor *tensor)
 {
@@ -47,9 +48,12 @@ static int64_t place_tensor(const struct weft_graph *graph, weft_val param, cons
     const struct weft_layout layout = weft_layout_of(graph, param);
     weft_dim stride[WEFT_MAX_RANK];
     weft_eval_shape(graph, type, symbols, tensor);
+    for (int i = 0; i < type->rank; i++) /* room for all sizes that may come out of data */
+        tensor->extent[i] = weft_dim_most(graph->dims, type->extent[i], symbols);
+    weft_tensor_dense(tensor);
     if (weft_layout_logical_strides(graph->dims, &layout, type, stride))
         for (int i = 0; i < type->rank; i++)
-            tensor->stride[i] = weft_dim_evaluate(graph->dims, stride[i], symbols);
+            tensor->stride[i] = weft_dim_most(graph->dims, stride[i], symbols);
     int64_t reach = 1;
     for (int i = 0; i < tensor->rank; i++)
         reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
