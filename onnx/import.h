@@ -246,7 +246,7 @@ weft_val weft_onnx_scalar_like(struct onnx_op *op, weft_val like, double value);
 weft_val weft_onnx_cast(struct onnx_op *op, weft_val x, int dtype);              /* x itself if it has the dtype */
 weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank,
                            const weft_dim *extent); /* x itself if no change */
-weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, const unsigned *perm);
+weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, unsigned rank, const unsigned *perm); /* of so many axes */
 weft_val weft_onnx_slice(struct onnx_op *op, weft_val x, const weft_dim *start, const weft_dim *end,
                          const weft_dim *step);
 weft_val weft_onnx_reduction(struct onnx_op *op, int opcode, weft_val x, unsigned axes, const unsigned *axis,
@@ -259,8 +259,9 @@ weft_dim weft_onnx_join(struct onnx_op *op, weft_dim a, weft_dim b);
 void weft_onnx_common_shape(struct onnx_op *op, unsigned count, const weft_val *values, struct weft_type *ret);
 /* x repeated to `shape` (its dtype does not count), last axes aligned; x itself if it has that shape. */
 weft_val weft_onnx_broadcast(struct onnx_op *op, weft_val x, const struct weft_type *shape);
-/* The same with x's axis i at result axis axes[i]. */
-weft_val weft_onnx_broadcast_axes(struct onnx_op *op, weft_val x, const struct weft_type *shape, const unsigned *axes);
+/* The same with x's axis i at result axis axes[i]; an error where x has not as many axes. */
+weft_val weft_onnx_broadcast_axes(struct onnx_op *op, weft_val x, const struct weft_type *shape, unsigned count,
+                                  const unsigned *axes);
 /* min and max of extents, decided where their ranges decide. */
 weft_dim weft_onnx_min(struct onnx_op *op, weft_dim a, weft_dim b);
 weft_dim weft_onnx_max(struct onnx_op *op, weft_dim a, weft_dim b);

@@ -28,7 +28,8 @@ static void import_prelu_by_channel(struct onnx_op *op)
     if (own.rank != 1 || weft_dim_is(own.extent[0], 1) || shape.rank < 2)
         import_prelu(op);
     else
-        op->output[0] = weft_onnx_binary(op, WEFT_OP_prelu, x, weft_onnx_broadcast_axes(op, slope, &shape, &channels));
+        op->output[0] = weft_onnx_binary(op, WEFT_OP_prelu, x,
+                                         weft_onnx_broadcast_axes(op, slope, &shape, 1, &channels));
 }
 
 static weft_val with_reals(struct onnx_op *op, int opcode, unsigned count, const struct weft_attr *attrs)

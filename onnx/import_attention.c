@@ -21,7 +21,7 @@ weft_val weft_onnx_split_heads(struct onnx_op *op, weft_val x, int64_t heads)
     if (op->failed)
         return WEFT_NO_VALUE;
     const weft_dim extent[] = {type.extent[0], type.extent[1], weft_dim_of(heads), width};
-    return weft_onnx_transpose(op, weft_onnx_reshape(op, x, 4, extent), (const unsigned[]){0, 2, 1, 3});
+    return weft_onnx_transpose(op, weft_onnx_reshape(op, x, 4, extent), 4, (const unsigned[]){0, 2, 1, 3});
 }
 
 weft_val weft_onnx_join_heads(struct onnx_op *op, weft_val x)
@@ -31,7 +31,7 @@ weft_val weft_onnx_join_heads(struct onnx_op *op, weft_val x)
         return WEFT_NO_VALUE;
     const weft_dim extent[] = {type.extent[0], type.extent[2],
                                weft_dim_mul(op->graph->dims, type.extent[1], type.extent[3])};
-    return weft_onnx_reshape(op, weft_onnx_transpose(op, x, (const unsigned[]){0, 2, 1, 3}), 3, extent);
+    return weft_onnx_reshape(op, weft_onnx_transpose(op, x, 4, (const unsigned[]){0, 2, 1, 3}), 3, extent);
 }
 
 /* Each head of keys or values repeated for the queries that share it. */
@@ -45,7 +45,7 @@ static weft_val repeat_heads(struct onnx_op *op, weft_val x, weft_dim heads)
     const struct weft_type wide = {.dtype = type.dtype,
                                    .rank = 5,
                                    .extent = {type.extent[0], type.extent[1], times, type.extent[2], type.extent[3]}};
-    const weft_val repeated = weft_onnx_broadcast_axes(op, x, &wide, (const unsigned[]){0, 1, 3, 4});
+    const weft_val repeated = weft_onnx_broadcast_axes(op, x, &wide, 4, (const unsigned[]){0, 1, 3, 4});
     return weft_onnx_reshape(op, repeated, 4,
                              (const weft_dim[]){type.extent[0], heads, type.extent[2], type.extent[3]});
 }
@@ -105,7 +105,7 @@ static weft_val add_window(struct onnx_op *op, const struct weft_type *shape, we
     if (by_batch)
         place = weft_onnx_binary(op, WEFT_OP_add, place,
                                  weft_onnx_broadcast_axes(op, weft_onnx_cast(op, op->input[6], WEFT_I64), shape,
-                                                          (const unsigned[]){0}));
+                                                          1, (const unsigned[]){0}));
     const weft_val ahead = weft_onnx_binary(op, WEFT_OP_sub, place_along(op, shape, 3), place);
     if (right >= 0)
         mask = sum_of(op, mask, mask_where(op, weft_onnx_binary(op, WEFT_OP_le, ahead,
@@ -132,7 +132,7 @@ static weft_val mask_of(struct onnx_op *op, const struct weft_type *shape, bool 
     if (!weft_onnx_has(op, 6))
         return mask;
     const weft_val length =
-        weft_onnx_broadcast_axes(op, weft_onnx_cast(op, op->input[6], WEFT_I64), shape, (const unsigned[]){0});
+        weft_onnx_broadcast_axes(op, weft_onnx_cast(op, op->input[6], WEFT_I64), shape, 1, (const unsigned[]){0});
     const weft_val key = place_along(op, shape, 3);
     mask = sum_of(op, mask, mask_where(op, weft_onnx_binary(op, WEFT_OP_lt, key, length), shape));
     if (!*causal)
@@ -323,8 +323,8 @@ weft_val weft_onnx_rotate(struct onnx_op *op, weft_val x, weft_val cosine, weft_
     const weft_val second = interleaved ? part_of(op, x, weft_dim_of(1), turned, 2) : part_of(op, x, half, turned, 1);
     const struct weft_type shape = weft_onnx_type(op, first);
     const unsigned axes[] = {0, position, 3};
-    const weft_val c = weft_onnx_broadcast_axes(op, part_of(op, cosine, zero, half, 1), &shape, axes);
-    const weft_val s = weft_onnx_broadcast_axes(op, part_of(op, sine, zero, half, 1), &shape, axes);
+    const weft_val c = weft_onnx_broadcast_axes(op, part_of(op, cosine, zero, half, 1), &shape, 3, axes);
+    const weft_val s = weft_onnx_broadcast_axes(op, part_of(op, sine, zero, half, 1), &shape, 3, axes);
     const weft_val left = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_binary(op, WEFT_OP_mul, c, first),
                                            weft_onnx_binary(op, WEFT_OP_mul, s, second));
     const weft_val right = weft_onnx_binary(op, WEFT_OP_add, weft_onnx_binary(op, WEFT_OP_mul, s, first),

@@ -157,8 +157,8 @@ static weft_val grouped(struct einsum *e, const struct term *term, const uint64_
                 extent[g] = weft_dim_mul(e->op->graph->dims, extent[g], e->extent[letter]);
             }
     }
-    return weft_onnx_reshape(e->op, term->rank > 1 ? weft_onnx_transpose(e->op, term->value, perm) : term->value, 3,
-                             extent);
+    const weft_val sorted = count > 1 ? weft_onnx_transpose(e->op, term->value, count, perm) : term->value;
+    return weft_onnx_reshape(e->op, sorted, 3, extent);
 }
 
 /* Multiplies two terms; letters outside of `needed` are summed. */
@@ -258,8 +258,8 @@ static weft_val ordered(struct einsum *e, const struct term *term, const struct 
             perm[count++] = axis;
         }
     }
-    const weft_val moved = count > 1 ? weft_onnx_transpose(e->op, term->value, perm) : term->value;
-    return weft_onnx_broadcast_axes(e->op, moved, &shape, axes);
+    const weft_val moved = count > 1 ? weft_onnx_transpose(e->op, term->value, count, perm) : term->value;
+    return weft_onnx_broadcast_axes(e->op, moved, &shape, count, axes);
 }
 
 void weft_onnx_import_einsum(struct onnx_op *op)

@@ -52,7 +52,7 @@ static void import_aligned(struct onnx_op *op)
     unsigned axes[WEFT_MAX_RANK];
     for (unsigned i = 0; i < rank; i++)
         axes[i] = (unsigned)axis + i;
-    op->output[0] = weft_onnx_binary(op, op->row->opcode, x, weft_onnx_broadcast_axes(op, y, &shape, axes));
+    op->output[0] = weft_onnx_binary(op, op->row->opcode, x, weft_onnx_broadcast_axes(op, y, &shape, rank, axes));
 }
 
 static void import_mean(struct onnx_op *op)

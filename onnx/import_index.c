@@ -53,7 +53,7 @@ static weft_val indices_along(struct onnx_op *op, const struct weft_type *type, 
     const struct weft_type line = {.dtype = WEFT_I64, .rank = 1, .extent = {type->extent[axis]}};
     const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, 0);
     const weft_val index = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &along, &line);
-    return weft_onnx_broadcast_axes(op, index, type, &axis);
+    return weft_onnx_broadcast_axes(op, index, type, 1, &axis);
 }
 
 /* A cache of keys or values gets the update of each sequence where that one ends: rows of a scatter along the axis. */
@@ -70,7 +70,7 @@ static void import_tensor_scatter(struct onnx_op *op)
     weft_val index = indices_along(op, &type, axis);
     if (weft_onnx_has(op, 2)) {
         const weft_val start = weft_onnx_cast(op, op->input[2], WEFT_I64);
-        const weft_val each = weft_onnx_broadcast_axes(op, start, &type, (const unsigned[]){0});
+        const weft_val each = weft_onnx_broadcast_axes(op, start, &type, 1, (const unsigned[]){0});
         index = weft_onnx_binary(op, WEFT_OP_add, index, each);
     }
     if (circular && !op->failed) {

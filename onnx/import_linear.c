@@ -35,7 +35,7 @@ static weft_val split(struct onnx_op *op, const struct linear *l, unsigned input
                         !weft_dim_same(type.extent[1], l->times) || !weft_dim_same(type.extent[2], width)))
         weft_onnx_fail(op, WEFT_ERR_INVALID, "input %u does not have the shape that the others ask for", input);
     const weft_dim extent[] = {l->batch, l->times, l->heads, a, b};
-    return weft_onnx_transpose(op, weft_onnx_reshape(op, x, 5, extent), (const unsigned[]){1, 0, 2, 3, 4});
+    return weft_onnx_transpose(op, weft_onnx_reshape(op, x, 5, extent), 5, (const unsigned[]){1, 0, 2, 3, 4});
 }
 
 /* The width of one of `heads` heads. */
@@ -182,7 +182,7 @@ static void import_linear_attention(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     const weft_dim heads = weft_dim_mul(dims, l.heads, l.group);
     const weft_dim extent[] = {l.batch, l.times, weft_dim_mul(dims, heads, l.value)};
-    const weft_val y = weft_onnx_transpose(op, (weft_val){last.id + 1}, (const unsigned[]){1, 0, 2, 3, 4});
+    const weft_val y = weft_onnx_transpose(op, (weft_val){last.id + 1}, 5, (const unsigned[]){1, 0, 2, 3, 4});
     op->output[0] = weft_onnx_cast(op, weft_onnx_reshape(op, y, 3, extent), dtype);
     if (op->outputs > 1)
         op->output[1] = weft_onnx_cast(op, last, state);

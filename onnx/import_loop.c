@@ -380,7 +380,7 @@ static weft_val placed(struct onnx_op *op, weft_val collected, int64_t wanted, b
     unsigned perm[WEFT_MAX_RANK];
     for (unsigned i = 0; i < rank; i++)
         perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    return axis ? weft_onnx_transpose(op, collected, perm) : collected;
+    return axis ? weft_onnx_transpose(op, collected, rank, perm) : collected;
 }
 
 static void import_scan(struct onnx_op *op)

@@ -24,7 +24,7 @@ static weft_val along_classes(struct onnx_op *op, const struct loss *loss, weft_
     unsigned axes[WEFT_MAX_RANK];
     for (unsigned i = 0; i < loss->rest.rank; i++)
         axes[i] = i ? i + 1 : 0;
-    return weft_onnx_broadcast_axes(op, value, &loss->full, axes);
+    return weft_onnx_broadcast_axes(op, value, &loss->full, loss->rest.rank, axes);
 }
 
 static weft_val sum_classes(struct onnx_op *op, weft_val value)
@@ -70,7 +70,7 @@ static weft_val weights_of(struct onnx_op *op, const struct loss *loss)
         return WEFT_NO_VALUE;
     weft_val weight = weft_onnx_splat(op, &loss->rest, 1);
     if (weighted) {
-        const weft_val spread = weft_onnx_broadcast_axes(op, op->input[2], &loss->full, (const unsigned[]){1});
+        const weft_val spread = weft_onnx_broadcast_axes(op, op->input[2], &loss->full, 1, (const unsigned[]){1});
         weight = sum_classes(op, select(op, loss->chosen, spread, zero_like(op, spread)));
     }
     return loss->counted.id ? select(op, loss->counted, weight, zero_like(op, weight)) : weight;

@@ -98,7 +98,7 @@ static weft_val last_swapped(struct onnx_op *op, weft_val x, bool swap)
     unsigned perm[WEFT_MAX_RANK];
     for (unsigned i = 0; i < rank; i++)
         perm[i] = i + 2 == rank ? i + 1 : i + 1 == rank && rank > 1 ? i - 1 : i;
-    return swap && rank > 1 ? weft_onnx_transpose(op, x, perm) : x;
+    return swap && rank > 1 ? weft_onnx_transpose(op, x, rank, perm) : x;
 }
 
 static void import_fused_matmul(struct onnx_op *op)
@@ -149,7 +149,7 @@ static weft_val by_block(struct onnx_op *op, weft_val x, const weft_dim *extent)
 {
     const struct weft_type shape = {.rank = 3, .extent = {extent[0], extent[1], extent[2]}};
     const weft_val rows = weft_onnx_reshape(op, x, 2, extent);
-    return weft_onnx_broadcast_axes(op, rows, &shape, (const unsigned[]){0, 1});
+    return weft_onnx_broadcast_axes(op, rows, &shape, 2, (const unsigned[]){0, 1});
 }
 
 /* A · B', with B [N, blocks, bytes] of small numbers, a scale and perhaps a zero point for each block along K. */
@@ -225,7 +225,8 @@ static weft_val rotated(struct onnx_op *op, const struct caching *c, weft_val x,
     const weft_val row = place_along(op, 2, extent, 1);
     const struct weft_type shape = weft_onnx_type(op, row);
     const weft_val position =
-        weft_onnx_binary(op, WEFT_OP_add, row, weft_onnx_broadcast_axes(op, c->before, &shape, (const unsigned[]){0}));
+        weft_onnx_binary(op, WEFT_OP_add, row,
+                         weft_onnx_broadcast_axes(op, c->before, &shape, 1, (const unsigned[]){0}));
     const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 0);
     weft_val table[2];
     for (unsigned i = 0; i < 2; i++)
@@ -247,7 +248,7 @@ static weft_val cache_mask(struct onnx_op *op, const struct caching *c, int dtyp
     struct weft_type shape = index;
     shape.dtype = (uint8_t)dtype;
     const weft_val past = weft_onnx_broadcast(op, extent_as_number(op, c->past), &index);
-    const weft_val before = weft_onnx_broadcast_axes(op, c->before, &index, (const unsigned[]){0});
+    const weft_val before = weft_onnx_broadcast_axes(op, c->before, &index, 1, (const unsigned[]){0});
     const weft_val cached = weft_onnx_binary(op, WEFT_OP_lt, key, before);
     const weft_val is_new = weft_onnx_binary(op, WEFT_OP_ge, key, past);
     const weft_val reached = weft_onnx_binary(op, WEFT_OP_le, key, weft_onnx_binary(op, WEFT_OP_add, row, past));

@@ -14,7 +14,7 @@ static void import_transpose(struct onnx_op *op)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute perm has %u elements for %u axes", count, rank);
     for (unsigned i = 0; i < rank && !op->failed; i++)
         perm[i] = given ? weft_onnx_axis(op, given[i], rank) : rank - 1 - i;
-    op->output[0] = rank ? weft_onnx_transpose(op, x, perm) : x;
+    op->output[0] = rank ? weft_onnx_transpose(op, x, rank, perm) : x;
 }
 
 static void import_concat(struct onnx_op *op)
@@ -149,7 +149,7 @@ static weft_val repeat(struct onnx_op *op, weft_val x, unsigned axis, weft_dim t
         wide.extent[axes[i]] = type.extent[i];
     }
     wide.extent[axis] = times;
-    return weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, axes), whole.rank, whole.extent);
+    return weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, x, &wide, type.rank, axes), whole.rank, whole.extent);
 }
 
 static void import_tile(struct onnx_op *op)
@@ -174,7 +174,7 @@ static void import_tile(struct onnx_op *op)
 static weft_val through_six(struct onnx_op *op, weft_val x, const weft_dim *six, const unsigned *perm,
                             const weft_dim *four)
 {
-    return weft_onnx_reshape(op, weft_onnx_transpose(op, weft_onnx_reshape(op, x, 6, six), perm), 4, four);
+    return weft_onnx_reshape(op, weft_onnx_transpose(op, weft_onnx_reshape(op, x, 6, six), 6, perm), 4, four);
 }
 
 static void import_depth_to_space(struct onnx_op *op)

@@ -111,7 +111,7 @@ static weft_val per_channel(struct onnx_op *op, weft_val number, int64_t groups,
         return number;
     }
     const struct weft_type shape = {.rank = 2, .extent = {weft_dim_of(groups), per_group}};
-    return weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, number, &shape, (const unsigned[]){0}), 1, &channels);
+    return weft_onnx_reshape(op, weft_onnx_broadcast_axes(op, number, &shape, 1, (const unsigned[]){0}), 1, &channels);
 }
 
 static void import_group_norm(struct onnx_op *op)

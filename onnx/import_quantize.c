@@ -28,7 +28,7 @@ static weft_val unblocked(struct onnx_op *op, weft_val scale, const struct weft_
     }
     wide.extent[axis + 1] = weft_dim_of(block);
     flat[axis] = weft_dim_mul(dims, type.extent[axis], weft_dim_of(block));
-    const weft_val repeated = weft_onnx_broadcast_axes(op, scale, &wide, axes);
+    const weft_val repeated = weft_onnx_broadcast_axes(op, scale, &wide, type.rank, axes);
     const weft_val whole = weft_onnx_reshape(op, repeated, type.rank, flat);
     return weft_dim_same(flat[axis], shape->extent[axis]) ? whole
                                                           : weft_onnx_slice(op, whole, zero, shape->extent, NULL);
@@ -44,7 +44,7 @@ static weft_val spread(struct onnx_op *op, weft_val value, const struct weft_typ
         return weft_onnx_broadcast(op, value, shape);
     const unsigned at = weft_onnx_axis(op, axis, shape->rank);
     if (type.rank == 1 && shape->rank >= 1 && !block)
-        return weft_onnx_broadcast_axes(op, value, shape, &at);
+        return weft_onnx_broadcast_axes(op, value, shape, 1, &at);
     if (block && type.rank == shape->rank)
         return unblocked(op, value, shape, at, block);
     return weft_onnx_broadcast(op, value, shape);

@@ -11,7 +11,7 @@
 
 static weft_val swap_axes(struct onnx_op *op, weft_val x)
 {
-    return weft_onnx_transpose(op, x, (const unsigned[]){1, 0, 2});
+    return weft_onnx_transpose(op, x, 3, (const unsigned[]){1, 0, 2});
 }
 
 /* --- functions ---------------------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static void import_recurrent(struct onnx_op *op)
     if (op->failed)
         return;
     /* [times, directions, batch, hidden] to [batch, times, directions, hidden] */
-    op->output[0] = by_batch ? weft_onnx_transpose(op, first, (const unsigned[]){2, 0, 1, 3}) : first;
+    op->output[0] = by_batch ? weft_onnx_transpose(op, first, 4, (const unsigned[]){2, 0, 1, 3}) : first;
     for (unsigned i = 1; i < op->outputs && i <= (lstm ? 2 : 1); i++) {
         op->output[i] = (weft_val){first.id + i};
         if (by_batch)

@@ -281,7 +281,7 @@ static weft_val coordinates(struct onnx_op *op, const struct weft_type *points, 
     weft_val x = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &along, &line);
     x = weft_onnx_binary(op, WEFT_OP_mul, x, weft_onnx_splat(op, &line, step));
     x = weft_onnx_binary(op, WEFT_OP_add, x, weft_onnx_splat(op, &line, first));
-    return weft_onnx_broadcast_axes(op, x, points, &axis);
+    return weft_onnx_broadcast_axes(op, x, points, 1, &axis);
 }
 
 /* The grid of the identity, [points, k + 1] with a column of ones, times each transposed theta. */
@@ -317,7 +317,7 @@ static void import_affine_grid(struct onnx_op *op)
     weft_val grid = weft_onnx_make(op, WEFT_OP_concat, k + 1, column, 1, &along, NULL);
     const struct weft_type each = {.rank = 3, .extent = {type.extent[0], pixels, weft_dim_of(k + 1)}};
     grid = weft_onnx_broadcast_axes(op, weft_onnx_reshape(op, grid, 2, each.extent + 1), &each,
-                                    (const unsigned[]){1, 2});
+                                    2, (const unsigned[]){1, 2});
     grid = weft_onnx_make(op, WEFT_OP_matmul, 2, (const weft_val[]){grid, theta}, 1, &swap, NULL);
     op->output[0] = weft_onnx_reshape(op, grid, k + 2, result);
 }

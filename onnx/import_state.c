@@ -38,7 +38,7 @@ static void import_causal_conv(struct onnx_op *op)
     weft_val result = weft_onnx_make(op, WEFT_OP_conv, 2, (const weft_val[]){all, w}, 1, &groups, NULL);
     if (weft_onnx_has(op, 2)) {
         const struct weft_type shape = weft_onnx_type(op, result);
-        const weft_val bias = weft_onnx_broadcast_axes(op, op->input[2], &shape, (const unsigned[]){1});
+        const weft_val bias = weft_onnx_broadcast_axes(op, op->input[2], &shape, 1, (const unsigned[]){1});
         result = weft_onnx_binary(op, WEFT_OP_add, result, bias);
     }
     op->output[0] = activation == NO_ACTIVATION ? result : weft_onnx_unary(op, WEFT_OP_silu, result);

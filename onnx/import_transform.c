@@ -106,7 +106,7 @@ static void import_stft(struct onnx_op *op)
         const struct weft_type shape = weft_onnx_type(op, framed);
         const weft_val window = weft_onnx_cast(op, op->input[2], shape.dtype);
         framed = weft_onnx_binary(op, WEFT_OP_mul, framed,
-                                  weft_onnx_broadcast_axes(op, window, &shape, (const unsigned[]){2}));
+                                  weft_onnx_broadcast_axes(op, window, &shape, 1, (const unsigned[]){2}));
     }
     op->output[0] = transform(op, framed, 2, length, false, onesided);
 }

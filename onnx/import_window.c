@@ -204,7 +204,7 @@ weft_val weft_onnx_add_bias(struct onnx_op *op, weft_val result, weft_val bias)
     if (weft_onnx_type(op, bias).rank != 1)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "the bias must have one axis");
     return weft_onnx_binary(op, WEFT_OP_add, result,
-                            weft_onnx_broadcast_axes(op, bias, &shape, (const unsigned[]){1}));
+                            weft_onnx_broadcast_axes(op, bias, &shape, 1, (const unsigned[]){1}));
 }
 
 static void import_conv(struct onnx_op *op)

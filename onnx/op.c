@@ -232,11 +232,18 @@ weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank, const 
     return weft_onnx_make(op, WEFT_OP_reshape, 1, &x, 0, NULL, &to);
 }
 
-weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, const unsigned *perm)
+static void check_rank(struct onnx_op *op, weft_val x, unsigned wanted)
 {
     const unsigned rank = weft_onnx_type(op, x).rank;
+    if (!op->failed && rank != wanted)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "a tensor of %u axes is where one of %u is wanted", rank, wanted);
+}
+
+weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, unsigned rank, const unsigned *perm)
+{
+    check_rank(op, x, rank);
     weft_dim list[WEFT_MAX_RANK];
-    for (unsigned i = 0; i < rank; i++)
+    for (unsigned i = 0; i < rank && !op->failed; i++)
         list[i] = weft_dim_of(perm[i]);
     const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_perm, rank, list);
     return weft_onnx_make(op, WEFT_OP_transpose, 1, &x, 1, &attr, NULL);
@@ -307,10 +314,12 @@ void weft_onnx_common_shape(struct onnx_op *op, unsigned count, const weft_val *
     }
 }
 
-weft_val weft_onnx_broadcast_axes(struct onnx_op *op, weft_val x, const struct weft_type *shape, const unsigned *axes)
+weft_val weft_onnx_broadcast_axes(struct onnx_op *op, weft_val x, const struct weft_type *shape, unsigned count,
+                                  const unsigned *axes)
 {
     struct weft_type to = *shape;
     const struct weft_type from = weft_onnx_type(op, x);
+    check_rank(op, x, count);
     if (op->failed || same_shape(&from, &to))
         return x;
     to.dtype = from.dtype;
@@ -331,7 +340,7 @@ weft_val weft_onnx_broadcast(struct onnx_op *op, weft_val x, const struct weft_t
     unsigned axes[WEFT_MAX_RANK];
     for (unsigned i = 0; i < rank; i++)
         axes[i] = shape->rank - rank + i;
-    return weft_onnx_broadcast_axes(op, x, shape, axes);
+    return weft_onnx_broadcast_axes(op, x, shape, rank, axes);
 }
 
 /* 1: a <= b always; -1: a >= b always; 0: it depends. */

@@ -7,14 +7,18 @@
  * how often they run. */
 #include "tests/fuzz/fuzz.h"
 
+#include <math.h>
+
 enum { MOST_ELEMENTS = 1 << 14, MOST_WORK = 1 << 22, MOST_TRIPS = 8 };
 
 static double elements_of(const struct weft_graph *graph, weft_val value, const int64_t *symbols)
 {
     const struct weft_type *type = weft_type_of(graph, value);
     double product = 1;
-    for (int axis = 0; axis < type->rank; axis++)
-        product *= (double)weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
+    for (int axis = 0; axis < type->rank; axis++) {
+        const int64_t extent = weft_dim_evaluate(graph->dims, type->extent[axis], symbols);
+        product *= extent < 0 ? INFINITY : (double)extent; /* at these sizes the graph is refused */
+    }
     return product;
 }
 
