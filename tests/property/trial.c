@@ -57,7 +57,7 @@ static int64_t place_tensor(const struct weft_graph *graph, weft_val param, cons
     int64_t reach = 1;
     for (int i = 0; i < tensor->rank; i++)
         reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
-    return weft_tensor_count(tensor) == 0 ? 0 : reach;
+    return weft_tensor_count(tensor) <= 0 ? 0 : reach; /* below 0: sizes that the graph refuses */
 }
 
 static void *new_memory(size_t bytes)
