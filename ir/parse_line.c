@@ -73,7 +73,9 @@ bool weft_parse_type(struct weft_parser *p, struct weft_declared *ret)
     ret->type = (struct weft_type){0};
     if (!parse_dtype(p, &ret->type) || !weft_parse_expect(p, '[', "before the extents of a type"))
         return false;
-    const char *end = weft_parse_line_end(p);
+    const char *end = p->cursor; /* not that of the line, on which thousands of parameters may stand */
+    while (end < p->end && *end != ']' && *end != '\n')
+        end++;
     while (!weft_parse_take(p, ']')) {
         if (ret->type.rank > 0 && !weft_parse_expect(p, ',', "or ']' after an extent"))
             return false;
