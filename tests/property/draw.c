@@ -33,13 +33,18 @@ bool weft_is_drawn(int op) { return generators[op]; }
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
-void weft_keep_value(struct weft_maker *m, weft_val value)
+static double elements_of(const struct weft_maker *m, weft_val value)
 {
     const struct weft_type *type = weft_drawn_type(m, value);
     double elements = 1;
     for (int i = 0; i < type->rank; i++)
         elements *= (double)weft_dim_evaluate(m->graph->dims, type->extent[i], m->symbols);
-    if (m->values < WEFT_MOST_VALUES && elements <= (double)m->most_elements)
+    return elements;
+}
+
+void weft_keep_value(struct weft_maker *m, weft_val value)
+{
+    if (m->values < WEFT_MOST_VALUES && elements_of(m, value) <= (double)m->most_elements)
         m->value[m->values++] = value;
 }
 
@@ -58,9 +63,15 @@ weft_node weft_emit(struct weft_maker *m, int op, unsigned operands, const weft_
                                            .constant = op == WEFT_OP_const ? &constant : NULL});
     if (!node.id)
         return node;
+    const unsigned results = weft_node_of(m->graph, node)->results;
+    for (unsigned i = 0; i < results; i++)
+        if (elements_of(m, weft_result(m->graph, node, i)) > 1e6) { /* would take for ever, or all memory */
+            weft_erase_node(m->graph, node);
+            return WEFT_NO_NODE;
+        }
     if (m->drawn)
         m->drawn[op]++;
-    for (unsigned i = 0; i < weft_node_of(m->graph, node)->results; i++)
+    for (unsigned i = 0; i < results; i++)
         weft_keep_value(m, weft_result(m->graph, node, i));
     return node;
 }

@@ -50,7 +50,7 @@ int64_t weft_least(const struct weft_maker *m, weft_dim extent)
     return low < 0 ? 0 : low;
 }
 
-static bool is_small(const struct weft_maker *m, const struct weft_type *type)
+bool weft_draw_fits(const struct weft_maker *m, const struct weft_type *type)
 {
     double elements = 1;
     for (int i = 0; i < type->rank; i++)
@@ -66,7 +66,7 @@ struct weft_type weft_draw_type(struct weft_maker *m, unsigned families, int lea
     type.rank = (uint8_t)(rank < least_rank ? least_rank : rank > most_rank ? most_rank : rank);
     for (int i = 0; i < type.rank; i++)
         type.extent[i] = weft_draw_dim(m);
-    for (int i = 0; i < type.rank && !is_small(m, &type); i++)
+    for (int i = 0; i < type.rank && !weft_draw_fits(m, &type); i++)
         type.extent[i] = weft_dim_of(1 + (i & 1));
     return type;
 }

@@ -60,6 +60,8 @@ static weft_val image(struct weft_maker *m, unsigned families, int rank, weft_di
                              .extent = {small(m), channels}};
     for (int i = 2; i < rank; i++)
         type.extent[i] = weft_draw_dim(m);
+    for (int i = 2; i < rank && !weft_draw_fits(m, &type); i++)
+        type.extent[i] = weft_dim_of(3);
     return weft_obtain(m, &type);
 }
 

@@ -94,6 +94,8 @@ bool weft_is_drawn(int op);
 int weft_draw_dtype(struct weft_maker *m, unsigned families);
 bool weft_dtype_in(int dtype, unsigned families);
 weft_dim weft_draw_dim(struct weft_maker *m);
+/* Has it few enough elements to be used further? */
+bool weft_draw_fits(const struct weft_maker *m, const struct weft_type *type);
 struct weft_type weft_draw_type(struct weft_maker *m, unsigned families, int least_rank, int most_rank);
 /* A value of such a type: an earlier one, or a new one. */
 weft_val weft_draw_value(struct weft_maker *m, unsigned families, int least_rank, int most_rank);
