@@ -93,7 +93,8 @@ static int64_t work_of(const struct weft_graph *g, weft_node n)
             return INT64_MAX;
     if (!(weft_op_of(g, n)->traits & WEFT_CONTRACTION))
         return work;
-    const struct weft_type *weights = weft_type_of(g, weft_operand(g, n, 1));
+    const unsigned last = g->node[n.id].operands > 1 ? 1 : 0; /* det and dft have one */
+    const struct weft_type *weights = weft_type_of(g, weft_operand(g, n, last));
     int64_t sum = 1; /* an upper bound: all of the second operand but its smallest axis */
     int64_t smallest = INT64_MAX;
     for (unsigned i = 0; i < weights->rank; i++) {
