@@ -103,8 +103,11 @@ static weft_val matmul_swapped(struct weft_rewriting *r, weft_node n)
         if (!weft_rewrite_begin(r))
             return WEFT_NO_VALUE;
         const int key = i == 0 ? WEFT_ATTR_trans_a : WEFT_ATTR_trans_b;
-        const struct weft_attr attr = weft_attr_of_int(key, !weft_attr_int(g, n, key));
-        weft_set_attr(g, n, &attr);
+        const struct weft_attr attr = weft_attr_of_int(key, 1);
+        if (weft_attr_int(g, n, key))
+            weft_drop_attr(g, n, key);
+        else
+            weft_set_attr(g, n, &attr);
         weft_replace_operand(g, n, i, weft_operand(g, inner, 0));
         return weft_result(g, n, 0);
     }

@@ -55,8 +55,10 @@ static enum amount amount_of(int op)
     case WEFT_OP_cummax: case WEFT_OP_cummin: case WEFT_OP_clamp: case WEFT_OP_roi_max_pool:
         return EITHER_ZERO;
     case WEFT_OP_add: case WEFT_OP_sub: case WEFT_OP_mul: case WEFT_OP_div: case WEFT_OP_sqrt: case WEFT_OP_fma:
-    case WEFT_OP_mod: case WEFT_OP_floor_div: case WEFT_OP_recip: case WEFT_OP_dequantize:
+    case WEFT_OP_mod: case WEFT_OP_floor_div: case WEFT_OP_recip:
         return ROUNDING;
+    case WEFT_OP_dequantize: /* opened it rounds both integers, their difference and the product */
+        return FUNCTION;
     case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_cumsum: case WEFT_OP_cumprod:
     case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_mean_pool: case WEFT_OP_col2im:
     case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd:
@@ -102,7 +104,8 @@ static void move(struct noise_run *run, const struct weft_tensor *tensor, double
             static const double any[] = {INFINITY, -INFINITY, NAN, 0};
             weft_store_real(tensor->dtype, tensor->data, i, bits & 4 ? any[bits & 3] : x);
         } else if (isfinite(x) && size > 0) { /* below the normal numbers, units are what they are there */
-            const double step = units * unit * (size > least ? size : least);
+            const double part = bits & 2 ? 1 : (double)(bits >> 40) * 0x1p-24; /* or periods would hide all between */
+            const double step = part * units * unit * (size > least ? size : least);
             weft_store_real(tensor->dtype, tensor->data, i, bits & 1 ? x + step : x - step);
         }
     }
