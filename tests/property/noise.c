@@ -119,13 +119,16 @@ static void turn_zeros(struct noise_run *run, const struct weft_tensor *tensor)
             weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? -0.0 : 0);
 }
 
-/* Which NaN comes out is nobody's promise: its sign may be either, for copysign and bitcast to find. */
+/* Which NaN comes out is nobody's promise: its sign may be either, for copysign and bitcast to find; mostly that of all
+ * others that the op makes. */
 static void turn_nans(struct noise_run *run, const struct weft_tensor *tensor)
 {
     const int64_t count = can_move(tensor) ? weft_tensor_count(tensor) : 0;
+    const uint64_t like = next_bits(run->state);
     for (int64_t i = 0; i < count; i++)
         if (isnan(weft_load_real(tensor->dtype, tensor->data, i)))
-            weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? NAN : -NAN);
+            weft_store_real(tensor->dtype, tensor->data, i,
+                            (like & 2 ? like : next_bits(run->state)) & 1 ? NAN : -NAN);
 }
 
 /* --- a node ------------------------------------------------------------------------------------------------------- */
