@@ -55,9 +55,12 @@ static int64_t place_tensor(const struct weft_graph *graph, weft_val param, cons
         for (int i = 0; i < type->rank; i++)
             tensor->stride[i] = weft_dim_most(graph->dims, stride[i], symbols);
     int64_t reach = 1;
-    for (int i = 0; i < tensor->rank; i++)
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->extent[i] < 0)
+            return 0; /* sizes that the graph refuses */
         reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
-    return weft_tensor_count(tensor) <= 0 ? 0 : reach; /* below 0: sizes that the graph refuses */
+    }
+    return weft_tensor_count(tensor) == 0 ? 0 : reach;
 }
 
 static void *new_memory(size_t bytes)
