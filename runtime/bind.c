@@ -100,8 +100,8 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         if (t->extent[axis] < 0 || t->stride[axis] < 0)
             return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': extent or stride of axis %d is negative",
                                        what, i, name_of(g, v), axis);
-        if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) || elements > (int64_t)1
-                                                                                                                 << 46)
+        if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) ||
+            elements > WEFT_MAX_ELEMENTS) /* zeros do not count, as everywhere */
             return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, name_of(g, v));
         empty |= t->extent[axis] == 0;
     }

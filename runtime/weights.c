@@ -5,8 +5,8 @@
  * where it lies. What then still reads a constant as it is gets it in place; gathers, which read a row here and there
  * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
  * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
- * and the pages of the file are given back. A packed constant whose step depends on symbols stays readable: other sizes
- * may lead to loops that want another pack. */
+ * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
+ * want another pack. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -64,20 +64,31 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
 
 /* --- what is still read as it is ---------------------------------------------------------------------------------- */
 
-/* Of constant extents and strides: a view of something larger may have the first without the second. */
-static bool lies_one_way(const struct weft_plan *plan, weft_val v)
+/* Of constant extents, those before axis `from` aside, and strides: a view of something larger may have the first
+ * without the second. */
+static bool lies_one_way(const struct weft_plan *plan, weft_val v, int from)
 {
     const struct weft_type *type = weft_type_of(plan->graph, v);
-    bool constant = weft_type_is_constant(type);
+    bool constant = true;
     for (int i = 0; i < type->rank; i++)
-        constant &= weft_dim_is_constant(plan->home[v.id].stride[i]);
+        constant &= (i < from || weft_dim_is_constant(type->extent[i])) &&
+                    weft_dim_is_constant(plan->home[v.id].stride[i]);
     return constant;
 }
 
-/* Else other sizes or strides may lead to loops that want another pack, or none. */
-static bool has_one_size(const struct weft_plan *plan, const struct weft_step *step)
+/* Do all sizes lead to loops that want the pack? How many rows a product has, and how many images a convolution, does
+ * not count: the loops follow from strides, and from extents only where they are 1. */
+static bool always_wants_pack(const struct weft_plan *plan, const struct weft_step *step)
 {
-    return lies_one_way(plan, step->out) && lies_one_way(plan, step->in[0]);
+    if (lies_one_way(plan, step->out, 0) && lies_one_way(plan, step->in[0], 0))
+        return true;
+    const struct weft_type *type = weft_type_of(plan->graph, step->out);
+    const weft_dim results = type->extent[1]; /* a row, or an image, has so many; channels in this case */
+    if (!weft_dim_is_constant(results) || weft_dim_value(results) < 2)
+        return false;
+    if (step->kind == &weft_step_gemm)
+        return type->rank == 2 && weft_dim_is(plan->home[step->out.id].stride[1], 1);
+    return lies_one_way(plan, step->out, 1) && lies_one_way(plan, step->in[0], 1);
 }
 
 /* What the readers of a storage ask of its address. */
@@ -95,7 +106,7 @@ static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         for (unsigned k = 0; k < step->inputs; k++)
-            if (!(k == 1 && is_packed(step) && has_one_size(plan, step)))
+            if (!(k == 1 && is_packed(step) && always_wants_pack(plan, step)))
                 mark(plan, step->in[k], k == 0 && step->kind == &weft_step_gather ? ANY_ADDRESS : ALIGNED, readers);
         const unsigned operands = weft_step_reads_operands(step) ? g->node[step->node.id].operands : 0;
         for (unsigned k = 0; k < operands; k++)

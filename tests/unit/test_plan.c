@@ -137,6 +137,39 @@ static void weights_read_by_strides_of_other_sizes(void **state)
     close_scene(&c);
 }
 
+/* Rows of a product and images of a convolution are of any number: one pack serves all, and nothing else is kept. */
+static void one_pack_for_all_rows(void **state)
+{
+    char path[] = "/tmp/weft-rows-XXXXXX", text[512];
+    const int file = mkstemp(path);
+    static float weights[24 * 72], x[5 * 8 * 6 * 6];
+    for (int i = 0; i < 24 * 72; i++)
+        weights[i] = (float)(i * i % 101) / 64;
+    assert_true(file >= 0 && write(file, "?", 1) == 1 && write(file, weights, sizeof weights) == sizeof weights);
+    close(file);
+    snprintf(text, sizeof text, "graph @g<M>(%%x: f32[M,72]) {\n  %%c: f32[24,72] = const file=\"%s\" offset=1\n"
+             "  %%y: f32[M,24] = matmul %%x, %%c trans_b=1\n  return %%y\n}\n", path);
+    struct scene c = open_scene(text, 0);
+    const int64_t packed = constant_bytes(&c);
+    assert_true(packed >= (int64_t)sizeof weights && packed <= 64 * 72 * (int64_t)sizeof(float));
+    for (int64_t m = 0; m <= 20; m += m < 2 ? 1 : 9) {
+        const struct weft_tensor in = tensor_of(x, 2, (const int64_t[]){m, 72});
+        run_and_compare(&c, &in, 1, (size_t)m * 24 * sizeof(float));
+    }
+    close_scene(&c);
+
+    snprintf(text, sizeof text, "graph @g<N>(%%x: f32[N,8,6,6]) {\n  %%c: f32[24,8,3,3] = const file=\"%s\" offset=1\n"
+             "  %%y: f32[N,24,6,6] = conv %%x, %%c pad=[1 1 1 1]\n  return %%y\n}\n", path);
+    c = open_scene(text, 0);
+    assert_true(constant_bytes(&c) >= (int64_t)sizeof weights && constant_bytes(&c) < 2 * (int64_t)sizeof weights);
+    for (int64_t n = 0; n <= 5; n++) {
+        const struct weft_tensor in = tensor_of(x, 4, (const int64_t[]){n, 8, 6, 6});
+        run_and_compare(&c, &in, 1, (size_t)n * 24 * 36 * sizeof(float));
+    }
+    close_scene(&c);
+    unlink(path);
+}
+
 /* Padding that depends on the input's extent, as `same` padding of a dynamic model does. */
 static void sizes_in_attributes(void **state)
 {
@@ -256,7 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wide_results_of_narrow_operands),
         cmocka_unit_test(constants_at_odd_places),
-        cmocka_unit_test(weights_read_by_strides_of_other_sizes),
+        cmocka_unit_test(weights_read_by_strides_of_other_sizes), cmocka_unit_test(one_pack_for_all_rows),
         cmocka_unit_test(sizes_in_attributes),
         cmocka_unit_test(new_values_of_parameters_do_not_meet),
         cmocka_unit_test(elements_smaller_than_a_byte),
