@@ -40,6 +40,13 @@ static const char *const type_names[] = {
     [ONNX_OTHER] = "something else",
 };
 
+/* Files hold any number. */
+static const char *type_name(int type)
+{
+    const bool known = type >= 0 && type < (int)(sizeof type_names / sizeof *type_names) && type_names[type];
+    return type_names[known ? type : ONNX_OTHER];
+}
+
 struct onnx_attribute *weft_onnx_attribute(struct onnx_op *op, const char *name, int type)
 {
     for (uint32_t i = 0; i < op->node->attributes; i++) {
@@ -52,7 +59,7 @@ struct onnx_attribute *weft_onnx_attribute(struct onnx_op *op, const char *name,
                            name);
         else if (attribute->type != type)
             weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute %s holds %s instead of %s", name,
-                           type_names[attribute->type], type_names[type]);
+                           type_name(attribute->type), type_name(type));
         return op->failed ? NULL : attribute;
     }
     return NULL;
