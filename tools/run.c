@@ -174,7 +174,11 @@ int weft_cmd_run(int argc, char **argv)
     options.folder = check;
     struct weft_model model;
     code = weft_model_open(&options, &model);
-    if (code == WEFT_EXIT_OK && !(run_model(&model, options.path, kernels) && handle_outputs(&model, save, check)))
+    bool ok = code == WEFT_EXIT_OK && run_model(&model, options.path, kernels);
+    if (ok && checks.count > 1)
+        printf("folder    %s\n", check);
+    ok = ok && handle_outputs(&model, save, check);
+    if (code == WEFT_EXIT_OK && !ok)
         code = WEFT_EXIT_FAILED;
     if (code == WEFT_EXIT_OK && !check_further(&options, &model, &checks))
         code = WEFT_EXIT_FAILED;
