@@ -53,6 +53,7 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
     context->error_status = WEFT_OK;
     if (setjmp(here)) {
         context->on_nomem = NULL;
+        context->caught = NULL;
         weft_error(context, WEFT_ERR_NOMEM, NULL, "out of memory");
         return WEFT_ERR_NOMEM;
     }
@@ -331,8 +332,23 @@ static void deliver(struct weft_context *context, int severity, int status, cons
                                                     .where = place->where, .message = message});
 }
 
+static void catch_message(struct weft_caught *caught, const char *format, va_list arguments)
+{
+    char message[1024];
+    vsnprintf(message, sizeof message, format, arguments);
+    if (!caught->message)
+        caught->message = weft_arena_format(caught->arena, "%s", message);
+}
+
 void weft_error(struct weft_context *context, int status, const struct weft_place *place, const char *format, ...)
 {
+    if (context->caught) {
+        va_list caught;
+        va_start(caught, format);
+        catch_message(context->caught, format, caught);
+        va_end(caught);
+        return;
+    }
     if (context->error_count++ == 0)
         context->error_status = status;
     if (context->error_count > MAX_ERRORS)

@@ -35,6 +35,13 @@ struct weft_text {       /* a growing text, always NUL-terminated when length > 
 };
 
 struct weft_custom_entry;
+/* Who wants to know whether something would be an error: while context->caught points here, errors are not recorded,
+ * and the first message is kept, in the arena. A refused allocation ends it, wherever it leads. */
+struct weft_caught {
+    struct weft_arena *arena;
+    const char *message;     /* NULL: none yet */
+};
+
 struct weft_context {
     struct weft_allocator allocator;
     struct weft_executor executor;
@@ -44,6 +51,7 @@ struct weft_context {
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
+    struct weft_caught *caught; /* or NULL */
     struct weft_text errors; /* of the last failing call */
     int32_t error_count;     /* errors since the protected call began */
     int32_t error_status;    /* status of the first of them */

@@ -131,18 +131,6 @@ static bool check_size(struct weft_parser *p, const struct weft_type *type, cons
                            (unsigned long long)have);
 }
 
-/* Catches what mapping says, so that it can be said with its line. */
-struct caught {
-    struct weft_arena *arena;
-    const char *message;
-};
-
-static void catch_message(void *user, const struct weft_diagnostic *diagnostic)
-{
-    struct caught *caught = user;
-    caught->message = weft_arena_format(caught->arena, "%s", diagnostic->message);
-}
-
 /* A path of the text is relative to the text's folder. Files are mapped once. */
 static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path, const char *path_at)
 {
@@ -153,21 +141,15 @@ static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path, 
     for (uint32_t i = 0; i < p->root->blobs; i++)
         if (p->root->blob[i]->path && strcmp(p->root->blob[i]->path, full) == 0)
             return p->root->blob[i];
-    struct caught caught = {.arena = &p->scratch, .message = "cannot be mapped"};
-    const struct weft_context saved = *p->context;
-    p->context->diagnose = catch_message;
-    p->context->diagnose_user = &caught;
-    p->context->errors = (struct weft_text){.context = p->context, .arena = &p->scratch};
+    struct weft_caught caught = {.arena = &p->scratch};
+    p->context->caught = &caught;
     struct weft_blob *blob = weft_blob_map(p->context, full);
-    p->context->diagnose = saved.diagnose;
-    p->context->diagnose_user = saved.diagnose_user;
-    p->context->errors = saved.errors;
-    p->context->error_count = saved.error_count;
-    p->context->error_status = saved.error_status;
+    p->context->caught = NULL;
     if (blob)
         weft_graph_hold(p->graph, blob);
     else
-        weft_parse_fail(p, path_at, WEFT_ERR_IO, "%s: %s", full, caught.message);
+        weft_parse_fail(p, path_at, WEFT_ERR_IO, "%s: %s", full,
+                        caught.message ? caught.message : "cannot be mapped");
     return blob;
 }
 

@@ -161,37 +161,13 @@ static void check_constant(struct weft_validator *v, weft_node node)
         weft_found(v, node, "the constant's bytes lie outside its memory");
 }
 
-/* Catches what inference says. */
-struct caught {
-    struct weft_arena *arena;
-    const char *message;
-};
-
-static void catch_message(void *user, const struct weft_diagnostic *diagnostic)
-{
-    struct caught *caught = user;
-    if (!caught->message)
-        caught->message = weft_arena_format(caught->arena, "%s", diagnostic->message);
-}
-
 static bool infer_quietly(struct weft_validator *v, struct weft_infer *infer, const char **ret_message)
 {
     struct weft_context *context = v->graph->context;
-    struct caught caught = {.arena = v->arena};
-    void (*const diagnose)(void *, const struct weft_diagnostic *) = context->diagnose;
-    void *const user = context->diagnose_user;
-    const struct weft_text errors = context->errors;
-    const int32_t count = context->error_count, status = context->error_status;
-    context->diagnose = catch_message;
-    context->diagnose_user = &caught;
-    context->errors = (struct weft_text){.context = context, .arena = v->arena};
-    context->error_count = 0;
+    struct weft_caught caught = {.arena = v->arena};
+    context->caught = &caught;
     const bool right = weft_infer_run(infer);
-    context->diagnose = diagnose;
-    context->diagnose_user = user;
-    context->errors = errors;
-    context->error_count = count;
-    context->error_status = status;
+    context->caught = NULL;
     *ret_message = caught.message ? caught.message : "inference fails";
     return right;
 }
@@ -245,7 +221,7 @@ static void check_registers(struct weft_validator *v, weft_node node, weft_val o
     const struct weft_graph *g = v->graph;
     const weft_node def = weft_def(g, operand);
     const uint32_t layout = g->value[operand.id].layout;
-    if (!def.id || !layout || g->root->layout[layout].kind != WEFT_REGISTER ||
+    if (!def.id || !layout || layout >= g->root->layouts || g->root->layout[layout].kind != WEFT_REGISTER ||
         g->node[def.id].group == g->node[node.id].group)
         return;
     weft_found(v, node, "%s is {-}: it exists only within its group", weft_text_of(v, operand));

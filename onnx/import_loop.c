@@ -180,11 +180,10 @@ static bool keeps_condition(const struct loop *loop)
     for (uint32_t i = loop->source.nodes; i-- > 0;) {
         const struct onnx_node *node = &loop->source.node[i];
         if (node->output.count == 1 && node->input.count == 1 && onnx_is(node->op, "Identity") &&
-            node->output.item[0].length == name.length &&
-            memcmp(node->output.item[0].data, name.data, name.length) == 0)
+            onnx_same(node->output.item[0], name))
             name = node->input.item[0];
     }
-    return name.length == before.length && memcmp(name.data, before.data, name.length) == 0;
+    return onnx_same(name, before);
 }
 
 static bool is_known(struct onnx_op *op, weft_val value, weft_dim *ret)
