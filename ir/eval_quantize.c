@@ -53,8 +53,8 @@ static void quantize(const struct weft_eval *eval, int64_t n, union weft_number 
     range_of(dtype, &low, &high);
     for (int64_t i = 0; i < n; i++) {
         const double exact = x[0][i].real / x[1][i].real, quotient = wide ? exact : (double)(float)exact;
-        const double zero = has_zero ? real_of(&eval->in[2], x[2][i]) : 0;
-        const double moved = (real ? quotient : nearbyint(quotient)) + zero;
+        const double whole = real ? quotient : nearbyint(quotient);
+        const double moved = has_zero ? whole + real_of(&eval->in[2], x[2][i]) : whole; /* -0 + 0 is another zero */
         const double kept = moved < low ? low : moved > high ? high : moved;
         if (real)
             x[0][i].real = kept;
