@@ -371,11 +371,11 @@ void weft_note(struct weft_context *context, int severity, const struct weft_pla
 
 const char *weft_last_error(const struct weft_context *context)
 {
-    return context->errors.length ? context->errors.data : "";
+    return context && context->errors.length ? context->errors.data : "";
 }
 
 void weft_free_text(struct weft_context *context, char *text)
 {
-    if (text)
+    if (context && text)
         weft_release(context, text, strlen(text) + 1);
 }

@@ -84,22 +84,29 @@ struct weft_attr weft_attr_of_dims(int key, unsigned count, const weft_dim *valu
 /* The one counter of decisions: true if rewrite number n may happen (WEFT_STOP_AFTER=n bisects). Asked once per
  * rewrite, before the first edit of it. `who` is the pass, `where` the value that changes. */
 bool weft_permit(struct weft_graph *graph, const char *who, weft_val where);
-/*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none */
+/*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none. Allocates nothing where the
+ *                                     elements of neither are known */
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b);
 /*   n: … op %a(slot i)            →   n: … op %b   (types may differ; the caller restores validity) */
 void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value);
+/*   n: op %a, %b                  →   n: op %b, %a   where that is the same. Allocates nothing */
+void weft_swap_operands(struct weft_graph *graph, weft_node node);
 /*   n has no uses                 →   gone; its operands lose a use */
 void weft_erase_node(struct weft_graph *graph, weft_node node);
 /*   … a … n                       →   … n a …      n keeps its operands before it: the caller knows */
 void weft_move_before(struct weft_graph *graph, weft_node node, weft_node before);
-/*   n: op attrs                   →   n: op attrs with key set / removed */
+/*   n: op attrs                   →   n: op attrs with key set / removed. Refused memory leaves the old ones */
 void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_attr *attr);
 void weft_drop_attr(struct weft_graph *graph, weft_node node, int key);
 /*   return %a                     →   return %b   for result i */
 void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value);
-/*   body(%a, %b, %c)              →   body(%c, %a)   for index [2 0]; those left out have no uses. The caller makes the
- *                                                    node that has the body hand over the same operands */
-void weft_keep_params(struct weft_graph *body, const uint32_t *index, uint32_t count);
+/*   body(%a, %b, %c)              →   body(%c, %a)   for param [%c %a], which is in the graph's arena and becomes the
+ *                                                    body's; those left out have no uses. The caller makes the node
+ *                                                    that has the body hand over the same operands. Allocates
+ *                                                    nothing */
+void weft_keep_params(struct weft_graph *body, weft_val *param, uint32_t count);
+/*   n: op body=@a                 →   n: op body=@b   of the same types. Allocates nothing */
+void weft_replace_body(struct weft_graph *graph, weft_node node, const struct weft_graph *a, struct weft_graph *b);
 /* Sets what stands right of `!`. Tokens are copied. */
 void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
                    const char *const *value);

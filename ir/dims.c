@@ -47,16 +47,21 @@ static void place_slot(struct weft_dim_index *index, uint64_t slot)
     index->slot[at & (index->size - 1)] = slot;
 }
 
-static void insert(struct weft_dims *dims, struct weft_dim_index *index, uint32_t hash, uint32_t id)
+/* Room for one more id. Memory may be refused: so room is made first, then arrays and indices change together. */
+static void reserve_slot(struct weft_dims *dims, struct weft_dim_index *index)
 {
-    if (2 * (index->used + 1) > index->size) {
-        const struct weft_dim_index old = *index;
-        index->size = old.size ? 2 * old.size : 16;
-        index->slot = weft_new(dims->arena, uint64_t, index->size);
-        for (uint32_t i = 0; i < old.size; i++)
-            if (old.slot[i])
-                place_slot(index, old.slot[i]);
-    }
+    if (2 * (index->used + 1) <= index->size)
+        return;
+    const uint32_t size = index->size ? 2 * index->size : 16;
+    struct weft_dim_index larger = {.slot = weft_new(dims->arena, uint64_t, size), .size = size, .used = index->used};
+    for (uint32_t i = 0; i < index->size; i++)
+        if (index->slot[i])
+            place_slot(&larger, index->slot[i]);
+    *index = larger;
+}
+
+static void insert(struct weft_dim_index *index, uint32_t hash, uint32_t id)
+{
     place_slot(index, (uint64_t)hash << 32 | (id + 1));
     index->used++;
 }
@@ -140,10 +145,7 @@ const char *weft_dims_tried(struct weft_dims *dims)
     return refusal;
 }
 
-bool weft_dims_saturated(const struct weft_dims *dims)
-{
-    return dims->saturated;
-}
+bool weft_dims_saturated(const struct weft_dims *dims) { return dims->saturated; }
 
 weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message)
 {
@@ -212,12 +214,31 @@ int weft_dim_compare(const struct weft_dims *dims, weft_dim a, weft_dim b)
 
 /* --- interning ---------------------------------------------------------------------------------------------------- */
 
-uint32_t weft_dim_intern_monomial(struct weft_dims *dims, const uint32_t *atom, uint32_t degree)
+static uint32_t hash_monomial(const uint32_t *atom, uint32_t degree)
 {
     uint64_t wide = degree;
     for (uint32_t i = 0; i < degree; i++)
         wide = mix(wide, atom[i]);
-    const uint32_t hash = (uint32_t)wide;
+    return (uint32_t)wide;
+}
+
+static void reserve_monomial(struct weft_dims *dims)
+{
+    GROW(dims, monomial, dims->monomials + 1);
+    reserve_slot(dims, &dims->monomial_index);
+}
+
+static uint32_t add_monomial(struct weft_dims *dims, uint32_t hash, const struct weft_dim_monomial *made)
+{
+    const uint32_t id = dims->monomials++;
+    dims->monomial[id] = *made;
+    insert(&dims->monomial_index, hash, id);
+    return id;
+}
+
+uint32_t weft_dim_intern_monomial(struct weft_dims *dims, const uint32_t *atom, uint32_t degree)
+{
+    const uint32_t hash = hash_monomial(atom, degree);
     uint32_t at = hash;
     for (uint32_t found; (found = probe(&dims->monomial_index, hash, &at)) != 0;) {
         const struct weft_dim_monomial *have = &dims->monomial[found - 1];
@@ -229,19 +250,36 @@ uint32_t weft_dim_intern_monomial(struct weft_dims *dims, const uint32_t *atom, 
         made.weight += dims->atom[atom[i]].weight;
         made.depth = dims->atom[atom[i]].depth > made.depth ? dims->atom[atom[i]].depth : made.depth;
     }
-    const uint32_t id = dims->monomials++;
-    GROW(dims, monomial, id + 1);
-    dims->monomial[id] = made;
-    insert(dims, &dims->monomial_index, hash, id);
-    return id;
+    reserve_monomial(dims);
+    return add_monomial(dims, hash, &made);
 }
 
-static weft_dim intern_polynomial(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms)
+static uint32_t hash_polynomial(const struct weft_dim_term *term, uint32_t terms)
 {
     uint64_t wide = terms;
     for (uint32_t i = 0; i < terms; i++)
         wide = mix(mix(wide, (uint64_t)term[i].coefficient), term[i].monomial);
-    const uint32_t hash = (uint32_t)wide;
+    return (uint32_t)wide;
+}
+
+static void reserve_polynomial(struct weft_dims *dims)
+{
+    GROW(dims, polynomial, dims->polynomials + 1);
+    reserve_slot(dims, &dims->polynomial_index);
+}
+
+static weft_dim add_polynomial(struct weft_dims *dims, uint32_t hash, const struct weft_dim_polynomial *made)
+{
+    const uint32_t id = dims->polynomials++;
+    dims->polynomial[id] = *made;
+    weft_dim_range_terms(dims, made->term, made->terms, &dims->polynomial[id].low, &dims->polynomial[id].high);
+    insert(&dims->polynomial_index, hash, id);
+    return (weft_dim){(int64_t)id << 1 | 1};
+}
+
+static weft_dim intern_polynomial(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms)
+{
+    const uint32_t hash = hash_polynomial(term, terms);
     uint32_t at = hash;
     for (uint32_t found; (found = probe(&dims->polynomial_index, hash, &at)) != 0;) {
         const struct weft_dim_polynomial *have = &dims->polynomial[found - 1];
@@ -259,12 +297,8 @@ static weft_dim intern_polynomial(struct weft_dims *dims, const struct weft_dim_
     }
     if (made.weight > WEFT_DIM_MAX_WEIGHT)
         return weft_dim_refuse(dims, "the expression of an extent is too long");
-    weft_dim_range_terms(dims, term, terms, &made.low, &made.high);
-    const uint32_t id = dims->polynomials++;
-    GROW(dims, polynomial, id + 1);
-    dims->polynomial[id] = made;
-    insert(dims, &dims->polynomial_index, hash, id);
-    return (weft_dim){(int64_t)id << 1 | 1};
+    reserve_polynomial(dims);
+    return add_polynomial(dims, hash, &made);
 }
 
 weft_dim weft_dim_intern(struct weft_dim_sum *sum)
@@ -303,15 +337,23 @@ static bool find_atom(const struct weft_dims *dims, int kind, const weft_dim *ar
     return false;
 }
 
+/* An atom that is new, so that the monomial and the polynomial of it alone are as well. */
 static uint32_t add_atom(struct weft_dims *dims, const struct weft_dim_atom *atom)
 {
-    const uint32_t id = dims->atoms++;
-    GROW(dims, atom, id + 1);
+    GROW(dims, atom, dims->atoms + 1);
+    reserve_monomial(dims);
+    reserve_polynomial(dims);
+    uint32_t *factor = weft_new(dims->arena, uint32_t, 1);
+    struct weft_dim_term *term = weft_new(dims->arena, struct weft_dim_term, 1);
+    const uint32_t id = dims->atoms++; /* from here on nothing allocates */
     dims->atom[id] = *atom;
     dims->atom[id].born = dims->polynomials;
     weft_dim_range_atom(dims, &dims->atom[id]);
-    const struct weft_dim_term term = {1, weft_dim_intern_monomial(dims, &id, 1)};
-    dims->atom[id].self = intern_polynomial(dims, &term, 1);
+    *factor = id;
+    const struct weft_dim_monomial monomial = {1, factor, atom->weight, atom->depth};
+    *term = (struct weft_dim_term){1, add_monomial(dims, hash_monomial(factor, 1), &monomial)};
+    const struct weft_dim_polynomial polynomial = {1, term, 1 + atom->weight, atom->depth, 0, 0};
+    dims->atom[id].self = add_polynomial(dims, hash_polynomial(term, 1), &polynomial);
     return id;
 }
 
@@ -331,8 +373,9 @@ weft_dim weft_dim_intern_atom(struct weft_dims *dims, int kind, const weft_dim *
     if (atom.weight >= WEFT_DIM_MAX_WEIGHT || atom.depth > WEFT_DIM_MAX_DEPTH)
         return weft_dim_refuse(dims, "the expression of an extent is nested too deeply");
     atom.argument = COPY(dims->arena, argument, arguments);
+    reserve_slot(dims, &dims->atom_index);
     id = add_atom(dims, &atom);
-    insert(dims, &dims->atom_index, hash_atom(kind, argument, arguments), id);
+    insert(&dims->atom_index, hash_atom(kind, argument, arguments), id);
     return dims->atom[id].self;
 }
 
@@ -348,10 +391,7 @@ bool weft_dim_find_atom(const struct weft_dims *dims, int kind, const weft_dim *
 
 /* --- symbols ------------------------------------------------------------------------------------------------------ */
 
-uint32_t weft_symbol_count(const struct weft_dims *dims)
-{
-    return dims->symbols;
-}
+uint32_t weft_symbol_count(const struct weft_dims *dims) { return dims->symbols; }
 
 const struct weft_symbol_info *weft_symbol_at(const struct weft_dims *dims, uint32_t i)
 {
@@ -407,14 +447,16 @@ weft_dim weft_symbol_add(struct weft_dims *dims, const char *name, int64_t low, 
         narrow_symbol(dims, &dims->symbol[id], low, high, hint);
         return dims->atom[dims->symbol_atom[id]].self;
     }
-    id = dims->symbols++;
+    id = dims->symbols;
     GROW(dims, symbol, id + 1);
     GROW(dims, symbol_atom, id + 1);
     dims->symbol[id] = (struct weft_symbol_info){
         .name = weft_arena_copy(dims->arena, name, strlen(name)), .low = low, .high = high, .hint = hint};
     const struct weft_dim_atom atom = {.kind = WEFT_DIM_SYMBOL, .symbol = id, .weight = 1};
+    reserve_slot(dims, &dims->symbol_index);
     dims->symbol_atom[id] = add_atom(dims, &atom);
-    insert(dims, &dims->symbol_index, hash_name(name), id);
+    dims->symbols++;
+    insert(&dims->symbol_index, hash_name(name), id);
     return dims->atom[dims->symbol_atom[id]].self;
 }
 

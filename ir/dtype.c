@@ -45,6 +45,8 @@ bool weft_dtype_is_storage_only(int dtype) { return known(dtype) && types[dtype]
 
 int weft_dtype_from_name(const char *name)
 {
+    if (!name)
+        return 0;
     for (int dtype = 1; dtype < TYPES; dtype++)
         if (strcmp(name, types[dtype].name) == 0)
             return dtype;

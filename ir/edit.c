@@ -56,6 +56,14 @@ void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, 
     refresh_content(graph, node);
 }
 
+void weft_swap_operands(struct weft_graph *graph, weft_node node)
+{
+    const weft_val a = weft_operand(graph, node, 0), b = weft_operand(graph, node, 1);
+    const uint32_t first = graph->node[node.id].first_operand;
+    set_use(graph, first, b);
+    set_use(graph, first + 1, a);
+}
+
 static void unlink_return(struct weft_graph *g, uint32_t i)
 {
     const struct weft_return_slot *slot = &g->ret[i];
@@ -80,40 +88,46 @@ void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
     v->returns++;
 }
 
-void weft_keep_params(struct weft_graph *body, const uint32_t *index, uint32_t count)
+void weft_keep_params(struct weft_graph *body, weft_val *param, uint32_t count)
 {
     weft_assert(body->root != body);
-    weft_val *kept = weft_new(body->arena, weft_val, count);
     for (uint32_t i = 0; i < body->params; i++)
         body->value[body->param[i].id].is_param = false;
     for (uint32_t i = 0; i < count; i++) {
-        kept[i] = body->param[index[i]];
-        body->value[kept[i].id].is_param = true;
-        body->value[kept[i].id].result = i;
+        body->value[param[i].id].is_param = true;
+        body->value[param[i].id].result = i;
     }
     for (uint32_t i = 0; i < body->params; i++) {
         const struct weft_value *value = &body->value[body->param[i].id];
         weft_assert(value->is_param || (value->uses == 0 && value->returns == 0));
     }
-    body->param = kept;
+    body->param = param;
     body->params = body->param_capacity = count;
+}
+
+void weft_replace_body(struct weft_graph *graph, weft_node node, const struct weft_graph *a, struct weft_graph *b)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (info->attr[i].kind == WEFT_ATTR_GRAPH && info->attr[i].graph == a)
+            info->attr[i].graph = b;
+    b->frozen = true;
 }
 
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
 {
     weft_assert(!weft_is(a, b));
+    const bool known = graph->value[a.id].content || graph->value[b.id].content; /* else the readers' neither */
     while (graph->value[a.id].first_use) {
         const uint32_t slot = graph->value[a.id].first_use - 1;
         set_use(graph, slot, b);
-        refresh_content(graph, graph->slot[slot].node);
+        if (known)
+            refresh_content(graph, graph->slot[slot].node);
     }
     while (graph->value[a.id].first_return)
         weft_replace_return(graph, graph->value[a.id].first_return - 1, b);
-    const char *name = graph->value[a.id].name;
-    if (name && !graph->value[b.id].name && !graph->value[a.id].is_param) {
-        graph->value[a.id].name = NULL;
-        weft_set_name(graph, b, name, strlen(name));
-    }
+    if (graph->value[a.id].name && !graph->value[b.id].name && !graph->value[a.id].is_param)
+        weft_move_name(graph, a, b);
 }
 
 static void unlink_node(struct weft_graph *g, weft_node node)
@@ -166,15 +180,16 @@ void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
 
 void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_attr *attr)
 {
-    weft_drop_attr(graph, node, attr->key);
     const struct weft_node_info *old = &graph->node[node.id];
     struct weft_attr *attrs = weft_new(graph->arena, struct weft_attr, old->attrs + 1u);
     unsigned count = 0, i = 0;
     for (const struct weft_attr_spec *spec = weft_ops[old->op].attrs; spec->key != WEFT_ATTR_NONE; spec++) {
+        const bool had = i < old->attrs && old->attr[i].key == spec->key;
         if (spec->key == attr->key)
             attrs[count++] = *attr;
-        else if (i < old->attrs && old->attr[i].key == spec->key)
-            attrs[count++] = old->attr[i++];
+        else if (had)
+            attrs[count++] = old->attr[i];
+        i += had;
     }
     graph->node[node.id].attr = attrs;
     graph->node[node.id].attrs = (uint16_t)count;

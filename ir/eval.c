@@ -316,7 +316,7 @@ int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inpu
 
 void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor)
 {
-    if (!tensor)
+    if (!context || !tensor)
         return;
     weft_release(context, tensor->data, weft_tensor_bytes(tensor));
     tensor->data = NULL;

@@ -105,6 +105,22 @@ void weft_graph_free(struct weft_graph *graph)
     weft_arena_close(&arena);
 }
 
+/* Room for one more blob. Until the graph lists it nobody else would drop it, so running out of memory stops here. */
+static void reserve_blob(struct weft_graph *root, struct weft_blob *blob)
+{
+    struct weft_context *context = root->context;
+    jmp_buf *const outer = context->on_nomem;
+    jmp_buf here;
+    if (setjmp(here)) {
+        context->on_nomem = outer;
+        weft_blob_drop(blob);
+        weft_out_of_memory(context);
+    }
+    context->on_nomem = &here;
+    root->blob = weft_grow(root->arena, root->blob, &root->blob_capacity, root->blobs + 1, sizeof(struct weft_blob *));
+    context->on_nomem = outer;
+}
+
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
 {
     struct weft_graph *root = graph->root;
@@ -113,7 +129,8 @@ void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
             weft_blob_drop(blob);
             return;
         }
-    root->blob = weft_grow(root->arena, root->blob, &root->blob_capacity, root->blobs + 1, sizeof(struct weft_blob *));
+    if (root->blobs == root->blob_capacity)
+        reserve_blob(root, blob);
     root->blob[root->blobs++] = blob;
 }
 
@@ -184,8 +201,9 @@ static bool same_in_all(const struct weft_layout *a, const struct weft_layout *b
 
 static void rehash_layouts(struct weft_graph *root)
 {
-    root->layout_hash_size = root->layout_hash_size ? root->layout_hash_size * 2 : 32;
-    root->layout_hash = weft_new(root->arena, uint32_t, root->layout_hash_size);
+    const uint32_t size = root->layout_hash_size ? root->layout_hash_size * 2 : 32;
+    root->layout_hash = weft_new(root->arena, uint32_t, size);
+    root->layout_hash_size = size; /* only now: memory may be refused */
     for (uint32_t i = 1; i < root->layouts; i++) {
         uint32_t slot = hash_layout(&root->layout[i]) & (root->layout_hash_size - 1);
         while (root->layout_hash[slot])
@@ -401,10 +419,12 @@ void weft_add_remark_at(struct weft_graph *graph, const char *who, const char *l
     va_end(arguments);
 }
 
-size_t weft_remark_count(const struct weft_graph *graph) { return graph->root->remarks; }
+size_t weft_remark_count(const struct weft_graph *graph) { return graph ? graph->root->remarks : 0; }
 
 int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark)
 {
+    if (!graph || !ret_remark)
+        return WEFT_ERR_ARGUMENT;
     if (i >= graph->root->remarks)
         return WEFT_ERR_ARGUMENT;
     *ret_remark = graph->root->remark[i];

@@ -202,6 +202,8 @@ uint32_t weft_add_group(struct weft_graph *graph, const char *name);
 weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
 /* Names a value; a name that is taken gets a suffix ".1", ".2", …; an empty one is none. */
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
+/* Gives the name of `from`, which has one, to `to`. Allocates nothing. */
+void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to);
 
 /* Layouts are interned: canonicalise, look up, store. */
 uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type);

@@ -44,8 +44,9 @@ static void grow_names(struct weft_graph *g)
         return;
     const uint32_t old_slots = g->name_slots;
     const struct weft_name_slot *old = g->names;
-    g->name_slots = old_slots ? old_slots * 2 : 64;
-    g->names = weft_new(g->arena, struct weft_name_slot, g->name_slots);
+    const uint32_t slots = old_slots ? old_slots * 2 : 64;
+    g->names = weft_new(g->arena, struct weft_name_slot, slots);
+    g->name_slots = slots; /* only now: memory may be refused */
     g->name_count = 0;
     for (uint32_t i = 0; i < old_slots; i++) {
         if (!old[i].value || !g->value[old[i].value].name)
@@ -70,6 +71,17 @@ weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_
         return WEFT_NO_VALUE;
     const weft_val found = {name_slot(graph, name, length, hash_text(name, length))->value};
     return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
+}
+
+void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to)
+{
+    const char *name = graph->value[from.id].name;
+    const size_t bytes = strlen(name);
+    struct weft_name_slot *slot = name_slot(graph, name, bytes, hash_text(name, bytes));
+    weft_assert(slot->value == from.id);
+    slot->value = to.id;
+    graph->value[from.id].name = NULL;
+    graph->value[to.id].name = name;
 }
 
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length)

@@ -164,6 +164,8 @@ static int make_value(struct value v, int (*fn)(void *), weft_val *ret_value)
 int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                weft_val *ret_value)
 {
+    if (!graph || !ret_value)
+        return WEFT_ERR_ARGUMENT;
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent},
                       make_param, ret_value);
 }
@@ -171,6 +173,8 @@ int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, 
 int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                    weft_val *ret_value)
 {
+    if (!graph || !ret_value)
+        return WEFT_ERR_ARGUMENT;
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent,
                                      .is_mut = true}, make_param, ret_value);
 }
@@ -178,12 +182,16 @@ int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int ra
 int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                   weft_val *ret_value)
 {
+    if (!graph || !ret_value)
+        return WEFT_ERR_ARGUMENT;
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .number = extent, .data = data},
                       make_constant, ret_value);
 }
 
 int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value, weft_val *ret_value)
 {
+    if (!graph || !ret_value)
+        return WEFT_ERR_ARGUMENT;
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .splat = value},
                       make_splat, ret_value);
 }
@@ -191,6 +199,8 @@ int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *ex
 int weft_splat_integer(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, int64_t value,
                        weft_val *ret_value)
 {
+    if (!graph || !ret_value)
+        return WEFT_ERR_ARGUMENT;
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .integer = value},
                       make_integer_splat, ret_value);
 }
@@ -286,6 +296,8 @@ static int append(void *arg)
 
 int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results)
 {
+    if (!graph || !op || !ret_results)
+        return WEFT_ERR_ARGUMENT;
     return weft_protected_graph(graph, append, &(struct append){graph, op, ret_results});
 }
 
@@ -326,6 +338,8 @@ int weft_return(struct weft_graph *graph, const weft_val *values, size_t count)
 
 int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count)
 {
+    if (!graph)
+        return WEFT_ERR_ARGUMENT;
     return weft_protected_graph(graph, set_returns,
                           &(struct result){.graph = graph, .values = values, .updated = updated, .count = count});
 }
@@ -357,6 +371,8 @@ static int set_layout(void *arg)
 
 int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout)
 {
+    if (!graph)
+        return WEFT_ERR_ARGUMENT;
     return weft_protected_graph(graph, set_layout,
                           &(struct result){.graph = graph, .values = &value, .layout = layout});
 }

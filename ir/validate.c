@@ -272,4 +272,7 @@ static int validate_protected(void *arg)
     return WEFT_OK;
 }
 
-int weft_validate(struct weft_graph *graph) { return weft_protected_graph(graph, validate_protected, graph); }
+int weft_validate(struct weft_graph *graph)
+{
+    return graph ? weft_protected_graph(graph, validate_protected, graph) : WEFT_ERR_ARGUMENT;
+}

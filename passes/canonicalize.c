@@ -64,8 +64,7 @@ static weft_val const_right(struct weft_rewriting *r, weft_node n)
     const weft_val a = weft_operand(g, n, 0), b = weft_operand(g, n, 1);
     if (constancy(g, a) <= constancy(g, b) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
-    weft_replace_operand(g, n, 0, b);
-    weft_replace_operand(g, n, 1, a);
+    weft_swap_operands(g, n);
     return weft_result(g, n, 0);
 }
 

@@ -20,6 +20,8 @@
  *
  * A node cannot change its number of results, so a new one takes the place of the old one, with the same bodies. A body
  * that two nodes share stays as it is. One node is one rewrite; every bit of the results stays.
+ * Node and bodies fit each other only before and after all of it, so refused memory must not end it in between: the new
+ * node is made first, with outlines for bodies, and from there on nothing allocates.
  * Why not in dce: that looks at nodes, not into bodies, and is a page. Needs: nothing. Keeps: nothing.
  * Not done: sort and unique have no form with fewer results; a loop whose trips are known not to happen. */
 #include "passes/passes.h"
@@ -142,17 +144,28 @@ static bool decide(struct pruning *p)
 
 /* --- the rewrite ------------------------------------------------------------------------------------------------- */
 
-static void prune_body(const struct pruning *p, unsigned which, const uint32_t *param, uint32_t params)
+/* What takes nothing but the types of a body that is still to be pruned: the new node is inferred from it. */
+static struct weft_graph *outline(const struct pruning *p, unsigned which, const weft_val *param, uint32_t params)
 {
-    struct weft_graph *body = p->body[which];
-    weft_val *kept = weft_new(&body->root->scratch, weft_val, p->results);
-    unsigned count = 0;
+    const struct weft_graph *body = p->body[which];
+    struct weft_graph *stub = weft_graph_new_body(p->graph, body->name);
+    struct weft_builder b = {.graph = stub};
+    for (uint32_t i = 0; i < params; i++)
+        weft_add_param(stub, NULL, weft_type_of(body, param[i]));
     for (unsigned i = 0; i < p->results; i++)
         if (p->keep_result[i])
-            kept[count++] = body->ret[i].value;
+            weft_add_return(stub, weft_build_splat(&b, weft_type_of(body, body->ret[i].value), 0), WEFT_NO_VALUE);
+    return stub;
+}
+
+/* Allocates nothing: there is room for the returns, since there were more. */
+static void prune_body(const struct pruning *p, unsigned which, weft_val *param, uint32_t params)
+{
+    struct weft_graph *body = p->body[which];
     weft_clear_returns(body);
-    for (unsigned i = 0; i < count; i++)
-        weft_add_return(body, kept[i], WEFT_NO_VALUE);
+    for (unsigned i = 0; i < p->results; i++) /* those behind the last that is kept are still in their places */
+        if (p->keep_result[i])
+            weft_add_return(body, body->ret[i].value, WEFT_NO_VALUE);
     body->returned = true;
     for (weft_node n = body->last, previous; n.id; n = previous) {
         previous = body->node[n.id].previous;
@@ -187,29 +200,36 @@ static weft_val limit_trips(const struct pruning *p, weft_val trips)
     return weft_build_binary(&b, WEFT_OP_min, trips, weft_build(&b, WEFT_OP_extents, 0, NULL, 1, &attr, &type));
 }
 
-/* Operands, and parameters of bodies by number, in their new order: carried, no longer carried, handed over. */
+/* Operands, and parameters of each body, in their new order: carried, no longer carried, handed over. */
 struct order {
-    weft_val *operand;
-    uint32_t *param;
+    weft_val *operand, *param[2];
     unsigned operands, params, carried;
 };
+
+static void add_param(const struct pruning *p, struct order *order, unsigned i)
+{
+    for (unsigned b = 0; b < p->bodies; b++)
+        order->param[b][order->params] = p->body[b]->param[i];
+    order->params++;
+}
 
 static void add_operand(const struct pruning *p, struct order *order, unsigned i)
 {
     if (!p->keep_operand[i])
         return;
     order->operand[order->operands++] = weft_operand(p->graph, p->node, i + 1);
-    order->param[order->params++] = p->first_param + i;
+    add_param(p, order, p->first_param + i);
 }
 
 static struct order order_operands(const struct pruning *p)
 {
     struct weft_arena *scratch = &p->graph->root->scratch;
-    struct order order = {.operand = weft_new(scratch, weft_val, p->operands + 1),
-                          .param = weft_new(scratch, uint32_t, p->operands + 1)};
+    struct order order = {.operand = weft_new(scratch, weft_val, p->operands + 1)};
+    for (unsigned b = 0; b < p->bodies; b++) /* the bodies keep them */
+        order.param[b] = weft_new(p->graph->arena, weft_val, p->operands + 1);
     order.operand[order.operands++] = weft_operand(p->graph, p->node, 0);
     if (p->first_param == 1)
-        order.param[order.params++] = 0;
+        add_param(p, &order, 0);
     for (unsigned i = 0; i < p->carried; i++)
         if (!p->same[i])
             add_operand(p, &order, i);
@@ -220,6 +240,28 @@ static struct order order_operands(const struct pruning *p)
     for (unsigned i = p->carried; i < p->operands; i++)
         add_operand(p, &order, i);
     return order;
+}
+
+/* The node with what is kept of it, before the old one. Its bodies are outlines, the last of the graph's bodies. */
+static weft_node build_pruned(const struct pruning *p, const struct order *order, bool collects,
+                              struct weft_graph *outlines[2])
+{
+    struct weft_graph *g = p->graph;
+    struct weft_attr *attr = weft_new(&g->root->scratch, struct weft_attr, g->node[p->node.id].attrs + 1);
+    const bool captures = p->bodies == 1 && order->carried + 1 < order->operands;
+    const unsigned attrs = prune_attrs(p, order->carried, captures, collects, attr);
+    for (unsigned b = 0; b < p->bodies; b++) {
+        outlines[b] = outline(p, b, order->param[b], order->params);
+        for (unsigned i = 0; i < attrs; i++)
+            if (attr[i].kind == WEFT_ATTR_GRAPH && attr[i].graph == p->body[b])
+                attr[i].graph = outlines[b];
+    }
+    const weft_node new = weft_add_node(g, &(struct weft_node_spec){
+        .op = weft_opcode_of(g, p->node), .operand = order->operand, .operands = order->operands, .attr = attr,
+        .attrs = attrs, .before = p->node, .name = g->node[p->node.id].name,
+        .place = {.line = g->node[p->node.id].line}});
+    weft_assert(new.id);
+    return new;
 }
 
 static void rewrite(struct pruning *p)
@@ -235,19 +277,16 @@ static void rewrite(struct pruning *p)
     }
     if (kept == 0) /* all that was read was there before the loop; dce drops it */
         return;
-    const struct order order = order_operands(p);
+    struct order order = order_operands(p);
     if (p->bodies == 1 && p->results > p->carried && collected == 0)
         order.operand[0] = limit_trips(p, order.operand[0]);
-    for (unsigned b = 0; b < p->bodies; b++)
-        prune_body(p, b, order.param, order.params);
-    struct weft_attr *attr = weft_new(&g->root->scratch, struct weft_attr, g->node[p->node.id].attrs + 1);
-    const bool captures = p->bodies == 1 && order.carried + 1 < order.operands;
-    const unsigned attrs = prune_attrs(p, order.carried, captures, collected > 0, attr);
-    const weft_node new = weft_add_node(g, &(struct weft_node_spec){
-        .op = weft_opcode_of(g, p->node), .operand = order.operand, .operands = order.operands, .attr = attr,
-        .attrs = attrs, .before = p->node, .name = g->node[p->node.id].name,
-        .place = {.line = g->node[p->node.id].line}});
-    weft_assert(new.id);
+    struct weft_graph *outlines[2];
+    const weft_node new = build_pruned(p, &order, collected > 0, outlines);
+    for (unsigned b = 0; b < p->bodies; b++) {
+        prune_body(p, b, order.param[b], order.params);
+        weft_replace_body(g, new, outlines[b], p->body[b]);
+    }
+    g->bodies -= p->bodies; /* the outlines have served */
     for (unsigned i = 0, to = 0; i < p->results; i++)
         if (p->keep_result[i])
             weft_substitute(g, weft_result(g, p->node, i), weft_result(g, new, to++));

@@ -146,7 +146,7 @@ static weft_val build_bias(struct weft_builder *b, const struct linear *linear, 
     return weft_build_bcast(b, weft_build_const(b, &vector, packed), type, &linear->channel_axis);
 }
 
-/* The contraction with other weights, in the place of the old one, whose name it takes. */
+/* The contraction with other weights. */
 static weft_val rebuild(struct weft_rewriting *r, const struct linear *linear, struct weft_blob *blob)
 {
     struct weft_graph *g = r->graph;
@@ -157,13 +157,27 @@ static weft_val rebuild(struct weft_rewriting *r, const struct linear *linear, s
     const weft_val result = weft_build(&r->build, old.op, 2, operand, old.attrs, old.attr, NULL);
     g->node[weft_def(g, result).id].name = old.name;
     g->node[weft_def(g, result).id].line = old.line;
-    weft_replace_uses(g, weft_result(g, linear->node, 0), result);
-    weft_erase_node(g, linear->node);
-    if (g->value[linear->weights.id].uses == 0 && g->value[linear->weights.id].returns == 0) {
-        weft_replace_uses(g, linear->weights, weights); /* for its name only */
-        weft_erase_node(g, weft_def(g, linear->weights));
-    }
     return result;
+}
+
+/* The old contraction and bias go, and leave their names. From here to the result of the rule nothing allocates, since
+ * the node under the rule now reads what is scaled already. */
+static void replace(struct weft_graph *g, const struct linear *linear, weft_val product)
+{
+    const weft_val old = weft_result(g, linear->node, 0);
+    if (!weft_is(old, product)) {
+        const weft_val weights = weft_operand(g, weft_def(g, product), 1);
+        weft_replace_uses(g, old, product);
+        weft_erase_node(g, linear->node);
+        if (g->value[linear->weights.id].uses == 0 && g->value[linear->weights.id].returns == 0) {
+            weft_replace_uses(g, linear->weights, weights); /* for its name only */
+            weft_erase_node(g, weft_def(g, linear->weights));
+        }
+    }
+    if (linear->bias.id) {
+        weft_replace_uses(g, linear->result, product);
+        weft_erase_node(g, linear->bias);
+    }
 }
 
 static weft_val refuse(struct weft_rewriting *r, const char *reason)
@@ -195,13 +209,11 @@ static weft_val apply(struct weft_rewriting *r, const struct linear *linear, con
     if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     const weft_val product = blob ? rebuild(r, linear, blob) : weft_result(g, linear->node, 0);
-    if (linear->bias.id) {
-        weft_replace_uses(g, linear->result, product);
-        weft_erase_node(g, linear->bias);
-    }
-    if (!change->bias)
-        return product;
-    return weft_build_binary(&r->build, WEFT_OP_add, product, build_bias(&r->build, linear, &type, bias));
+    const weft_val result =
+        change->bias ? weft_build_binary(&r->build, WEFT_OP_add, product, build_bias(&r->build, linear, &type, bias))
+                     : product;
+    replace(g, linear, product);
+    return result;
 }
 
 /* --- rules ------------------------------------------------------------------------------------------------------ */

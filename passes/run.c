@@ -245,12 +245,16 @@ static int run_request(void *arg)
 
 int weft_run_pass(struct weft_graph *graph, const char *name, const struct weft_target *target)
 {
+    if (!graph)
+        return WEFT_ERR_ARGUMENT;
     struct request request = {graph, name ? name : "", target};
     return weft_protected_graph(graph, run_request, &request);
 }
 
 int weft_run_pipeline(struct weft_graph *graph, const struct weft_target *target)
 {
+    if (!graph)
+        return WEFT_ERR_ARGUMENT;
     struct request request = {graph, NULL, target};
     return weft_protected_graph(graph, run_request, &request);
 }

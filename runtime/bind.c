@@ -17,6 +17,8 @@
 
 int weft_execution_create(const struct weft_plan *plan, struct weft_execution **ret_execution)
 {
+    if (!plan || !ret_execution)
+        return WEFT_ERR_ARGUMENT;
     struct weft_execution *e = weft_allocate(plan->context, sizeof *e);
     if (!e)
         return WEFT_ERR_NOMEM;
@@ -62,7 +64,7 @@ void weft_execution_destroy(struct weft_execution *e)
     weft_release(e->plan->context, e, sizeof *e);
 }
 
-const char *weft_execution_error(const struct weft_execution *e) { return e->error; }
+const char *weft_execution_error(const struct weft_execution *e) { return e ? e->error : ""; }
 
 int weft_execution_fail(struct weft_execution *e, int status, const char *format, ...)
 {
@@ -116,6 +118,8 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
 
 int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor *tensor)
 {
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->params)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no input %zu: the plan has %u", i, g->params);
@@ -132,6 +136,8 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
 
 int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tensor *tensor)
 {
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->returns)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i, g->returns);

@@ -45,6 +45,8 @@ static void describe(struct weft_target *target)
 
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
 {
+    if (!ret_context)
+        return WEFT_ERR_ARGUMENT;
     struct weft_context_options options = {0};
     if (given && !weft_take_options(&options, sizeof options, given))
         return WEFT_ERR_ARGUMENT;
@@ -93,4 +95,7 @@ void weft_close(struct weft_context *context)
     allocator.release(allocator.user, context, sizeof *context);
 }
 
-const struct weft_target *weft_context_target(const struct weft_context *context) { return &context->target; }
+const struct weft_target *weft_context_target(const struct weft_context *context)
+{
+    return context ? &context->target : NULL;
+}

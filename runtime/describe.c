@@ -96,13 +96,16 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
     annotate_placed(plan, frame, arena);
 }
 
-int weft_plan_print(const struct weft_plan *plan, char **ret_text) { return weft_print(plan->graph, ret_text); }
+int weft_plan_print(const struct weft_plan *plan, char **ret_text)
+{
+    return plan ? weft_print(plan->graph, ret_text) : WEFT_ERR_ARGUMENT;
+}
 
-const struct weft_graph *weft_plan_graph(const struct weft_plan *plan) { return plan->graph; }
+const struct weft_graph *weft_plan_graph(const struct weft_plan *plan) { return plan ? plan->graph : NULL; }
 
-size_t weft_plan_inputs(const struct weft_plan *plan) { return plan->graph->params; }
+size_t weft_plan_inputs(const struct weft_plan *plan) { return plan ? plan->graph->params : 0; }
 
-size_t weft_plan_outputs(const struct weft_plan *plan) { return plan->graph->returns; }
+size_t weft_plan_outputs(const struct weft_plan *plan) { return plan ? plan->graph->returns : 0; }
 
 static const char *port_text(const struct weft_graph *g, weft_val v)
 {
@@ -143,6 +146,8 @@ static void port(const struct weft_plan *plan, uint32_t number, const char *text
 
 int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
+    if (!plan || !ret_port)
+        return WEFT_ERR_ARGUMENT;
     if (i >= plan->graph->params)
         return WEFT_ERR_ARGUMENT;
     port(plan, plan->param_storage[i], plan->input_text[i], ret_port);
@@ -151,6 +156,8 @@ int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *re
 
 int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
+    if (!plan || !ret_port)
+        return WEFT_ERR_ARGUMENT;
     if (i >= plan->graph->returns)
         return WEFT_ERR_ARGUMENT;
     port(plan, plan->return_storage[i], plan->output_text[i], ret_port);

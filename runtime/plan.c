@@ -259,6 +259,8 @@ static int compile(void *arg)
 
 int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
 {
+    if (!graph || !ret_plan)
+        return WEFT_ERR_ARGUMENT;
     struct weft_context *context = graph->context;
     struct compile c = {.source = graph->root};
     if (given && !weft_take_options(&c.options, sizeof c.options, given))

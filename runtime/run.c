@@ -203,11 +203,13 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     return e->ran ? WEFT_OK : weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
 }
 
-int weft_run(struct weft_execution *e) { return run_steps(e, NULL); }
+int weft_run(struct weft_execution *e) { return e ? run_steps(e, NULL) : WEFT_ERR_ARGUMENT; }
 
 int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *kernel, const char *value, int64_t ns),
                    void *user)
 {
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
     const struct weft_plan *plan = e->plan;
     int64_t *ns = weft_allocate(plan->context, (plan->steps + 1) * sizeof *ns);
     if (!ns)
@@ -229,6 +231,8 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
 
 int weft_output(const struct weft_execution *e, size_t i, struct weft_tensor *ret_tensor)
 {
+    if (!e || !ret_tensor)
+        return WEFT_ERR_ARGUMENT;
     if (i >= e->plan->graph->returns || !e->ran)
         return WEFT_ERR_ARGUMENT;
     *ret_tensor = e->result[i];
@@ -237,6 +241,8 @@ int weft_output(const struct weft_execution *e, size_t i, struct weft_tensor *re
 
 int weft_execution_statistics(const struct weft_execution *e, struct weft_statistics *ret_statistics)
 {
+    if (!e || !ret_statistics)
+        return WEFT_ERR_ARGUMENT;
     const struct weft_plan *plan = e->plan;
     const struct weft_statistics all = {.size = ret_statistics->size,
                                         .arena_bytes = (int64_t)e->arena.bytes,

@@ -320,6 +320,8 @@ static int drop_message(char *message)
 
 int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text)
 {
+    if (!graph || !ret_text)
+        return WEFT_ERR_ARGUMENT;
     struct weft_dot_options known = {.size = sizeof known};
     if (options && !weft_take_options(&known, sizeof known, options))
         return WEFT_ERR_ARGUMENT;

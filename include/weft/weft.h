@@ -7,8 +7,9 @@
  *  - It returns WEFT_OK (0) or a negative weft_status. Results come last, in ret_x, and are untouched on error.
  *  - The library never prints, aborts or exits. What went wrong is delivered through the context's callback, message by
  *    message, and the joined text of the last failing call is kept: weft_last_error().
- *  - Contexts, graphs, plans, executions and the ret_x of a call are not NULL where its comment does not allow it; that
- *    is not checked. What is destroyed, closed or freed may be NULL.
+ *  - A context, graph, plan, execution or ret_x that is NULL is WEFT_ERR_ARGUMENT, without a message; functions that
+ *    return counts or pointers then return 0 or NULL, those that return messages "". What is destroyed, closed or freed
+ *    may be NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
@@ -61,7 +62,7 @@ enum weft_dtype {
 };
 /* "f32" and so on; NULL for a number that is no dtype. */
 WEFT_API const char *weft_dtype_name(int dtype);
-/* The dtype of that name, or 0. */
+/* The dtype of that name, or 0, also for NULL. */
 WEFT_API int weft_dtype_from_name(const char *name);
 /* Size of one element in bits (4 for i4 and u4). */
 WEFT_API unsigned weft_dtype_bits(int dtype);

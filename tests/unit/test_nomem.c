@@ -9,6 +9,7 @@
  * entry is a failure. Under the address sanitizer each piece of an arena is an allocation (ir/base.c), and so each is
  * refused once. */
 #include "tests/unit/nomem_builder.h"
+#include "tests/unit/nomem_passes.h"
 #include "tests/unit/nomem_world.h"
 
 #ifdef WITH_VIZ
@@ -423,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_function_has_an_entry),
         cmocka_unit_test(every_refusal_is_a_status),
+        cmocka_unit_test(refused_passes_leave_the_graph_as_good),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     remove(name);

@@ -131,6 +131,8 @@ static void an_unknown_focus_is_an_error(void **state)
     struct weft_graph *graph;
     char *dot = NULL;
     assert_int_equal(weft_parse(*state, diamond, strlen(diamond), "test", &graph), WEFT_OK);
+    assert_int_equal(weft_dot(NULL, NULL, &dot), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_dot(graph, NULL, NULL), WEFT_ERR_ARGUMENT);
     assert_int_equal(weft_dot(graph, &options, &dot), WEFT_ERR_ARGUMENT);
     assert_null(dot);
     assert_non_null(strstr(weft_last_error(*state), "nowhere"));

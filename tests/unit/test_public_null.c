@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_public_null.c: each function of weft.h with NULL for each object and each place of a result: a status, 0 or an
+ * empty text, and nothing has changed. The list is compared with the header. */
+#include "builder_support.h"
+
+#include <stdio.h>
+
+/* Every function of weft.h that takes a pointer to an object, with NULL for it, or for where its result goes. */
+static const char *const null_functions =
+    "weft_dtype_from_name weft_open weft_close weft_last_error weft_context_target weft_free_text weft_load "
+    "weft_load_fixed weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
+    "weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant weft_splat "
+    "weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_run_pass weft_run_pipeline "
+    "weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print weft_plan_graph "
+    "weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_execution_create "
+    "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
+    "weft_execution_statistics weft_run_timed weft_evaluate weft_tensor_free ";
+/* They take no object. */
+static const char *const number_functions =
+    "weft_status_text weft_version weft_dtype_name weft_dtype_bits weft_extent ";
+
+#define assert_null_refused(call) assert_int_equal((call), WEFT_ERR_ARGUMENT)
+
+static void refuse_null_graphs(struct builder *b)
+{
+    const weft_dim one = weft_extent(1);
+    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){1}, .operands = 1};
+    struct weft_graph *graph;
+    char *text;
+    weft_dim dim;
+    weft_val v;
+    assert_null_refused(weft_load(NULL, "x.weft", &graph));
+    assert_null_refused(weft_load(b->context, "x.weft", NULL));
+    assert_null_refused(weft_load_fixed(NULL, "x.weft", NULL, 0, &graph));
+    assert_null_refused(weft_load_fixed(b->context, "x.weft", NULL, 0, NULL));
+    assert_null_refused(weft_parse(NULL, "", 0, "x", &graph));
+    assert_null_refused(weft_parse(b->context, "", 0, "x", NULL));
+    assert_null_refused(weft_graph_clone(NULL, &graph));
+    assert_null_refused(weft_graph_clone(b->graph, NULL));
+    assert_null_refused(weft_print(NULL, &text));
+    assert_null_refused(weft_print(b->graph, NULL));
+    assert_null_refused(weft_validate(NULL));
+    assert_null_refused(weft_graph_create(NULL, "x", &graph));
+    assert_null_refused(weft_graph_create(b->context, "x", NULL));
+    assert_null_refused(weft_graph_create_body(NULL, "x", &graph));
+    assert_null_refused(weft_graph_create_body(b->graph, "x", NULL));
+    assert_null_refused(weft_symbol(NULL, "N", 1, 2, 0, &dim));
+    assert_null_refused(weft_symbol(b->graph, "N", 1, 2, 0, NULL));
+    assert_null_refused(weft_extent_combine(NULL, '+', one, one, &dim));
+    assert_null_refused(weft_extent_combine(b->graph, '+', one, one, NULL));
+    assert_null_refused(weft_param(NULL, "x", WEFT_F32, 1, &one, &v));
+    assert_null_refused(weft_param(b->graph, "x", WEFT_F32, 1, &one, NULL));
+    assert_null_refused(weft_param_mut(NULL, "x", WEFT_F32, 1, &one, &v));
+    assert_null_refused(weft_param_mut(b->graph, "x", WEFT_F32, 1, &one, NULL));
+    assert_null_refused(weft_constant(NULL, WEFT_F32, 0, NULL, &(float){1}, &v));
+    assert_null_refused(weft_constant(b->graph, WEFT_F32, 0, NULL, &(float){1}, NULL));
+    assert_null_refused(weft_splat(NULL, WEFT_F32, 0, NULL, 1, &v));
+    assert_null_refused(weft_splat(b->graph, WEFT_F32, 0, NULL, 1, NULL));
+    assert_null_refused(weft_splat_integer(NULL, WEFT_I64, 0, NULL, 1, &v));
+    assert_null_refused(weft_splat_integer(b->graph, WEFT_I64, 0, NULL, 1, NULL));
+    assert_null_refused(weft_append(NULL, &op, &v));
+    assert_null_refused(weft_append(b->graph, NULL, &v));
+    assert_null_refused(weft_append(b->graph, &op, NULL));
+    assert_null_refused(weft_return(NULL, NULL, 0));
+    assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
+    assert_null_refused(weft_set_layout(NULL, (weft_val){1}, "{0}"));
+    assert_null_refused(weft_run_pass(NULL, "dce", NULL));
+    assert_null_refused(weft_run_pipeline(NULL, NULL));
+    assert_null_refused(weft_evaluate(NULL, NULL, 0, NULL, 0));
+    assert_int_equal(b->graph->values + b->graph->bodies + weft_symbol_count(b->graph->dims), 1);
+}
+
+static void refuse_null_plans(struct builder *b)
+{
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+    struct weft_port port;
+    struct weft_tensor tensor;
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    char *text;
+    assert_null_refused(weft_compile(NULL, NULL, &plan));
+    assert_null_refused(weft_compile(b->graph, NULL, NULL));
+    assert_null_refused(weft_plan_print(NULL, &text));
+    assert_null(weft_plan_graph(NULL));
+    assert_int_equal(weft_plan_inputs(NULL), 0);
+    assert_int_equal(weft_plan_outputs(NULL), 0);
+    assert_null_refused(weft_plan_input(NULL, 0, &port));
+    assert_null_refused(weft_plan_output(NULL, 0, &port));
+    assert_null_refused(weft_execution_create(NULL, &execution));
+    assert_null_refused(weft_bind_input(NULL, 0, &tensor));
+    assert_null_refused(weft_bind_output(NULL, 0, &tensor));
+    assert_null_refused(weft_run(NULL));
+    assert_null_refused(weft_output(NULL, 0, &tensor));
+    assert_string_equal(weft_execution_error(NULL), "");
+    assert_null_refused(weft_execution_statistics(NULL, &statistics));
+    assert_null_refused(weft_run_timed(NULL, NULL, NULL));
+}
+
+/* The same, for where the results of a plan go. */
+static void refuse_null_results(struct builder *b)
+{
+    struct weft_plan *plan = NULL;
+    struct weft_execution *execution = NULL;
+    weft_val v;
+    assert_int_equal(weft_splat(b->graph, WEFT_F32, 0, NULL, 1, &v), WEFT_OK);
+    assert_int_equal(weft_return(b->graph, &v, 1), WEFT_OK);
+    assert_int_equal(weft_compile(b->graph, NULL, &plan), WEFT_OK);
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_null_refused(weft_remark_get(weft_plan_graph(plan), 0, NULL));
+    assert_null_refused(weft_plan_print(plan, NULL));
+    assert_null_refused(weft_plan_input(plan, 0, NULL));
+    assert_null_refused(weft_plan_output(plan, 0, NULL));
+    assert_null_refused(weft_execution_create(plan, NULL));
+    assert_null_refused(weft_output(execution, 0, NULL));
+    assert_null_refused(weft_execution_statistics(execution, NULL));
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+}
+
+static void test_null_is_a_wrong_argument(void **state)
+{
+    (void)state;
+    struct builder b = open_builder();
+    struct weft_remark remark;
+    const struct weft_custom custom = {.size = sizeof custom};
+    assert_int_equal(weft_dtype_from_name(NULL), 0);
+    assert_null_refused(weft_open(NULL, NULL));
+    assert_string_equal(weft_last_error(NULL), "");
+    assert_null(weft_context_target(NULL));
+    assert_null_refused(weft_register(NULL, &custom));
+    assert_null_refused(weft_register(b.context, NULL));
+    assert_int_equal(weft_remark_count(NULL), 0);
+    assert_null_refused(weft_remark_get(NULL, 0, &remark));
+    weft_close(NULL);
+    weft_free_text(NULL, NULL);
+    weft_tensor_free(NULL, NULL);
+    weft_graph_destroy(NULL);
+    weft_plan_destroy(NULL);
+    weft_execution_destroy(NULL);
+    refuse_null_graphs(&b);
+    refuse_null_plans(&b);
+    refuse_null_results(&b);
+    close_builder(&b);
+}
+
+/* Each declaration is `WEFT_API type name(…`: all names are in one of the two lists above. */
+static void test_every_function_is_called_with_null(void **state)
+{
+    (void)state;
+    char place[512], line[256], word[128];
+    snprintf(place, sizeof place, "%s/include/weft/weft.h", getenv("WEFT_SOURCE"));
+    FILE *file = fopen(place, "r");
+    assert_non_null(file);
+    int functions = 0;
+    while (fgets(line, sizeof line, file)) {
+        const char *end = strchr(line, '('), *name = end;
+        if (strncmp(line, "WEFT_API ", 9) != 0 || !end)
+            continue;
+        while (name[-1] != ' ' && name[-1] != '*')
+            name--;
+        snprintf(word, sizeof word, "%.*s ", (int)(end - name), name);
+        if (!strstr(null_functions, word) && !strstr(number_functions, word))
+            fail_msg("%s has no call with NULL here", word);
+        functions++;
+    }
+    fclose(file);
+    assert_true(functions > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_null_is_a_wrong_argument),
+        cmocka_unit_test(test_every_function_is_called_with_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
