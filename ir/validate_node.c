@@ -87,6 +87,10 @@ void weft_validate_value(struct weft_validator *v, weft_val value, weft_node nod
         weft_found(v, node, "the type of %s is none", weft_text_of(v, value));
         return;
     }
+    if (info->def.id >= g->nodes) {
+        weft_found(v, node, "the node that makes %s does not exist", weft_text_of(v, value));
+        return;
+    }
     if (info->name && !weft_is(weft_value_find(g, info->name, strlen(info->name)), value))
         weft_found(v, node, "the name of %s is not its own", weft_text_of(v, value));
     if (info->layout >= g->root->layouts) {
