@@ -200,6 +200,7 @@ static void print_cost(const struct shape *shape, const struct cost *cost)
 #define LARGE 32000
 #define MOST_TIME 8.0    /* microseconds a node in the large graph, over those in the small one, which caches hold */
 #define MOST_BYTES 2.2     /* the same for bytes: names have more digits, arrays double */
+#define CHUNK_BYTES 0x1p24 /* arenas grow by so much at most: the phase that needs the next piece pays for all of it */
 #define LEAST_MS 4.0     /* a phase that takes no longer for the large graph is not judged by its time */
 
 static void keep_best(struct cost *best, const struct cost *cost)
@@ -226,7 +227,7 @@ static bool is_flat(const char *name, const struct cost *small, const struct cos
                        1e3 * large->ms[i] / large->nodes, large->nodes, 1e3 * small->ms[i] / small->nodes,
                        small->nodes);
         }
-        if (bytes > MOST_BYTES * (double)small->bytes[i] + 4096) {
+        if (bytes > MOST_BYTES * (double)small->bytes[i] + CHUNK_BYTES / growth) {
             flat = false;
             if (speak)
                 printf("%s: %s takes %.0f bytes a node of %u nodes, but %.0f of %u\n", name, phase_name[i],
