@@ -184,21 +184,32 @@ static int64_t evaluate_atom(const struct weft_dims *dims, const struct weft_dim
     return result;
 }
 
+/* The product, or the limit of its sign. */
+static weft_wide multiply_wide(weft_wide a, weft_wide b)
+{
+    const weft_wide limit = (weft_wide)1 << 118;
+    weft_wide product;
+    if (!__builtin_mul_overflow(a, b, &product) && product <= limit && product >= -limit)
+        return product;
+    return (a < 0) == (b < 0) ? limit : -limit;
+}
+
+/* Terms are added up in twice the width: x*y - x*(y - 1) is x although x*y has no place in 62 bits. There are at most
+ * WEFT_DIM_MAX_TERMS of them, so the sum has a place. */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
 {
     if (weft_dim_is_constant(d))
         return weft_dim_value(d);
     const struct weft_dim_polynomial *p = weft_dim_polynomial_of(dims, d);
-    int64_t sum = 0;
+    weft_wide sum = 0;
     for (uint32_t i = 0; i < p->terms; i++) {
-        int64_t product = p->term[i].coefficient;
+        weft_wide product = p->term[i].coefficient;
         const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
         for (uint32_t k = 0; k < monomial->degree; k++)
-            product = weft_dim_saturate(
-                (weft_wide)product * evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols));
-        sum = weft_dim_saturate((weft_wide)sum + product);
+            product = multiply_wide(product, evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols));
+        sum += product;
     }
-    return sum;
+    return weft_dim_saturate(sum);
 }
 
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
