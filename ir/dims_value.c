@@ -168,35 +168,42 @@ static int64_t hint_of(const struct weft_symbol_info *symbol)
     return symbol->hint ? symbol->hint : symbol->low > 1 ? symbol->low : 1;
 }
 
+static const weft_wide wide_limit = (weft_wide)1 << 118;
+
+static weft_wide multiply_wide(weft_wide a, weft_wide b)
+{
+    weft_wide product;
+    if (!__builtin_mul_overflow(a, b, &product) && product <= wide_limit && product >= -wide_limit)
+        return product;
+    return (a < 0) == (b < 0) ? wide_limit : -wide_limit;
+}
+
+static weft_wide floor_wide(weft_wide a, weft_wide b)
+{
+    return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+
+static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+
 /* Symbols NULL: the hints. */
-static int64_t evaluate_atom(const struct weft_dims *dims, const struct weft_dim_atom *atom, const int64_t *symbols)
+static weft_wide evaluate_atom(const struct weft_dims *dims, const struct weft_dim_atom *atom, const int64_t *symbols)
 {
     if (atom->kind == WEFT_DIM_SYMBOL)
         return symbols ? symbols[atom->symbol] : hint_of(&dims->symbol[atom->symbol]);
-    int64_t result = weft_dim_evaluate(dims, atom->argument[0], symbols);
+    weft_wide result = value_of(dims, atom->argument[0], symbols);
     for (uint32_t i = 1; i < atom->arguments; i++) {
-        const int64_t next = weft_dim_evaluate(dims, atom->argument[i], symbols);
+        const weft_wide next = value_of(dims, atom->argument[i], symbols);
         if (atom->kind == WEFT_DIM_DIV)
-            result = next ? weft_dim_floor(result, next) : 0;
+            result = next ? floor_wide(result, next) : 0;
         else if ((next < result) == (atom->kind == WEFT_DIM_MIN))
             result = next;
     }
     return result;
 }
 
-/* The product, or the limit of its sign. */
-static weft_wide multiply_wide(weft_wide a, weft_wide b)
-{
-    const weft_wide limit = (weft_wide)1 << 118;
-    weft_wide product;
-    if (!__builtin_mul_overflow(a, b, &product) && product <= limit && product >= -limit)
-        return product;
-    return (a < 0) == (b < 0) ? limit : -limit;
-}
-
-/* Terms are added up in twice the width: x*y - x*(y - 1) is x although x*y has no place in 62 bits. There are at most
- * WEFT_DIM_MAX_TERMS of them, so the sum has a place. */
-int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+/* In twice the width: x*y - x*(y - 1) is x although x*y has no place in 62 bits. There are at most WEFT_DIM_MAX_TERMS
+ * terms, so their sum has a place. */
+static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
 {
     if (weft_dim_is_constant(d))
         return weft_dim_value(d);
@@ -209,7 +216,12 @@ int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_
             product = multiply_wide(product, evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols));
         sum += product;
     }
-    return weft_dim_saturate(sum);
+    return sum > wide_limit ? wide_limit : sum < -wide_limit ? -wide_limit : sum;
+}
+
+int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+{
+    return weft_dim_saturate(value_of(dims, d, symbols));
 }
 
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
