@@ -170,6 +170,7 @@ static int64_t hint_of(const struct weft_symbol_info *symbol)
 
 static const weft_wide wide_limit = (weft_wide)1 << 118;
 
+/* The product, or the limit of its sign. */
 static weft_wide multiply_wide(weft_wide a, weft_wide b)
 {
     weft_wide product;

@@ -42,52 +42,13 @@ static const struct weft_kernel_info kernels[] = {
 #include "kernels/resize/resize.def"
 
 #define ROW(id)                         {"strip", "weft_strip_" #id "__ref", 0},
-#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
-#define F2(id, op, result)              F1(id, op, result)
-#define F3(id, op, result)              F1(id, op, result)
-#define C1(id, op, mask)                F1(id, op, mask)
-#define C2(id, op, mask)                F1(id, op, mask)
-#define FN(id, op, in, out)             ROW(id)
-#include "kernels/strip/strip.def"
-#define P1(id, op, in, out, result)     ROW(id)
-#define P2(id, op, in, out, result)     ROW(id)
-#define P3(id, op, in, out, result)     ROW(id)
-#define PS(id, type)                    ROW(id)
-#define PC(id, type)                    ROW(id)
-#include "kernels/strip/strip_rows.def"
-#undef ROW
+#include "kernels/strip/strip_list.inc"
 
 #define ROW(id)                         {"strip", "weft_strip_" #id "__avx2", WEFT_CPU_AVX2},
-#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
-#define F2(id, op, result)              F1(id, op, result)
-#define F3(id, op, result)              F1(id, op, result)
-#define C1(id, op, mask)                F1(id, op, mask)
-#define C2(id, op, mask)                F1(id, op, mask)
-#define FN(id, op, in, out)             ROW(id)
-#include "kernels/strip/strip.def"
-#define P1(id, op, in, out, result)     ROW(id)
-#define P2(id, op, in, out, result)     ROW(id)
-#define P3(id, op, in, out, result)     ROW(id)
-#define PS(id, type)                    ROW(id)
-#define PC(id, type)                    ROW(id)
-#include "kernels/strip/strip_rows.def"
-#undef ROW
+#include "kernels/strip/strip_list.inc"
 
 #define ROW(id)                         {"strip", "weft_strip_" #id "__avx512", AVX512},
-#define F1(id, op, result)              ROW(id##_f32) ROW(id##_f16) ROW(id##_bf16)
-#define F2(id, op, result)              F1(id, op, result)
-#define F3(id, op, result)              F1(id, op, result)
-#define C1(id, op, mask)                F1(id, op, mask)
-#define C2(id, op, mask)                F1(id, op, mask)
-#define FN(id, op, in, out)             ROW(id)
-#include "kernels/strip/strip.def"
-#define P1(id, op, in, out, result)     ROW(id)
-#define P2(id, op, in, out, result)     ROW(id)
-#define P3(id, op, in, out, result)     ROW(id)
-#define PS(id, type)                    ROW(id)
-#define PC(id, type)                    ROW(id)
-#include "kernels/strip/strip_rows.def"
-#undef ROW
+#include "kernels/strip/strip_list.inc"
 
 #define P1(id, op, in, out, result)     {"strip", "weft_strip_" #id "__ref", 0},
 #define P2(id, op, in, out, result)     P1(id, op, in, out, result)

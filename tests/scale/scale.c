@@ -200,6 +200,7 @@ static void print_cost(const struct shape *shape, const struct cost *cost)
 #define LARGE 32000
 #define MOST_TIME 8.0    /* microseconds a node in the large graph, over those in the small one, which caches hold */
 #define MOST_BYTES 2.2     /* the same for bytes: names have more digits, arrays double */
+#define MOST_TOTAL 1.5     /* the same for the bytes of all phases together, whose pieces even out */
 #define CHUNK_BYTES 0x1p24 /* arenas grow by so much at most: the phase that needs the next piece pays for all of it */
 #define LEAST_MS 4.0     /* a phase that takes no longer for the large graph is not judged by its time */
 
@@ -218,6 +219,17 @@ static bool is_flat(const char *name, const struct cost *small, const struct cos
 {
     bool flat = true;
     const double growth = (double)large->nodes / small->nodes;
+    double small_bytes = 0, large_bytes = 0;
+    for (int i = 0; i < PHASES; i++) {
+        small_bytes += (double)small->bytes[i];
+        large_bytes += (double)large->bytes[i];
+    }
+    if (large_bytes / growth > MOST_TOTAL * small_bytes) {
+        flat = false;
+        if (speak)
+            printf("%s: %.0f bytes a node of %u nodes, but %.0f of %u\n", name, large_bytes / large->nodes,
+                   large->nodes, small_bytes / small->nodes, small->nodes);
+    }
     for (int i = 0; i < PHASES; i++) {
         const double ms = large->ms[i] / growth, bytes = (double)large->bytes[i] / growth;
         if (large->ms[i] > LEAST_MS && ms > MOST_TIME * small->ms[i]) {
