@@ -9,7 +9,9 @@
  *
  * Memory comes from weft_check_alloc: it borders on an inaccessible page at one end, at random, and on canary bytes at
  * the other, and lives until the body returns. So a kernel that reads or writes one element too far crashes or is
- * seen. Random numbers depend on the seed and the kernel's name only: a failure repeats with --seed=N NAME. */
+ * seen. Random numbers depend on the seed and the kernel's name only: a failure repeats with --seed=N NAME.
+ *
+ * How fast a family is, bench.h is about. */
 #ifndef WEFT_CHECK_H
 #define WEFT_CHECK_H
 

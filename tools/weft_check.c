@@ -2,12 +2,14 @@
 /* weft_check.c: the kernel harness. Every kernel of every family against its reference, on hostile data, at each CPU
  * level that this machine has; kernels/check.h says how a family takes part, tests/check/ holds the families.
  *
- *   weft-check [--cpu=LEVEL] [--seed=N] [--bench] [--list] [FAMILY | PATTERN]…
+ *   weft-check [--cpu=LEVEL] [--seed=N] [--list] [FAMILY | PATTERN]…
+ *   weft-check --bench …: the speed half, tests/check/bench.c
  *
  * The idea is checkasm's, of dav1d: random cases from a printed seed, guard pages around all memory, crashes caught and
  * reported as failures. One process runs everything; a crash leaves the body by siglongjmp, which is safe because
  * bodies and kernels own nothing but harness memory and hold no lock. */
 #include "kernels/check.h"
+#include "tests/check/bench_engine.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -37,7 +39,8 @@ struct weft_check {
     int pattern_count;
     uint32_t machine, mask, cpu;
     uint64_t seed, random;
-    bool bench, list;
+    bool bench, list, help;
+    struct bench_options speed;
     int passed, failed, skipped, complaints;
     struct block *blocks;
 };
@@ -317,8 +320,12 @@ static int usage(const char *problem, const char *word)
 {
     if (problem)
         fprintf(stderr, "weft-check: %s%s\n", problem, word);
-    fputs("usage: weft-check [--cpu=LEVEL] [--seed=N] [--bench] [--list] [FAMILY | PATTERN]...\n"
-          "  LEVEL: baseline, avx2, avx512, avx512bf16, avx512vnni, avx512fp16, amx, all; PATTERN: *, ? and [] match\n",
+    fputs("usage: weft-check [--cpu=LEVEL] [--seed=N] [--list] [FAMILY | PATTERN]...\n"
+          "       weft-check --bench [--threads=1,2] [--shapes=FILE | --random=N] [--seconds=S] [--json]\n"
+          "                  [--cpu=LEVEL] [--seed=N] [--list] [FAMILY | GROUP | PATTERN]...\n"
+          "  LEVEL: baseline, avx2, avx512, avx512bf16, avx512vnni, avx512fp16, amx, all; PATTERN: *, ? and [] match\n"
+          "  --threads: if not given, 1 and as many as there are; --seconds: for a case and number of threads, 0.25\n"
+          "  --random: so many cases of each family, drawn from the seed, instead of those of bench/shapes\n",
           problem ? stderr : stdout);
     return problem ? 2 : 0;
 }
@@ -343,48 +350,123 @@ static int report(const struct weft_check *check)
     return check->failed ? 1 : 0;
 }
 
+/* The number after the `=` of an option. */
+static bool read_number(const char *word, double least, double *ret)
+{
+    const char *const text = strchr(word, '=') + 1;
+    char *end;
+    *ret = strtod(text, &end);
+    return *text && !*end && *ret >= least && *ret <= 1e9;
+}
+
+static bool read_threads(struct bench_options *speed, const char *text)
+{
+    enum { MOST = sizeof speed->threads / sizeof speed->threads[0] };
+    for (speed->thread_counts = 0; speed->thread_counts < MOST; text++) {
+        char *end;
+        const long n = strtol(text, &end, 10);
+        if (end == text || n < 1 || n > 1024)
+            return false;
+        speed->threads[speed->thread_counts++] = (int)n;
+        text = end;
+        if (*text != ',')
+            return !*text;
+    }
+    return false;
+}
+
+/* NULL, or what is wrong with the option. */
+static const char *read_option(struct weft_check *check, const char *word)
+{
+    struct bench_options *const speed = &check->speed;
+    double number;
+    char *end = NULL;
+    if (!strncmp(word, "--cpu=", 6)) {
+        if (!weft_cpu_parse(word + 6, &check->mask))
+            return "unknown CPU level: ";
+        check->mask &= check->machine;
+    } else if (!strncmp(word, "--seed=", 7)) {
+        check->seed = strtoull(word + 7, &end, 10);
+        return !word[7] || *end ? "not a seed: " : NULL;
+    } else if (!strncmp(word, "--threads=", 10)) {
+        return read_threads(speed, word + 10) ? NULL : "not one to four numbers of threads: ";
+    } else if (!strncmp(word, "--random=", 9)) {
+        if (!read_number(word, 1, &number))
+            return "not a number of cases: ";
+        speed->random = (int)number;
+    } else if (!strncmp(word, "--seconds=", 10)) {
+        return read_number(word, 0, &speed->seconds) ? NULL : "not a number of seconds: ";
+    } else if (!strncmp(word, "--shapes=", 9)) {
+        speed->shapes = word + 9;
+    } else if (!strcmp(word, "--json")) {
+        speed->json = true;
+    } else if (!strcmp(word, "--bench")) {
+        check->bench = true;
+    } else if (!strcmp(word, "--list")) {
+        check->list = true;
+    } else if (!strcmp(word, "--help")) {
+        check->help = true;
+    } else {
+        return "unknown option ";
+    }
+    return NULL;
+}
+
+static int run_families(struct weft_check *check, const char *brand)
+{
+    if (!check->list) {
+        char text[64];
+        weft_cpu_describe(check->mask, text, sizeof text);
+        printf("%s, kernels up to %s, seed %llu\n", brand, text, (unsigned long long)check->seed);
+    }
+    catch_crashes();
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        check->family = families[i].name;
+        const int passed = check->passed, failed = check->failed, skipped = check->skipped;
+        families[i].run(check);
+        if (!check->list && check->passed + check->failed + check->skipped > passed + failed + skipped)
+            printf("%-10s %4d passed, %d failed, %d skipped\n", check->family, check->passed - passed,
+                   check->failed - failed, check->skipped - skipped);
+    }
+    return report(check);
+}
+
+/* Cases of the shape files. Kernels of families that have none are timed by their check, where the words name them. */
+static int run_bench(struct weft_check *check, const char *brand, int workers)
+{
+    struct bench_options *const speed = &check->speed;
+    speed->cpu = check->mask, speed->brand = brand, speed->seed = check->seed, speed->list = check->list;
+    speed->patterns = check->patterns, speed->pattern_count = check->pattern_count;
+    if (!speed->thread_counts) {
+        speed->threads[speed->thread_counts++] = 1;
+        if (workers > 1)
+            speed->threads[speed->thread_counts++] = workers;
+    }
+    int cases;
+    const int code = bench_main(speed, &cases);
+    if (cases || code == 2)
+        return code;
+    if (!check->pattern_count || speed->shapes || speed->random)
+        return usage("no case has such a name; --list shows them", "");
+    return run_families(check, brand);
+}
+
 int main(int argc, char **argv)
 {
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
-    struct weft_check check = {.machine = cpu.flags, .mask = cpu.flags, .seed = 1};
+    struct weft_check check = {.machine = cpu.flags, .mask = cpu.flags, .seed = 1, .speed = {.seconds = 0.25}};
     check.patterns = argv + 1; /* what is not an option moves to the front */
     for (int i = 1; i < argc; i++) {
-        const char *const word = argv[i];
-        char *end = NULL;
-        if (!strncmp(word, "--cpu=", 6)) {
-            if (!weft_cpu_parse(word + 6, &check.mask))
-                return usage("unknown CPU level ", word + 6);
-            check.mask &= cpu.flags;
-        } else if (!strncmp(word, "--seed=", 7)) {
-            check.seed = strtoull(word + 7, &end, 10);
-            if (!word[7] || *end)
-                return usage("not a seed: ", word + 7);
-        } else if (!strcmp(word, "--bench")) {
-            check.bench = true;
-        } else if (!strcmp(word, "--list")) {
-            check.list = true;
-        } else if (!strcmp(word, "--help")) {
-            return usage(NULL, NULL);
-        } else if (word[0] == '-') {
-            return usage("unknown option ", word);
-        } else {
+        const char *const problem = argv[i][0] == '-' ? read_option(&check, argv[i]) : NULL;
+        if (problem)
+            return usage(problem, argv[i]);
+        if (argv[i][0] != '-')
             check.patterns[check.pattern_count++] = argv[i];
-        }
     }
-    if (!check.list) {
-        char text[64];
-        weft_cpu_describe(check.mask, text, sizeof text);
-        printf("%s, kernels up to %s, seed %llu\n", cpu.brand, text, (unsigned long long)check.seed);
-    }
-    catch_crashes();
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        check.family = families[i].name;
-        const int passed = check.passed, failed = check.failed, skipped = check.skipped;
-        families[i].run(&check);
-        if (!check.list && check.passed + check.failed + check.skipped > passed + failed + skipped)
-            printf("%-10s %4d passed, %d failed, %d skipped\n", check.family, check.passed - passed,
-                   check.failed - failed, check.skipped - skipped);
-    }
-    return report(&check);
+    if (check.help)
+        return usage(NULL, NULL);
+    if (!check.bench && (check.speed.json || check.speed.shapes || check.speed.random || check.speed.thread_counts))
+        return usage("--json, --shapes, --random and --threads go with --bench", "");
+    return check.bench ? run_bench(&check, cpu.brand, cpu.workers) : run_families(&check, cpu.brand);
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_gemm.c: products of matrices for weft-check --bench.
+ *
+ * m, k, n, batch; ta, tb: the operand lies transposed (A as k x m, B as n x k); b=const: B is a constant, packed before
+ * the clock runs (one for all products of a batch); gap: elements between the lines of all three matrices. */
+#include "tests/check/bench_peers.h"
+
+#include <stdio.h>
+
+static const struct weft_case_key keys[] = {
+    [BENCH_M] = {"m", 1, 1, .required = true}, [BENCH_K] = {"k", 1, 1, .required = true},
+    [BENCH_N] = {"n", 1, 1, .required = true}, [BENCH_BATCH] = {"batch", 1, 1, .otherwise = 1},
+    [BENCH_TA] = {"ta"},                       [BENCH_TB] = {"tb"},
+    [BENCH_B] = {"b", 1, 0, .words = "plain const"}, [BENCH_GAP] = {"gap", 1, 0}, {0},
+};
+
+static const char *problem_with(const struct weft_case *c)
+{
+    return c->value[BENCH_B][0] && c->value[BENCH_BATCH][0] > 1 ? "a constant B is one matrix: no batch" : NULL;
+}
+
+struct bench_gemm bench_gemm_of(const struct weft_case *c)
+{
+    struct bench_gemm g = {.m = c->value[BENCH_M][0], .k = c->value[BENCH_K][0], .n = c->value[BENCH_N][0],
+                           .batch = c->value[BENCH_BATCH][0], .constant = c->value[BENCH_B][0],
+                           .a_transposed = c->value[BENCH_TA][0], .b_transposed = c->value[BENCH_TB][0]};
+    const int64_t gap = c->value[BENCH_GAP][0];
+    g.a_line = (g.a_transposed ? g.m : g.k) + gap;
+    g.b_line = (g.b_transposed ? g.k : g.n) + gap;
+    g.c_line = g.n + gap;
+    g.a_size = g.a_line * (g.a_transposed ? g.k : g.m);
+    g.b_size = g.b_line * (g.b_transposed ? g.n : g.k);
+    g.c_size = g.c_line * g.m;
+    return g;
+}
+
+static void set(struct weft_bench *bench, const struct weft_case *c, struct weft_problem *ret)
+{
+    const struct bench_gemm g = bench_gemm_of(c);
+    const double batch = (double)g.batch;
+    *ret = (struct weft_problem){
+        .c = c,
+        .flops = 2 * batch * (double)g.m * (double)g.k * (double)g.n,
+        .read = 4 * batch * (double)(g.m * g.k + g.k * g.n),
+        .written = 4 * batch * (double)(g.m * g.n),
+        .in = {weft_bench_floats(bench, g.a_size * g.batch), weft_bench_floats(bench, g.b_size * g.batch)},
+        .out = weft_bench_alloc(bench, (size_t)(g.c_size * g.batch) * sizeof(float)),
+        .out_bytes = (size_t)(g.c_size * g.batch) * sizeof(float),
+    };
+}
+
+struct ours {
+    struct weft_gemm gemm;
+    float *c;
+    const float *a, *b;
+    char *scratch;
+};
+
+static void run(void *user, int part, int parts)
+{
+    const struct ours *const t = user;
+    weft_gemm_run(&t->gemm, t->c, t->a, t->b, t->scratch + (size_t)part * t->gemm.scratch, part, parts);
+}
+
+static void ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+                 struct weft_contestant *ret)
+{
+    const struct bench_gemm g = bench_gemm_of(problem->c);
+    struct ours *const t = weft_bench_alloc(bench, sizeof *t);
+    t->gemm = (struct weft_gemm){
+        .cpu = cpu, .batch = g.batch, .m = g.m, .n = g.n, .k = g.k,
+        .a_batch = g.a_size, .a_row = g.a_transposed ? 1 : g.a_line, .a_col = g.a_transposed ? g.a_line : 1,
+        .b_batch = g.b_size, .b_row = g.b_transposed ? 1 : g.b_line, .b_col = g.b_transposed ? g.b_line : 1,
+        .c_batch = g.c_size, .c_row = g.c_line, .c_col = 1, .b_packed = g.constant,
+    };
+    weft_gemm_prepare(&t->gemm, workers);
+    t->a = problem->in[0], t->b = problem->in[1], t->c = problem->out;
+    if (g.constant) {
+        float *const pack = weft_bench_alloc(bench, weft_gemm_pack_bytes(&t->gemm));
+        weft_gemm_pack(&t->gemm, pack, problem->in[1]);
+        t->b = pack;
+    }
+    t->scratch = weft_bench_alloc(bench, t->gemm.scratch * (size_t)workers);
+    *ret = (struct weft_contestant){.name = weft_gemm_name(&t->gemm), .run = run, .user = t, .parts = t->gemm.parts};
+}
+
+static void draw(struct weft_bench *bench, char *line, size_t bytes)
+{
+    int64_t m = weft_bench_size(bench, 1, 2048), k = weft_bench_size(bench, 1, 4096), n;
+    n = weft_bench_size(bench, 1, 4096);
+    while (m * k * n > 2000000000) /* a sample of a few tens of milliseconds */
+        *(m > 64 ? &m : k > n ? &k : &n) /= 2;
+    const bool constant = weft_bench_between(bench, 0, 1);
+    const int64_t batch = !constant && m * k * n < 300000 ? weft_bench_size(bench, 1, 64) : 1;
+    const char *const ta = weft_bench_between(bench, 0, 3) ? "" : " ta";
+    const char *const tb = weft_bench_between(bench, 0, 1) ? "" : " tb";
+    snprintf(line, bytes, "m=%lld k=%lld n=%lld batch=%lld%s%s b=%s", (long long)m, (long long)k, (long long)n,
+             (long long)batch, ta, tb, constant ? "const" : "plain");
+}
+
+static const struct weft_peer peers[] = {
+#ifdef WITH_ONEDNN
+    {"onednn", bench_onednn_gemm},
+#endif
+#ifdef WITH_OPENBLAS
+    {"openblas", bench_openblas_gemm},
+#endif
+    {0},
+};
+
+const struct weft_bench_family weft_bench_gemm = {"gemm", keys, problem_with, set, ours, peers, draw};
