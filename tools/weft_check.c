@@ -3,13 +3,13 @@
  * level that this machine has; kernels/check.h says how a family takes part, tests/check/ holds the families.
  *
  *   weft-check [--cpu=LEVEL] [--seed=N] [--list] [FAMILY | PATTERN]…
- *   weft-check --bench …: the speed half, tests/check/bench.c
+ *   weft-check --bench …: the speed half, speed.c
  *
  * The idea is checkasm's, of dav1d: random cases from a printed seed, guard pages around all memory, crashes caught and
  * reported as failures. One process runs everything; a crash leaves the body by siglongjmp, which is safe because
  * bodies and kernels own nothing but harness memory and hold no lock. */
 #include "kernels/check.h"
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -40,7 +40,7 @@ struct weft_check {
     uint32_t machine, mask, cpu;
     uint64_t seed, random;
     bool bench, list, help;
-    struct bench_options speed;
+    struct speed_options speed;
     int passed, failed, skipped, complaints;
     struct block *blocks;
 };
@@ -359,7 +359,7 @@ static bool read_number(const char *word, double least, double *ret)
     return *text && !*end && *ret >= least && *ret <= 1e9;
 }
 
-static bool read_threads(struct bench_options *speed, const char *text)
+static bool read_threads(struct speed_options *speed, const char *text)
 {
     enum { MOST = sizeof speed->threads / sizeof speed->threads[0] };
     for (speed->thread_counts = 0; speed->thread_counts < MOST; text++) {
@@ -378,7 +378,7 @@ static bool read_threads(struct bench_options *speed, const char *text)
 /* NULL, or what is wrong with the option. */
 static const char *read_option(struct weft_check *check, const char *word)
 {
-    struct bench_options *const speed = &check->speed;
+    struct speed_options *const speed = &check->speed;
     double number;
     char *end = NULL;
     if (!strncmp(word, "--cpu=", 6)) {
@@ -434,7 +434,7 @@ static int run_families(struct weft_check *check, const char *brand)
 /* Cases of the shape files. Kernels of families that have none are timed by their check, where the words name them. */
 static int run_bench(struct weft_check *check, const char *brand, int workers)
 {
-    struct bench_options *const speed = &check->speed;
+    struct speed_options *const speed = &check->speed;
     speed->cpu = check->mask, speed->brand = brand, speed->seed = check->seed, speed->list = check->list;
     speed->patterns = check->patterns, speed->pattern_count = check->pattern_count;
     if (!speed->thread_counts) {
@@ -443,7 +443,7 @@ static int run_bench(struct weft_check *check, const char *brand, int workers)
             speed->threads[speed->thread_counts++] = workers;
     }
     int cases;
-    const int code = bench_main(speed, &cases);
+    const int code = speed_main(speed, &cases);
     if (cases || code == 2)
         return code;
     if (!check->pattern_count || speed->shapes || speed->random)

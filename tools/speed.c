@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c: weft-check --bench: everything that can do a case, in turns.
+/* speed.c: weft-check --bench: everything that can do a case, in turns.
  *
  * A round takes one sample of each contestant: ours, the probes of what bounds the case, our plain loops, the peers.
  * Ratios are made within a round and their median is reported, so that a slow minute of the machine weighs on all
@@ -10,7 +10,7 @@
  * The members of a gang stay together for a sample, with a barrier after each call, as between the steps of a plan.
  * Libraries with threads of their own are called from outside of the gang. */
 #include "runtime/runtime.h"
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,12 +94,12 @@ static void enter(struct contest *contest, struct weft_contestant who, int colum
     contest->who[i] = who, contest->column[i] = column, contest->work[i] = work, contest->most[i] = most;
 }
 
-static void enter_probe(struct weft_bench *bench, struct contest *contest, enum bench_probe probe, double work,
+static void enter_probe(struct weft_bench *bench, struct contest *contest, enum speed_probe probe, double work,
                         int threads)
 {
     struct weft_contestant who;
     double exact;
-    bench_probe_open(bench, probe, bench->options->cpu, work, threads, &who, &exact);
+    speed_probe_open(bench, probe, bench->options->cpu, work, threads, &who, &exact);
     enter(contest, who, -1 - (int)probe, exact, MOST_ROUNDS);
 }
 
@@ -119,7 +119,7 @@ static void enter_probes(struct weft_bench *bench, struct contest *contest, cons
     }
 }
 
-static int column_of(const struct bench_report *report, const char *name)
+static int column_of(const struct speed_report *report, const char *name)
 {
     for (int i = COLUMN_PEERS; i < report->columns; i++)
         if (!strcmp(report->column[i], name))
@@ -128,7 +128,7 @@ static int column_of(const struct bench_report *report, const char *name)
 }
 
 static void enter_all(struct weft_bench *bench, struct contest *contest, const struct weft_problem *problem,
-                      const struct bench_report *report, int threads)
+                      const struct speed_report *report, int threads)
 {
     const struct weft_bench_family *const family = problem->c->family;
     struct weft_contestant who = {0};
@@ -206,36 +206,36 @@ static double bound_ns(const struct contest *contest, const struct weft_problem 
     for (int i = 1; i < contest->count; i++) {
         if (contest->column[i] >= 0)
             continue;
-        const enum bench_probe probe = (enum bench_probe)(-1 - contest->column[i]);
+        const enum speed_probe probe = (enum speed_probe)(-1 - contest->column[i]);
         const double per_work = contest->ns[i][round] / contest->work[i];
         if (probe == PROBE_FMA)
             arithmetic = problem->flops * per_work;
         else
-            memory = fmin(memory, (problem->read + problem->written) * per_work), kind = bench_probe_names[probe];
+            memory = fmin(memory, (problem->read + problem->written) * per_work), kind = speed_probe_names[probe];
     }
-    *ret_limit = isinf(memory) || arithmetic > memory ? bench_probe_names[PROBE_FMA] : kind;
+    *ret_limit = isinf(memory) || arithmetic > memory ? speed_probe_names[PROBE_FMA] : kind;
     return isinf(memory) ? arithmetic : fmax(arithmetic, memory);
 }
 
 static void evaluate(const struct contest *contest, const struct weft_problem *problem,
-                     const struct bench_report *report, struct bench_result *ret)
+                     const struct speed_report *report, struct speed_result *ret)
 {
     double x[MOST_ROUNDS];
     const double *const own = contest->ns[OWN];
-    for (int i = 0; i < BENCH_RATIOS; i++)
+    for (int i = 0; i < SPEED_RATIOS; i++)
         ret->ratio[i] = NAN;
     for (int i = 1; i < contest->count; i++) {
         const int n = contest->rounds < contest->most[i] ? contest->rounds : contest->most[i];
         for (int r = 0; r < n; r++)
             x[r] = contest->ns[i][r] / own[r];
         if (contest->column[i] > 0 && contest->column[i] < report->columns)
-            ret->ratio[contest->column[i]] = bench_median(x, n);
+            ret->ratio[contest->column[i]] = speed_median(x, n);
     }
     for (int r = 0; r < contest->rounds; r++)
         x[r] = bound_ns(contest, problem, r, &ret->limit) / own[r];
-    ret->ratio[0] = bench_median(x, contest->rounds);
+    ret->ratio[0] = speed_median(x, contest->rounds);
     memcpy(x, own, (size_t)contest->rounds * sizeof *x);
-    ret->ns = bench_median(x, contest->rounds);
+    ret->ns = speed_median(x, contest->rounds);
     ret->least_ns = x[0]; /* sorted */
     ret->noise = (x[contest->rounds * 3 / 4] - x[contest->rounds / 4]) / ret->ns;
     const bool arithmetic = problem->flops > 0;
@@ -244,7 +244,7 @@ static void evaluate(const struct contest *contest, const struct weft_problem *p
     ret->rounds = contest->rounds;
 }
 
-bool bench_case(struct weft_bench *bench, const struct weft_case *c, struct bench_report *report)
+bool speed_case(struct weft_bench *bench, const struct weft_case *c, struct speed_report *report)
 {
     bool good = true;
     for (int t = 0; t < bench->options->thread_counts; t++) {
@@ -254,16 +254,16 @@ bool bench_case(struct weft_bench *bench, const struct weft_case *c, struct benc
         bench->random = bench->options->seed;
         c->family->set(bench, c, &problem);
         enter_all(bench, &contest, &problem, report, threads);
-        struct bench_result result = {.c = c, .threads = threads, .kernel = contest.who[OWN].name};
+        struct speed_result result = {.c = c, .threads = threads, .kernel = contest.who[OWN].name};
         result.differs = !rehearse(bench, &contest, &problem, threads);
         compete(bench, &contest, threads);
         evaluate(&contest, &problem, report, &result);
-        bench_report_add(report, &result);
+        speed_report_add(report, &result);
         good &= !result.differs;
         for (int i = 0; i < contest.count; i++)
             if (contest.who[i].close)
                 contest.who[i].close(contest.who[i].user);
-        bench_free(bench);
+        speed_free(bench);
     }
     return good;
 }

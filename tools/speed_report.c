@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_report.c: what weft-check --bench prints: a line for each case and number of threads, then for each group the
+/* speed_report.c: what weft-check --bench prints: a line for each case and number of threads, then for each group the
  * geometric mean and the worst of each ratio, with the name of the case that it belongs to. With --json an object a
  * line, of cases and of summaries. */
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double bench_median(double *x, int n)
+double speed_median(double *x, int n)
 {
     if (n == 0)
         return NAN;
@@ -24,7 +24,7 @@ double bench_median(double *x, int n)
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-static void print_head(const struct bench_report *report)
+static void print_head(const struct speed_report *report)
 {
     fprintf(report->out, "%-*s %7s %-*s %12s %10s %-7s", NAME_WIDTH, "case", "threads", KERNEL_WIDTH, "kernel", "us",
             "rate", "");
@@ -33,7 +33,7 @@ static void print_head(const struct bench_report *report)
     fputs("  limit\n", report->out);
 }
 
-static void print_result(const struct bench_report *report, const struct bench_result *r)
+static void print_result(const struct speed_report *report, const struct speed_result *r)
 {
     fprintf(report->out, "%-*s %7d %-*s %12.2f %10.1f %-7s", NAME_WIDTH, r->c->name, r->threads, KERNEL_WIDTH,
             r->kernel, r->ns / 1e3, r->rate, r->unit);
@@ -47,7 +47,7 @@ static void print_result(const struct bench_report *report, const struct bench_r
     fprintf(report->out, "  %s%s%s\n", r->limit, r->noise > 0.1 ? ", noisy" : "", r->differs ? ", RESULTS DIFFER" : "");
 }
 
-static void print_json(const struct bench_report *report, const struct bench_result *r)
+static void print_json(const struct speed_report *report, const struct speed_result *r)
 {
     fprintf(report->out,
             "{\"family\": \"%s\", \"group\": \"%s\", \"case\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", "
@@ -61,7 +61,7 @@ static void print_json(const struct bench_report *report, const struct bench_res
     fputs("}\n", report->out);
 }
 
-void bench_report_add(struct bench_report *report, const struct bench_result *result)
+void speed_report_add(struct speed_report *report, const struct speed_result *result)
 {
     if (report->count == report->capacity) {
         report->capacity = report->capacity ? 2 * report->capacity : 64;
@@ -71,7 +71,7 @@ void bench_report_add(struct bench_report *report, const struct bench_result *re
             exit(1);
         }
     }
-    const struct bench_result *const last = report->count ? &report->results[report->count - 1] : NULL;
+    const struct speed_result *const last = report->count ? &report->results[report->count - 1] : NULL;
     if (report->json) {
         print_json(report, result);
     } else {
@@ -88,12 +88,12 @@ void bench_report_add(struct bench_report *report, const struct bench_result *re
 /* --- summary ------------------------------------------------------------------------------------------------------ */
 
 struct summary {
-    int cases[BENCH_RATIOS];
-    double log_sum[BENCH_RATIOS], worst[BENCH_RATIOS];
-    const char *whose[BENCH_RATIOS];
+    int cases[SPEED_RATIOS];
+    double log_sum[SPEED_RATIOS], worst[SPEED_RATIOS];
+    const char *whose[SPEED_RATIOS];
 };
 
-static void add_up(struct summary *s, const struct bench_report *report, const struct bench_result *r)
+static void add_up(struct summary *s, const struct speed_report *report, const struct speed_result *r)
 {
     for (int i = 0; i < report->columns; i++) {
         if (isnan(r->ratio[i]) || r->ratio[i] <= 0)
@@ -104,7 +104,7 @@ static void add_up(struct summary *s, const struct bench_report *report, const s
     }
 }
 
-static void print_summary(const struct bench_report *report, const struct summary *s, const char *group, int threads)
+static void print_summary(const struct speed_report *report, const struct summary *s, const char *group, int threads)
 {
     if (report->json)
         fprintf(report->out, "{\"summary\": \"%s\", \"threads\": %d", group, threads);
@@ -126,22 +126,22 @@ static void print_summary(const struct bench_report *report, const struct summar
 }
 
 /* Is this the first result of its group and number of threads? */
-static bool is_first(const struct bench_report *report, int at)
+static bool is_first(const struct speed_report *report, int at)
 {
-    const struct bench_result *const r = &report->results[at];
+    const struct speed_result *const r = &report->results[at];
     for (int i = 0; i < at; i++)
         if (report->results[i].threads == r->threads && !strcmp(report->results[i].c->group, r->c->group))
             return false;
     return true;
 }
 
-void bench_report_close(struct bench_report *report)
+void speed_report_close(struct speed_report *report)
 {
     if (report->count && !report->json)
         fprintf(report->out, "\n%-24s %7s %-10s %5s %11s %11s\n", "summary of", "threads", "against", "cases",
                 "geo. mean", "worst");
     for (int i = 0; i < report->count; i++) {
-        const struct bench_result *const first = &report->results[i];
+        const struct speed_result *const first = &report->results[i];
         if (!is_first(report, i))
             continue;
         struct summary s = {0};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_probe.c: what this machine can do at best, to hold kernels to: fused multiply-adds in registers, reading, and
+/* speed_probe.c: what this machine can do at best, to hold kernels to: fused multiply-adds in registers, reading, and
  * copying with plain and with streaming stores. Arrays are as large as what the case moves, so that they live in the
  * same cache; each worker takes a piece. Probes run in turns with what they judge: a clock that changes its mind, or a
  * neighbour on the same memory, then changes both. */
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <string.h>
 
-const char *const bench_probe_names[PROBES] = {"fma", "read", "copy", "copy"};
+const char *const speed_probe_names[PROBES] = {"fma", "read", "copy", "copy"};
 
 struct probe {
-    enum bench_probe kind;
+    enum speed_probe kind;
     int level; /* 0: plain C; 1: AVX2; 2: AVX-512 */
     int64_t rounds;
     size_t bytes;
@@ -164,7 +164,7 @@ static void run(void *user, int part, int parts)
     }
 }
 
-void bench_probe_open(struct weft_bench *bench, enum bench_probe probe, uint32_t cpu, double work, int workers,
+void speed_probe_open(struct weft_bench *bench, enum speed_probe probe, uint32_t cpu, double work, int workers,
                       struct weft_contestant *ret, double *ret_work)
 {
     struct probe *const p = weft_bench_alloc(bench, sizeof *p);
@@ -183,5 +183,5 @@ void bench_probe_open(struct weft_bench *bench, enum bench_probe probe, uint32_t
         p->to = probe == PROBE_READ ? NULL : memset(weft_bench_alloc(bench, p->bytes), 1, p->bytes);
         *ret_work = (double)p->bytes * (probe == PROBE_READ ? 1 : 2);
     }
-    *ret = (struct weft_contestant){.name = bench_probe_names[probe], .run = run, .user = p, .parts = workers};
+    *ret = (struct weft_contestant){.name = speed_probe_names[probe], .run = run, .user = p, .parts = workers};
 }

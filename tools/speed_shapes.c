@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_shapes.c: reads shape files. bench/shapes/README.md describes them; kernels/bench.h what a family says about
+/* speed_shapes.c: reads shape files. bench/shapes/README.md describes them; kernels/bench.h what a family says about
  * its lines. Wrong lines are refused with file, line and word: a case that is silently another one would be a wrong
  * figure.
  */
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ static const struct weft_bench_family *const families[] = {
 #include WEFT_BENCH_LIST
 };
 
-const struct weft_bench_family *bench_family(const char *name)
+const struct weft_bench_family *speed_family(const char *name)
 {
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
         if (!strcmp(families[i]->name, name))
@@ -118,7 +118,7 @@ static bool read_case(struct reader *reader, char *line)
     struct weft_case *const c = reader->c;
     char *rest;
     const char *const family = strtok_r(line, " ", &rest), *const name = strtok_r(NULL, " ", &rest);
-    c->family = bench_family(family);
+    c->family = speed_family(family);
     if (!c->family)
         return wrong(reader, "no family '%s'", family);
     if (!name || strchr(name, '='))
@@ -138,7 +138,7 @@ static bool read_case(struct reader *reader, char *line)
     return problem ? wrong(reader, "%s", problem) : true;
 }
 
-static struct weft_case *next_case(struct bench_shapes *shapes)
+static struct weft_case *next_case(struct speed_shapes *shapes)
 {
     if (shapes->count == shapes->capacity) {
         shapes->capacity = shapes->capacity ? 2 * shapes->capacity : 64;
@@ -154,7 +154,7 @@ static struct weft_case *next_case(struct bench_shapes *shapes)
 }
 
 /* A name stands for one case in a file, whatever the group. */
-static bool is_new(const struct reader *reader, const struct bench_shapes *shapes)
+static bool is_new(const struct reader *reader, const struct speed_shapes *shapes)
 {
     for (int i = 0; i < shapes->count; i++) {
         const struct weft_case *const other = &shapes->cases[i];
@@ -165,7 +165,7 @@ static bool is_new(const struct reader *reader, const struct bench_shapes *shape
     return true;
 }
 
-bool bench_shapes_add(struct bench_shapes *shapes, const char *group, const char *line, char *error, size_t bytes)
+bool speed_shapes_add(struct speed_shapes *shapes, const char *group, const char *line, char *error, size_t bytes)
 {
     struct reader reader = {next_case(shapes), error, bytes};
     char copy[LINE];
@@ -178,7 +178,7 @@ bool bench_shapes_add(struct bench_shapes *shapes, const char *group, const char
 }
 
 /* One line of a file; `group` is that of the lines before. */
-static bool read_line(struct bench_shapes *shapes, struct reader *reader, char *line, char group[WEFT_CASE_NAME])
+static bool read_line(struct speed_shapes *shapes, struct reader *reader, char *line, char group[WEFT_CASE_NAME])
 {
     const size_t length = strlen(line);
     if (length + 1 == LINE && line[length - 1] != '\n')
@@ -207,10 +207,10 @@ static bool read_line(struct bench_shapes *shapes, struct reader *reader, char *
     return true;
 }
 
-bool bench_shapes_read(struct bench_shapes *shapes, const char *path, char *error, size_t bytes)
+bool speed_shapes_read(struct speed_shapes *shapes, const char *path, char *error, size_t bytes)
 {
     FILE *const file = fopen(path, "r");
-    char *const kept = file && shapes->files < BENCH_FILES ? strdup(path) : NULL;
+    char *const kept = file && shapes->files < SPEED_FILES ? strdup(path) : NULL;
     if (!kept) {
         snprintf(error, bytes, "%s: %s", path, file ? "too many shape files" : strerror(errno));
         if (file)
@@ -229,10 +229,10 @@ bool bench_shapes_read(struct bench_shapes *shapes, const char *path, char *erro
     return good;
 }
 
-void bench_shapes_close(struct bench_shapes *shapes)
+void speed_shapes_close(struct speed_shapes *shapes)
 {
     free(shapes->cases);
     for (int i = 0; i < shapes->files; i++)
         free(shapes->file[i]);
-    *shapes = (struct bench_shapes){0};
+    *shapes = (struct speed_shapes){0};
 }

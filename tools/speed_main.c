@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_main.c: which cases weft-check --bench times: those of shape files, or drawn at random; and what families get
+/* speed_main.c: which cases weft-check --bench times: those of shape files, or drawn at random; and what families get
  * for making operands. */
 #include "runtime/runtime.h"
-#include "tests/check/bench_engine.h"
+#include "tools/speed.h"
 
 #include <dirent.h>
 #include <fnmatch.h>
@@ -13,8 +13,8 @@
 
 enum { PATH = 1024 };
 
-struct bench_block {
-    struct bench_block *next;
+struct speed_block {
+    struct speed_block *next;
     void *map;
     size_t bytes;
 };
@@ -24,21 +24,21 @@ struct bench_block {
 void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)
 {
     const size_t room = bytes + 8192;
-    struct bench_block *const block = malloc(sizeof *block);
+    struct speed_block *const block = malloc(sizeof *block);
     void *const map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!block || map == MAP_FAILED) {
         fputs("weft-check: out of memory\n", stderr);
         exit(1);
     }
-    *block = (struct bench_block){bench->blocks, map, room};
+    *block = (struct speed_block){bench->blocks, map, room};
     bench->blocks = block;
     bench->stagger = (bench->stagger + 13 * 64) % 4096;
     return (char *)map + bench->stagger;
 }
 
-void bench_free(struct weft_bench *bench)
+void speed_free(struct weft_bench *bench)
 {
-    for (struct bench_block *block; (block = bench->blocks);) {
+    for (struct speed_block *block; (block = bench->blocks);) {
         bench->blocks = block->next;
         munmap(block->map, block->bytes);
         free(block);
@@ -75,7 +75,7 @@ int64_t weft_bench_size(struct weft_bench *bench, int64_t low, int64_t high)
 
 /* --- which cases -------------------------------------------------------------------------------------------------- */
 
-static bool matches(const struct bench_options *options, const char *name)
+static bool matches(const struct speed_options *options, const char *name)
 {
     for (int i = 0; i < options->pattern_count; i++)
         if (!fnmatch(options->patterns[i], name, 0))
@@ -83,7 +83,7 @@ static bool matches(const struct bench_options *options, const char *name)
     return options->pattern_count == 0;
 }
 
-static bool wanted(const struct bench_options *options, const struct weft_case *c)
+static bool wanted(const struct speed_options *options, const struct weft_case *c)
 {
     return matches(options, c->family->name) || matches(options, c->group) || matches(options, c->name);
 }
@@ -95,7 +95,7 @@ static int is_shape_file(const struct dirent *entry)
 }
 
 /* All files of the folder, in the order of their names. */
-static bool read_folder(struct bench_shapes *shapes, const char *folder, char *error, size_t bytes)
+static bool read_folder(struct speed_shapes *shapes, const char *folder, char *error, size_t bytes)
 {
     struct dirent **entries;
     const int n = scandir(folder, &entries, is_shape_file, alphasort);
@@ -107,7 +107,7 @@ static bool read_folder(struct bench_shapes *shapes, const char *folder, char *e
     for (int i = 0; i < n; i++) {
         char path[PATH];
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        good = good && bench_shapes_read(shapes, path, error, bytes);
+        good = good && speed_shapes_read(shapes, path, error, bytes);
         free(entries[i]);
     }
     free(entries);
@@ -115,7 +115,7 @@ static bool read_folder(struct bench_shapes *shapes, const char *folder, char *e
 }
 
 /* The words of a random case are its name: they can be copied into a shape file. */
-static bool draw_cases(struct weft_bench *bench, struct bench_shapes *shapes, char *error, size_t bytes)
+static bool draw_cases(struct weft_bench *bench, struct speed_shapes *shapes, char *error, size_t bytes)
 {
     static const struct weft_bench_family *const families[] = {
 #define BENCH(family) &weft_bench_##family,
@@ -129,7 +129,7 @@ static bool draw_cases(struct weft_bench *bench, struct bench_shapes *shapes, ch
         for (int n = 0; n < bench->options->random; n++) {
             families[i]->draw(bench, words, sizeof words);
             snprintf(line, sizeof line, "%s %d %s", families[i]->name, n, words);
-            if (!bench_shapes_add(shapes, group, line, error, bytes))
+            if (!speed_shapes_add(shapes, group, line, error, bytes))
                 return false;
             struct weft_case *const c = &shapes->cases[shapes->count - 1];
             snprintf(c->name, sizeof c->name, "%.*s", WEFT_CASE_NAME - 1, words);
@@ -140,17 +140,17 @@ static bool draw_cases(struct weft_bench *bench, struct bench_shapes *shapes, ch
     return true;
 }
 
-static bool choose(struct weft_bench *bench, struct bench_shapes *shapes, char *error, size_t bytes)
+static bool choose(struct weft_bench *bench, struct speed_shapes *shapes, char *error, size_t bytes)
 {
-    const struct bench_options *const options = bench->options;
+    const struct speed_options *const options = bench->options;
     if (options->random)
         return draw_cases(bench, shapes, error, bytes);
-    return options->shapes ? bench_shapes_read(shapes, options->shapes, error, bytes)
+    return options->shapes ? speed_shapes_read(shapes, options->shapes, error, bytes)
                            : read_folder(shapes, WEFT_SHAPES, error, bytes);
 }
 
 /* The limit, the plain loops, then every peer that a family of these cases has. */
-static void choose_columns(struct bench_report *report, const struct bench_shapes *shapes)
+static void choose_columns(struct speed_report *report, const struct speed_shapes *shapes)
 {
     report->column[report->columns++] = "limit";
     report->column[report->columns++] = "ref";
@@ -159,12 +159,12 @@ static void choose_columns(struct bench_report *report, const struct bench_shape
             int at = 0;
             while (at < report->columns && strcmp(report->column[at], peer->name) != 0)
                 at++;
-            if (at == report->columns && at < BENCH_RATIOS)
+            if (at == report->columns && at < SPEED_RATIOS)
                 report->column[report->columns++] = peer->name;
         }
 }
 
-static void print_head(const struct bench_options *options, const struct bench_report *report)
+static void print_head(const struct speed_options *options, const struct speed_report *report)
 {
     char text[64];
     weft_cpu_describe(options->cpu, text, sizeof text);
@@ -179,16 +179,16 @@ static void print_head(const struct bench_options *options, const struct bench_r
         printf("peers: none built in (libdnnl-dev, libopenblas-dev; meson -Dpeers=enabled)\n");
 }
 
-int bench_main(const struct bench_options *options, int *ret_cases)
+int speed_main(const struct speed_options *options, int *ret_cases)
 {
     struct weft_bench bench = {.options = options, .random = options->seed};
-    struct bench_report report = {.out = stdout, .json = options->json};
-    struct bench_shapes shapes = {0};
+    struct speed_report report = {.out = stdout, .json = options->json};
+    struct speed_shapes shapes = {0};
     char error[PATH];
     *ret_cases = 0;
     if (!choose(&bench, &shapes, error, sizeof error)) {
         fprintf(stderr, "weft-check: %s\n", error);
-        bench_shapes_close(&shapes);
+        speed_shapes_close(&shapes);
         return 2;
     }
     choose_columns(&report, &shapes);
@@ -206,12 +206,12 @@ int bench_main(const struct bench_options *options, int *ret_cases)
         } else {
             if (*ret_cases == 0)
                 print_head(options, &report);
-            good &= bench_case(&bench, &shapes.cases[i], &report);
+            good &= speed_case(&bench, &shapes.cases[i], &report);
         }
         ++*ret_cases;
     }
-    bench_report_close(&report);
+    speed_report_close(&report);
     weft_close(bench.context);
-    bench_shapes_close(&shapes);
+    speed_shapes_close(&shapes);
     return good ? 0 : 1;
 }
