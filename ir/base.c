@@ -13,6 +13,7 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGN ((size_t)16)
+#define LARGEST ((size_t)1 << 46) /* no allocator has more: a product of hostile sizes */
 
 /* Under the address sanitizer each piece of an arena is a block of the allocator: then it sees where pieces end, and
  * tests that refuse allocations refuse each piece once. */
@@ -27,8 +28,11 @@ enum { PIECES_ARE_BLOCKS = true };
 enum { PIECES_ARE_BLOCKS = false };
 #endif
 
+/* A chunk is shared by many pieces, or holds one large array that grows: then it goes when the array has moved. */
+#define OWN_CHUNK ((size_t)256 << 10)
+
 struct weft_chunk {
-    struct weft_chunk *next;
+    struct weft_chunk *next, **link; /* link: what points here, the arena or the next member of the chunk before */
     size_t bytes;
     _Alignas(64) char memory[];
 };
@@ -132,6 +136,20 @@ bool weft_arena_is_empty(const struct weft_arena *arena)
     return !arena->chunk || (arena->used == 0 && !arena->chunk->next);
 }
 
+static struct weft_chunk *link_chunk(struct weft_arena *arena, struct weft_chunk **link, size_t need)
+{
+    const size_t bytes = need + sizeof(struct weft_chunk);
+    struct weft_chunk *chunk = weft_allocate(arena->context, bytes);
+    if (!chunk)
+        weft_out_of_memory(arena->context);
+    *chunk = (struct weft_chunk){.next = *link, .link = link, .bytes = bytes};
+    if (chunk->next)
+        chunk->next->link = &chunk->next;
+    *link = chunk;
+    arena->total += bytes;
+    return chunk;
+}
+
 /* Chunks double, so that n bytes take O(log n) of them; a piece larger than a chunk gets one of its own size. */
 static void add_chunk(struct weft_arena *arena, size_t need)
 {
@@ -140,21 +158,14 @@ static void add_chunk(struct weft_arena *arena, size_t need)
         bytes = (size_t)16 << 20;
     if (bytes < need || PIECES_ARE_BLOCKS)
         bytes = need;
-    bytes += sizeof(struct weft_chunk);
-    struct weft_chunk *chunk = weft_allocate(arena->context, bytes);
-    if (!chunk)
-        weft_out_of_memory(arena->context);
-    chunk->next = arena->chunk;
-    chunk->bytes = bytes;
-    arena->chunk = chunk;
+    link_chunk(arena, &arena->chunk, bytes);
     arena->used = 0;
-    arena->capacity = bytes - sizeof(struct weft_chunk);
-    arena->total += bytes;
+    arena->capacity = bytes;
 }
 
 void *weft_arena_new(struct weft_arena *arena, size_t bytes)
 {
-    if (bytes > (size_t)1 << 46) /* a product of hostile sizes; no allocator has that much */
+    if (bytes > LARGEST)
         weft_out_of_memory(arena->context);
     const size_t rounded = PIECES_ARE_BLOCKS ? bytes : (bytes + ALIGN - 1) & ~(ALIGN - 1);
     if (rounded > arena->capacity - arena->used || PIECES_ARE_BLOCKS)
@@ -192,6 +203,31 @@ char *weft_arena_format(struct weft_arena *arena, const char *format, ...)
     return text;
 }
 
+/* Behind the current chunk, in which small pieces go on. */
+static void *new_array(struct weft_arena *arena, size_t bytes)
+{
+    if (bytes < OWN_CHUNK && !PIECES_ARE_BLOCKS)
+        return weft_arena_new(arena, bytes);
+    if (bytes > LARGEST)
+        weft_out_of_memory(arena->context);
+    if (!arena->chunk)
+        add_chunk(arena, ALIGN);
+    struct weft_chunk *chunk = link_chunk(arena, &arena->chunk->next, bytes);
+    return memset(chunk->memory, 0, bytes);
+}
+
+static void drop_array(struct weft_arena *arena, void *array, size_t bytes)
+{
+    if (bytes == 0 || (bytes < OWN_CHUNK && !PIECES_ARE_BLOCKS))
+        return;
+    struct weft_chunk *chunk = (struct weft_chunk *)((char *)array - offsetof(struct weft_chunk, memory));
+    *chunk->link = chunk->next;
+    if (chunk->next)
+        chunk->next->link = chunk->link;
+    arena->total -= chunk->bytes;
+    weft_release(arena->context, chunk, chunk->bytes);
+}
+
 void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element)
 {
     if (need <= *capacity)
@@ -199,9 +235,11 @@ void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint3
     uint32_t larger = *capacity ? *capacity * 2 : 4;
     if (larger < need)
         larger = need;
-    void *copy = weft_arena_new(arena, (size_t)larger * element);
-    if (*capacity)
-        memcpy(copy, array, (size_t)*capacity * element);
+    const size_t bytes = (size_t)*capacity * element;
+    void *copy = new_array(arena, (size_t)larger * element);
+    if (bytes > 0)
+        memcpy(copy, array, bytes);
+    drop_array(arena, array, bytes);
     *capacity = larger;
     return copy;
 }

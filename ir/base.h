@@ -90,8 +90,8 @@ void *weft_arena_new(struct weft_arena *arena, size_t bytes);
 char *weft_arena_copy(struct weft_arena *arena, const char *text, size_t length); /* NUL-terminated */
 char *weft_arena_format(struct weft_arena *arena, const char *format, ...) WEFT_PRINTF(2, 3);
 
-/* weft_grow(arena, &array, &capacity, need, sizeof element): the array holds at least `need` elements afterwards, new
- * ones zeroed. The old copy stays behind in the arena. */
+/* array = weft_grow(arena, array, &capacity, need, sizeof element): the array holds at least `need` elements then, new
+ * ones zeroed. It comes from weft_grow on the same arena, unless its capacity is 0. Pointers into it end here. */
 void *weft_grow(struct weft_arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element);
 
 void weft_text_add(struct weft_text *text, const char *string);

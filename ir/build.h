@@ -100,11 +100,10 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
 void weft_drop_attr(struct weft_graph *graph, weft_node node, int key);
 /*   return %a                     →   return %b   for result i */
 void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value);
-/*   body(%a, %b, %c)              →   body(%c, %a)   for param [%c %a], which is in the graph's arena and becomes the
- *                                                    body's; those left out have no uses. The caller makes the node
- *                                                    that has the body hand over the same operands. Allocates
+/*   body(%a, %b, %c)              →   body(%c, %a)   for param [%c %a]; those left out have no uses. The caller makes
+ *                                                    the node that has the body hand over the same operands. Allocates
  *                                                    nothing */
-void weft_keep_params(struct weft_graph *body, weft_val *param, uint32_t count);
+void weft_keep_params(struct weft_graph *body, const weft_val *param, uint32_t count);
 /*   n: op body=@a                 →   n: op body=@b   of the same types. Allocates nothing */
 void weft_replace_body(struct weft_graph *graph, weft_node node, const struct weft_graph *a, struct weft_graph *b);
 /* Sets what stands right of `!`. Tokens are copied. */

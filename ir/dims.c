@@ -87,14 +87,17 @@ struct weft_dims *weft_dims_new(struct weft_arena *arena)
     return dims;
 }
 
-static void *copy_array(struct weft_arena *arena, const void *data, uint32_t count, size_t element)
+static void *copy_array(struct weft_arena *arena, const void *data, uint32_t count, size_t element,
+                        uint32_t *ret_capacity)
 {
-    void *copy = weft_arena_new(arena, (count ? count : 1) * element);
+    *ret_capacity = 0;
+    void *copy = weft_grow(arena, NULL, ret_capacity, count, element);
     if (count)
         memcpy(copy, data, count * element);
     return copy;
 }
-#define COPY(arena, data, count) copy_array((arena), (data), (count), sizeof *(data))
+#define COPY(arena, data, count) copy_array((arena), (data), (count), sizeof *(data), &(uint32_t){0})
+#define COPY_GROWING(arena, data, count, capacity) copy_array((arena), (data), (count), sizeof *(data), &(capacity))
 
 static void copy_index(struct weft_arena *arena, struct weft_dim_index *index)
 {
@@ -106,15 +109,11 @@ struct weft_dims *weft_dims_clone(struct weft_arena *arena, const struct weft_di
     struct weft_dims *copy = weft_new(arena, struct weft_dims, 1);
     *copy = *dims;
     copy->arena = arena;
-    copy->symbol = COPY(arena, dims->symbol, dims->symbols);
-    copy->symbol_atom = COPY(arena, dims->symbol_atom, dims->symbols);
-    copy->atom = COPY(arena, dims->atom, dims->atoms);
-    copy->monomial = COPY(arena, dims->monomial, dims->monomials);
-    copy->polynomial = COPY(arena, dims->polynomial, dims->polynomials);
-    copy->symbol_capacity = copy->symbol_atom_capacity = dims->symbols;
-    copy->atom_capacity = dims->atoms;
-    copy->monomial_capacity = dims->monomials;
-    copy->polynomial_capacity = dims->polynomials;
+    copy->symbol = COPY_GROWING(arena, dims->symbol, dims->symbols, copy->symbol_capacity);
+    copy->symbol_atom = COPY_GROWING(arena, dims->symbol_atom, dims->symbols, copy->symbol_atom_capacity);
+    copy->atom = COPY_GROWING(arena, dims->atom, dims->atoms, copy->atom_capacity);
+    copy->monomial = COPY_GROWING(arena, dims->monomial, dims->monomials, copy->monomial_capacity);
+    copy->polynomial = COPY_GROWING(arena, dims->polynomial, dims->polynomials, copy->polynomial_capacity);
     for (uint32_t i = 0; i < dims->symbols; i++)
         copy->symbol[i].name = weft_arena_copy(arena, dims->symbol[i].name, strlen(dims->symbol[i].name));
     for (uint32_t i = 0; i < dims->atoms; i++)

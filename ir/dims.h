@@ -60,7 +60,8 @@ bool weft_dims_saturated(const struct weft_dims *dims);
 bool weft_dim_divides(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient);
 /* Bounds that hold for all values of the symbols in their ranges; maybe not tight. */
 void weft_dim_range(const struct weft_dims *dims, weft_dim d, int64_t *ret_low, int64_t *ret_high);
-/* Value for given symbol values (indexed by symbol number). */
+/* Value for given symbol values (indexed by symbol number); WEFT_DIM_LIMIT also where a product on the way, of a
+ * coefficient and its factors, has more than 118 bits. */
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
 /* The most that it can be while each data symbol is anything from 0 to its value in `symbols`; at least that. */
 int64_t weft_dim_most(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);

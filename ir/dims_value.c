@@ -168,15 +168,17 @@ static int64_t hint_of(const struct weft_symbol_info *symbol)
     return symbol->hint ? symbol->hint : symbol->low > 1 ? symbol->low : 1;
 }
 
+/* Values are computed in twice the width of a word: x*y - x*(y - 1) is x although x*y has no place in 62 bits. Products
+ * stay below this, so that WEFT_DIM_MAX_TERMS of them have a place; what does not is lost, and so is all above it. */
 static const weft_wide wide_limit = (weft_wide)1 << 118;
 
-/* The product, or the limit of its sign. */
-static weft_wide multiply_wide(weft_wide a, weft_wide b)
+static weft_wide multiply_wide(weft_wide a, weft_wide b, bool *lost)
 {
     weft_wide product;
     if (!__builtin_mul_overflow(a, b, &product) && product <= wide_limit && product >= -wide_limit)
         return product;
-    return (a < 0) == (b < 0) ? wide_limit : -wide_limit;
+    *lost = true;
+    return 0;
 }
 
 static weft_wide floor_wide(weft_wide a, weft_wide b)
@@ -184,16 +186,17 @@ static weft_wide floor_wide(weft_wide a, weft_wide b)
     return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
 }
 
-static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols);
+static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols, bool *lost);
 
 /* Symbols NULL: the hints. */
-static weft_wide evaluate_atom(const struct weft_dims *dims, const struct weft_dim_atom *atom, const int64_t *symbols)
+static weft_wide evaluate_atom(const struct weft_dims *dims, const struct weft_dim_atom *atom, const int64_t *symbols,
+                               bool *lost)
 {
     if (atom->kind == WEFT_DIM_SYMBOL)
         return symbols ? symbols[atom->symbol] : hint_of(&dims->symbol[atom->symbol]);
-    weft_wide result = value_of(dims, atom->argument[0], symbols);
+    weft_wide result = value_of(dims, atom->argument[0], symbols, lost);
     for (uint32_t i = 1; i < atom->arguments; i++) {
-        const weft_wide next = value_of(dims, atom->argument[i], symbols);
+        const weft_wide next = value_of(dims, atom->argument[i], symbols, lost);
         if (atom->kind == WEFT_DIM_DIV)
             result = next ? floor_wide(result, next) : 0;
         else if ((next < result) == (atom->kind == WEFT_DIM_MIN))
@@ -202,9 +205,7 @@ static weft_wide evaluate_atom(const struct weft_dims *dims, const struct weft_d
     return result;
 }
 
-/* In twice the width: x*y - x*(y - 1) is x although x*y has no place in 62 bits. There are at most WEFT_DIM_MAX_TERMS
- * terms, so their sum has a place. */
-static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
+static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_t *symbols, bool *lost)
 {
     if (weft_dim_is_constant(d))
         return weft_dim_value(d);
@@ -214,15 +215,17 @@ static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_
         weft_wide product = p->term[i].coefficient;
         const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
         for (uint32_t k = 0; k < monomial->degree; k++)
-            product = multiply_wide(product, evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols));
+            product = multiply_wide(product, evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols, lost), lost);
         sum += product;
     }
-    return sum > wide_limit ? wide_limit : sum < -wide_limit ? -wide_limit : sum;
+    return multiply_wide(sum, 1, lost);
 }
 
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
 {
-    return weft_dim_saturate(value_of(dims, d, symbols));
+    bool lost = false;
+    const weft_wide value = value_of(dims, d, symbols, &lost);
+    return lost ? WEFT_DIM_LIMIT : weft_dim_saturate(value);
 }
 
 int64_t weft_dim_hint(const struct weft_dims *dims, weft_dim d)
@@ -327,7 +330,11 @@ bool weft_dim_linear(const struct weft_dims *dims, weft_dim d, uint32_t symbol, 
         for (uint32_t k = 0; k < monomial->degree; k++) {
             const struct weft_dim_atom *atom = &dims->atom[monomial->atom[k]];
             if (!atom_mentions(dims, atom, symbol)) {
-                factor = weft_dim_saturate((weft_wide)factor * evaluate_atom(dims, atom, symbols));
+                bool lost = false;
+                const weft_wide product = multiply_wide(factor, evaluate_atom(dims, atom, symbols, &lost), &lost);
+                if (lost)
+                    return false;
+                factor = weft_dim_saturate(product);
                 continue;
             }
             if (has_symbol || atom->kind != WEFT_DIM_SYMBOL)

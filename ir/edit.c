@@ -88,7 +88,7 @@ void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
     v->returns++;
 }
 
-void weft_keep_params(struct weft_graph *body, weft_val *param, uint32_t count)
+void weft_keep_params(struct weft_graph *body, const weft_val *param, uint32_t count)
 {
     weft_assert(body->root != body);
     for (uint32_t i = 0; i < body->params; i++)
@@ -101,8 +101,8 @@ void weft_keep_params(struct weft_graph *body, weft_val *param, uint32_t count)
         const struct weft_value *value = &body->value[body->param[i].id];
         weft_assert(value->is_param || (value->uses == 0 && value->returns == 0));
     }
-    body->param = param;
-    body->params = body->param_capacity = count;
+    memcpy(body->param, param, count * sizeof *param);
+    body->params = count;
 }
 
 void weft_replace_body(struct weft_graph *graph, weft_node node, const struct weft_graph *a, struct weft_graph *b)

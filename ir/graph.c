@@ -138,12 +138,13 @@ void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob)
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type)
 {
+    const struct weft_type own = *type; /* perhaps that of a value, which moves now */
     graph->value =
         weft_grow(graph->arena, graph->value, &graph->value_capacity, graph->values + 1, sizeof *graph->value);
     graph->param =
         weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
     const weft_val v = {graph->values++};
-    graph->value[v.id] = (struct weft_value){.type = *type, .is_param = true, .result = graph->params};
+    graph->value[v.id] = (struct weft_value){.type = own, .is_param = true, .result = graph->params};
     graph->param[graph->params++] = v;
     if (name)
         weft_set_name(graph, v, name, strlen(name));

@@ -200,8 +200,9 @@ static weft_val repeated(struct weft_maker *m, const struct weft_type *type)
     return weft_draw_made(m, node);
 }
 
-weft_val weft_obtain(struct weft_maker *m, const struct weft_type *type)
+weft_val weft_obtain(struct weft_maker *m, const struct weft_type *wanted)
 {
+    const struct weft_type own = *wanted, *type = &own; /* perhaps that of a value, which moves as others are made */
     weft_val v = WEFT_NO_VALUE;
     m->nested++;
     for (int tries = 0; m->values && tries < 5; tries++) {
