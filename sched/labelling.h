@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labelling.h: one choice for each node of a graph, such that the sum of all costs is least.
  *
- * A node has a cost for each of its choices, and an edge one for each pair of choices of its two ends. Layouts are chosen
- * this way: nodes are ops and values, choices are ways to store and to compute them, costs of edges are conversions.
+ * A node has a cost for each of its choices, and an edge one for each pair of choices of its two ends. Layouts are
+ * chosen this way: nodes are ops and values, choices are ways to store and to compute them, edges are conversions.
  *
  *      a ─── b ─── c        choices 0 row-major, 1 channels-last
  *      a: 0 9   b: 0 0   c: 5 0          an edge costs 3 where its ends differ
