@@ -218,7 +218,10 @@ const char *weft_pool_name(const struct weft_pool *pool);
 struct weft_copy {
     int32_t bytes, rank;
     uint32_t cpu;
+    size_t cache; /* bytes of the last cache, beside which a result counts as large; 0: not known */
     int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK], in_stride[WEFT_K_RANK]; /* elements */
+    /* set by prepare, which also merges axes and may join elements that stay neighbours */
+    uint8_t form, stream;
     int32_t parts;
 };
 void weft_copy_prepare(struct weft_copy *copy, int workers);

@@ -13,6 +13,7 @@ static void fill_bytes(struct weft_bind *bind, struct weft_copy *copy)
     *copy = (struct weft_copy){.bytes = 1,
                                .rank = 1,
                                .cpu = bind->plan->target.cpu,
+                               .cache = bind->plan->target.l3,
                                .extent = {weft_dtype_bytes(bind->out.dtype, elements)},
                                .out_stride = {1},
                                .in_stride = {1}};
@@ -28,7 +29,7 @@ static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, 
         return;
     }
     *copy = (struct weft_copy){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = rank,
-                               .cpu = bind->plan->target.cpu};
+                               .cpu = bind->plan->target.cpu, .cache = bind->plan->target.l3};
     for (int i = 0; i < rank; i++) {
         copy->extent[i] = extent[i];
         copy->out_stride[i] = out_stride[i];

@@ -1,43 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relayout.c: copies between strided arrays: changes of layout.
  *
- * After sorting by the result's strides and merging, a copy is one of three things, cheapest first:
- *   runs        both arrays are contiguous along the innermost axis: memcpy after memcpy
- *   transpose   the result is contiguous along one axis and the operand along another: tiles of TILE_ROWS x
- *               TILE_COLUMNS through registers
+ * After sorting by the result's strides and merging, a copy is one of these, cheapest first:
+ *   runs        both arrays are contiguous along the innermost axis: rows that are moved as they are
+ *   transpose   the result is contiguous along one axis and the operand along another: tiles through registers
+ *               (tiles.c)
+ *   blocked     short runs, of which neighbours in the operand are not neighbours in the result: tiles of runs, so
+ *               that lines which hold parts of several are still at hand when the next part is wanted
  *   strided     anything else (a broadcast, a step, a reversed axis): a loop of single elements, writing in order
- * The axis along which a transposed operand is contiguous is put next to the innermost, and that is how run recognises
- * the case.
+ * A run of 2 to 16 bytes is an element of its own: channels by twos or fours are transposed in registers, too.
+ * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles.
  *
- * Large transposes of 4-byte elements stream their result past the caches: it would not be there any more when the
- * consumer comes. */
-#include "kernels/relayout/relayout.h"
-#include "kernels/walk.h"
+ * Large results go past the caches: beside the operand they would hardly be there any more when the consumer comes,
+ * and a plain store reads each line before it writes it. "Large" is an eighth of the last cache, and a quarter where
+ * rows do not begin at lines, since streaming costs more there. */
+#include "kernels/relayout/tiles.h"
 
-#include <string.h>
-
-#define GRAIN        64
-#define TILE_ROWS    256
-#define TILE_COLUMNS 32
-#define STREAM_BYTES (8 << 20)
-
-enum form { RUNS, TRANSPOSE, STRIDED };
-
-static enum form form_of(const struct weft_copy *copy)
-{
-    const int inner = copy->rank - 1;
-    if (copy->out_stride[inner] == 1 && copy->in_stride[inner] == 1)
-        return RUNS;
-    if (inner > 0 && copy->out_stride[inner] == 1 && copy->in_stride[inner - 1] == 1 && copy->in_stride[inner] != 0)
-        return TRANSPOSE;
-    return STRIDED;
-}
+#define GRAIN       64
+#define SHORT_RUN   512       /* bytes */
+#define GUESS_CACHE (32 << 20) /* when nobody said */
 
 static const struct tile {
     const char *name;
     uint32_t cpu;
     int32_t bytes;
-    weft_relayout_tile_fn fn;
+    weft_tile_fn fn;
 } tiles[] = {
 #define RELAYOUT(id, function, level, cpu, bytes)                                                                      \
     {"weft_relayout_" #id "__" #level, cpu, bytes, weft_relayout_##function##__##level},
@@ -53,22 +40,94 @@ static const struct tile *best_tile(const struct weft_copy *copy)
     return best;
 }
 
+weft_tile_fn weft_tile_find(const struct weft_copy *copy) { return best_tile(copy)->fn; }
+
+const struct weft_mover *weft_mover_find(uint32_t cpu)
+{
+    static const struct weft_mover *const movers[] = {&weft_mover__avx512, &weft_mover__avx2};
+    for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++)
+        if (!(movers[i]->cpu & ~cpu))
+            return movers[i];
+    return &weft_mover__ref;
+}
+
 const char *weft_copy_name(const struct weft_copy *copy)
 {
-    switch (form_of(copy)) {
-    case RUNS:
-        return "weft_relayout_runs__ref";
-    case TRANSPOSE:
+    switch (copy->form) {
+    case WEFT_COPY_RUNS:
+    case WEFT_COPY_BLOCKED:
+        return weft_mover_find(copy->cpu)->runs;
+    case WEFT_COPY_TRANSPOSE:
         return best_tile(copy)->name;
     default:
         return "weft_relayout_strided__ref";
     }
 }
 
+/* --- prepare ------------------------------------------------------------------------------------------------------ */
+
+/* The axis before `end` with that stride of the operand, or -1. */
+static int axis_with(const struct weft_axis *axes, int end, int64_t stride)
+{
+    for (int i = end - 1; i >= 0; i--)
+        if (axes[i].stride[1] == stride)
+            return i;
+    return -1;
+}
+
+/* Innermost runs that are as long as a larger element: the axes without them if that makes a transpose, else `rank`. */
+static int widen(struct weft_axis *axes, int rank, int32_t *bytes)
+{
+    const int64_t n = axes[rank - 1].extent, run = n * *bytes;
+    const int inner = rank - 2;
+    if (inner < 1 || run > 16 || (run & (run - 1)) || axes[inner].stride[0] != n || axes[inner].stride[1] == 0 ||
+        axis_with(axes, inner, n) < 0)
+        return rank;
+    for (int i = 0; i <= inner; i++)
+        if (axes[i].stride[0] % n || axes[i].stride[1] % n)
+            return rank;
+    for (int i = 0; i <= inner; i++)
+        axes[i].stride[0] /= n, axes[i].stride[1] /= n;
+    *bytes = (int32_t)run;
+    return rank - 1;
+}
+
+/* The nearest neighbours in the operand, among axes [0, end). */
+static int nearest(const struct weft_axis *axes, int end)
+{
+    int best = end - 1;
+    for (int i = end - 1; i >= 0; i--)
+        if (axes[i].stride[1] > 0 && (axes[best].stride[1] <= 0 || axes[i].stride[1] < axes[best].stride[1]))
+            best = i;
+    return best;
+}
+
+static enum weft_copy_form arrange(struct weft_axis *axes, int *rank, int32_t *bytes)
+{
+    if (axes[*rank - 1].stride[0] != 1)
+        return WEFT_COPY_STRIDED;
+    if (axes[*rank - 1].stride[1] == 1) {
+        const int before = *rank;
+        *rank = widen(axes, *rank, bytes);
+        if (*rank == before) {
+            const int near = nearest(axes, *rank - 1);
+            if (*rank < 3 || near == *rank - 2 || axes[*rank - 1].extent * *bytes >= SHORT_RUN)
+                return WEFT_COPY_RUNS;
+            weft_axes_move(axes, near, *rank - 3);
+            return WEFT_COPY_BLOCKED;
+        }
+    }
+    const int near = axis_with(axes, *rank - 1, 1);
+    if (near < 0 || axes[*rank - 1].stride[1] == 0)
+        return WEFT_COPY_STRIDED;
+    weft_axes_move(axes, near, *rank - 2);
+    return WEFT_COPY_TRANSPOSE;
+}
+
 void weft_copy_prepare(struct weft_copy *copy, int workers)
 {
     struct weft_axis axes[WEFT_K_RANK] = {{0}};
-    int64_t total = 1;
+    int64_t total = copy->bytes;
     for (int i = 0; i < copy->rank; i++) {
         axes[i] = (struct weft_axis){copy->extent[i], {copy->out_stride[i], copy->in_stride[i]}};
         total *= copy->extent[i];
@@ -77,23 +136,19 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
     int rank = weft_axes_merge(axes, copy->rank, 2);
     if (!rank)
         axes[rank++] = (struct weft_axis){1, {1, 1}};
-    if (axes[rank - 1].stride[0] == 1 && axes[rank - 1].stride[1] != 1)
-        for (int i = rank - 2; i >= 0; i--)
-            if (axes[i].stride[1] == 1) {
-                weft_axes_move(axes, i, rank - 2);
-                break;
-            }
+    copy->form = (uint8_t)arrange(axes, &rank, &copy->bytes);
     copy->rank = rank;
     for (int i = 0; i < rank; i++) {
         copy->extent[i] = axes[i].extent;
         copy->out_stride[i] = axes[i].stride[0];
         copy->in_stride[i] = axes[i].stride[1];
     }
-    copy->parts = weft_parts_for(2 * total * copy->bytes, workers);
+    const int64_t cache = copy->cache ? (int64_t)copy->cache : GUESS_CACHE;
+    copy->stream = total >= cache / 4 ? WEFT_STREAM_ALWAYS : total >= cache / 8 ? WEFT_STREAM_LINES : WEFT_STREAM_NEVER;
+    copy->parts = weft_parts_for(2 * total, workers);
 }
 
-/* --- single elements
- * ------------------------------------------------------------------------------------------------------ */
+/* --- single elements ---------------------------------------------------------------------------------------------- */
 
 #define STRIDED_COPY(name, type, loose)                                                                                \
     static void name(void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n)                    \
@@ -113,10 +168,9 @@ void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from,
     (bytes == 1 ? copy_8 : bytes == 2 ? copy_16 : bytes == 4 ? copy_32 : copy_64)(to, to_stride, from, from_stride, n);
 }
 
-/* --- the loops
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------------------------------------- */
 
-static struct weft_walk walk_of(const struct weft_copy *copy, void *out, const void *in)
+struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in)
 {
     struct weft_walk walk = {.rank = copy->rank, .arrays = 2, .at = {out, (char *)in}};
     for (int i = 0; i < copy->rank; i++) {
@@ -127,11 +181,13 @@ static struct weft_walk walk_of(const struct weft_copy *copy, void *out, const v
     return walk;
 }
 
+/* Runs along the innermost axis, as many rows at once as the next axis has; parts begin anywhere. */
 static void run_lines(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    struct weft_walk walk = walk_of(copy, out, in);
+    struct weft_walk walk = weft_copy_walk(copy, out, in);
+    const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const int inner = copy->rank - 1;
-    const bool runs = form_of(copy) == RUNS;
+    const int64_t n = copy->extent[inner], outer = inner > 0 ? copy->extent[inner - 1] : 1;
     int64_t total = 1, at, end;
     for (int i = 0; i <= inner; i++)
         total *= copy->extent[i];
@@ -140,50 +196,36 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
         return;
     weft_walk_seek(&walk, at);
     for (;;) {
-        const int64_t rest = copy->extent[inner] - walk.index[inner], n = rest < end - at ? rest : end - at;
-        if (runs)
-            memcpy(walk.at[0], walk.at[1], (size_t)(n * copy->bytes));
-        else
-            weft_copy_strided(copy->bytes, walk.at[0], copy->out_stride[inner], walk.at[1], copy->in_stride[inner], n);
-        at += n;
+        const int64_t rest = n - walk.index[inner], count = rest < end - at ? rest : end - at;
+        int64_t rows = 1;
+        if (copy->form == WEFT_COPY_RUNS) {
+            if (inner > 0 && count == n) {
+                const int64_t left = outer - walk.index[inner - 1], whole = (end - at) / n;
+                rows = left < whole ? left : whole;
+            }
+            mover->rows(walk.at[0], inner > 0 ? walk.step[0][inner - 1] : 0, walk.at[1],
+                        inner > 0 ? walk.step[1][inner - 1] : 0, rows, count * copy->bytes,
+                        copy->stream == WEFT_STREAM_ALWAYS);
+        } else {
+            weft_copy_strided(copy->bytes, walk.at[0], copy->out_stride[inner], walk.at[1], copy->in_stride[inner],
+                               count);
+        }
+        at += rows * count;
         if (at >= end)
-            return;
+            break;
+        if (inner > 0)
+            walk.index[inner - 1] += rows - 1, walk.at[0] += (rows - 1) * walk.step[0][inner - 1],
+                walk.at[1] += (rows - 1) * walk.step[1][inner - 1];
         weft_walk_next(&walk, inner - 1);
     }
-}
-
-/* The two innermost axes become axes of tiles; rows run along the innermost, on which the result is contiguous. */
-static void run_tiles(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
-{
-    struct weft_walk walk = walk_of(copy, out, in);
-    const int rows = copy->rank - 1, columns = rows - 1;
-    const int64_t out_stride = copy->out_stride[columns], in_stride = copy->in_stride[rows];
-    const weft_relayout_tile_fn tile = best_tile(copy)->fn;
-    int64_t total = copy->bytes, units = 1, at, end;
-    for (int i = 0; i <= rows; i++) {
-        const int64_t size = i == rows ? TILE_ROWS : i == columns ? TILE_COLUMNS : 1;
-        total *= copy->extent[i];
-        walk.extent[i] = (copy->extent[i] + size - 1) / size;
-        units *= walk.extent[i];
-        walk.step[0][i] *= size, walk.step[1][i] *= size;
-    }
-    weft_share(units, 1, part, parts, &at, &end);
-    if (at >= end)
-        return;
-    weft_walk_seek(&walk, at);
-    for (; at < end; at++) {
-        const int64_t r = walk.index[rows] * TILE_ROWS, c = walk.index[columns] * TILE_COLUMNS;
-        const int64_t height = copy->extent[rows] - r < TILE_ROWS ? copy->extent[rows] - r : TILE_ROWS;
-        const int64_t width = copy->extent[columns] - c < TILE_COLUMNS ? copy->extent[columns] - c : TILE_COLUMNS;
-        tile(walk.at[0], out_stride, walk.at[1], in_stride, height, width, total >= STREAM_BYTES);
-        weft_walk_next(&walk, rows);
-    }
+    if (copy->stream == WEFT_STREAM_ALWAYS)
+        mover->fence();
 }
 
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    if (form_of(copy) == TRANSPOSE)
-        run_tiles(copy, out, in, part, parts);
+    if (copy->form == WEFT_COPY_TRANSPOSE || copy->form == WEFT_COPY_BLOCKED)
+        weft_copy_tiles(copy, out, in, part, parts);
     else
         run_lines(copy, out, in, part, parts);
 }

@@ -13,6 +13,8 @@ struct variant {
 
 static const struct variant variants[] = {
     {"weft_relayout_runs__ref", 0, 4},
+    {"weft_relayout_runs__avx2", WEFT_CPU_AVX2, 4},
+    {"weft_relayout_runs__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512, 4},
     {"weft_relayout_strided__ref", 0, 4},
 #define RELAYOUT(id, function, level, cpu, bytes) {"weft_relayout_" #id "__" #level, cpu, bytes},
 #include "kernels/relayout/relayout.def"
@@ -41,18 +43,20 @@ static void reference(const struct weft_copy *copy, unsigned char *out, const un
                 }
 }
 
-/* Random order of the axes in memory; gaps by padded extents; now and then an axis of the operand is a broadcast. */
-static void random_strides(struct weft_check *check, const struct weft_copy *copy, int64_t *stride, bool broadcast)
+/* Random order of the axes in memory, but for the last if elements are grouped along it; gaps by padded extents; now
+ * and then an axis of the operand is a broadcast. */
+static void random_strides(struct weft_check *check, const struct weft_copy *copy, int64_t *stride, bool broadcast,
+                           bool grouped)
 {
     int order[4] = {0, 1, 2, 3};
-    for (int i = 3; i > 0; i--) {
+    for (int i = grouped ? 2 : 3; i > 0; i--) {
         const int j = (int)weft_check_between(check, 0, i), swap = order[i];
         order[i] = order[j], order[j] = swap;
     }
-    int64_t step = weft_check_between(check, 0, 7) ? 1 : weft_check_between(check, 1, 3);
+    int64_t step = grouped || weft_check_between(check, 0, 7) ? 1 : weft_check_between(check, 1, 3);
     for (int i = 3; i >= 0; i--) {
         stride[order[i]] = step;
-        step *= copy->extent[order[i]] + (weft_check_between(check, 0, 3) ? 0 : weft_check_between(check, 0, 5));
+        step *= copy->extent[order[i]] + (grouped || weft_check_between(check, 0, 3) ? 0 : weft_check_between(check, 0, 5));
     }
     if (broadcast && !weft_check_between(check, 0, 4))
         stride[weft_check_between(check, 0, 3)] = 0;
@@ -60,11 +64,21 @@ static void random_strides(struct weft_check *check, const struct weft_copy *cop
 
 static void random_copy(struct weft_check *check, struct weft_copy *copy, int bytes, int64_t most)
 {
-    *copy = (struct weft_copy){.bytes = bytes, .rank = 4, .cpu = weft_check_cpu(check)};
-    for (int i = 0; i < 4; i++)
-        copy->extent[i] = weft_check_between(check, 0, 2) ? weft_check_between(check, 1, most) : 1;
-    random_strides(check, copy, copy->out_stride, false);
-    random_strides(check, copy, copy->in_stride, true);
+    static const size_t caches[] = {0, 1, 4096};
+    *copy = (struct weft_copy){.bytes = bytes, .rank = 4, .cpu = weft_check_cpu(check),
+                               .cache = caches[weft_check_between(check, 0, 2)]};
+    const bool flat = !weft_check_between(check, 0, 3); /* two axes of several tiles */
+    const bool grouped = !weft_check_between(check, 0, 3);
+    for (int i = 0; i < 4; i++) {
+        if (flat)
+            copy->extent[i] = i == 0 ? 2 : i == 3 ? 1 : weft_check_between(check, 1, 9 * most);
+        else
+            copy->extent[i] = weft_check_between(check, 0, 2) ? weft_check_between(check, 1, most) : 1;
+    }
+    if (grouped)
+        copy->extent[3] = (int64_t)1 << weft_check_between(check, 0, 4);
+    random_strides(check, copy, copy->out_stride, false, grouped);
+    random_strides(check, copy, copy->in_stride, true, grouped);
 }
 
 /* Reverses some axes of the operand; the first element then lies where the last one did. */
