@@ -56,7 +56,8 @@ static void random_strides(struct weft_check *check, const struct weft_copy *cop
     int64_t step = grouped || weft_check_between(check, 0, 7) ? 1 : weft_check_between(check, 1, 3);
     for (int i = 3; i >= 0; i--) {
         stride[order[i]] = step;
-        step *= copy->extent[order[i]] + (grouped || weft_check_between(check, 0, 3) ? 0 : weft_check_between(check, 0, 5));
+        const bool dense = grouped || weft_check_between(check, 0, 3);
+        step *= copy->extent[order[i]] + (dense ? 0 : weft_check_between(check, 0, 5));
     }
     if (broadcast && !weft_check_between(check, 0, 4))
         stride[weft_check_between(check, 0, 3)] = 0;
