@@ -361,9 +361,15 @@ const char *weft_product_name(const struct weft_product *product);
 
 /* --- conv/conv.h: convolution, f32 -------------------------------------------------------------------------------- */
 
+/* What a convolution may compute besides its formula (conv/conv.h): where sizes make it pay, Winograd's F(2x2,3x3),
+ * whose error is smaller than the formula's own, or F(4x4,3x3) as well, whose error is about five times as large.
+ * What becomes of Inf and NaN is in conv/winograd.h. */
+enum weft_conv_arithmetic { WEFT_CONV_CHAIN, WEFT_CONV_F2, WEFT_CONV_F4 };
+
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */
 struct weft_conv {
     uint32_t cpu;
+    enum weft_conv_arithmetic arithmetic;
     int32_t spatial;         /* 1 to 3 */
     int64_t n, c, o, groups;
     int64_t in_extent[3], out_extent[3], kernel[3], stride[3], dilation[3], pad[3]; /* pad: before */

@@ -269,6 +269,7 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     if (!c.plan)
         return WEFT_ERR_NOMEM;
     *c.plan = (struct weft_plan){.context = context, .target = c.options.target ? *c.options.target : context->target};
+    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD ? WEFT_CONV_CHAIN : WEFT_CONV_F2;
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);

@@ -116,6 +116,7 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
     const weft_node n = bind->step->node;
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
     *conv = (struct weft_conv){.cpu = bind->plan->target.cpu,
+                               .arithmetic = bind->plan->convolution,
                                .spatial = x->rank - 2,
                                .n = x->extent[0],
                                .c = x->extent[1],

@@ -7,7 +7,9 @@
 static bool compile(const struct weft_model_options *options, struct weft_model *model)
 {
     const struct weft_compile_options compile = {.size = sizeof compile,
-                                                 .flags = options->reference ? WEFT_COMPILE_REFERENCE : 0};
+                                                 .flags =
+                                                     (options->reference ? WEFT_COMPILE_REFERENCE : 0) |
+                                                     (options->no_winograd ? WEFT_COMPILE_NO_WINOGRAD : 0)};
     double before = weft_tool_now_ms();
     if (weft_compile(model->graph, &compile, &model->plan) < 0)
         return false;

@@ -333,6 +333,8 @@ struct weft_compile_options {
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it stands */
 #define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */
+#define WEFT_COMPILE_NO_WINOGRAD 4u /* 3x3 convolutions by their formula, up to two times slower: where one gives an
+                                       infinity, the transforms that are used otherwise may give NaN */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,

@@ -4,7 +4,7 @@
  * The form follows from the strides of y, since results are written once and in vectors, while x is gathered anyway;
  * only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
-#include "kernels/conv/conv.h"
+#include "kernels/conv/winograd.h"
 
 #include <string.h>
 
@@ -64,8 +64,11 @@ static bool is_point(const struct weft_conv_shape *s)
     return s->line == s->pixels;
 }
 
-static enum weft_conv_form choose(const struct weft_conv_shape *s)
+static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
+    const int m = weft_winograd_choose(conv, s);
+    if (m != 0)
+        return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
     if (!s->y_rows && s->y_at[2] != 1 && s->line > 1)
         return WEFT_CONV_PLAIN;
@@ -146,6 +149,11 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
     const int64_t images = s->n * s->groups;
     *ret_units = images * s->o * s->pixels;
+    if (weft_winograd_of(form)) {
+        const struct weft_winograd plan = weft_winograd_plan(conv, s, weft_winograd_of(form));
+        *ret_units = images * plan.blocks * plan.passes;
+        return plan.v_size + plan.m_size + plan.band_size;
+    }
     if (form == WEFT_CONV_COLUMNS) {
         *ret_units = images * weft_pieces(s->pixels, kernel->columns) * weft_pieces(s->o, kernel->rows);
         return s->k * kernel->columns;
@@ -167,7 +175,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0;
-    conv->form = empty ? 0 : find(choose(&s), conv->cpu);
+    conv->form = empty ? 0 : find(choose(conv, &s), conv->cpu);
     conv->gemm = (struct weft_gemm){.cpu = conv->cpu, .kernel = weft_gemm_find(conv->cpu)};
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
@@ -187,10 +195,14 @@ const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kern
 /* --- packed weights --- */
 
 /* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
- * vectors; CHANNELS: [taps][groups], of which group g is a column. */
+ * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    if (weft_winograd_of(form)) {
+        const struct weft_winograd plan = weft_winograd_plan(conv, s, weft_winograd_of(form));
+        return plan.passes * plan.pass_size;
+    }
     if (form == WEFT_CONV_POINT_ROWS)
         return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
     return form == WEFT_CONV_ROWS ? weft_gemm_panels_size(conv->gemm.kernel, s->k, s->o) : s->o * s->k;
@@ -218,6 +230,10 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     const weft_loose_f32 *from = w + g * s->o * s->w_o;
+    if (weft_winograd_of(form)) {
+        weft_winograd_pack(conv, s, weft_winograd_of(form), pack, from);
+        return;
+    }
     if (form == WEFT_CONV_POINT_ROWS) {
         weft_gemm_pack(&conv->gemm, pack, from);
         return;

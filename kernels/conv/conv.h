@@ -18,6 +18,8 @@
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   PLAIN     the formula; also for a y without unit stride.
+ *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
+ *             winograd.h has.
  *
  * Preconditions: y overlaps neither x nor w; distinct indices of y are distinct elements; o and c divide by groups. No
  * alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
@@ -33,7 +35,9 @@ enum weft_conv_form {
     WEFT_CONV_POINT_COLUMNS,
     WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,
-    WEFT_CONV_CHANNELS
+    WEFT_CONV_CHANNELS,
+    WEFT_CONV_WINOGRAD_2,
+    WEFT_CONV_WINOGRAD_4
 };
 
 /* y, and in w the weights as given or as packed. */

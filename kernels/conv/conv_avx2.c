@@ -3,8 +3,32 @@
 #include "kernels/gemm/vector_avx2.h"
 
 #include "kernels/conv/conv.h"
+#include "kernels/conv/winograd.h"
+
+/* Transposes 8 x 8: two rounds within each 128-bit half, one that exchanges halves. */
+static inline void turn(vector v[LANES])
+{
+    vector pair[LANES], quad[LANES];
+    UNROLL for (int i = 0; i < LANES; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
+    }
+    UNROLL for (int i = 0; i < LANES; i += 4) {
+        UNROLL for (int h = 0; h < 2; h++) {
+            const __m256d x = _mm256_castps_pd(pair[i + h]), y = _mm256_castps_pd(pair[i + 2 + h]);
+            quad[i + 2 * h] = _mm256_castpd_ps(_mm256_unpacklo_pd(x, y));
+            quad[i + 2 * h + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(x, y));
+        }
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(quad[i], quad[4 + i], 0x20);
+        v[4 + i] = _mm256_permute2f128_ps(quad[i], quad[4 + i], 0x31);
+    }
+}
 
 #define KERNEL(form) weft_conv_f32_##form##__avx2
 #include "kernels/conv/conv_gemm.inc"
 
 #include "kernels/conv/conv_depth.inc"
+
+#include "kernels/conv/winograd.inc"

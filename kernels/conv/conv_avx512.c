@@ -3,8 +3,38 @@
 #include "kernels/gemm/vector_avx512.h"
 
 #include "kernels/conv/conv.h"
+#include "kernels/conv/winograd.h"
+
+/* Transposes 16 x 16: two rounds within each 128-bit quarter, two that move the quarters. */
+static inline void turn(vector v[LANES])
+{
+    vector pair[LANES], quad[LANES];
+    UNROLL for (int i = 0; i < LANES; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
+    }
+    UNROLL for (int i = 0; i < LANES; i += 4) {
+        UNROLL for (int h = 0; h < 2; h++) {
+            const __m512d x = _mm512_castps_pd(pair[i + h]), y = _mm512_castps_pd(pair[i + 2 + h]);
+            quad[i + 2 * h] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
+            quad[i + 2 * h + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
+        }
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        const vector low = _mm512_shuffle_f32x4(quad[i], quad[4 + i], 0x88),
+                     odd = _mm512_shuffle_f32x4(quad[i], quad[4 + i], 0xdd),
+                     high = _mm512_shuffle_f32x4(quad[8 + i], quad[12 + i], 0x88),
+                     last = _mm512_shuffle_f32x4(quad[8 + i], quad[12 + i], 0xdd);
+        v[i] = _mm512_shuffle_f32x4(low, high, 0x88);
+        v[4 + i] = _mm512_shuffle_f32x4(odd, last, 0x88);
+        v[8 + i] = _mm512_shuffle_f32x4(low, high, 0xdd);
+        v[12 + i] = _mm512_shuffle_f32x4(odd, last, 0xdd);
+    }
+}
 
 #define KERNEL(form) weft_conv_f32_##form##__avx512
 #include "kernels/conv/conv_gemm.inc"
 
 #include "kernels/conv/conv_depth.inc"
+
+#include "kernels/conv/winograd.inc"

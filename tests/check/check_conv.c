@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_conv.c: every kernel of conv.def against the chain that conv.h defines, bit for bit.
+/* check_conv.c: every kernel of conv.def against the chain that conv.h defines, bit for bit; WINOGRAD against its own
+ * reference, bit for bit, and that against the exact convolution by a bound.
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, 1 to
  * 8 parts that run in reverse order. The whole buffer of y is compared. */
 #include "kernels/check.h"
-#include "kernels/conv/conv.h"
+#include "kernels/conv/winograd.h"
+#include "tests/check/winograd_definition.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { CASES = 250, TRIES = 200 };
+enum { CASES = 250, SLOW_CASES = 60, TRIES = 200, BOUNDED = 20 };
 
 /* Strides of an array with channels in front of (0) or behind (1) the spatial axes, or with no unit stride in either
  * (2); returns the elements from the first to the last one. */
@@ -32,6 +34,20 @@ static int64_t choose_strides(struct weft_check *check, int64_t kind, int32_t sp
 struct sizes {
     int64_t x, y, w;
 };
+
+/* What lets Winograd's transforms in: windows of 3x3 that move by one, and enough channels. */
+static void choose_square(struct weft_check *check, struct weft_conv *v)
+{
+    const bool few = weft_check_between(check, 0, 3) != 0;
+    v->spatial = 2, v->groups = weft_check_between(check, 0, 3) == 0 ? 2 : 1;
+    v->c = v->groups * weft_check_between(check, 16, few ? 24 : 150);
+    v->o = v->groups * weft_check_between(check, 8, few ? 24 : 150);
+    for (int d = 0; d < 2; d++) {
+        v->kernel[d] = 3, v->stride[d] = v->dilation[d] = 1, v->pad[d] = weft_check_between(check, 0, 2);
+        v->in_extent[d] = weft_check_between(check, 3, weft_check_between(check, 0, 3) ? 14 : 50);
+        v->out_extent[d] = v->in_extent[d] + v->pad[d] + weft_check_between(check, 0, 2) - 2;
+    }
+}
 
 static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
 {
@@ -56,12 +72,16 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
         v.in_extent[d] += padded < window ? window - padded : 0;
         v.out_extent[d] = padded < window ? 1 : (padded - window) / v.stride[d] + 1;
     }
-    int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, c};
+    v.arithmetic = form == WEFT_CONV_WINOGRAD_2 ? WEFT_CONV_F2 : WEFT_CONV_F4;
+    if (weft_winograd_of(form))
+        choose_square(check, &v);
+    int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
     for (int d = 0; d < v.spatial; d++)
         x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
     const bool last = form == WEFT_CONV_ROWS || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
                       weft_check_between(check, 0, 4) == 0;
-    const int64_t kind = form == WEFT_CONV_PLAIN ? 2 : last;
+    const bool any = weft_winograd_of(form) && weft_check_between(check, 0, 4) == 0;
+    const int64_t kind = form == WEFT_CONV_PLAIN || any ? 2 : last;
     const bool mixed = form != WEFT_CONV_CHANNELS && weft_check_between(check, 0, 3) == 0;
     ret_sizes->x = choose_strides(check, mixed ? weft_check_between(check, 0, 2) : kind, v.spatial, x, v.x_stride);
     ret_sizes->y = choose_strides(check, kind, v.spatial, y, v.y_stride);
@@ -124,9 +144,23 @@ static void describe(const struct weft_conv *v, int parts, int fill, char *text,
     }
 }
 
-static void check_case(struct weft_check *check, struct weft_conv *v, const struct sizes *sizes, int parts)
+/* What y must be, bit for bit. */
+static void define_any(struct weft_check *check, const struct weft_conv *v, float *y, const float *x, const float *w)
 {
-    const int fill = (int)weft_check_between(check, 0, WEFT_FILLS - 1);
+    if (!weft_winograd_of(weft_conv_kernels[v->form].form)) {
+        define(v, y, x, w);
+        return;
+    }
+    struct weft_conv plain = *v;
+    plain.cpu = 0, plain.w_packed = false;
+    weft_conv_prepare(&plain, 1);
+    weft_conv_run(&plain, y, x, w, weft_check_alloc(check, plain.scratch), 0, 1);
+}
+
+static void check_case(struct weft_check *check, struct weft_conv *v, const struct sizes *sizes, int parts,
+                       bool bounded)
+{
+    const int fill = bounded ? WEFT_FILL_PLAIN : (int)weft_check_between(check, 0, WEFT_FILLS - 1);
     float *x = weft_check_alloc(check, (size_t)sizes->x * sizeof *x),
           *w = weft_check_alloc(check, (size_t)sizes->w * sizeof *w);
     float *got = weft_check_alloc(check, (size_t)sizes->y * sizeof *got);
@@ -136,7 +170,9 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     weft_check_fill(check, got, sizes->y, WEFT_FILL_PLAIN);
     for (int64_t i = 0; i < sizes->y; i++)
         want[i] = got[i];
-    define(v, want, x, w);
+    if (bounded && weft_check_between(check, 0, 1))
+        x[weft_check_between(check, 0, sizes->x - 1)] = NAN;
+    define_any(check, v, want, x, w);
     const float *weights = w;
     if (v->w_packed) {
         float *pack = weft_check_alloc(check, weft_conv_pack_bytes(v));
@@ -149,6 +185,8 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     char what[300];
     describe(v, parts, fill, what, sizeof what);
     weft_check_same(check, what, got, want, sizes->y);
+    if (bounded)
+        weft_check_winograd(check, what, v, got, x, w);
 }
 
 /* --- speed --- */
@@ -211,18 +249,20 @@ static void bench_shape(struct weft_check *check, const struct weft_conv_kernel 
 static void check_kernel(struct weft_check *check, const void *user)
 {
     const struct weft_conv_kernel *kernel = user;
+    const bool winograd = weft_winograd_of(kernel->form);
+    const int cases = winograd ? SLOW_CASES : CASES;
     int met = 0;
-    for (int i = 0; i < CASES * TRIES && met < CASES && !weft_check_failed(check); i++) {
+    for (int i = 0; i < cases * TRIES && met < cases && !weft_check_failed(check); i++) {
         struct sizes sizes;
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, 8);
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;
-        check_case(check, &v, &sizes, parts);
+        check_case(check, &v, &sizes, parts, winograd && met < BOUNDED);
         met++;
     }
-    if (met < CASES && !weft_check_failed(check))
+    if (met < cases && !weft_check_failed(check))
         weft_check_fail(check, "dispatch took this kernel in %d cases only", met);
     /* c, o, groups, extent, kernel, stride, padding */
     static const int64_t shapes[][7] = {

@@ -3,6 +3,7 @@
  * that are parameters, buffers that overlap, sizes that no memory has. */
 #include "tests/unit/plan_support.h"
 
+#include <math.h>
 #include <unistd.h>
 
 struct scene {
@@ -262,6 +263,47 @@ static void overlaps_are_refused(void **state)
     close_scene(&c);
 }
 
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
+
+/* Results of a convolution that are NaN, and those that are not finite, where one x is `odd`. */
+static void count_odd(struct scene *c, float *x, float odd, int ret_count[2])
+{
+    struct weft_tensor y;
+    x[2 * 8 + 2] = odd;
+    assert_int_equal(weft_run(c->execution), WEFT_OK);
+    assert_int_equal(weft_output(c->execution, 0, &y), WEFT_OK);
+    ret_count[0] = ret_count[1] = 0;
+    for (int i = 0; i < 16 * 8 * 8; i++) {
+        ret_count[0] += isnan(((float *)y.data)[i]) != 0;
+        ret_count[1] += isfinite(((float *)y.data)[i]) == 0;
+    }
+}
+
+/* Winograd's transforms subtract infinities from each other; the formula of a convolution does not. */
+static void winograd_can_be_forbidden(void **state)
+{
+    float x[16 * 8 * 8], w[16 * 16 * 9];
+    for (int i = 0; i < 16 * 16 * 9; i++)
+        w[i] = (float)(i % 3 + 1);
+    for (int forbidden = 0; forbidden < 2; forbidden++) {
+        struct scene c = open_scene("graph @c(%x: f32[1,16,8,8], %w: f32[16,16,3,3]) {\n"
+                                    "  %y: f32[1,16,8,8] = conv %x, %w pad=[1 1 1 1]\n  return %y\n}\n",
+                                    forbidden ? WEFT_COMPILE_NO_WINOGRAD : 0);
+        for (int i = 0; i < 16 * 8 * 8; i++)
+            x[i] = (float)(i % 5 - 2);
+        const struct weft_tensor in[] = {dense(x, WEFT_F32, 4, 1, 16, 8, 8), dense(w, WEFT_F32, 4, 16, 16, 3, 3)};
+        run_and_compare(&c, in, 2, sizeof x);
+        int count[2];
+        count_odd(&c, x, NAN, count);
+        assert_int_equal(count[0], 16 * 9);
+        assert_int_equal(count[1], 16 * 9);
+        count_odd(&c, x, INFINITY, count);
+        assert_int_equal(count[0] > 0, !forbidden);
+        assert_int_equal(count[1], 16 * 9);
+        close_scene(&c);
+    }
+}
+
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 static void sizes_are_checked_before_a_run(void **state)
@@ -295,6 +337,7 @@ int main(void)
         cmocka_unit_test(elements_smaller_than_a_byte),
         cmocka_unit_test(unbound_outputs_are_left_alone),
         cmocka_unit_test(overlaps_are_refused),
+        cmocka_unit_test(winograd_can_be_forbidden),
         cmocka_unit_test(sizes_are_checked_before_a_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

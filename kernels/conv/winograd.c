@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* winograd.c: when Winograd's transforms pay, how its loops lie in memory, and its weights. */
+#include "kernels/conv/winograd.h"
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* --- the rule ----------------------------------------------------------------------------------------------------- */
+
+/* What one element costs in multiply-adds of a product that runs at its peak: through the transform of x, through that
+ * of M, and a float of U that comes from memory. */
+#define X_COST 80.0
+#define M_COST 60.0
+#define U_COST 8.0
+
+static double tiles_of(const struct weft_conv_shape *s, int m)
+{
+    return (double)s->n * (double)weft_pieces(s->out[1], m) * (double)weft_pieces(s->out[2], m);
+}
+
+/* Multiply-adds that the convolution of a group is worth. */
+static double cost(const struct weft_conv_shape *s, int m)
+{
+    const double c = (double)s->c, o = (double)s->o;
+    if (m == 0)
+        return 9 * c * o * ((double)s->n * (double)s->pixels + U_COST);
+    const double points = (m + 2) * (m + 2), share = points / 16;
+    return points * c * o * (tiles_of(s, m) + U_COST) + tiles_of(s, m) * share * (X_COST * c + M_COST * o);
+}
+
+int weft_winograd_choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    if (conv->spatial != 2 || s->c < 16 || s->o < 8 || conv->arithmetic == WEFT_CONV_CHAIN)
+        return 0;
+    for (int d = 1; d < 3; d++) {
+        if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1)
+            return 0;
+    }
+    int best = 0;
+    const int most = conv->arithmetic == WEFT_CONV_F4 ? 4 : 2;
+    for (int m = 2; m <= most; m += 2) {
+        if (cost(s, m) < cost(s, best))
+            best = m;
+    }
+    return best;
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------------- */
+
+enum {
+    V_FLOATS = 128 << 10, /* of a block: it is read once a pass, so it may leave the second-level cache */
+    LEAST_TILES = 48,     /* which a panel of weights has to meet before the next one is fetched */
+    MOST_TILES = 96,
+    STAGGER = 16,         /* between points: else all of them fall into one set of the first-level cache */
+};
+
+struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int m)
+{
+    const int64_t points = (m + 2) * (m + 2), columns = conv->gemm.kernel->columns;
+    struct weft_winograd p = {.rows = weft_pieces(s->out[1], m), .columns = weft_pieces(s->out[2], m)};
+    p.v_tile = weft_conv_aligned(s->c);
+    int64_t fits = V_FLOATS / (points * p.v_tile);
+    fits = smaller(fits < LEAST_TILES ? LEAST_TILES : fits, MOST_TILES);
+    p.blocks = weft_pieces(p.rows * p.columns, fits);
+    p.block = weft_pieces(p.rows * p.columns, p.blocks);
+    p.passes = weft_pieces(s->o, WEFT_WINOGRAD_PASS);
+    p.v_point = p.block * p.v_tile + STAGGER;
+    p.m_point = p.block * WEFT_WINOGRAD_PASS + STAGGER;
+    p.band_row = WEFT_WINOGRAD_PIXELS * WEFT_WINOGRAD_CHANNELS + STAGGER;
+    p.v_size = points * p.v_point, p.m_size = points * p.m_point;
+    p.band_size = (m + 2) * p.band_row;
+    p.u_point = s->c * weft_pieces(WEFT_WINOGRAD_PASS, columns) * columns + STAGGER;
+    p.pass_size = points * p.u_point;
+    return p;
+}
+
+/* --- weights ------------------------------------------------------------------------------------------------------ */
+
+static const double line_2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
+static const double line_4[6][3] = {{1 / 4.0, 0, 0},
+                                    {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+                                    {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+                                    {1 / 24.0, 1 / 12.0, 1 / 6.0},
+                                    {1 / 24.0, -1 / 12.0, 1 / 6.0},
+                                    {0, 0, 1}};
+
+enum { TOGETHER = 16 }; /* results o whose weights are transformed at a time: a cache line of U for each point */
+typedef double several __attribute__((vector_size(TOGETHER * sizeof(double))));
+typedef float singles __attribute__((vector_size(TOGETHER * sizeof(float)), aligned(4), may_alias));
+
+/* U of one channel and TOGETHER results, at to[point·step]. */
+static void transform(const double (*line)[3], int a, const singles w[9], float *to, int64_t step)
+{
+    several half[WEFT_WINOGRAD_SIDE][3];
+    for (int j = 0; j < 3; j++) {
+        const several w0 = __builtin_convertvector(w[j], several), w1 = __builtin_convertvector(w[3 + j], several),
+                      w2 = __builtin_convertvector(w[6 + j], several);
+        for (int i = 0; i < a; i++)
+            half[i][j] = line[i][0] * w0 + line[i][1] * w1 + line[i][2] * w2;
+    }
+    for (int q = 0; q < a * a; q++) {
+        const double *l = line[q % a];
+        const several *h = half[q / a], u = l[0] * h[0] + l[1] * h[1] + l[2] * h[2];
+        *(singles *)(to + q * step) = __builtin_convertvector(u, singles);
+    }
+}
+
+/* The taps of results [0, results) of one channel, each tap's side by side. */
+static void gather_taps(const struct weft_conv_shape *s, float *to, const weft_loose_f32 *w, int64_t results,
+                        int64_t channels)
+{
+    for (int64_t o = 0; o < results; o++) {
+        for (int64_t c = 0; c < channels; c++) {
+            const weft_loose_f32 *from = w + o * s->w_o + c * s->w_c;
+            for (int64_t i = 0; i < 3; i++) {
+                for (int64_t j = 0; j < 3; j++)
+                    to[((c * 3 + i) * 3 + j) * TOGETHER + o] = from[i * s->w_at[1] + j * s->w_at[2]];
+            }
+        }
+    }
+}
+
+/* Results [0, results) to columns that are `columns` floats apart from channel to channel; points `step` apart. */
+static void pack_columns(const struct weft_conv_shape *s, int m, float *to, int64_t step, int64_t columns,
+                         const weft_loose_f32 *w, int64_t results)
+{
+    const double(*line)[3] = m == 2 ? line_2 : line_4;
+    singles taps[TOGETHER][9] = {{{0}}};
+    float u[WEFT_WINOGRAD_POINTS * TOGETHER];
+    for (int64_t c = 0; c < s->c; c++, to += columns) {
+        if (c % TOGETHER == 0)
+            gather_taps(s, (float *)taps, w + c * s->w_c, results, smaller(s->c - c, TOGETHER));
+        if (columns >= TOGETHER) {
+            transform(line, m + 2, taps[c % TOGETHER], to, step);
+            continue;
+        }
+        transform(line, m + 2, taps[c % TOGETHER], u, TOGETHER); /* panels of one column */
+        for (int i = 0; i < (m + 2) * (m + 2) * TOGETHER; i++)
+            to[i / TOGETHER * step + i % TOGETHER * s->c] = u[i];
+    }
+}
+
+void weft_winograd_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, int m, float *pack,
+                        const weft_loose_f32 *w)
+{
+    const int64_t columns = conv->gemm.kernel->columns, panels = weft_pieces(WEFT_WINOGRAD_PASS, columns);
+    const struct weft_winograd p = weft_winograd_plan(conv, s, m);
+    for (int64_t o = 0; o < s->o; o += TOGETHER) {
+        const int64_t in_pass = o % (panels * columns);
+        float *to = pack + o / (panels * columns) * p.pass_size;
+        to += in_pass / columns * s->c * columns + in_pass % columns;
+        pack_columns(s, m, to, p.u_point, columns, w + o * s->w_o, smaller(s->o - o, TOGETHER));
+    }
+}
