@@ -17,7 +17,7 @@
 
 /* --- a case: one line of a shape file ----------------------------------------------------------------------------- */
 
-enum { WEFT_CASE_KEYS = 20, WEFT_CASE_NUMBERS = 8, WEFT_CASE_NAME = 64 };
+enum { WEFT_CASE_KEYS = 20, WEFT_CASE_NUMBERS = 8, WEFT_CASE_NAME = 112 };
 
 /* A key of a family's lines. `key=12` or, with most > 1, `key=1x64x56x56`: up to `most` numbers of at least `low`. With
  * `words`, a list such as "plain const", the value is one of these and counts as its place in the list. most = 0: a
@@ -69,6 +69,7 @@ struct weft_contestant {
     void (*run)(void *user, int part, int parts);
     void *user;                             /* from weft_bench_alloc, or given back by close */
     int parts;                              /* on so many workers of the gang; 0: has threads of its own, called once */
+    bool elsewhere;                         /* its result is not in the problem's `out`: nothing to compare */
     void (*close)(void *user);              /* may be NULL */
 };
 
@@ -84,9 +85,11 @@ struct weft_bench_family {
     const struct weft_case_key *keys;       /* up to one without a name */
     /* NULL, or what is wrong with the numbers of a line taken together. */
     const char *(*problem_with)(const struct weft_case *c);
+    /* Operands, and what the fields of weft_problem say. */
     void (*set)(struct weft_bench *bench, const struct weft_case *c, struct weft_problem *ret);
-    /* Our kernel for descriptors with this mask, prepared for so many workers; the plain loops with cpu = 0. */
-    void (*ours)(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+    /* Our kernel for descriptors with this mask, prepared for so many workers; the plain loops with cpu = 0. False
+     * where there is none: the case is then skipped, and said to be. */
+    bool (*ours)(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
                  struct weft_contestant *ret);
     const struct weft_peer *peers;          /* up to one without a name */
     /* A case at random, as a line's words after family and name. */

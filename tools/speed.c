@@ -83,10 +83,11 @@ struct contest {
     double work[CONTESTANTS];      /* of probes */
     int repeat[CONTESTANTS], most[CONTESTANTS], count;
     double *ns[CONTESTANTS];       /* by round */
+    bool wrong[CONTESTANTS];       /* computes something else than we do: has no ratio */
     int rounds;
 };
 
-enum { COLUMN_REF = 1, COLUMN_PEERS = 2 };
+enum { COLUMN_REF = 1, COLUMN_BEST = 2, COLUMN_PEERS = 3 };
 
 static void enter(struct contest *contest, struct weft_contestant who, int column, double work, int most)
 {
@@ -127,12 +128,13 @@ static int column_of(const struct speed_report *report, const char *name)
     return -1;
 }
 
-static void enter_all(struct weft_bench *bench, struct contest *contest, const struct weft_problem *problem,
+static bool enter_all(struct weft_bench *bench, struct contest *contest, const struct weft_problem *problem,
                       const struct speed_report *report, int threads)
 {
     const struct weft_bench_family *const family = problem->c->family;
     struct weft_contestant who = {0};
-    family->ours(bench, problem, bench->options->cpu, threads, &who);
+    if (!family->ours(bench, problem, bench->options->cpu, threads, &who))
+        return false;
     enter(contest, who, OWN, 0, MOST_ROUNDS);
     enter_probes(bench, contest, problem, threads);
     for (const struct weft_peer *peer = family->peers; peer && peer->name; peer++) {
@@ -141,10 +143,11 @@ static void enter_all(struct weft_bench *bench, struct contest *contest, const s
             enter(contest, who, column_of(report, peer->name), 0, MOST_ROUNDS);
     }
     if (fmax(problem->flops, problem->read + problem->written) > MOST_REF_WORK)
-        return;
+        return true;
     who = (struct weft_contestant){0};
-    family->ours(bench, problem, 0, threads, &who);
-    enter(contest, who, COLUMN_REF, 0, REF_ROUNDS);
+    if (family->ours(bench, problem, 0, threads, &who))
+        enter(contest, who, COLUMN_REF, 0, REF_ROUNDS);
+    return true;
 }
 
 /* Does `out` hold what `want` does? Sums of floats may differ by their roundings: a thousandth of the largest is more
@@ -163,22 +166,23 @@ static bool is_same(const struct weft_problem *problem, const void *want)
     return error <= 1e-3 * largest;
 }
 
-/* Runs everybody once, which shows how long a call takes and whether all compute the same. */
-static bool rehearse(struct weft_bench *bench, struct contest *contest, const struct weft_problem *problem, int threads)
+/* Runs everybody once, which shows how long a call takes and whether all compute the same: who does not, or NULL. */
+static const char *rehearse(struct weft_bench *bench, struct contest *contest, const struct weft_problem *problem,
+                            const struct speed_report *report, int threads)
 {
-    bool same = true;
+    const char *other = NULL;
     void *const want = weft_bench_alloc(bench, problem->out_bytes);
     for (int i = 0; i < contest->count; i++) {
         memset(problem->out, 0, problem->out_bytes);
         take_sample(bench, &contest->who[i], threads, 1);
         if (i == OWN)
             memcpy(want, problem->out, problem->out_bytes);
-        else if (contest->column[i] >= 0)
-            same &= is_same(problem, want);
+        else if (contest->column[i] >= 0 && !contest->who[i].elsewhere && !is_same(problem, want))
+            other = report->column[contest->column[i]], contest->wrong[i] = true;
         const double once = take_sample(bench, &contest->who[i], threads, 1);
         contest->repeat[i] = once > SAMPLE_NS ? 1 : (int)(SAMPLE_NS / (once + 1)) + 1;
     }
-    return same;
+    return other;
 }
 
 static void compete(struct weft_bench *bench, struct contest *contest, int threads)
@@ -228,9 +232,11 @@ static void evaluate(const struct contest *contest, const struct weft_problem *p
         const int n = contest->rounds < contest->most[i] ? contest->rounds : contest->most[i];
         for (int r = 0; r < n; r++)
             x[r] = contest->ns[i][r] / own[r];
-        if (contest->column[i] > 0 && contest->column[i] < report->columns)
+        if (contest->column[i] > 0 && !contest->wrong[i])
             ret->ratio[contest->column[i]] = speed_median(x, n);
     }
+    for (int i = COLUMN_PEERS; i < report->columns; i++)
+        ret->ratio[COLUMN_BEST] = fmin(ret->ratio[COLUMN_BEST], ret->ratio[i]); /* passes over NAN */
     for (int r = 0; r < contest->rounds; r++)
         x[r] = bound_ns(contest, problem, r, &ret->limit) / own[r];
     ret->ratio[0] = speed_median(x, contest->rounds);
@@ -244,26 +250,53 @@ static void evaluate(const struct contest *contest, const struct weft_problem *p
     ret->rounds = contest->rounds;
 }
 
+/* The plain loops are right; where they are not asked, whoever differs may be. */
+static bool is_trusted(const struct contest *contest)
+{
+    bool others_wrong = false;
+    for (int i = 0; i < contest->count; i++)
+        if (contest->column[i] == COLUMN_REF)
+            return !contest->wrong[i];
+        else
+            others_wrong |= contest->wrong[i];
+    return !others_wrong;
+}
+
+/* False if our result is in doubt. */
+static bool bench_threads(struct weft_bench *bench, const struct weft_case *c, int threads, struct speed_report *report)
+{
+    struct weft_problem problem;
+    struct contest contest = {0};
+    struct speed_result result = {.c = c, .threads = threads};
+    bool good = true;
+    bench->random = bench->options->seed;
+    c->family->set(bench, c, &problem);
+    if (enter_all(bench, &contest, &problem, report, threads)) {
+        result.kernel = contest.who[OWN].name;
+        result.differs = rehearse(bench, &contest, &problem, report, threads);
+        compete(bench, &contest, threads);
+        evaluate(&contest, &problem, report, &result);
+        speed_report_add(report, &result);
+        good = is_trusted(&contest);
+    } else {
+        speed_report_skip(report, c, "no kernel of ours does it");
+    }
+    for (int i = 0; i < contest.count; i++)
+        if (contest.who[i].close)
+            contest.who[i].close(contest.who[i].user);
+    speed_free(bench);
+    return good;
+}
+
 bool speed_case(struct weft_bench *bench, const struct weft_case *c, struct speed_report *report)
 {
     bool good = true;
     for (int t = 0; t < bench->options->thread_counts; t++) {
         const int threads = bench->options->threads[t];
-        struct weft_problem problem;
-        struct contest contest = {0};
-        bench->random = bench->options->seed;
-        c->family->set(bench, c, &problem);
-        enter_all(bench, &contest, &problem, report, threads);
-        struct speed_result result = {.c = c, .threads = threads, .kernel = contest.who[OWN].name};
-        result.differs = !rehearse(bench, &contest, &problem, threads);
-        compete(bench, &contest, threads);
-        evaluate(&contest, &problem, report, &result);
-        speed_report_add(report, &result);
-        good &= !result.differs;
-        for (int i = 0; i < contest.count; i++)
-            if (contest.who[i].close)
-                contest.who[i].close(contest.who[i].user);
-        speed_free(bench);
+        if (threads <= weft_gang_size(bench->context))
+            good &= bench_threads(bench, c, threads, report);
+        else
+            speed_report_skip(report, c, "this process has fewer threads");
     }
     return good;
 }

@@ -47,20 +47,22 @@ struct speed_result {
     const char *unit, *limit;  /* which probe bounds it */
     double ratio[SPEED_RATIOS], noise;
     int rounds;
-    bool differs;              /* a peer computed something else */
+    const char *differs;       /* who computed something else, or NULL */
 };
 struct speed_report {
     FILE *out;
     bool json;
     int columns;
-    const char *column[SPEED_RATIOS]; /* "limit", "ref", then peers */
+    const char *column[SPEED_RATIOS]; /* "limit", "ref", "best" of the peers, then these */
     struct speed_result *results;
-    int count, capacity;
+    int count, capacity, skipped;
 };
 /* Of n numbers, which are put into order. */
 double speed_median(double *x, int n);
 /* Prints one result and keeps it for the summary. */
 void speed_report_add(struct speed_report *report, const struct speed_result *result);
+/* Says that a case is not timed, and why. */
+void speed_report_skip(struct speed_report *report, const struct weft_case *c, const char *why);
 /* Per group and number of threads: geometric mean, worst ratio and whose it is. */
 void speed_report_close(struct speed_report *report);
 
@@ -94,7 +96,7 @@ int speed_main(const struct speed_options *options, int *ret_cases);
 
 /* --- speed.c: one case -------------------------------------------------------------------------------------------- */
 
-/* False if somebody computes something else. */
+/* False if our result is in doubt: the plain loops compute another, or a peer does and the loops were not asked. */
 bool speed_case(struct weft_bench *bench, const struct weft_case *c, struct speed_report *report);
 
 #endif

@@ -149,11 +149,12 @@ static bool choose(struct weft_bench *bench, struct speed_shapes *shapes, char *
                            : read_folder(shapes, WEFT_SHAPES, error, bytes);
 }
 
-/* The limit, the plain loops, then every peer that a family of these cases has. */
+/* The limit, the plain loops, the best peer, then every peer that a family of these cases has. */
 static void choose_columns(struct speed_report *report, const struct speed_shapes *shapes)
 {
     report->column[report->columns++] = "limit";
     report->column[report->columns++] = "ref";
+    report->column[report->columns++] = "best";
     for (int i = 0; i < shapes->count; i++)
         for (const struct weft_peer *peer = shapes->cases[i].family->peers; peer && peer->name; peer++) {
             int at = 0;
@@ -175,7 +176,7 @@ static void print_head(const struct speed_options *options, const struct speed_r
     }
     printf("%s, kernels up to %s, seed %llu\n", options->brand, text, (unsigned long long)options->seed);
     printf("limit: our share of what the probe in the last column allows; else times of others over ours\n");
-    if (report->columns == 2)
+    if (report->columns == 3)
         printf("peers: none built in (libdnnl-dev, libopenblas-dev; meson -Dpeers=enabled)\n");
 }
 

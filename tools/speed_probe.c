@@ -6,6 +6,9 @@
 #include "tools/speed.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 const char *const speed_probe_names[PROBES] = {"fma", "read", "copy", "copy"};
 
@@ -110,11 +113,10 @@ __attribute__((target("avx512f"))) static void read_avx512(const char *from, siz
 
 static void stream(char *to, const char *from, size_t bytes)
 {
-    typedef long long vector __attribute__((vector_size(16)));
     for (size_t at = 0; at + 64 <= bytes; at += 64)
         for (size_t i = 0; i < 64; i += 16)
-            __builtin_ia32_movntdq((vector *)(void *)(to + at + i), *(const vector *)(const void *)(from + at + i));
-    __builtin_ia32_sfence();
+            _mm_stream_si128((__m128i *)(void *)(to + at + i), *(const __m128i *)(const void *)(from + at + i));
+    _mm_sfence();
 }
 #else
 static void stream(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 34, KERNEL_WIDTH = 36 };
+enum { NAME_WIDTH = 40, KERNEL_WIDTH = 36 };
 
 static int by_value(const void *a, const void *b)
 {
@@ -44,7 +44,8 @@ static void print_result(const struct speed_report *report, const struct speed_r
             fprintf(report->out, " %7.1f %%", 100 * r->ratio[0]);
         else
             fprintf(report->out, " %8.2fx", r->ratio[i]);
-    fprintf(report->out, "  %s%s%s\n", r->limit, r->noise > 0.1 ? ", noisy" : "", r->differs ? ", RESULTS DIFFER" : "");
+    fprintf(report->out, "  %s%s%s%s\n", r->limit, r->noise > 0.1 ? ", noisy" : "",
+            r->differs ? ", ANOTHER RESULT: " : "", r->differs ? r->differs : "");
 }
 
 static void print_json(const struct speed_report *report, const struct speed_result *r)
@@ -52,9 +53,9 @@ static void print_json(const struct speed_report *report, const struct speed_res
     fprintf(report->out,
             "{\"family\": \"%s\", \"group\": \"%s\", \"case\": \"%s\", \"threads\": %d, \"kernel\": \"%s\", "
             "\"us\": %.4f, \"least_us\": %.4f, \"rate\": %.3f, \"unit\": \"%s\", \"bound\": \"%s\", \"noise\": %.4f, "
-            "\"rounds\": %d, \"differs\": %s",
+            "\"rounds\": %d, \"differs\": \"%s\"",
             r->c->family->name, r->c->group, r->c->name, r->threads, r->kernel, r->ns / 1e3, r->least_ns / 1e3, r->rate,
-            r->unit, r->limit, r->noise, r->rounds, r->differs ? "true" : "false");
+            r->unit, r->limit, r->noise, r->rounds, r->differs ? r->differs : "");
     for (int i = 0; i < report->columns; i++)
         if (!isnan(r->ratio[i]))
             fprintf(report->out, ", \"%s\": %.4f", report->column[i], r->ratio[i]);
@@ -83,6 +84,16 @@ void speed_report_add(struct speed_report *report, const struct speed_result *re
     }
     fflush(report->out);
     report->results[report->count++] = *result;
+}
+
+void speed_report_skip(struct speed_report *report, const struct weft_case *c, const char *why)
+{
+    report->skipped++;
+    if (report->json)
+        fprintf(report->out, "{\"family\": \"%s\", \"group\": \"%s\", \"case\": \"%s\", \"skipped\": \"%s\"}\n",
+                c->family->name, c->group, c->name, why);
+    else
+        fprintf(report->out, "%-*s skipped: %s\n", NAME_WIDTH, c->name, why);
 }
 
 /* --- summary ------------------------------------------------------------------------------------------------------ */
@@ -150,6 +161,8 @@ void speed_report_close(struct speed_report *report)
                 add_up(&s, report, &report->results[j]);
         print_summary(report, &s, first->c->group, first->threads);
     }
+    if (report->skipped && !report->json)
+        fprintf(report->out, "%d skipped\n", report->skipped);
     free(report->results);
     report->results = NULL, report->count = report->capacity = 0;
 }

@@ -8,10 +8,15 @@
 #include <stdio.h>
 
 static const struct weft_case_key keys[] = {
-    [BENCH_M] = {"m", 1, 1, .required = true}, [BENCH_K] = {"k", 1, 1, .required = true},
-    [BENCH_N] = {"n", 1, 1, .required = true}, [BENCH_BATCH] = {"batch", 1, 1, .otherwise = 1},
-    [BENCH_TA] = {"ta"},                       [BENCH_TB] = {"tb"},
-    [BENCH_B] = {"b", 1, 0, .words = "plain const"}, [BENCH_GAP] = {"gap", 1, 0}, {0},
+    [BENCH_M] = {.name = "m", .most = 1, .low = 1, .required = true},
+    [BENCH_K] = {.name = "k", .most = 1, .low = 1, .required = true},
+    [BENCH_N] = {.name = "n", .most = 1, .low = 1, .required = true},
+    [BENCH_BATCH] = {.name = "batch", .most = 1, .low = 1, .otherwise = 1},
+    [BENCH_TA] = {.name = "ta"},
+    [BENCH_TB] = {.name = "tb"},
+    [BENCH_B] = {.name = "b", .most = 1, .words = "plain const"},
+    [BENCH_GAP] = {.name = "gap", .most = 1},
+    {0},
 };
 
 static const char *problem_with(const struct weft_case *c)
@@ -62,7 +67,7 @@ static void run(void *user, int part, int parts)
     weft_gemm_run(&t->gemm, t->c, t->a, t->b, t->scratch + (size_t)part * t->gemm.scratch, part, parts);
 }
 
-static void ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
                  struct weft_contestant *ret)
 {
     const struct bench_gemm g = bench_gemm_of(problem->c);
@@ -82,6 +87,7 @@ static void ours(struct weft_bench *bench, const struct weft_problem *problem, u
     }
     t->scratch = weft_bench_alloc(bench, t->gemm.scratch * (size_t)workers);
     *ret = (struct weft_contestant){.name = weft_gemm_name(&t->gemm), .run = run, .user = t, .parts = t->gemm.parts};
+    return true;
 }
 
 static void draw(struct weft_bench *bench, char *line, size_t bytes)

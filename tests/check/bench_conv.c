@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_conv.c: convolutions for weft-check --bench.
+ *
+ * n, c, o, in and k (one to three axes; the kernel has as many numbers, or one), stride, pad (both ends alike),
+ * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed. */
+#include "tests/check/bench_peers.h"
+
+#include <stdio.h>
+
+enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED };
+
+static const struct weft_case_key keys[] = {
+    [N] = {.name = "n", .most = 1, .low = 1, .otherwise = 1},
+    [C] = {.name = "c", .most = 1, .low = 1, .required = true},
+    [O] = {.name = "o", .most = 1, .low = 1, .required = true},
+    [IN] = {.name = "in", .most = 3, .low = 1, .required = true},
+    [K] = {.name = "k", .most = 3, .low = 1, .required = true},
+    [STRIDE] = {.name = "stride", .most = 3, .low = 1, .otherwise = 1},
+    [PAD] = {.name = "pad", .most = 3},
+    [DILATION] = {.name = "dilation", .most = 3, .low = 1, .otherwise = 1},
+    [GROUPS] = {.name = "groups", .most = 1, .low = 1, .otherwise = 1},
+    [LAYOUT] = {.name = "layout", .most = 1, .words = "nchw nhwc"},
+    [W] = {.name = "w", .most = 1, .words = "const plain"},
+    [TRANSPOSED] = {.name = "transposed"},
+    {0},
+};
+
+struct bench_window bench_conv_of(const struct weft_case *c)
+{
+    struct bench_window w = {
+        .spatial = c->count[IN],
+        .last = c->value[LAYOUT][0],
+        .transposed = c->value[TRANSPOSED][0],
+        .n = c->value[N][0],
+        .c = c->value[C][0],
+        .o = c->value[O][0],
+        .groups = c->value[GROUPS][0],
+    };
+    for (int i = 0; i < w.spatial; i++) {
+        w.in[i] = c->value[IN][i];
+        w.kernel[i] = weft_case_at(c, K, i), w.stride[i] = weft_case_at(c, STRIDE, i);
+        w.dilation[i] = weft_case_at(c, DILATION, i), w.pad[i] = w.pad_after[i] = weft_case_at(c, PAD, i);
+    }
+    bench_window_finish(&w);
+    return w;
+}
+
+static const char *problem_with(const struct weft_case *c)
+{
+    const int lists[] = {K, STRIDE, PAD, DILATION};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (c->count[lists[i]] > 1 && c->count[lists[i]] != c->count[IN])
+            return "k, stride, pad and dilation have one number, or as many as 'in'";
+    const struct bench_window w = bench_conv_of(c);
+    return bench_window_problem(&w);
+}
+
+static void set(struct weft_bench *bench, const struct weft_case *c, struct weft_problem *ret)
+{
+    const struct bench_window w = bench_conv_of(c);
+    const int64_t terms = w.transposed ? w.x_size * (w.o / w.groups) : w.y_size * (w.c / w.groups);
+    *ret = (struct weft_problem){
+        .c = c,
+        .flops = 2.0 * (double)terms * (double)w.taps,
+        .read = 4.0 * (double)(w.x_size + w.w_size),
+        .written = 4.0 * (double)w.y_size,
+        .in = {weft_bench_floats(bench, w.x_size), weft_bench_floats(bench, w.w_size)},
+        .out = weft_bench_alloc(bench, (size_t)w.y_size * sizeof(float)),
+        .out_bytes = (size_t)w.y_size * sizeof(float),
+    };
+}
+
+struct ours {
+    struct weft_conv conv;
+    float *y;
+    const float *x, *w;
+    char *scratch;
+};
+
+static void run(void *user, int part, int parts)
+{
+    const struct ours *const t = user;
+    weft_conv_run(&t->conv, t->y, t->x, t->w, t->scratch + (size_t)part * t->conv.scratch, part, parts);
+}
+
+static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+                 struct weft_contestant *ret)
+{
+    const struct bench_window w = bench_conv_of(problem->c);
+    if (w.transposed)
+        return false;
+    struct ours *const t = weft_bench_alloc(bench, sizeof *t);
+    struct weft_conv *const v = &t->conv;
+    *v = (struct weft_conv){.cpu = cpu, .spatial = w.spatial, .n = w.n, .c = w.c, .o = w.o, .groups = w.groups,
+                            .w_packed = problem->c->value[W][0] == 0};
+    for (int i = 0; i < w.spatial; i++) {
+        v->in_extent[i] = w.in[i], v->out_extent[i] = w.out[i], v->kernel[i] = w.kernel[i];
+        v->stride[i] = w.stride[i], v->dilation[i] = w.dilation[i], v->pad[i] = w.pad[i];
+    }
+    for (int i = 0; i < 2 + w.spatial; i++)
+        v->x_stride[i] = w.x_stride[i], v->y_stride[i] = w.y_stride[i], v->w_stride[i] = w.w_stride[i];
+    weft_conv_prepare(v, workers);
+    t->x = problem->in[0], t->w = problem->in[1], t->y = problem->out;
+    if (v->w_packed) {
+        float *const pack = weft_bench_alloc(bench, weft_conv_pack_bytes(v));
+        weft_conv_pack(v, pack, problem->in[1]);
+        t->w = pack;
+    }
+    t->scratch = weft_bench_alloc(bench, v->scratch * (size_t)workers);
+    *ret = (struct weft_contestant){.name = weft_conv_name(v), .run = run, .user = t, .parts = v->parts};
+    return true;
+}
+
+static void draw(struct weft_bench *bench, char *line, size_t bytes)
+{
+    const int64_t kernels[] = {1, 3, 3, 5, 7}, k = kernels[weft_bench_between(bench, 0, 4)];
+    const int64_t size = weft_bench_size(bench, 7, 112), kind = weft_bench_between(bench, 0, 5);
+    int64_t c = weft_bench_size(bench, 1, 512), o = kind == 0 ? c : weft_bench_size(bench, 1, 512);
+    while (kind != 0 && c * o * k * k * size * size > 1000000000) /* a sample of a few tens of milliseconds */
+        *(c > o ? &c : &o) /= 2;
+    const int64_t groups = kind == 0 ? c : kind == 1 ? 2 : 1;
+    c *= kind == 1 ? 2 : 1, o *= kind == 1 ? 2 : 1;
+    snprintf(line, bytes, "c=%lld o=%lld in=%lldx%lld k=%lld stride=%lld pad=%lld dilation=%lld groups=%lld layout=%s",
+             (long long)c, (long long)o, (long long)size, (long long)size, (long long)k,
+             (long long)weft_bench_between(bench, 1, 2), (long long)(k / 2),
+             (long long)(kind == 2 && size > 2 * k ? 2 : 1), (long long)groups,
+             weft_bench_between(bench, 0, 1) ? "nhwc" : "nchw");
+}
+
+static const struct weft_peer peers[] = {
+#ifdef WITH_ONEDNN
+    {"onednn", bench_onednn_conv},
+    {"onednn-own", bench_onednn_conv_own},
+#endif
+    {0},
+};
+
+const struct weft_bench_family weft_bench_conv = {"conv", keys, problem_with, set, ours, peers, draw};
