@@ -111,6 +111,23 @@ static void drop_bounded(struct weft_dims *dims, struct operands *o)
     o->count = kept;
 }
 
+/* Two operands whose extreme has a form without nesting become one. Done until there are none, so that whoever takes the
+ * extreme of the same operands in another order finds the same ones left. */
+static bool join_a_pair(struct weft_dims *dims, struct operands *o)
+{
+    for (uint32_t i = 0; i < o->count; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const weft_dim pair[2] = {o->item[k], o->item[i]};
+            weft_dim joined;
+            if (weft_dim_flatten_steps(dims, o->kind, pair, 2, &joined)) {
+                o->item[k] = joined;
+                o->item[i] = o->item[--o->count];
+                return true;
+            }
+        }
+    return false;
+}
+
 static weft_dim extreme(struct weft_dims *dims, int kind, weft_dim a, weft_dim b)
 {
     if (weft_dim_is_constant(a) && weft_dim_is_constant(b))
@@ -124,6 +141,10 @@ static weft_dim extreme(struct weft_dims *dims, int kind, weft_dim a, weft_dim b
     drop_bounded(dims, &small);
     normalise_operands(dims, &o);
     weft_dim found;
+    if (small.count > 1 && weft_dim_flatten_steps(dims, kind, small.item, small.count, &found))
+        return found;
+    while (small.count > 2 && join_a_pair(dims, &small)) {
+    }
     if (small.count > 1 && weft_dim_flatten_steps(dims, kind, small.item, small.count, &found))
         return found;
     if (o.count == 1 || !weft_dim_find_atom(dims, kind, o.item, o.count, &found)) {
