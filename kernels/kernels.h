@@ -306,20 +306,63 @@ void weft_weigh_prepare(struct weft_weigh *weigh, int workers);
 void weft_weigh_run(const struct weft_weigh *weigh, void *out, const void *in, const struct weft_weigh_table *tables,
                     int part, int parts);
 
-/* --- gemm/gemm.h: C[b] = A[b] · B[b], f32 ------------------------------------------------------------------------- */
+/* --- gemm/gemm.h: C[b] = alpha · A[b] · B[b] + beta · C[b] + bias, f32 -------------------------------------------- */
 
-/* Any strides (elements), so transposes are strides. One chain over k per result, fused multiply-add: neither tiles nor
- * parts nor packing change a bit. B may be packed before (constant weights): then b points to the pack. */
+/* A piece of a matrix as a hook sees it: element (first_row + i, first_column + j) of matrix `batch` is
+ * data[i·row + j·column]. */
+struct weft_gemm_piece {
+    float *data;
+    int64_t row, column, rows, columns;
+    int64_t batch, first_row, first_column;
+};
+typedef void weft_gemm_hook(void *user, const struct weft_gemm_piece *piece);
+
+/* The loops that prepare has chosen, as run walks them: in the orientation of the loops. */
+struct weft_gemm_loops {
+    int64_t m, n, k;
+    int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col, bias_row, bias_col;
+    int64_t mc, nc, kc;      /* cache blocks */
+    int64_t rows;            /* of a tile */
+    int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
+    int32_t cut[3];          /* into how many boxes, by `parts` */
+    bool pack_a, pack_b, b_panels, aside;
+};
+
+/* Any strides (elements), so transposes are strides; a batch stride of 0 repeats an operand. What is computed, to the
+ * bit, is written in gemm.h; it depends on extents, on the strides of A and B where gemm.h says so, and on
+ * `max_slices`, `one_chain`; never on tiles, blocks, packing, parts or the CPU. */
 struct weft_gemm {
     uint32_t cpu;
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
-    bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1) */
-    const struct weft_gemm_kernel *kernel; /* set by prepare */
-    bool swapped;            /* set by prepare: computed as the transposed product; packs of the two differ */
-    int64_t kc;              /* set by prepare: block of k */
-    int32_t parts;           /* set by prepare */
-    size_t scratch;          /* set by prepare: bytes of scratch each part needs, 64-byte aligned */
+    bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1); b_row, b_col are those before */
+    bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
+    float alpha, beta;
+    int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
+    /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,
+     * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it. */
+    weft_gemm_hook *prologue_a, *prologue_b, *epilogue;
+    /* Options; 0 leaves them to prepare. */
+    int32_t grid[3];         /* boxes along the batch (or slices), the rows and the columns: their product is `parts` */
+    int64_t block_m, block_n, block_k;
+    int32_t max_slices;      /* of k */
+    bool one_chain;          /* per result: neither slices nor lanes */
+    /* Set by prepare. */
+    const struct weft_gemm_kernel *kernel;
+    struct weft_gemm_loops loops;
+    bool swapped;            /* computed as the transposed product */
+    int32_t pack_form;       /* packs of different forms differ; the form depends on n, k and strides, not on m */
+    int32_t slices, lanes;   /* chains per result: gemm.h */
+    int32_t parts;
+    size_t scratch;          /* bytes that each part needs, 64-byte aligned; 0 if none */
+    size_t shared;           /* bytes that all parts share, 64-byte aligned; 0 if none */
+};
+/* What one run works on. `bias` may be NULL; `user` is for the hooks. `shared` is zero in its first 64 bytes before the
+ * first part runs and after the last; each part runs once. */
+struct weft_gemm_data {
+    float *c;
+    const float *a, *b, *bias;
+    void *user, *scratch, *shared;
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
@@ -328,8 +371,8 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_
 /* A part of it; part i reads the i-th piece of B in the order of its larger stride, so that whoever packs one part
  * after the other can give back what B's file takes in memory on the way. */
 void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
-void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const float *b, void *scratch, int part,
-                   int parts);
+/* `parts` may differ from gemm->parts only where nothing is shared. */
+void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
 
 /* --- product/product.h: products and convolutions in f64 and integers --------------------------------------------- */

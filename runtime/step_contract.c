@@ -41,6 +41,7 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
         return;
     }
     s->walked = out->rank - 2;
+    g->max_slices = 1; /* parts are not at the same product at the same time */
     for (int i = 0; i < s->walked; i++) {
         s->extent[i] = out->extent[i];
         s->out[i] = out->stride[i];
@@ -71,12 +72,13 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     fill_gemm(bind, s);
     s->gemm.b_packed = bind->step->pack && s->gemm.batch == 1 && !s->walked;
     weft_gemm_prepare(&s->gemm, bind->workers);
-    if (s->gemm.b_packed && s->gemm.swapped != bind->step->pack_form) {
+    if (s->gemm.b_packed && s->gemm.pack_form != bind->step->pack_form) {
         s->gemm.b_packed = false;
         weft_gemm_prepare(&s->gemm, bind->workers);
     }
     bind->parts = s->gemm.parts;
     bind->scratch = s->gemm.scratch;
+    bind->shared = s->gemm.shared;
 }
 
 static void run_gemm(const void *descriptor, struct weft_call *call)
@@ -93,8 +95,9 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             left += index[i] * s->a[i];
             right += index[i] * s->b[i];
         }
-        weft_gemm_run(&s->gemm, (float *)call->out + out, (const float *)call->in[0] + left, b + right, call->scratch,
-                      call->part, call->parts);
+        const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
+                                            .b = b + right, .scratch = call->scratch, .shared = call->shared};
+        weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }
@@ -185,7 +188,7 @@ static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const stru
     if (bytes == 0)
         return;
     step->pack = weft_plan_add_pack(plan, bytes);
-    step->pack_form = s.gemm.swapped;
+    step->pack_form = s.gemm.pack_form;
     const int parts = 1 + (int)(bytes / PACK_BYTES);
     const size_t piece = (size_t)(s.gemm.n * s.gemm.k) * sizeof(float) / (size_t)parts;
     for (int part = 0; part < parts; part++) {

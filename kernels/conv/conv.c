@@ -101,6 +101,7 @@ static double work(const struct weft_conv_shape *s)
 static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *s, int workers)
 {
     struct weft_gemm *g = &conv->gemm;
+    g->one_chain = true; /* as in the other forms */
     g->k = s->c;
     if (s->y_rows) {
         const bool joined = s->x_n == s->pixels * s->x_at[2] && s->y_n == s->pixels * s->y_at[2];

@@ -1,31 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c: blocking, packing and the cut into parts around the tiles.
+/* gemm.c: what a product computes (slices, lanes), and the choice of the loops that do.
  *
- *   for each product of the batch, each band of rows of A (all of them, where A is read in place), each block of k:
- *     for each panel of columns of B:          in place, packed ahead, or packed here into scratch
- *       for each tile of rows:                 C stays in registers over the block of k
+ * Loops are chosen from extents, strides and cache sizes, never from a list of shapes:
  *
- * The panel stays in the second-level cache and the few rows of a tile in the first. k is cut only where a panel would
- * not fit, since each cut reads and writes C once more. A is read in place when k is its unit stride (six streams),
- * else a band of it is packed; B is packed when its columns are not contiguous, or when enough rows reuse the panel to
- * pay for the copy.
+ *   A      is read in place, six rows at a time, when k is its unit stride; else a band of mc rows is copied to
+ *          scratch.
+ *   B      is read from panels of columns. They are packed ahead (constants), copied to scratch nc columns at a time
+ *          (columns that are not contiguous, or enough rows to pay for the copy), or B is read in place.
+ *   kc     A panel of kc x columns stays in the second-level cache while all rows pass it: so k is cut only where half
+ *          of that cache would not hold one, since each cut reads and writes C once more.
+ *   few rows, B in place   kc is eight: eight rows of B are read side by side, from end to end, which is what memory is
+ *          fastest at, while the rows of C stay in the second-level cache.
+ *   few rows, columns of B strided   kc is such that what is transposed is still in the first-level cache when the
+ *          tiles read it.
+ *   short k   The bands of rows are one tile high, so that C is written from end to end.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
- * chains, so prepare exchanges the operands (`swapped`); a C with no unit stride goes through a small tile on the
- * stack.
- *
- * Parts are boxes of whole tiles in the space (product, tiles of rows, panels of columns), never pieces of k. */
+ * chains, so prepare exchanges the operands (`swapped`); so it does for a single column of results. A C with no unit
+ * stride goes through a tile on the stack. */
 #include "kernels/gemm/gemm.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum {
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
-    PACK_ROWS = 200, /* from so many rows on, packing a panel of B costs less than reading it in place */
-    PART_FLOPS = 100000,
-    ALIGN = 16, /* floats: a cache line */
+    BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
+    PACK_ROWS = 200,     /* from so many rows on, packing a panel of B costs less than reading it in place */
+    FEW_ROWS = 12,
+    SECOND_LEVEL = 128 << 10, /* floats: half of the smallest second-level cache */
+    STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
+    SHORT_K = 128,
+    LINES_COLUMNS = 8,   /* packed as lines: a B that a handful of dot products may want */
+    HEADER = 64,         /* bytes of shared memory before the partial sums: how many parts are done */
+    SLICE_UNITS = 16,    /* blocks of 8 x 64 results below which k is cut */
+    SLICE_LEAST = 4096,
+    SLICE_K = 1024,
+    SLICES_MOST = 64,
+    LANES_K = 32,        /* terms below which one chain is as fast */
+    LANES_BLOCK_K = 512, /* the same for a block of dot products */
+    LANES_BLOCK = 8,
 };
 
 const struct weft_gemm_kernel weft_gemm_kernels[] = {
@@ -42,299 +56,199 @@ const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu)
     return &weft_gemm_kernels[i];
 }
 
+const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }
+
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t aligned(int64_t floats) { return (floats + ALIGN - 1) / ALIGN * ALIGN; }
+static int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
+static int64_t rounded(int64_t x, int64_t to) { return larger(1, weft_pieces(x, to)) * to; }
 
-/* --- parts --- */
+/* --- what is computed: by extents and strides alone --- */
 
-void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3])
+int32_t weft_gemm_slices(const struct weft_gemm *g)
 {
-    double best = -1;
-    for (int x = 1; x <= parts; x++) {
-        for (int y = 1; parts % x == 0 && y <= parts / x; y++) {
-            if (parts / x % y != 0)
-                continue;
-            const int cut[3] = {x, y, parts / x / y};
-            double box = 1, surface = 0;
-            for (int d = 0; d < 3; d++) {
-                const double side = (double)weft_pieces(extent[d], cut[d]);
-                box *= side;
-                surface += side * (double)weight[d];
-            }
-            /* The surface only breaks ties: it is scaled to stay below one unit of volume. */
-            const double cost = box + surface / (1 + surface);
-            if (best < 0 || cost < best) {
-                best = cost;
-                memcpy(ret_cut, cut, sizeof cut);
-            }
-        }
-    }
-}
-
-int32_t weft_gemm_parts(double flops, int64_t units, int workers)
-{
-    const double worth = flops / (PART_FLOPS / 2);
-    if (flops < PART_FLOPS || units < 2 || workers < 2)
+    const int64_t most = g->one_chain ? 1 : g->max_slices > 0 ? smaller(g->max_slices, SLICES_MOST) : SLICES_MOST;
+    const int64_t units = weft_pieces(g->m, 8) * weft_pieces(g->n, 64);
+    if (g->batch != 1 || g->k < SLICE_LEAST || units > SLICE_UNITS || units < 1)
         return 1;
-    const int64_t most = smaller(units, workers);
-    return (int32_t)(worth < (double)most ? worth : (double)most);
+    return (int32_t)smaller(most, g->k / SLICE_K);
 }
 
-/* --- packing --- */
-
-void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const weft_loose_f32 *from,
-                      int64_t from_row, int64_t from_column, int64_t rows, int64_t columns)
+int32_t weft_gemm_lanes(const struct weft_gemm *g)
 {
-    if (from_row == 1 && from_column != 1 && kernel->code->transpose) {
-        kernel->code->transpose(to, to_row, from, from_column, rows, columns);
-        return;
-    }
-    for (int64_t i = 0; i < rows; i++) {
-        if (from_column == 1) {
-            memcpy(to + i * to_row, from + i * from_row, (size_t)columns * sizeof *to);
-            continue;
-        }
-        for (int64_t j = 0; j < columns; j++)
-            to[i * to_row + j] = from[i * from_row + j * from_column];
-    }
+    if (g->one_chain || g->prologue_a || g->prologue_b || g->a_col != 1 || g->b_row != 1 || g->k < LANES_K)
+        return 1;
+    if (g->m == 1 && g->n == 1)
+        return 32;
+    if (g->m == 1 || g->n == 1)
+        return 8;
+    return g->m <= LANES_BLOCK && g->n <= LANES_BLOCK && g->k >= LANES_BLOCK_K ? 32 : 1;
 }
 
-int64_t weft_gemm_panels_size(const struct weft_gemm_kernel *kernel, int64_t k, int64_t columns)
+/* --- the loops --- */
+
+/* Panels of few columns are packed as lines when a run with few rows wants dot products: whatever m is, since one pack
+ * serves all m. */
+static int32_t pack_form(const struct weft_gemm *g)
 {
-    return weft_pieces(columns, kernel->columns) * kernel->columns * k;
+    const bool lines = g->n == 1 || (g->n <= LINES_COLUMNS && g->b_row == 1 && !g->one_chain);
+    return g->swapped || lines ? WEFT_GEMM_LINES : WEFT_GEMM_PANELS;
 }
 
-/* Rows from `first` to before `end` of the panels [columns / panel][k][panel] of B, the last one filled with zeros. */
-static void pack_panels(const struct weft_gemm *g, float *pack, const weft_loose_f32 *b, int64_t columns, int64_t first,
-                        int64_t end)
+static bool is_swapped(const struct weft_gemm *g)
 {
-    const int64_t whole = g->kernel->columns;
-    for (int64_t j = 0; j < columns; j += whole, pack += g->k * whole) {
-        const int64_t width = smaller(whole, columns - j);
-        weft_gemm_gather(g->kernel, pack + first * whole, whole, b + first * g->b_row + j * g->b_col, g->b_row,
-                         g->b_col, end - first, width);
-        for (int64_t p = first; width < whole && p < end; p++)
-            memset(pack + p * whole + width, 0, (size_t)(whole - width) * sizeof *pack);
-    }
-}
-
-/* --- preparation --- */
-
-/* The product as the loops see it: operands exchanged if swapped, a packed operand as the dense array it is. Strides
- * along an extent of one are free and set to what suits the loops. */
-static struct weft_gemm oriented(const struct weft_gemm *gemm)
-{
-    struct weft_gemm g = *gemm;
-    if (gemm->swapped) {
-        g.m = gemm->n, g.n = gemm->m;
-        g.a_batch = gemm->b_batch, g.a_row = gemm->b_col, g.a_col = gemm->b_row;
-        g.b_batch = gemm->a_batch, g.b_row = gemm->a_col, g.b_col = gemm->a_row;
-        g.c_row = gemm->c_col, g.c_col = gemm->c_row;
-        if (gemm->b_packed)
-            g.a_row = g.k, g.a_col = 1;
-        g.b_packed = false;
-    }
-    if (g.k == 1)
-        g.a_col = 1;
-    if (g.n == 1)
-        g.b_col = g.c_col = 1;
-    return g;
-}
-
-static bool packs_a(const struct weft_gemm *g) { return g->a_col != 1; }
-
-static bool packs_b(const struct weft_gemm *g, int64_t rows)
-{
-    if (g->b_packed)
+    if (!g->kernel->code->transpose)
         return false;
-    return g->b_col != 1 || (rows >= PACK_ROWS && g->b_row > 2 * g->kernel->columns);
+    const bool column = g->n == 1 || (g->c_row == 1 && g->c_col != 1);
+    return column && g->m > 1;
 }
 
-/* Scratch of a part in floats, without and with the panel of B. */
-static int64_t band_size(const struct weft_gemm *g)
+/* The product as the loops see it: operands exchanged if swapped, a packed operand as the array it is. Strides along an
+ * extent of one are free and set to what suits the loops. */
+static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 {
-    return packs_a(g) ? aligned(smaller(g->m, BAND_ROWS) * g->kc) : 0;
+    const bool lines = g->b_packed && (g->pack_form == WEFT_GEMM_LINES || g->kernel->columns == 1);
+    const int64_t b_row = lines ? 1 : g->b_row, b_col = lines ? g->k : g->b_col;
+    struct weft_gemm_loops l = {
+        .m = g->m, .n = g->n, .k = g->k, .a_batch = g->a_batch, .a_row = g->a_row, .a_col = g->a_col,
+        .b_batch = g->b_batch, .b_row = b_row, .b_col = b_col, .c_batch = g->c_batch, .c_row = g->c_row,
+        .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col,
+        .b_panels = g->b_packed && !lines};
+    if (g->swapped) {
+        l.m = g->n, l.n = g->m;
+        l.a_batch = g->b_batch, l.a_row = b_col, l.a_col = b_row;
+        l.b_batch = g->a_batch, l.b_row = g->a_col, l.b_col = g->a_row;
+        l.c_row = g->c_col, l.c_col = g->c_row;
+        l.bias_row = g->bias_col, l.bias_col = g->bias_row;
+    }
+    if (l.k == 1)
+        l.a_col = 1;
+    if (l.n == 1)
+        l.c_col = 1;
+    if (l.n == 1 && g->lanes == 1)
+        l.b_col = 1;
+    return l;
 }
-static int64_t panel_size(const struct weft_gemm *g)
+
+/* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
+ * first-level cache leave room for, where rows lie a multiple of 4 KiB apart. */
+static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
 {
-    return packs_b(g, g->m) ? aligned(g->kc * g->kernel->columns) : 0;
+    const int64_t width = l->n >= kernel->columns ? 0 : (l->n + 7) / 8;
+    int64_t rows = WEFT_GEMM_ROWS;
+    if (l->a_row % 1024 == 0 && l->k >= 1024)
+        rows = kernel->rows;
+    while (!kernel->code->tile[width][rows - 1])
+        rows--;
+    return rows;
+}
+
+static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
+{
+    const struct weft_gemm_kernel *kernel = g->kernel;
+    const bool strided = l->b_col != 1 && !l->b_panels;
+    const bool few = l->m <= FEW_ROWS;
+    l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
+    l->pack_b = strided || (g->swapped ? g->prologue_a : g->prologue_b) ||
+                (!l->b_panels && l->m >= PACK_ROWS && l->b_row > 2 * kernel->columns);
+    l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
+    if (few && strided) {
+        l->kc = SHORT_K;
+    } else if (few && !l->b_panels && !l->pack_b && l->n * l->k > SECOND_LEVEL) {
+        l->kc = STREAMS;
+    } else if (l->pack_a) {
+        l->mc = BAND_ROWS, l->kc = smaller(l->kc, BAND_DEPTH);
+        l->nc = l->pack_b ? BAND_COLUMNS : l->n;
+    } else if (l->k <= SHORT_K && !l->pack_b) {
+        l->mc = l->rows;
+    }
+    l->mc = g->block_m ? g->block_m : l->mc;
+    l->nc = rounded(smaller(g->block_n ? g->block_n : l->nc, l->n), kernel->columns);
+    l->kc = g->block_k ? g->block_k : l->kc;
+    if (l->aside)
+        l->kc = l->k; /* sums have no place to wait for the next block */
+    const int64_t longest = larger(1, g->slices > 1 ? weft_pieces(l->k, g->slices) : l->k);
+    l->kc = larger(1, weft_pieces(longest, weft_pieces(longest, larger(1, l->kc))));
+    l->mc = rounded(smaller(l->mc, l->m), l->rows);
+}
+
+static void choose_parts(struct weft_gemm *g, int workers)
+{
+    struct weft_gemm_loops *l = &g->loops;
+    const int64_t columns = g->kernel->columns;
+    l->units[0] = g->slices > 1 ? g->slices : g->batch;
+    l->units[1] = weft_pieces(l->m, l->rows);
+    l->units[2] = weft_pieces(l->n, columns);
+    const double flops = 2.0 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
+    g->parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
+    const int64_t weight[3] = {0, l->rows, columns};
+    weft_gemm_grid(l->units, weight, g->parts, l->cut);
+    if (g->grid[0] > 0) {
+        for (int d = 0; d < 3; d++)
+            l->cut[d] = g->grid[d == 0 || !g->swapped ? d : 3 - d];
+    }
+    g->parts = l->cut[0] * l->cut[1] * l->cut[2];
 }
 
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
 {
-    assert(!gemm->b_packed || gemm->batch == 1);
+    assert(!gemm->b_packed || (gemm->batch == 1 && !gemm->prologue_b));
     gemm->kernel = weft_gemm_find(gemm->cpu);
-    const bool rows_free = gemm->m == 1, columns_free = gemm->n == 1;
-    gemm->swapped = gemm->kernel->code->transpose && (gemm->c_row == 1 || rows_free) &&
-                    (columns_free ? gemm->a_row == 1 && gemm->a_col != 1 : gemm->c_col != 1 && !rows_free);
-    struct weft_gemm g = oriented(gemm);
-    const int64_t depth = packs_a(&g) ? smaller(g.kernel->depth, BAND_DEPTH) : g.kernel->depth;
-    gemm->kc = larger(1, weft_pieces(g.k, larger(1, weft_pieces(g.k, depth))));
-    g.kc = gemm->kc;
-    gemm->scratch = (size_t)(band_size(&g) + panel_size(&g)) * sizeof(float);
-    const int64_t units = g.batch * weft_pieces(g.m, g.kernel->rows) * weft_pieces(g.n, g.kernel->columns);
-    gemm->parts = weft_gemm_parts(2.0 * (double)g.batch * (double)g.m * (double)g.n * (double)g.k, units, workers);
+    gemm->slices = weft_gemm_slices(gemm);
+    gemm->lanes = weft_gemm_lanes(gemm);
+    gemm->swapped = is_swapped(gemm);
+    gemm->pack_form = pack_form(gemm);
+    gemm->loops = oriented(gemm);
+    struct weft_gemm_loops *l = &gemm->loops;
+    l->rows = gemm->kernel->code->transpose ? tile_rows(gemm->kernel, l) : 1;
+    l->aside = gemm->scaled && gemm->beta != 0;
+    choose_blocks(gemm, l);
+    choose_parts(gemm, workers);
+    const int64_t floats = weft_gemm_band_size(l) + weft_gemm_block_size(l);
+    gemm->scratch = gemm->lanes > 1 || !gemm->kernel->code->transpose ? 0 : (size_t)floats * sizeof(float);
+    const int64_t sums = gemm->slices * aligned(gemm->m * gemm->n);
+    gemm->shared = gemm->slices > 1 ? HEADER + (size_t)sums * sizeof(float) : 0;
 }
 
-size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm)
+/* --- a run --- */
+
+float *weft_gemm_partial(const struct weft_gemm *gemm, void *shared, int64_t slice)
 {
-    const int64_t floats = gemm->swapped ? gemm->n * gemm->k : weft_gemm_panels_size(gemm->kernel, gemm->k, gemm->n);
-    return (size_t)floats * sizeof(float);
+    return (float *)((char *)shared + HEADER) + slice * aligned(gemm->m * gemm->n);
 }
 
-void weft_gemm_pack_part(const struct weft_gemm *g, float *pack, const weft_loose_f32 *b, int part, int parts)
+static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                    const int64_t end[3])
 {
-    const bool by_columns = g->b_col >= g->b_row;
-    const int64_t unit = by_columns && !g->swapped ? g->kernel->columns : 1;
-    const int64_t extent = by_columns ? g->n : g->k, units = weft_pieces(extent, unit);
-    const int64_t first = smaller(extent, units * part / parts * unit);
-    const int64_t end = smaller(extent, units * (part + 1) / parts * unit);
-    if (first == end)
-        return;
-    if (g->swapped && by_columns)
-        weft_gemm_gather(g->kernel, pack + first * g->k, g->k, b + first * g->b_col, g->b_col, g->b_row, end - first,
-                         g->k);
-    else if (g->swapped)
-        weft_gemm_gather(g->kernel, pack + first, g->k, b + first * g->b_row, g->b_col, g->b_row, g->n, end - first);
-    else if (by_columns)
-        pack_panels(g, pack + first * g->k, b + first * g->b_col, end - first, 0, g->k);
+    if (!gemm->kernel->code->transpose)
+        weft_gemm_run_plain(gemm, data, begin, end);
+    else if (gemm->lanes > 1)
+        weft_gemm_run_lanes(gemm, data, begin, end);
     else
-        pack_panels(g, pack, b, g->n, first, end);
+        weft_gemm_run_tiles(gemm, data, begin, end);
 }
 
-void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b)
+void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts)
 {
-    weft_gemm_pack_part(gemm, pack, b, 0, 1);
-}
-
-const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }
-
-/* --- the loops --- */
-
-/* A box of tiles of one product and the operands at hand. */
-struct box {
-    const struct weft_gemm *g;
-    float *c;
-    const float *a, *b;
-    float *band, *panel;        /* scratch, or NULL where the operand is read in place */
-    int64_t tile, tile_end;     /* of rows */
-    int64_t column, column_end; /* multiples of the kernel's columns, except at the end */
-};
-
-static int64_t tile_row(const struct weft_gemm *g, int64_t tile)
-{
-    return weft_cut(g->m, weft_pieces(g->m, g->kernel->rows), tile);
-}
-
-/* One tile of a C without unit stride: by way of a dense tile. */
-static void run_tile_aside(const struct weft_gemm *g, int64_t k, const float *a, int64_t a_row, const float *b,
-                           int64_t b_row, float *c, int64_t rows, int64_t columns, bool from_c)
-{
-    float aside[WEFT_GEMM_ROWS][64];
-    assert(g->kernel->columns <= 64);
-    for (int64_t i = 0; from_c && i < rows; i++) {
-        for (int64_t j = 0; j < columns; j++)
-            aside[i][j] = c[i * g->c_row + j * g->c_col];
-    }
-    weft_gemm_tile(g->kernel, rows, columns)(k, a, a_row, b, b_row, aside[0], 64, columns, from_c);
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < columns; j++)
-            c[i * g->c_row + j * g->c_col] = aside[i][j];
-    }
-}
-
-/* Columns [j, j + columns) of a band of rows, for a block of k. `a` is the band's first row at the block's first
- * column. */
-static void run_panel(const struct box *box, int64_t tile, int64_t tile_end, const float *a, int64_t a_row, int64_t j,
-                      int64_t depth, int64_t depth_end)
-{
-    const struct weft_gemm *g = box->g;
-    const int64_t width = g->kernel->columns, columns = smaller(width, box->column_end - j), k = depth_end - depth;
-    const float *b = box->b + depth * g->b_row + j * g->b_col;
-    int64_t b_row = g->b_row;
-    if (g->b_packed) {
-        b = box->b + j * g->k + depth * width;
-        b_row = width;
-    } else if (box->panel) {
-        weft_gemm_gather(g->kernel, box->panel, width, b, g->b_row, g->b_col, k, columns);
-        b = box->panel;
-        b_row = width;
-    }
-    const int64_t first = tile_row(g, tile);
-    for (int64_t t = tile; t < tile_end; t++) {
-        const int64_t i = tile_row(g, t), rows = tile_row(g, t + 1) - i;
-        const float *at = a + (i - first) * a_row;
-        float *c = box->c + i * g->c_row + j * g->c_col;
-        if (g->c_col == 1)
-            weft_gemm_tile(g->kernel, rows, columns)(k, at, a_row, b, b_row, c, g->c_row, columns, depth > 0);
-        else
-            run_tile_aside(g, k, at, a_row, b, b_row, c, rows, columns, depth > 0);
-    }
-}
-
-static void run_box(const struct box *box)
-{
-    const struct weft_gemm *g = box->g;
-    const int64_t band = box->band ? BAND_ROWS / g->kernel->rows : box->tile_end - box->tile;
-    for (int64_t tile = box->tile; tile < box->tile_end; tile += band) {
-        const int64_t tile_end = smaller(box->tile_end, tile + band);
-        const int64_t row = tile_row(g, tile), row_end = tile_row(g, tile_end);
-        int64_t depth = 0;
-        do { /* once for k = 0, which writes zeros */
-            const int64_t depth_end = smaller(g->k, depth + g->kc);
-            const float *a = box->a + row * g->a_row + depth * g->a_col;
-            int64_t a_row = g->a_row;
-            if (box->band) {
-                a_row = depth_end - depth;
-                weft_gemm_gather(g->kernel, box->band, a_row, a, g->a_row, g->a_col, row_end - row, a_row);
-                a = box->band;
-            }
-            for (int64_t j = box->column; j < box->column_end; j += g->kernel->columns)
-                run_panel(box, tile, tile_end, a, a_row, j, depth, depth_end);
-            depth = depth_end;
-        } while (depth < g->k);
-    }
-}
-
-void weft_gemm_run(const struct weft_gemm *gemm, float *c, const float *a, const float *b, void *scratch, int part,
-                   int parts)
-{
-    struct weft_gemm g = oriented(gemm);
-    if (g.m == 0 || g.n == 0)
+    const struct weft_gemm_loops *l = &gemm->loops;
+    if (l->m == 0 || l->n == 0)
         return;
-    if (gemm->swapped) {
-        const float *exchanged = a;
-        a = b, b = exchanged;
+    int32_t cut[3] = {l->cut[0], l->cut[1], l->cut[2]};
+    if (parts != gemm->parts) {
+        const int64_t weight[3] = {0, l->rows, gemm->kernel->columns};
+        weft_gemm_grid(l->units, weight, parts, cut);
     }
-    const int64_t extent[3] = {g.batch, weft_pieces(g.m, g.kernel->rows), weft_pieces(g.n, g.kernel->columns)};
-    const int64_t weight[3] = {0, g.kernel->rows, g.kernel->columns};
-    int cut[3];
-    weft_gemm_grid(extent, weight, parts, cut);
-    const int at[3] = {part / cut[2] / cut[1], part / cut[2] % cut[1], part % cut[2]};
+    struct weft_gemm_data exchanged = *data;
+    if (gemm->swapped)
+        exchanged.a = data->b, exchanged.b = data->a;
     int64_t begin[3], end[3];
-    for (int d = 0; d < 3; d++) {
-        begin[d] = weft_cut(extent[d], cut[d], at[d]);
-        end[d] = weft_cut(extent[d], cut[d], at[d] + 1);
-    }
-    if (!g.kernel->code->transpose) {
-        if (g.b_packed) /* panels of one column */
-            g.b_row = 1, g.b_col = g.k;
-        weft_gemm_plain(&g, c, a, b, begin, end);
-        return;
-    }
-    const int64_t rows = tile_row(&g, end[1]) - tile_row(&g, begin[1]);
-    struct box box = {
-        .g = &g,
-        .band = packs_a(&g) ? scratch : NULL,
-        .panel = packs_b(&g, rows) ? (float *)scratch + band_size(&g) : NULL,
-        .tile = begin[1],
-        .tile_end = end[1],
-        .column = begin[2] * g.kernel->columns,
-        .column_end = smaller(g.n, end[2] * g.kernel->columns),
-    };
-    for (int64_t n = begin[0]; n < end[0]; n++) {
-        box.c = c + n * g.c_batch, box.a = a + n * g.a_batch, box.b = b + n * g.b_batch;
-        run_box(&box);
+    if (weft_gemm_box(l->units, cut, part, begin, end))
+        run_box(gemm, &exchanged, begin, end);
+    if (gemm->slices > 1) {
+        int *const done = data->shared;
+        if (__atomic_add_fetch(done, 1, __ATOMIC_ACQ_REL) < parts)
+            return;
+        weft_gemm_fold(gemm, &exchanged);
+        __atomic_store_n(done, 0, __ATOMIC_RELEASE);
     }
 }

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.h: the family of the f32 matrix product; kernels.h has the descriptor and what a caller may do with it.
  *
- *   C[b,i,j] = s(k),  s(0) = +0,  s(p+1) = fma(A[b,i,p], B[b,p,j], s(p))          for every b, i, j
+ *   C[b,i,j] = finish(sum over k of A[b,i,p] · B[b,p,j])                          for every b, i, j
+ *   chain(P):  s(0) = +0,  s(q+1) = fma(A[b,i,P[q]], B[b,P[q],j], s(q))           P: some of the k, ascending
  *
- * One chain per result, in the order of k, each step rounded once. A tile therefore starts its accumulators from C when
- * an earlier block of k has left its sums there, and nothing else about the order of work (blocks, packing, tile shape,
- * parts, CPU level) can change a bit. The price is an error that grows with k like that of a plain loop, and no split
- * of k among threads. Only the payload and sign of a NaN are not defined: which operand of a multiply-add wins is the
- * hardware's choice.
+ * As a rule the sum is one chain over all of k. A tile then starts its accumulators from C when an earlier block of k
+ * has left its sums there, and nothing else about the order of work (blocks, packing, tile shape, parts, CPU level) can
+ * change a bit. The price is an error that grows with k like that of a plain loop. Two exceptions follow from extents
+ * and strides alone; none of them is made with `one_chain`, and no lanes beside a prologue:
  *
- * Preconditions: C overlaps neither A nor B, and distinct (b, i, j) are distinct elements of C. Strides are of any sign
- * or zero for A and B. No alignment. Nothing outside the described elements is read or written. Extents may be 0 (k = 0
- * writes zeros). Scratch is 64-byte aligned and belongs to one part. */
+ *   slices   Few results of long chains (weft_gemm_slices): k is cut into pieces that differ by at most one in length,
+ *            each has a chain, and the sum is ((chain 0 + chain 1) + chain 2) + … So parts can share k.
+ *   lanes    Both operands have their unit stride along k (a_col = b_row = 1) and the results are a row, a column or a
+ *            handful (weft_gemm_lanes): 8 or 32 chains, chain l over all p with p mod lanes = l, counted from the start
+ *            of the slice. They are added up by halves: chain l and l + lanes/2, then l and l + lanes/4, and so on.
+ *
+ *   finish(s) = s, or with `scaled`: alpha · s, then + (beta · C), unless beta = 0; then + bias, if there is one; each
+ *   operation rounded. Then the epilogue.
+ *
+ * Only the payload and sign of a NaN are not defined: which operand of a multiply-add wins is the hardware's choice.
+ *
+ * Preconditions: C overlaps neither A nor B nor the bias, and distinct (b, i, j) are distinct elements of C. Strides
+ * are of any sign or zero for A and B. No alignment. Nothing outside the described elements is read or written. Extents
+ * may be 0 (a sum of no terms is 0). Scratch is 64-byte aligned and belongs to one part. */
 #ifndef WEFT_GEMM_H
 #define WEFT_GEMM_H
 
 #include "kernels/kernels.h"
+
+/* --- what an ISA file gives --- */
 
 /* One tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p], b[p·b_row + j]. With from_c the chains go on
  * from c. */
@@ -24,13 +37,33 @@ typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const f
 /* to[i·to_row + j] = from[i + j·from_column]. */
 typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const weft_loose_f32 *from, int64_t from_column,
                                     int64_t rows, int64_t columns);
+/* c[j] = the lanes' sum of x[p] · b[p + j·b_column] for j in [0, columns). */
+typedef void weft_gemm_dots_fn(int64_t k, const float *x, const float *b, int64_t b_column, float *c, int64_t columns);
+/* c[j] = the lanes' sum of x[p] · panel[p·panel columns + j]. */
+typedef void weft_gemm_panel_dots_fn(int64_t k, const float *x, const float *panel, float *c, int64_t columns);
+/* c[i·c_row + j·c_col] = finish(from[i·from_row + j]) for rows x columns of them. bias may be NULL. from may be c. */
+struct weft_gemm_finish {
+    bool scaled;
+    float alpha, beta;
+    int64_t c_row, c_col, bias_row, bias_col;
+};
+typedef void weft_gemm_finish_fn(const struct weft_gemm_finish *finish, float *c, const float *from, int64_t from_row,
+                                 const float *bias, int64_t rows, int64_t columns);
+/* to[i] += from[i]. */
+typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 
-/* What an ISA file gives for each row of gemm.def. Tiles by [vectors][rows - 1]: vectors 0 are full tiles without
- * masks, v > 0 are v vectors of which the last is masked. The reference has no tiles. */
-enum { WEFT_GEMM_ROWS = 6, WEFT_GEMM_VECTORS = 4 };
+/* Tiles by [width][rows - 1]. Width 0 is the full panel without masks; width e > 0 has 8·(e - 1) < columns <= 8·e, its
+ * last vector masked. NULL where the registers do not suffice; but up to the kernel's rows, the next width has one
+ * then. The reference has no tiles. */
+enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
 struct weft_gemm_code {
-    weft_gemm_tile_fn *tile[1 + WEFT_GEMM_VECTORS][WEFT_GEMM_ROWS];
+    weft_gemm_tile_fn *const *tile[WEFT_GEMM_WIDTHS];
     weft_gemm_transpose_fn *transpose;
+    weft_gemm_dots_fn *dots;             /* 8 lanes */
+    weft_gemm_dots_fn *long_dots;        /* 32 lanes */
+    weft_gemm_panel_dots_fn *panel_dots; /* 8 lanes */
+    weft_gemm_finish_fn *finish;
+    weft_gemm_add_fn *add;
 };
 #define WEFT_GEMM(name, cpu, rows, columns, lanes, depth) extern const struct weft_gemm_code name;
 #include "kernels/gemm/gemm.def"
@@ -46,26 +79,36 @@ extern const struct weft_gemm_kernel weft_gemm_kernels[];
 extern const unsigned weft_gemm_kernel_count;
 const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu);
 
+/* For at most kernel->rows rows and kernel->columns columns; more rows where prepare found them. */
 static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *kernel, int64_t rows, int64_t columns)
 {
-    const int64_t vectors = columns == kernel->columns ? 0 : (columns + kernel->lanes - 1) / kernel->lanes;
-    return kernel->code->tile[vectors][rows - 1];
+    const int64_t width = columns == kernel->columns ? 0 : (columns + 7) / 8;
+    weft_gemm_tile_fn *const tile = kernel->code->tile[width][rows - 1];
+    return tile ? tile : kernel->code->tile[width + 1][rows - 1];
 }
+
+/* --- gemm_grid.c: cutting work into parts --- */
 
 /* Where piece i begins when `total` is cut into `pieces` that differ by at most one: 7 rows are 4 + 3 and not 6 + 1. */
 static inline int64_t weft_cut(int64_t total, int64_t pieces, int64_t i)
 {
     const int64_t rest = total % pieces;
+    if (i >= pieces)
+        return total;
     return total / pieces * i + (i < rest ? i : rest);
 }
 static inline int64_t weft_pieces(int64_t total, int64_t each) { return (total + each - 1) / each; }
 
-/* How to cut a space of extent[0] x extent[1] x extent[2] units into `parts` boxes: the largest box as small as
- * possible, then the least surface by the weights (what a part reads of either operand). The product of ret_cut is
- * `parts`. */
+/* How to cut a space of extent[0] x extent[1] x extent[2] units into at most `parts` boxes: the largest box as small as
+ * possible, then the least surface by the weights (what a part reads of either operand). A part whose number is not
+ * below the product of ret_cut has nothing to do. */
 void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3]);
+/* The box of a part: false if it has none. */
+bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */
 int32_t weft_gemm_parts(double flops, int64_t units, int workers);
+
+/* --- gemm_pack.c --- */
 
 /* to[i·to_row + j] = from[i·from_row + j·from_column]: packing, by the kernel's transpose where rows are the unit
  * stride. */
@@ -74,8 +117,51 @@ void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t 
 /* Floats that the panels [columns / panel][k][panel] of B take, of which the last is filled with zeros. */
 int64_t weft_gemm_panels_size(const struct weft_gemm_kernel *kernel, int64_t k, int64_t columns);
 
-/* gemm_ref.c: rows [row, row_end) and columns [column, column_end) of product `batch`, by plain loops. */
-void weft_gemm_plain(const struct weft_gemm *gemm, float *c, const float *a, const float *b, const int64_t begin[3],
-                     const int64_t end[3]);
+/* --- gemm.c: what is computed --- */
+
+enum weft_gemm_pack_form {
+    WEFT_GEMM_PANELS, /* panels of columns of B, as weft_gemm_panels_size says */
+    WEFT_GEMM_LINES,  /* [n][k]: a column of B in one piece */
+};
+int32_t weft_gemm_slices(const struct weft_gemm *gemm);
+int32_t weft_gemm_lanes(const struct weft_gemm *gemm);
+
+/* Scratch is a band of A and then a block of B, in floats. The rows of a band are a cache line longer than they need,
+ * so that rows of a power of two do not share a set of the cache. */
+enum { WEFT_GEMM_PAD = 16 };
+static inline int64_t weft_gemm_band_size(const struct weft_gemm_loops *l)
+{
+    return l->pack_a ? l->mc * ((l->kc + 15) / 16 * 16 + WEFT_GEMM_PAD) : 0;
+}
+static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
+{
+    return l->pack_b ? (l->nc * l->kc + 15) / 16 * 16 : 0;
+}
+
+/* --- the loops: box [begin, end) of loops->units, results finished unless they are partial sums --- */
+
+/* gemm_tiles.c */
+void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                         const int64_t end[3]);
+/* gemm_lanes.c */
+void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                         const int64_t end[3]);
+/* gemm_ref.c: by plain loops. */
+void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                         const int64_t end[3]);
+
+/* gemm_finish.c */
+/* Rows [row, row + rows) and columns of product `batch`, in the orientation of the loops: from[i·from_row + j], which
+ * may be their place in C, to C; then the epilogue. */
+void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const float *from,
+                      int64_t from_row, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns);
+/* Whether sums differ from results. */
+bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
+/* Calls a hook with a piece given in the orientation of the loops. */
+void weft_gemm_call_hook(const struct weft_gemm *gemm, weft_gemm_hook *hook, void *user,
+                         struct weft_gemm_piece piece);
+/* Slices: where slice s has its m x n partial sums, and what the part that comes last does with them. */
+float *weft_gemm_partial(const struct weft_gemm *gemm, void *shared, int64_t slice);
+void weft_gemm_fold(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
 
 #endif

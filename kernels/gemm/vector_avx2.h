@@ -23,6 +23,8 @@ static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
 static inline vector vector_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void vector_store(float *p, vector v) { _mm256_storeu_ps(p, v); }
+static inline vector vector_add(vector a, vector b) { return _mm256_add_ps(a, b); }
+static inline vector vector_mul(vector a, vector b) { return _mm256_mul_ps(a, b); }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
 
 /* Lanes [first, end), where either may lie outside. Masked loads read zero, and touch no memory, elsewhere. */
@@ -42,11 +44,20 @@ static inline lanes lanes_first(int64_t count) { return lanes_between(0, count);
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskload_ps(p, m); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_maskstore_ps(p, m, v); }
 
+/* c in the other lanes. */
+static inline vector vector_fma_lanes(vector a, vector b, vector c, lanes m)
+{
+    return _mm256_blendv_ps(c, vector_fma(a, b, c), _mm256_castsi256_ps(m));
+}
+
 /* Elements 0, 2, 4, … of a and then of b. */
 static inline vector vector_even(vector a, vector b)
 {
     const __m256d quarters = _mm256_castps_pd(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(quarters, _MM_SHUFFLE(3, 1, 2, 0)));
 }
+
+/* For symmetry: vector_avx512.h adds the upper eight lanes to the lower. */
+static inline __m256 vector_halves(vector v) { return v; }
 
 #endif

@@ -18,6 +18,8 @@ static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm512_set1_ps(x); }
 static inline vector vector_load(const float *p) { return _mm512_loadu_ps(p); }
 static inline void vector_store(float *p, vector v) { _mm512_storeu_ps(p, v); }
+static inline vector vector_add(vector a, vector b) { return _mm512_add_ps(a, b); }
+static inline vector vector_mul(vector a, vector b) { return _mm512_mul_ps(a, b); }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
 
 static inline lanes lanes_first(int64_t count)
@@ -31,10 +33,22 @@ static inline lanes lanes_between(int64_t first, int64_t end)
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm512_maskz_loadu_ps(m, p); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm512_mask_storeu_ps(p, m, v); }
 
+/* c in the other lanes. */
+static inline vector vector_fma_lanes(vector a, vector b, vector c, lanes m)
+{
+    return _mm512_mask3_fmadd_ps(a, b, c, m);
+}
+
 static inline vector vector_even(vector a, vector b)
 {
     const __m512i index = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(a, index, b);
+}
+
+/* Lanes l and l + 8 added up. */
+static inline __m256 vector_halves(vector v)
+{
+    return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
 }
 
 #endif

@@ -59,12 +59,15 @@ struct ours {
     float *c;
     const float *a, *b;
     char *scratch;
+    void *shared;
 };
 
 static void run(void *user, int part, int parts)
 {
     const struct ours *const t = user;
-    weft_gemm_run(&t->gemm, t->c, t->a, t->b, t->scratch + (size_t)part * t->gemm.scratch, part, parts);
+    const struct weft_gemm_data data = {.c = t->c, .a = t->a, .b = t->b, .shared = t->shared,
+                                        .scratch = t->scratch + (size_t)part * t->gemm.scratch};
+    weft_gemm_run(&t->gemm, &data, part, parts);
 }
 
 static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
@@ -86,6 +89,7 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
         t->b = pack;
     }
     t->scratch = weft_bench_alloc(bench, t->gemm.scratch * (size_t)workers);
+    t->shared = weft_bench_alloc(bench, t->gemm.shared);
     *ret = (struct weft_contestant){.name = weft_gemm_name(&t->gemm), .run = run, .user = t, .parts = t->gemm.parts};
     return true;
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_finish.c: from sums to results: alpha, beta, bias and the epilogue, a tile at a time while it is in the cache;
+ * and the sums of slices. */
+#include "kernels/gemm/gemm.h"
+
+bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
+{
+    return gemm->scaled || gemm->epilogue || data->bias;
+}
+
+void weft_gemm_call_hook(const struct weft_gemm *gemm, weft_gemm_hook *hook, void *user, struct weft_gemm_piece piece)
+{
+    if (gemm->swapped)
+        piece = (struct weft_gemm_piece){.data = piece.data, .row = piece.column, .column = piece.row,
+                                         .rows = piece.columns, .columns = piece.rows, .batch = piece.batch,
+                                         .first_row = piece.first_column, .first_column = piece.first_row};
+    hook(user, &piece);
+}
+
+void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const float *from,
+                      int64_t from_row, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    float *const c = data->c + batch * l->c_batch + row * l->c_row + column * l->c_col;
+    const struct weft_gemm_finish finish = {.scaled = gemm->scaled, .alpha = gemm->alpha, .beta = gemm->beta,
+                                            .c_row = l->c_row, .c_col = l->c_col, .bias_row = l->bias_row,
+                                            .bias_col = l->bias_col};
+    const float *const bias = data->bias ? data->bias + row * l->bias_row + column * l->bias_col : NULL;
+    if (from != c || gemm->scaled || bias)
+        gemm->kernel->code->finish(&finish, c, from, from_row, bias, rows, columns);
+    if (gemm->epilogue)
+        weft_gemm_call_hook(gemm, gemm->epilogue, data->user,
+                            (struct weft_gemm_piece){.data = c, .row = l->c_row, .column = l->c_col, .rows = rows,
+                                                     .columns = columns, .batch = batch, .first_row = row,
+                                                     .first_column = column});
+}
+
+void weft_gemm_fold(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    float *const sum = weft_gemm_partial(gemm, data->shared, 0);
+    for (int64_t s = 1; s < gemm->slices; s++)
+        gemm->kernel->code->add(sum, weft_gemm_partial(gemm, data->shared, s), l->m * l->n);
+    for (int64_t i = 0; i < l->m; i += WEFT_GEMM_ROWS) {
+        const int64_t rows = l->m - i < WEFT_GEMM_ROWS ? l->m - i : WEFT_GEMM_ROWS;
+        for (int64_t j = 0; j < l->n; j += WEFT_GEMM_COLUMNS) {
+            const int64_t columns = l->n - j < WEFT_GEMM_COLUMNS ? l->n - j : WEFT_GEMM_COLUMNS;
+            weft_gemm_finish(gemm, data, sum + i * l->n + j, l->n, 0, i, rows, j, columns);
+        }
+    }
+}

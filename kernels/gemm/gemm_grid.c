@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_grid.c: how a product is shared out: a box of whole tiles for each part.
+ *
+ * Boxes and not runs of tiles, since a part reads the rows of A and the columns of B that its box spans: a box of 8 x 8
+ * tiles reads a quarter of what 64 tiles in a row of columns do. The grid need not use all parts: 30 x 30 tiles for 61
+ * workers are 60 boxes of 5 x 3 rather than 61 of one row or less. */
+#include "kernels/gemm/gemm.h"
+
+#include <string.h>
+
+enum { PART_FLOPS = 200000 }; /* about 2 us of one core, which is what it takes to meet another one twice */
+
+void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3])
+{
+    double best = -1;
+    for (int x = 1; x <= parts && (x <= extent[0] || x == 1); x++) {
+        for (int y = 1; y <= parts / x && (y <= extent[1] || y == 1); y++) {
+            const int most = parts / x / y;
+            const int z = extent[2] < most ? extent[2] < 1 ? 1 : (int)extent[2] : most;
+            const int cut[3] = {x, y, z};
+            double box = 1, surface = 0;
+            for (int d = 0; d < 3; d++) {
+                const double side = (double)weft_pieces(extent[d], cut[d]);
+                box *= side;
+                surface += side * (double)weight[d];
+            }
+            /* The surface only breaks ties: it is scaled to stay below one unit of volume. */
+            const double cost = box + surface / (1 + surface);
+            if (best < 0 || cost < best) {
+                best = cost;
+                memcpy(ret_cut, cut, sizeof cut);
+            }
+        }
+    }
+}
+
+bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3])
+{
+    const int at[3] = {part / cut[2] / cut[1], part / cut[2] % cut[1], part % cut[2]};
+    if (at[0] >= cut[0])
+        return false;
+    for (int d = 0; d < 3; d++) {
+        ret_begin[d] = weft_cut(extent[d], cut[d], at[d]);
+        ret_end[d] = weft_cut(extent[d], cut[d], at[d] + 1);
+    }
+    return true;
+}
+
+int32_t weft_gemm_parts(double flops, int64_t units, int workers)
+{
+    const double worth = flops / (PART_FLOPS / 2);
+    if (flops < PART_FLOPS || units < 2 || workers < 2)
+        return 1;
+    const int64_t most = units < workers ? units : workers;
+    return (int32_t)(worth < (double)most ? worth : (double)most);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_tiles.c: blocks and packing around the tiles.
+ *
+ *   for each product of the batch, or slice of k:
+ *     for each block of nc columns, for each block of kc terms:    B's block is copied to scratch, or read where it is
+ *       for each band of mc rows:                                  A's band is copied to scratch, or read where it is
+ *         for each panel of columns, for each tile of rows:        C stays in registers over the block of k
+ *
+ * With bands of one tile the last two loops change places in effect; with one band and all columns the panel of B stays
+ * in the second-level cache while all rows of A pass it. */
+#include "kernels/gemm/gemm.h"
+
+#include <assert.h>
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What is at hand inside a block. a: element (row, depth); b: element (depth, column) of its panel. */
+struct work {
+    const struct weft_gemm *gemm;
+    const struct weft_gemm_data *data;
+    const struct weft_gemm_loops *l;
+    int64_t batch;
+    float *c;                       /* of this product, or the slice's partial sums */
+    int64_t c_row, c_col;
+    const float *a, *b;             /* of this product */
+    float *band, *block;            /* scratch, or NULL where the operand is read in place */
+    bool finish;                    /* sums differ from results */
+    int64_t rows, spare;            /* the rows are cut into tiles of `rows`, the first `spare` of them one more */
+    int64_t tile_end, column_end, k_begin, k_end;
+};
+
+/* The first row of a tile. */
+static int64_t row_of(const struct work *w, int64_t tile)
+{
+    return tile * w->rows + smaller(tile, w->spare);
+}
+
+/* A tile that C cannot hold as it is: no unit stride, or beta needs the old values. */
+static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const float *a, int64_t a_row,
+                           const float *b, int64_t b_row, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    float aside[WEFT_GEMM_ROWS][WEFT_GEMM_COLUMNS];
+    float *const c = w->c + row * w->c_row + column * w->c_col;
+    const bool from_c = depth > w->k_begin;
+    for (int64_t i = 0; from_c && i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++)
+            aside[i][j] = c[i * w->c_row + j * w->c_col];
+    }
+    weft_gemm_tile(w->gemm->kernel, rows, columns)(k, a, a_row, b, b_row, aside[0], WEFT_GEMM_COLUMNS, columns,
+                                                   from_c);
+    if (w->finish && depth + k == w->k_end) {
+        weft_gemm_finish(w->gemm, w->data, aside[0], WEFT_GEMM_COLUMNS, w->batch, row, rows, column, columns);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++)
+            c[i * w->c_row + j * w->c_col] = aside[i][j];
+    }
+}
+
+/* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. */
+static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
+                      const float *b, int64_t b_row, int64_t column, int64_t depth, int64_t k)
+{
+    const struct weft_gemm_kernel *kernel = w->gemm->kernel;
+    const int64_t columns = smaller(kernel->columns, w->column_end - column);
+    const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
+    const int64_t first = row_of(w, tile);
+    for (int64_t t = tile, i = first; t < tile_end; t++) {
+        const int64_t rows = w->rows + (t < w->spare);
+        const float *at = a + (i - first) * a_row;
+        float *c = w->c + i * w->c_row + column;
+        if (aside) {
+            run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
+        } else {
+            weft_gemm_tile(kernel, rows, columns)(k, at, a_row, b, b_row, c, w->c_row, columns,
+                                                  depth > w->k_begin);
+            if (w->finish && last)
+                weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
+        }
+        i += rows;
+    }
+}
+
+/* Copies rows [row, row_end) of A for a block of k to the band. */
+static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_t depth, int64_t k)
+{
+    const struct weft_gemm *g = w->gemm;
+    const struct weft_gemm_piece piece = {.data = w->band, .row = k + WEFT_GEMM_PAD, .column = 1,
+                                          .rows = row_end - row, .columns = k, .batch = w->batch, .first_row = row,
+                                          .first_column = depth};
+    weft_gemm_gather(g->kernel, piece.data, piece.row, w->a + row * w->l->a_row + depth * w->l->a_col, w->l->a_row,
+                     w->l->a_col, piece.rows, piece.columns);
+    weft_gemm_hook *const hook = g->swapped ? g->prologue_b : g->prologue_a;
+    if (hook)
+        weft_gemm_call_hook(g, hook, w->data->user, piece);
+}
+
+/* Copies columns [column, column_end) of B for a block of k to panels of `k` rows. */
+static void pack_block(const struct work *w, int64_t column, int64_t column_end, int64_t depth, int64_t k)
+{
+    const struct weft_gemm *g = w->gemm;
+    const int64_t whole = g->kernel->columns;
+    weft_gemm_hook *const hook = g->swapped ? g->prologue_a : g->prologue_b;
+    for (int64_t j = column; j < column_end; j += whole) {
+        float *const panel = w->block + (j - column) * k;
+        const int64_t columns = smaller(whole, column_end - j);
+        weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + j * w->l->b_col, w->l->b_row,
+                         w->l->b_col, k, columns);
+        if (hook)
+            weft_gemm_call_hook(g, hook, w->data->user,
+                                (struct weft_gemm_piece){.data = panel, .row = whole, .column = 1, .rows = k,
+                                                         .columns = columns, .batch = w->batch, .first_row = depth,
+                                                         .first_column = j});
+    }
+}
+
+/* Columns [column, column_end) by all rows of the box, for one block of k. */
+static void run_block(const struct work *w, int64_t tile, int64_t column, int64_t column_end, int64_t depth, int64_t k)
+{
+    const struct weft_gemm_loops *l = w->l;
+    const int64_t whole = w->gemm->kernel->columns, band = smaller(l->mc / l->rows, w->tile_end - tile);
+    if (w->block)
+        pack_block(w, column, column_end, depth, k);
+    for (int64_t t = tile; t < w->tile_end; t += band) {
+        const int64_t t_end = smaller(t + band, w->tile_end), row = row_of(w, t);
+        const float *a = w->a + row * l->a_row + depth;
+        if (w->band) {
+            pack_band(w, row, row_of(w, t_end), depth, k);
+            a = w->band;
+        }
+        for (int64_t j = column; j < column_end; j += whole) {
+            const float *const b = w->block      ? w->block + (j - column) * k
+                                   : l->b_panels ? w->b + j * l->k + depth * whole
+                                                 : w->b + depth * l->b_row + j;
+            run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
+                      w->block || l->b_panels ? whole : l->b_row, j, depth, k);
+        }
+    }
+}
+
+/* The tiles from `tile` and the columns from `column` on. Once where there are no terms: the sums are 0. */
+static void run_product(const struct work *w, int64_t tile, int64_t column)
+{
+    const struct weft_gemm_loops *l = w->l;
+    for (int64_t j = column; j < w->column_end; j += l->nc) {
+        const int64_t j_end = smaller(j + l->nc, w->column_end);
+        int64_t depth = w->k_begin;
+        do {
+            const int64_t length = smaller(l->kc, w->k_end - depth);
+            run_block(w, tile, j, j_end, depth, length);
+            depth += length;
+        } while (depth < w->k_end);
+    }
+}
+
+void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                         const int64_t end[3])
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    const bool sliced = gemm->slices > 1;
+    assert(gemm->kernel->columns <= WEFT_GEMM_COLUMNS);
+    struct work w = {
+        .gemm = gemm, .data = data, .l = l, .rows = l->m / l->units[1], .spare = l->m % l->units[1],
+        .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
+        .finish = !sliced && weft_gemm_unfinished(gemm, data), .tile_end = end[1],
+        .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
+    };
+    if (l->pack_a)
+        w.band = data->scratch;
+    if (l->pack_b)
+        w.block = (float *)data->scratch + weft_gemm_band_size(l);
+    for (int64_t n = begin[0]; n < end[0]; n++) {
+        w.batch = sliced ? 0 : n;
+        w.c = sliced ? weft_gemm_partial(gemm, data->shared, n) : data->c + n * l->c_batch;
+        w.a = data->a + w.batch * l->a_batch, w.b = data->b + w.batch * l->b_batch;
+        w.k_end = sliced ? weft_cut(l->k, gemm->slices, n + 1) : l->k;
+        w.k_begin = sliced ? weft_cut(l->k, gemm->slices, n) : 0;
+        run_product(&w, begin[1], begin[2] * gemm->kernel->columns);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vector_avx512_narrow.h: the words that tiles are written in, as 256-bit vectors under AVX-512's masks and registers:
+ * for widths that would leave half of a 512-bit vector idle. */
+#ifndef WEFT_VECTOR_H
+#define WEFT_VECTOR_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m256 vector;
+typedef __mmask8 lanes;
+enum { LANES = 8 };
+
+#define UNROLL _Pragma("GCC unroll 64")
+
+#define VECTOR_PIN(v) __asm__("" : "+v"(v))
+
+static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
+static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
+static inline vector vector_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vector_store(float *p, vector v) { _mm256_storeu_ps(p, v); }
+static inline vector vector_fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
+
+static inline lanes lanes_first(int64_t count)
+{
+    return (lanes)(count >= LANES ? 0xff : count <= 0 ? 0 : (1 << count) - 1);
+}
+static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskz_loadu_ps(m, p); }
+static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_mask_storeu_ps(p, m, v); }
+
+#endif
