@@ -3,45 +3,52 @@
  *
  * A transpose has rows along the innermost axis, where the result is contiguous, and columns along the axis before it,
  * where the operand is. A tile makes WEFT_TILE_RUN bytes of each of WEFT_TILE_COLUMNS rows of the result: some lines
- * side by side in both arrays, for the sake of memory, and little enough for the first cache. Tiles follow each other
- * along the rows of the result, and each asks for the operand of the next.
+ * side by side in both arrays, for the sake of memory, and little enough for the first cache. Each tile asks for the
+ * operand of the next.
  *
- * Results that stream are made in place where rows begin at lines and vectors are lines, else in a buffer on the stack
- * that is drained line by line (move_level.c). A part is a range of tiles. */
+ * Results that stream are made in place where rows begin at lines and vectors are lines; tiles then follow each other
+ * along the rows of the operand, which memory serves best. Else they are made in a buffer on the stack that is drained
+ * line by line (move_level.c), and tiles follow the rows of the result. A part is a range of tiles. */
 #include "kernels/relayout/tiles.h"
 
 struct tiling {
     struct weft_walk walk, ahead; /* over tiles; `ahead` is one further */
-    int rows, columns;            /* axes */
+    int rows, columns;            /* axes of the walk */
     int64_t height, width;        /* of a tile, elements */
     int64_t at, end;
 };
 
-/* False if the part has no tiles. */
-static bool begin(struct tiling *t, const struct weft_copy *copy, void *out, const void *in, int part, int parts)
+/* The last of `rank` axes of the copy has the rows, the one before it the columns. Tiles follow each other along the
+ * columns or along the rows. False if the part has no tiles. */
+static bool begin(struct tiling *t, const struct weft_copy *copy, int rank, bool along_columns, void *out,
+                  const void *in, int part, int parts)
 {
     int64_t units = 1;
     t->walk = weft_copy_walk(copy, out, in);
-    t->walk.rank = t->rows + 1;
-    for (int i = 0; i < t->walk.rank; i++) {
-        const int64_t size = i == t->rows ? t->height : i == t->columns ? t->width : 1;
-        t->walk.extent[i] = (copy->extent[i] + size - 1) / size;
-        t->walk.step[0][i] *= size, t->walk.step[1][i] *= size;
-        units *= t->walk.extent[i];
+    t->walk.rank = rank;
+    t->rows = rank - (along_columns ? 2 : 1), t->columns = rank - (along_columns ? 1 : 2);
+    for (int i = rank - 2; i < rank; i++) {
+        const int axis = i == t->rows ? rank - 1 : rank - 2;
+        const int64_t size = i == t->rows ? t->height : t->width;
+        t->walk.extent[i] = (copy->extent[axis] + size - 1) / size;
+        t->walk.step[0][i] = copy->out_stride[axis] * copy->bytes * size;
+        t->walk.step[1][i] = copy->in_stride[axis] * copy->bytes * size;
     }
+    for (int i = 0; i < rank; i++)
+        units *= t->walk.extent[i];
     weft_share(units, 1, part, parts, &t->at, &t->end);
     if (t->at >= t->end)
         return false;
     weft_walk_seek(&t->walk, t->at);
     t->ahead = t->walk;
-    weft_walk_next(&t->ahead, t->rows);
+    weft_walk_next(&t->ahead, rank - 1);
     return true;
 }
 
 static bool next(struct tiling *t)
 {
     t->walk = t->ahead;
-    weft_walk_next(&t->ahead, t->rows);
+    weft_walk_next(&t->ahead, t->walk.rank - 1);
     return ++t->at < t->end;
 }
 
@@ -51,59 +58,65 @@ static int64_t size_at(const struct weft_walk *walk, int axis, int64_t size, int
     return rest < size ? rest : size;
 }
 
+/* Do all rows of the result begin at lines? */
+static bool in_lines(const struct weft_copy *copy, const void *out)
+{
+    uintptr_t all = (uintptr_t)out;
+    for (int i = 0; i < copy->rank - 1; i++)
+        all |= (uintptr_t)(copy->out_stride[i] * copy->bytes);
+    return all % WEFT_LINE == 0;
+}
+
 static void transpose(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    struct tiling t = {.rows = copy->rank - 1,
-                       .columns = copy->rank - 2,
-                       .height = WEFT_TILE_RUN / copy->bytes,
-                       .width = WEFT_TILE_COLUMNS};
-    if (!begin(&t, copy, out, in, part, parts))
-        return;
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const weft_tile_fn make = weft_tile_find(copy);
-    const int64_t rows = copy->extent[t.rows], columns = copy->extent[t.columns];
-    const int64_t out_step = copy->out_stride[t.columns] * copy->bytes, in_step = copy->in_stride[t.rows] * copy->bytes;
-    const bool long_rows = rows * copy->bytes >= WEFT_TILE_RUN;
+    const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
+    const int64_t rows = copy->extent[row_axis], columns = copy->extent[column_axis];
+    const int64_t out_step = copy->out_stride[column_axis] * copy->bytes;
+    const int64_t in_step = copy->in_stride[row_axis] * copy->bytes;
+    const bool stream = copy->stream != WEFT_STREAM_NEVER && mover->whole_lines && in_lines(copy, out);
+    const bool buffered = !stream && copy->stream == WEFT_STREAM_ALWAYS && rows * copy->bytes >= WEFT_TILE_RUN;
+    struct tiling t = {.height = WEFT_TILE_RUN / copy->bytes, .width = WEFT_TILE_COLUMNS};
+    if (!begin(&t, copy, copy->rank, !buffered, out, in, part, parts))
+        return;
     const int64_t first = t.at;
     char buffer[WEFT_TILE_COLUMNS * WEFT_BUFFER_PITCH + WEFT_LINE] __attribute__((aligned(WEFT_LINE)));
     do {
-        struct weft_tile tile = {t.walk.at[0], t.walk.at[1], out_step, in_step,
-                                 size_at(&t.walk, t.rows, t.height, rows),
-                                 size_at(&t.walk, t.columns, t.width, columns), NULL};
+        const int64_t height = size_at(&t.walk, t.rows, t.height, rows);
+        const int64_t width = size_at(&t.walk, t.columns, t.width, columns);
         const char *const ahead = t.at + 1 < t.end ? t.ahead.at[1] : NULL;
-        const bool in_lines = mover->whole_lines && ((uintptr_t)tile.out | (uintptr_t)out_step) % WEFT_LINE == 0;
-        if (in_lines || !long_rows || copy->stream != WEFT_STREAM_ALWAYS) {
-            tile.ahead = ahead;
-            make(&tile, in_lines && copy->stream != WEFT_STREAM_NEVER);
+        if (!buffered) {
+            make(&(struct weft_tile){t.walk.at[0], t.walk.at[1], out_step, in_step, height, width, ahead}, stream);
             continue;
         }
-        tile.out = buffer + WEFT_LINE, tile.out_step = WEFT_BUFFER_PITCH;
-        make(&tile, false);
+        make(&(struct weft_tile){buffer + WEFT_LINE, t.walk.at[1], WEFT_BUFFER_PITCH, in_step, height, width, NULL},
+             false);
         mover->drain(&(struct weft_drain){
-            .out = t.walk.at[0], .out_step = out_step, .rows = tile.columns, .bytes = tile.rows * copy->bytes,
-            .buffer = buffer, .first = t.at == first || t.walk.index[t.rows] == 0,
+            .out = t.walk.at[0], .out_step = out_step, .rows = width, .bytes = height * copy->bytes, .buffer = buffer,
+            .first = t.at == first || t.walk.index[t.rows] == 0,
             .last = t.at + 1 == t.end || t.walk.index[t.rows] + 1 == t.walk.extent[t.rows],
             .ahead = ahead, .ahead_step = in_step, .ahead_rows = size_at(&t.ahead, t.rows, t.height, rows),
             .ahead_bytes = size_at(&t.ahead, t.columns, t.width, columns) * copy->bytes});
     } while (next(&t));
-    if (copy->stream != WEFT_STREAM_NEVER)
+    if (stream || buffered)
         mover->fence();
 }
 
 /* Runs by the square: as many each way as make a few lines side by side in both arrays. */
 static void blocked(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    const int inner = copy->rank - 1;
+    const int inner = copy->rank - 1, row_axis = inner - 1, column_axis = inner - 2;
     const int64_t run = copy->extent[inner] * copy->bytes;
     const int64_t side = run < WEFT_TILE_RUN / 8 ? 32 : WEFT_TILE_RUN * 4 / run;
-    struct tiling t = {.rows = inner - 1, .columns = inner - 2, .height = side, .width = side};
-    if (!begin(&t, copy, out, in, part, parts))
+    struct tiling t = {.height = side, .width = side};
+    if (!begin(&t, copy, inner, true, out, in, part, parts))
         return;
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
-    const int64_t rows = copy->extent[t.rows], columns = copy->extent[t.columns];
-    const int64_t out_column = copy->out_stride[t.columns] * copy->bytes;
-    const int64_t in_column = copy->in_stride[t.columns] * copy->bytes;
-    const int64_t out_row = copy->out_stride[t.rows] * copy->bytes, in_row = copy->in_stride[t.rows] * copy->bytes;
+    const int64_t rows = copy->extent[row_axis], columns = copy->extent[column_axis];
+    const int64_t out_column = copy->out_stride[column_axis] * copy->bytes;
+    const int64_t in_column = copy->in_stride[column_axis] * copy->bytes;
+    const int64_t out_row = copy->out_stride[row_axis] * copy->bytes, in_row = copy->in_stride[row_axis] * copy->bytes;
     const bool stream = copy->stream == WEFT_STREAM_ALWAYS && run % WEFT_LINE == 0;
     do {
         const int64_t height = size_at(&t.walk, t.rows, t.height, rows);
