@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc and conv_depth.inc.
+/* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc, conv_depth.inc,
+ * direct.inc and winograd.inc.
  *
- * The form follows from the strides of y, since results are written once and in vectors, while x is gathered anyway;
- * only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
+ * The form follows from sizes and the strides of y, since results are written once and in vectors, while x is copied
+ * anyway; only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
+#include "kernels/conv/direct.h"
 #include "kernels/conv/winograd.h"
 
 #include <string.h>
@@ -11,8 +13,6 @@
 enum {
     PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */
     CHANNEL_FLOATS = 32 << 10, /* of a band of all channels: a part of the second level */
-    BLOCK_FLOATS = 64 << 10,   /* of a gathered block of pixels: beside a panel of weights in the second level */
-    BLOCK_MOST = 96,           /* pixels: enough to pay for reading the weights once */
 };
 
 const struct weft_conv_kernel weft_conv_kernels[] = {
@@ -64,21 +64,32 @@ static bool is_point(const struct weft_conv_shape *s)
     return s->line == s->pixels;
 }
 
+/* y with planes: whether vectors along its pixels cost less than along its results. Vectors of multiply-adds, to which
+ * gathering adds what a dozen of them take for each vector of X, and turning some six for each of y. */
+static bool columns_pay(const struct weft_conv_shape *s, bool point)
+{
+    const double k = (double)s->k, o = (double)s->o, pixels = (double)s->pixels;
+    const double across = (double)weft_pieces(s->line, 16) * pixels / (double)s->line;
+    return across * (o + (point ? 0 : 12)) * k < (double)weft_pieces(s->o, 16) * pixels * (k + 6);
+}
+
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const int m = weft_winograd_choose(conv, s);
     if (m != 0)
         return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
-    if (!s->y_rows && s->y_at[2] != 1 && s->line > 1)
-        return WEFT_CONV_PLAIN;
     if (flat && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1)
         return WEFT_CONV_CHANNELS;
-    if (flat && s->groups > 1 && s->c == 1 && !s->y_rows && s->o <= 2)
+    const bool along = !s->y_rows && (s->y_at[2] == 1 || s->line == 1);
+    if (flat && s->groups > 1 && s->c == 1 && along && s->o <= 2)
         return WEFT_CONV_PLANES;
-    if (is_point(s))
-        return s->y_rows ? WEFT_CONV_POINT_ROWS : WEFT_CONV_POINT_COLUMNS;
-    return s->y_rows ? WEFT_CONV_ROWS : WEFT_CONV_COLUMNS;
+    const bool point = is_point(s);
+    if (point && s->y_rows)
+        return WEFT_CONV_POINT_ROWS;
+    if (!along || !columns_pay(s, point))
+        return WEFT_CONV_DIRECT;
+    return point ? WEFT_CONV_POINT_COLUMNS : WEFT_CONV_COLUMNS;
 }
 
 static int32_t find(enum weft_conv_form form, uint32_t cpu)
@@ -124,12 +135,6 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     conv->parts = weft_gemm_parts(work(s), products * g->batch * tiles, workers);
 }
 
-int64_t weft_conv_block(const struct weft_conv_shape *s, const struct weft_gemm_kernel *kernel)
-{
-    const int64_t fits = smaller(BLOCK_MOST, BLOCK_FLOATS / larger(1, s->k));
-    return larger(1, fits / kernel->rows) * kernel->rows;
-}
-
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form)
 {
     struct weft_conv_band band = {.columns = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1};
@@ -159,10 +164,10 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * weft_pieces(s->pixels, kernel->columns) * weft_pieces(s->o, kernel->rows);
         return s->k * kernel->columns;
     }
-    if (form == WEFT_CONV_ROWS) {
-        const int64_t block = weft_conv_block(s, kernel);
-        *ret_units = images * weft_pieces(s->pixels, block) * weft_pieces(s->o, kernel->columns);
-        return s->k * smaller(block, s->line) + WEFT_CONV_SLACK;
+    if (form == WEFT_CONV_DIRECT) {
+        const struct weft_direct plan = weft_direct_plan(conv, s);
+        *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
+        return plan.band_size + plan.block_size + plan.offsets_size;
     }
     if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {
         const struct weft_conv_band band = weft_conv_band(s, form);
@@ -206,24 +211,7 @@ int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_con
     }
     if (form == WEFT_CONV_POINT_ROWS)
         return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
-    return form == WEFT_CONV_ROWS ? weft_gemm_panels_size(conv->gemm.kernel, s->k, s->o) : s->o * s->k;
-}
-
-static void pack_panels(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s, float *pack,
-                        const weft_loose_f32 *w)
-{
-    for (int64_t j = 0; j < s->o; j += kernel->columns, pack += s->k * kernel->columns) {
-        const int64_t width = smaller(kernel->columns, s->o - j);
-        for (int64_t t = 0; t < s->taps; t++) {
-            int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from = w + j * s->w_o + weft_conv_offset(tap, s->w_at);
-            weft_gemm_gather(kernel, pack + t * s->c * kernel->columns, kernel->columns, from, s->w_c, s->w_o, s->c,
-                             width);
-        }
-        for (int64_t p = 0; width < kernel->columns && p < s->k; p++)
-            memset(pack + p * kernel->columns + width, 0, (size_t)(kernel->columns - width) * sizeof *pack);
-    }
+    return form == WEFT_CONV_DIRECT ? weft_direct_weights(conv->gemm.kernel, s) : s->o * s->k;
 }
 
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
@@ -239,8 +227,8 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
         weft_gemm_pack(&conv->gemm, pack, from);
         return;
     }
-    if (form == WEFT_CONV_ROWS) {
-        pack_panels(conv->gemm.kernel, s, pack, from);
+    if (form == WEFT_CONV_DIRECT) {
+        weft_direct_pack(conv, s, pack, from);
         return;
     }
     for (int64_t o = 0; o < s->o; o++) {

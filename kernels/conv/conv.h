@@ -12,12 +12,13 @@
  * not defined.
  *
  * Forms, chosen by prepare:
- *   COLUMNS   y has its unit stride along the pixels (NCHW): W[o,K] · X[K,pixels], a panel of X gathered at a time.
- *   ROWS      y has its unit stride along the channels (NHWC): X[pixels,K] · W[K,o], a block of pixels at a time.
+ *   COLUMNS   y has its unit stride along the pixels (NCHW) and few channels: W[o,K] · X[K,pixels], a panel of X
+ *             gathered at a time.
+ *   DIRECT    X[pixels,K] · W[K,o] for any order of axes, nothing gathered: direct.h.
  *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
- *   PLAIN     the formula; also for a y without unit stride.
+ *   PLAIN     the formula.
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
  *
@@ -31,7 +32,7 @@
 enum weft_conv_form {
     WEFT_CONV_PLAIN,
     WEFT_CONV_COLUMNS,
-    WEFT_CONV_ROWS,
+    WEFT_CONV_DIRECT,
     WEFT_CONV_POINT_COLUMNS,
     WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,
@@ -91,9 +92,6 @@ static inline void weft_conv_inside(int64_t first, int64_t step, int64_t extent,
     *ret_end = end < count ? end : count;
     *ret_begin = begin < *ret_end ? begin : *ret_end;
 }
-
-/* ROWS: pixels of a gathered block. */
-int64_t weft_conv_block(const struct weft_conv_shape *s, const struct weft_gemm_kernel *kernel);
 
 /* PLANES, CHANNELS: a band of input rows, padding written out, that `rows` rows of y need. PLANES deals the columns of
  * a row out to stride[2] phases of `pitch` floats, so that neighbouring results read neighbouring floats; CHANNELS

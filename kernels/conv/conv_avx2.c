@@ -3,10 +3,15 @@
 #include "kernels/gemm/vector_avx2.h"
 
 #include "kernels/conv/conv.h"
+#include "kernels/conv/direct.h"
 #include "kernels/conv/winograd.h"
 
+/* What the preprocessor has to know of vectors. */
+#define LANES_16     0
+#define MOST_VECTORS 2
+
 /* Transposes 8 x 8: two rounds within each 128-bit half, one that exchanges halves. */
-static inline void turn(vector v[LANES])
+static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {
     vector pair[LANES], quad[LANES];
     UNROLL for (int i = 0; i < LANES; i += 2) {
@@ -30,5 +35,9 @@ static inline void turn(vector v[LANES])
 #include "kernels/conv/conv_gemm.inc"
 
 #include "kernels/conv/conv_depth.inc"
+
+#include "kernels/conv/conv_turn.inc"
+
+#include "kernels/conv/direct.inc"
 
 #include "kernels/conv/winograd.inc"

@@ -3,10 +3,15 @@
 #include "kernels/gemm/vector_avx512.h"
 
 #include "kernels/conv/conv.h"
+#include "kernels/conv/direct.h"
 #include "kernels/conv/winograd.h"
 
+/* What the preprocessor has to know of vectors. */
+#define LANES_16     1
+#define MOST_VECTORS 4
+
 /* Transposes 16 x 16: two rounds within each 128-bit quarter, two that move the quarters. */
-static inline void turn(vector v[LANES])
+static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {
     vector pair[LANES], quad[LANES];
     UNROLL for (int i = 0; i < LANES; i += 2) {
@@ -36,5 +41,9 @@ static inline void turn(vector v[LANES])
 #include "kernels/conv/conv_gemm.inc"
 
 #include "kernels/conv/conv_depth.inc"
+
+#include "kernels/conv/conv_turn.inc"
+
+#include "kernels/conv/direct.inc"
 
 #include "kernels/conv/winograd.inc"

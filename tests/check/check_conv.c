@@ -78,7 +78,7 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
     for (int d = 0; d < v.spatial; d++)
         x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
-    const bool last = form == WEFT_CONV_ROWS || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
+    const bool last = form == WEFT_CONV_DIRECT || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
                       weft_check_between(check, 0, 4) == 0;
     const bool any = weft_winograd_of(form) && weft_check_between(check, 0, 4) == 0;
     const int64_t kind = form == WEFT_CONV_PLAIN || any ? 2 : last;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* direct.h: the form DIRECT, an implicit product of matrices: X[pixels,K] · W[K,o] without an X in memory.
+ *
+ * A tile is a few pixels by a panel of results o. It reads each number of x through the pixel's pointer and the tap's
+ * offset, so pixels may lie anywhere, strides and dilation cost nothing, and channels may be neighbours or planes.
+ * Where windows reach over the border, bands of rows are copied with the padding written out; else x is read in place.
+ * So a number is copied once or twice, and not once for each tap as in COLUMNS.
+ *
+ * Vectors run along o. Where y has planes, blocks of pixels are computed beside each other in scratch and turned. */
+#ifndef WEFT_DIRECT_H
+#define WEFT_DIRECT_H
+
+#include "kernels/conv/conv.h"
+
+enum {
+    WEFT_DIRECT_BLOCK = 96, /* pixels that are turned together */
+    WEFT_DIRECT_DEPTH = 2048, /* of a panel of weights that passes the pixels at a time: half a megabyte */
+};
+
+struct weft_direct {
+    bool in_place;
+    int64_t rows;              /* of y that a band serves at most; they have one index along axis 0 */
+    int64_t in_rows, columns;  /* of the band; its depth is kernel[0] */
+    int64_t channel, at[3];    /* strides in floats of what is read, x or the band; at[0] from tap to tap */
+    int64_t run, runs;         /* so many numbers at a stride of `channel`, or of 1 where taps join; so often */
+    int64_t band_size, block_size, offsets_size;
+};
+struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s);
+
+/* Panels of results: as even as whole vectors of `lanes` allow. Returns how many there are. */
+struct weft_direct_panel {
+    int64_t first, columns, width; /* width: with what rounds it up to vectors */
+};
+static inline int64_t weft_direct_panels(const struct weft_gemm_kernel *kernel, int64_t o)
+{
+    return weft_pieces(o, kernel->columns);
+}
+static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_kernel *kernel, int64_t o, int64_t i)
+{
+    const int64_t vectors = weft_pieces(o, kernel->lanes), panels = weft_direct_panels(kernel, o);
+    const int64_t first = weft_cut(vectors, panels, i) * kernel->lanes,
+                  width = weft_cut(vectors, panels, i + 1) * kernel->lanes - first;
+    return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
+}
+/* Floats of the weights of a group: panels [tap][channel][width], the last one filled with zeros. */
+static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
+{
+    return weft_pieces(s->o, kernel->lanes) * kernel->lanes * s->k;
+}
+void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
+                      const weft_loose_f32 *w);
+
+#endif
