@@ -258,6 +258,32 @@ WEFT_API size_t weft_remark_count(const struct weft_graph *graph);
 /* Remark i in order of decision; strings live as long as the graph. */
 WEFT_API int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark);
 
+/* --- access: how wide a value can be read or written -------------------------------------------------------------- */
+
+/* A kernel walks one value in the order in which it is stored and needs elements of another one, or of the same,
+ * through the ops between them. Cut the walk into blocks of k elements: a block is good if what it needs of the value
+ * is k neighbours in memory in rising order that begin at a multiple of k, or nothing at all (as behind a padding).
+ * Where several ways lead from one to the other, each must be good. A reduction of at most 16 terms is as many ways;
+ * longer ones, contractions, scans and the like are loops of their own, and no ways. Sizes that are symbols count as
+ * hinted. */
+struct weft_access {
+    size_t size;
+    weft_val value;
+    weft_val along;         /* what is walked; none (id 0): the value itself */
+    uint32_t axes;          /* bit i: blocks reach along axis i of `along`, which must be its innermost; 0: all axes */
+    uint32_t reserved;
+};
+struct weft_access_width {
+    int64_t width;          /* the largest power of two k of at most 16 bytes with good blocks only, and aligned places:
+                             * counted from a first element that lies as its layout says (align=), else where weft
+                             * allocates, at 64 bytes; a parameter without align= at its element size */
+    int64_t inner;          /* the largest k with good blocks only, places counted as if the value were dense */
+};
+/* WEFT_ERR_ARGUMENT if neither of the values is computed from the other by ways that can be walked. Both numbers are 0
+ * if one of them has no elements. What is promised is true; 1 where it would take too long to find out more. */
+WEFT_API int weft_access(const struct weft_graph *graph, const struct weft_access *access,
+                         struct weft_access_width *ret_width);
+
 /* --- custom ops: functions of the caller's ------------------------------------------------------------------------ */
 
 /* `%y: f32[N] = custom %a, %b function=NAME parameters=[0.5]` calls the function that is registered as NAME. Worked

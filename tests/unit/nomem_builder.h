@@ -138,4 +138,11 @@ static int return_plain(struct world *w)
 
 static int set_layout(struct world *w) { return weft_set_layout(w->built, w->sum, "{1 0}"); }
 
+static int ask_access(struct world *w)
+{
+    struct weft_access_width width;
+    const struct weft_access asked = {.size = sizeof asked, .value = w->x, .along = w->sum};
+    return weft_access(w->built, &asked, &width);
+}
+
 #endif

@@ -312,6 +312,7 @@ static const struct entry {
     {return_plain, "weft_return", false},
     {return_mut, "weft_return_mut", false},
     {set_layout, "weft_set_layout", false},
+    {ask_access, "weft_access", true},
     {run_pass, "weft_run_pass", true},
     {run_pipeline, "weft_run_pipeline", true},
     {compile, "weft_compile", true},

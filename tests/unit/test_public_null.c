@@ -10,9 +10,9 @@ static const char *const null_functions =
     "weft_dtype_from_name weft_open weft_close weft_last_error weft_context_target weft_free_text weft_load "
     "weft_load_fixed weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
     "weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant weft_splat "
-    "weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_run_pass weft_run_pipeline "
-    "weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print weft_plan_graph "
-    "weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_execution_create "
+    "weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
+    "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print "
+    "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
     "weft_execution_statistics weft_run_timed weft_evaluate weft_tensor_free ";
 /* They take no object. */
@@ -64,6 +64,11 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_return(NULL, NULL, 0));
     assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
     assert_null_refused(weft_set_layout(NULL, (weft_val){1}, "{0}"));
+    const struct weft_access access = {.size = sizeof access, .value = {1}};
+    struct weft_access_width width;
+    assert_null_refused(weft_access(NULL, &access, &width));
+    assert_null_refused(weft_access(b->graph, NULL, &width));
+    assert_null_refused(weft_access(b->graph, &access, NULL));
     assert_null_refused(weft_run_pass(NULL, "dce", NULL));
     assert_null_refused(weft_run_pipeline(NULL, NULL));
     assert_null_refused(weft_evaluate(NULL, NULL, 0, NULL, 0));
