@@ -111,8 +111,8 @@ static void drop_bounded(struct weft_dims *dims, struct operands *o)
     o->count = kept;
 }
 
-/* Two operands whose extreme has a form without nesting become one. Done until there are none, so that whoever takes the
- * extreme of the same operands in another order finds the same ones left. */
+/* Two operands whose extreme has a form without nesting become one. Done until there are none, so that whoever takes
+ * the extreme of the same operands in another order finds the same ones left. */
 static bool join_a_pair(struct weft_dims *dims, struct operands *o)
 {
     for (uint32_t i = 0; i < o->count; i++)
