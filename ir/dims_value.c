@@ -214,8 +214,13 @@ static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_
     for (uint32_t i = 0; i < p->terms; i++) {
         weft_wide product = p->term[i].coefficient;
         const struct weft_dim_monomial *monomial = &dims->monomial[p->term[i].monomial];
-        for (uint32_t k = 0; k < monomial->degree; k++)
-            product = multiply_wide(product, evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols, lost), lost);
+        bool too_large = false, is_zero = false;
+        for (uint32_t k = 0; k < monomial->degree; k++) {
+            const weft_wide factor = evaluate_atom(dims, &dims->atom[monomial->atom[k]], symbols, lost);
+            is_zero |= factor == 0;
+            product = multiply_wide(product, factor, &too_large);
+        }
+        *lost |= too_large && !is_zero;
         sum += product;
     }
     return multiply_wide(sum, 1, lost);

@@ -233,10 +233,15 @@ uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *
     return root->layouts++;
 }
 
+struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layout, int rank)
+{
+    return layout ? graph->root->layout[layout] : weft_layout_row_major(rank);
+}
+
 struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value)
 {
     const struct weft_value *v = &graph->value[value.id];
-    return v->layout ? graph->root->layout[v->layout] : weft_layout_row_major(v->type.rank);
+    return weft_layout_at(graph, v->layout, v->type.rank);
 }
 
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout)

@@ -207,7 +207,9 @@ void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to);
 
 /* Layouts are interned: canonicalise, look up, store. */
 uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type);
-/* The layout of a value, whatever its index (0 expands to row-major of the value's rank). */
+/* Layout number `layout` of the graph's table; 0 is row-major of this rank. */
+struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layout, int rank);
+/* The layout of a value, whatever its index. */
 struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value);
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
 

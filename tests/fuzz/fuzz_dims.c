@@ -9,7 +9,7 @@
  *     a * b / b = a  and  (a / b) * b + a % b = a,  where b is above 0 for all values
  *
  * Nothing is asked of values beyond WEFT_DIM_LIMIT, where constants saturate, and of expressions that were refused for
- * their size. Where values beyond 2^31 occur, the limit may stand for one that was lost on the way. A quotient is
+ * their size. Where values beyond 2^30 occur, the limit may stand for one that was lost on the way. A quotient is
  * cancelled although its divisor may be 0, so nothing is asked of values where one is. */
 #include "tests/fuzz/fuzz.h"
 
@@ -18,7 +18,7 @@
 const size_t weft_fuzz_limit = 256;
 
 enum { SYMBOLS = 4, POINTS = 8, MOST_DEPTH = 40 };
-#define LARGE ((wide)1 << 31)
+#define LARGE ((wide)1 << 30)
 __extension__ typedef __int128 wide;
 
 static const struct { const char *name; int64_t low, high; } symbol_rows[SYMBOLS] = {

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* propagate_memory_format: decide in which order every value is stored, and where orders change.
+ *
+ *   graph @f(%x: f32[32,64,25,25]{0 2 3 1}) {            graph @f(%x: f32[32,64,25,25]{0 2 3 1}) {
+ *     %y: f32[32,64,25,25] = exp %x                →       %y: f32[32,64,25,25]{0 2 3 1} = exp %x
+ *     %z: f32[32,64,25,25]{?} = relu %y                    %z: f32[32,64,25,25]{0 2 3 1} = relu %y
+ *     return %z                                            return %z
+ *   }                                                    }
+ *
+ * The choice is made for all values at once, by cost (sched/format.h). What remains to be done here: values get their
+ * layouts; where a node reads another layout than was written a relayout is put behind the value, one for all readers
+ * that want the same. Every op reads and writes every layout, so each single change is legal by itself. Views have the
+ * storage of their operand, and so an order that follows from it.
+ *
+ * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; one that says
+ * {?}, or free, is stored as suits the graph.
+ * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
+ * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
+#include "passes/passes.h"
+#include "sched/format.h"
+
+static const char who[] = "propagate_memory_format";
+
+struct placing {
+    struct weft_graph *graph;
+    struct weft_formats formats;
+    uint32_t *stored;           /* by value: the layout that it really has */
+    uint32_t values;            /* of the graph before this pass added some */
+    struct copy *copy;          /* relayouts so far */
+    uint32_t *first_copy;       /* by value: index + 1 */
+    uint32_t copies, capacity;
+    bool changed;
+};
+
+struct copy {
+    uint32_t layout, next;
+    weft_val value;
+};
+
+static bool is_ready(const struct weft_graph *g)
+{
+    weft_foreach_node(g, n) {
+        if (g->node[n.id].group || g->node[n.id].plan)
+            return false;
+    }
+    return g->returns > 0;
+}
+
+static struct weft_layout layout_at(const struct weft_graph *g, uint32_t layout, weft_val v)
+{
+    return weft_layout_at(g, layout, weft_type_of(g, v)->rank);
+}
+
+static bool is_promised(const struct placing *p, weft_val v)
+{
+    const struct weft_graph *g = p->graph;
+    uint32_t promised;
+    for (uint32_t slot = g->value[v.id].first_return; slot; slot = g->ret[slot - 1].next)
+        if (!g->ret[slot - 1].mut.id && weft_format_promised(&p->formats, slot - 1, &promised))
+            return true;
+    return false;
+}
+
+static void set_layout(struct placing *p, weft_val v, uint32_t layout)
+{
+    struct weft_graph *g = p->graph;
+    p->stored[v.id] = layout;
+    if (g->value[v.id].layout == layout || !weft_permit(g, who, v))
+        return;
+    g->value[v.id].layout = layout;
+    p->changed = true;
+}
+
+/* A view is stored as its operand is read. What a broadcast adds has no place, so any order will do. */
+static uint32_t view_layout(struct placing *p, weft_node n, weft_val v)
+{
+    struct weft_graph *g = p->graph;
+    const struct weft_pin operand = {.node = n}, result = {.node = n, .result = true};
+    const struct weft_layout from = layout_at(g, p->formats.read[g->node[n.id].first_operand], weft_operand(g, n, 0));
+    struct weft_layout view;
+    if (weft_opcode_of(g, n) == WEFT_OP_bcast ||
+        !weft_carry_layout(g, operand, &from, result, WEFT_NEW_OUTERMOST, &view))
+        return p->formats.written[v.id];
+    return weft_intern_layout(g, &view, weft_type_of(g, v));
+}
+
+/* The value in this layout: itself, or a relayout of it that stands right behind it. */
+static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
+{
+    struct weft_graph *g = p->graph;
+    if (p->stored[v.id] == layout)
+        return v;
+    for (uint32_t i = p->first_copy[v.id]; i; i = p->copy[i - 1].next)
+        if (p->copy[i - 1].layout == layout)
+            return p->copy[i - 1].value;
+    if (!weft_permit(g, who, v))
+        return v;
+    const weft_node def = weft_def(g, v);
+    struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
+    const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
+    g->value[copy.id].layout = layout;
+    p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
+    p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .value = copy};
+    p->first_copy[v.id] = ++p->copies;
+    p->changed = true;
+    struct weft_text text = {.context = g->context, .arena = p->formats.arena};
+    const struct weft_layout shown = layout_at(g, layout, copy);
+    weft_layout_print(g->dims, &shown, &text);
+    weft_add_remark(g, who, v, "converted", "to %s, %lld ns", text.length ? text.data : "row-major",
+                    (long long)(weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) / 1000));
+    return copy;
+}
+
+static void place_results(struct placing *p, weft_node n)
+{
+    struct weft_graph *g = p->graph;
+    const bool is_view = weft_op_of(g, n)->traits & WEFT_VIEW;
+    for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+        const weft_val v = weft_result(g, n, i);
+        const uint32_t layout = is_view ? view_layout(p, n, v) : p->formats.written[v.id];
+        if (weft_opcode_of(g, n) == WEFT_OP_const)
+            continue;
+        if (is_promised(p, v)) { /* the layout of the value is the promise, until another takes its place */
+            p->stored[v.id] = layout;
+            continue;
+        }
+        set_layout(p, v, layout);
+    }
+}
+
+/* The value was returned in the layout that is promised; now that is a relayout of it, unless it is the same. */
+static void place_return(struct placing *p, uint32_t i)
+{
+    struct weft_graph *g = p->graph;
+    const weft_val v = g->ret[i].value;
+    uint32_t promised;
+    if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(&p->formats, i, &promised) ||
+        p->stored[v.id] == promised)
+        return;
+    const weft_val copy = value_in(p, v, promised);
+    if (weft_is(copy, v))
+        return;
+    for (uint32_t k = 0; k < g->returns; k++)
+        if (weft_is(g->ret[k].value, v) && !g->ret[k].mut.id)
+            weft_replace_return(g, k, copy);
+    if (g->value[v.id].name)
+        weft_move_name(g, v, copy); /* the caller knows the result by it */
+    g->value[v.id].layout = p->stored[v.id];
+}
+
+static void place(struct placing *p)
+{
+    struct weft_graph *g = p->graph;
+    for (uint32_t i = 0; i < g->params; i++)
+        p->stored[g->param[i].id] = weft_format_of_param(g, i);
+    weft_foreach_node(g, n)
+        place_results(p, n);
+    const weft_node last = g->last;
+    for (weft_node n = g->first; n.id; n = g->node[n.id].next) {
+        for (uint32_t i = 0; i < g->node[n.id].operands && weft_opcode_of(g, n) != WEFT_OP_relayout; i++) {
+            const weft_val v = weft_operand(g, n, i);
+            const uint32_t layout = p->formats.read[g->node[n.id].first_operand + i];
+            const weft_val other = v.id < p->values ? value_in(p, v, layout) : v;
+            if (!weft_is(other, v))
+                weft_replace_operand(g, n, i, other);
+        }
+        if (n.id == last.id)
+            break;
+    }
+    for (uint32_t i = 0; i < g->returns; i++)
+        place_return(p, i);
+}
+
+bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
+{
+    if (!is_ready(graph))
+        return false;
+    struct placing p = {.graph = graph, .values = graph->values};
+    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch);
+    weft_formats_choose(&p.formats);
+    p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
+    p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
+    if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */
+        place(&p);
+    return weft_progress(graph, p.changed, 0);
+}

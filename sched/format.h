@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.h: memory formats: in which layouts each value of a graph may be stored, what that costs, and the choice for
+ * all values at once.
+ *
+ *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
+ *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion
+ *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
+ *              for each operand the layout that its node reads
+ *
+ *   %x: f32[32,64,25,25]{0 2 3 1}          x is a fact: channels-last
+ *   %y: f32[32,64,25,25] = relu %x         y may be row-major or channels-last: relu reads x as it writes y, or pays
+ *   return %y                              if {?}: channels-last; else relu reads with strides, or x is converted first
+ *
+ * A layout is a number in the graph's table (weft_intern_layout); 0 is row-major of any rank. */
+#ifndef WEFT_FORMAT_H
+#define WEFT_FORMAT_H
+
+#include "sched/labelling.h"
+#include "sched/pins.h"
+
+enum { WEFT_MAX_FORMATS = 8 };
+
+struct weft_format_list {
+    uint8_t count;
+    bool is_fact;                      /* of a parameter: it is stored in layout[0] and nothing else */
+    uint16_t dropped;                  /* candidates for which there was no room */
+    uint32_t layout[WEFT_MAX_FORMATS];
+};
+
+struct weft_formats {
+    struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_arena *arena;
+    struct weft_format_list *list;     /* by value */
+    /* the choice */
+    uint32_t *written;                 /* by value: the layout that its node writes */
+    uint32_t *read;                    /* by operand slot: the layout in which it is read */
+    uint32_t *returned;                /* by return slot: the layout of the list that is handed over, or converted */
+    int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
+    int64_t row_major;                 /* ps: of storing all values row-major */
+};
+
+/* --- format_collect.c --------------------------------------------------------------------------------------------- */
+
+/* The layout that parameter i is stored in; row-major if that was left open. */
+static inline uint32_t weft_format_of_param(const struct weft_graph *g, uint32_t i)
+{
+    return weft_layout_of(g, g->param[i]).kind == WEFT_STORED ? g->value[g->param[i].id].layout : 0;
+}
+/* Opens `formats` for a graph whose nodes are neither grouped nor planned. All memory is the arena's. */
+void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
+                          struct weft_arena *arena);
+
+/* --- format_price.c ----------------------------------------------------------------------------------------------- */
+
+/* Bytes of a value, symbols at their hints. */
+int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
+/* A conversion, done by a copy of its own. 0 if the layouts are the same. */
+int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
+/* What a node pays for writing its result in this layout, whatever it reads: WEFT_LABEL_NEVER if it cannot. */
+int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value, uint32_t layout);
+/* What a node pays more for reading operand `slot` in one layout while it writes result 0 in another, compared with
+ * reading it as it likes best. For a view: the price of its result, if that is not where its operand is. */
+int64_t weft_format_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                            uint32_t result);
+/* What the caller is given: the price of handing return `i`, stored in this layout, over as promised. */
+int64_t weft_format_return_ps(const struct weft_formats *formats, uint32_t i, uint32_t layout);
+/* The layout promised for return i, or false if weft may choose. */
+bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32_t *ret_layout);
+
+/* --- format_choose.c ---------------------------------------------------------------------------------------------- */
+
+/* Fills the choice. */
+void weft_formats_choose(struct weft_formats *formats);
+
+#endif

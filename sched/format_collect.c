@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format_collect.c: in which layouts a value may be stored.
+ *
+ * Wishes begin at parameters (which are facts), at results that the caller wants in some layout, at convolutions
+ * (channels-last) and with row-major everywhere. Each is carried from operand to result and back through every node
+ * that it passes at no cost, until nothing is new. A limit on the distance would lose: a wish is worth something only
+ * where a whole region follows it. */
+#include "sched/format.h"
+
+struct wish {
+    weft_val value;
+    uint32_t layout;
+};
+
+struct collector {
+    struct weft_formats *formats;
+    struct weft_graph *graph;
+    struct wish *queue;
+    uint32_t head, tail, capacity;
+};
+
+static void add(struct collector *c, weft_val value, uint32_t layout)
+{
+    struct weft_format_list *list = &c->formats->list[value.id];
+    for (int i = 0; i < list->count; i++)
+        if (list->layout[i] == layout)
+            return;
+    if (list->count == WEFT_MAX_FORMATS) {
+        list->dropped++;
+        return;
+    }
+    list->layout[list->count++] = layout;
+    c->queue = weft_grow(c->formats->arena, c->queue, &c->capacity, c->tail + 1, sizeof *c->queue);
+    c->queue[c->tail++] = (struct wish){value, layout};
+}
+
+static void add_layout(struct collector *c, weft_val value, const struct weft_layout *layout)
+{
+    add(c, value, weft_intern_layout(c->graph, layout, weft_type_of(c->graph, value)));
+}
+
+/* 0, then all spatial axes, then 1. */
+static void wish_channels_last(struct collector *c, weft_val value)
+{
+    const int rank = weft_type_of(c->graph, value)->rank;
+    int order[WEFT_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        order[i] = i == 0 ? 0 : i == rank - 1 ? 1 : i + 1;
+    const struct weft_layout layout = weft_layout_order(rank, order);
+    add_layout(c, value, &layout);
+}
+
+static void begin(struct collector *c)
+{
+    struct weft_graph *g = c->graph;
+    for (uint32_t i = 0; i < g->params; i++) {
+        c->formats->list[g->param[i].id].is_fact = true;
+        add(c, g->param[i], weft_format_of_param(g, i));
+        add(c, g->param[i], 0);
+    }
+    weft_foreach_node(g, n) {
+        for (uint32_t i = 0; i < g->node[n.id].results; i++)
+            add(c, weft_result(g, n, i), 0);
+        const int op = weft_opcode_of(g, n);
+        if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
+            wish_channels_last(c, weft_operand(g, n, 0));
+            wish_channels_last(c, weft_result(g, n, 0));
+        }
+    }
+    uint32_t promised;
+    for (uint32_t i = 0; i < g->returns; i++)
+        if (weft_format_promised(c->formats, i, &promised))
+            add(c, g->ret[i].value, promised);
+}
+
+static void carry(struct collector *c, struct weft_pin from, uint32_t layout, struct weft_pin to)
+{
+    const weft_val value = weft_pin_value(c->graph, to);
+    const int rank = weft_type_of(c->graph, weft_pin_value(c->graph, from))->rank;
+    const struct weft_layout stored = weft_layout_at(c->graph, layout, rank);
+    struct weft_layout carried[2];
+    for (int place = WEFT_NEW_OUTERMOST; place <= WEFT_NEW_INNERMOST; place++)
+        if (weft_carry_layout(c->graph, from, &stored, to, (enum weft_new_axes)place, &carried[place]))
+            add_layout(c, value, &carried[place]);
+}
+
+/* From a result to all operands. */
+static void carry_back(struct collector *c, weft_node node, uint32_t index, uint32_t layout)
+{
+    const struct weft_pin from = {.node = node, .result = true, .index = index};
+    for (uint32_t i = 0; i < c->graph->node[node.id].operands; i++)
+        carry(c, from, layout, (struct weft_pin){.node = node, .index = i});
+}
+
+/* From an operand to all results. */
+static void carry_on(struct collector *c, weft_node node, uint32_t index, uint32_t layout)
+{
+    const struct weft_pin from = {.node = node, .index = index};
+    for (uint32_t i = 0; i < c->graph->node[node.id].results; i++)
+        carry(c, from, layout, (struct weft_pin){.node = node, .result = true, .index = i});
+}
+
+void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
+                          struct weft_arena *arena)
+{
+    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena,
+                                     .list = weft_new(arena, struct weft_format_list, graph->values)};
+    struct collector c = {.formats = formats, .graph = graph};
+    begin(&c);
+    while (c.head < c.tail) {
+        const struct wish wish = c.queue[c.head++];
+        const struct weft_value *value = &graph->value[wish.value.id];
+        if (value->def.id)
+            carry_back(&c, value->def, value->result, wish.layout);
+        for (uint32_t slot = value->first_use; slot; slot = graph->slot[slot - 1].next) {
+            const weft_node user = graph->slot[slot - 1].node;
+            carry_on(&c, user, slot - 1 - graph->node[user.id].first_operand, wish.layout);
+        }
+    }
+}

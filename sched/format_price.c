@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format_price.c: what layouts cost, in picoseconds.
+ *
+ * An op that reads an operand in the order in which it writes its result streams both. In another order it either
+ * walks one of them with strides, or somebody converts the operand first; which of the two is cheaper is found out by
+ * who asks, for this page prices both. Orders are compared on the dimensions that both pins have (pins.h): where a
+ * reduced axis lies, or one that a broadcast adds, does not matter to the other side.
+ *
+ * Prices are bytes at the speed of the memory that a value of that size lives in, times a factor for the kind of
+ * access. The numbers below were measured on one machine (bench/README.md, Layouts); they are there to rank layouts,
+ * not to foretell times. */
+#include "sched/format.h"
+
+/* Picoseconds a byte, of values that fit the private cache, the shared one, neither; one way, all threads. */
+enum { PS_PRIVATE = 10, PS_SHARED = 20, PS_MEMORY = 50 };
+enum { PS_STEP = 1000000 }; /* a kernel more: start, barrier, cold caches */
+/* How much longer than streaming, in percent. */
+enum { RUNS_PERCENT = 130, TRANSPOSE_PERCENT = 200, GENERAL_PERCENT = 400, STRIDED_PERCENT = 700, GAPS_PERCENT = 150 };
+enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
+enum { PS_MULTIPLY_ADD = 10 }; /* of a convolution, all threads: 100 billion a second */
+/* Convolutions that write row-major instead of channels-last, percent of the time more. */
+enum { CONV_ROW_MAJOR_PERCENT = 5 };
+
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
+
+static int64_t hint_elements(const struct weft_graph *g, weft_val value)
+{
+    const struct weft_type *type = weft_type_of(g, value);
+    double elements = 1;
+    for (int i = 0; i < type->rank; i++)
+        elements *= (double)weft_dim_hint(g->dims, type->extent[i]);
+    const double most = 1e15;
+    return (int64_t)(elements < most ? elements : most);
+}
+
+int64_t weft_format_bytes(const struct weft_formats *f, weft_val value)
+{
+    const struct weft_graph *g = f->graph;
+    struct weft_element element;
+    while (weft_def_opcode(g, value) == WEFT_OP_bcast && weft_def(g, value).id) /* is not stored: its operand is read */
+        value = weft_operand(g, weft_def(g, value), 0);
+    if (weft_is_const(g, value) && weft_const_splat(g, value, &element))
+        return 0;
+    return weft_dtype_bytes(weft_type_of(g, value)->dtype, hint_elements(g, value));
+}
+
+static int64_t stream_ps(const struct weft_formats *f, int64_t bytes)
+{
+    const int64_t each = bytes > (int64_t)f->target->l3 / 2   ? PS_MEMORY
+                         : bytes > (int64_t)f->target->l2 / 2 ? PS_SHARED
+                                                              : PS_PRIVATE;
+    return bytes * each;
+}
+
+static int64_t percent(int64_t ps, int64_t factor) { return ps / 100 * factor; }
+
+/* --- conversions -------------------------------------------------------------------------------------------------- */
+
+int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
+{
+    struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, value);
+    if (from == to)
+        return 0;
+    const struct weft_layout a = weft_layout_at(g, from, type->rank), b = weft_layout_at(g, to, type->rank);
+    const int64_t bytes = weft_dtype_bytes(type->dtype, hint_elements(g, value)), both = 2 * stream_ps(f, bytes);
+    int64_t run;
+    switch (weft_layout_conversion(g->dims, &a, &b, type, &run)) {
+    case WEFT_CONVERT_NONE:
+        return 0;
+    case WEFT_CONVERT_RUNS:
+        run = weft_dtype_bytes(type->dtype, run);
+        return PS_STEP + percent(both, run < RUN_BYTES ? TRANSPOSE_PERCENT : RUNS_PERCENT);
+    case WEFT_CONVERT_TRANSPOSE:
+        return PS_STEP + percent(both, TRANSPOSE_PERCENT);
+    case WEFT_CONVERT_GENERAL:
+        break;
+    }
+    return PS_STEP + percent(both, GENERAL_PERCENT);
+}
+
+/* --- orders ------------------------------------------------------------------------------------------------------- */
+
+/* The storage axes of a pin, outermost first, as digits of dimensions; those of extent 1 and those that only this pin
+ * has are left out. */
+struct order {
+    int count;
+    struct { int dim; int64_t div, mod; } digit[WEFT_MAX_STORAGE];
+    int64_t run; /* elements of the innermost digit */
+};
+
+static bool has_dim(const int *dim, int rank, int wanted)
+{
+    for (int i = 0; i < rank; i++)
+        if (dim[i] == wanted)
+            return true;
+    return false;
+}
+
+static struct order order_of(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim,
+                             const int *other, int other_rank)
+{
+    const struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, value);
+    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
+    struct order order = {.run = 1};
+    for (int i = 0; i < layout.axes; i++) {
+        const struct weft_axis *axis = &layout.axis[i];
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
+        if (extent <= axis->div || !has_dim(other, other_rank, dim[axis->axis]))
+            continue;
+        order.digit[order.count].dim = dim[axis->axis];
+        order.digit[order.count].div = axis->div;
+        order.digit[order.count++].mod = axis->mod;
+        order.run = axis->mod && axis->mod < extent / axis->div ? axis->mod : extent / axis->div;
+    }
+    return order;
+}
+
+enum agreement { SAME_ORDER, SAME_RUNS, OTHER_ORDER };
+
+static bool same_digit(const struct order *a, int i, const struct order *b, int k)
+{
+    return a->digit[i].dim == b->digit[k].dim && a->digit[i].div == b->digit[k].div &&
+           a->digit[i].mod == b->digit[k].mod;
+}
+
+static enum agreement compare(const struct order *a, const struct order *b, int bits)
+{
+    int same = 0;
+    while (same < a->count && same < b->count && same_digit(a, a->count - 1 - same, b, b->count - 1 - same))
+        same++;
+    if (same == a->count && same == b->count)
+        return SAME_ORDER;
+    return same > 0 && a->run * bits / 8 >= RUN_BYTES ? SAME_RUNS : OTHER_ORDER;
+}
+
+/* The dimension that neighbours in memory differ in, or WEFT_NO_DIM. */
+static int fastest_dim(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim)
+{
+    const int rank = weft_type_of(f->graph, value)->rank;
+    const struct order order = order_of(f, value, number, dim, dim, rank);
+    return order.count ? order.digit[order.count - 1].dim : WEFT_NO_DIM;
+}
+
+/* --- ops ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_channels_last(const struct weft_formats *f, weft_val value, uint32_t number)
+{
+    int dim[WEFT_MAX_RANK];
+    for (int i = 0; i < WEFT_MAX_RANK; i++)
+        dim[i] = i;
+    return fastest_dim(f, value, number, dim) == 1;
+}
+
+/* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first. */
+static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint32_t layout)
+{
+    const weft_val value = weft_pin_value(f->graph, pin);
+    const int rank = weft_type_of(f->graph, value)->rank;
+    int axis[WEFT_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        axis[i] = i;
+    const int fastest = fastest_dim(f, value, layout, axis);
+    return fastest == WEFT_NO_DIM || fastest >= rank - 2
+               ? 0 : percent(2 * stream_ps(f, weft_format_bytes(f, value)), TRANSPOSE_PERCENT);
+}
+
+static int64_t conv_work(const struct weft_formats *f, weft_node n)
+{
+    const struct weft_graph *g = f->graph;
+    const weft_val weight = weft_operand(g, n, 1);
+    const int64_t filters = weft_dim_hint(g->dims, weft_type_of(g, weight)->extent[0]);
+    return filters > 0 ? hint_elements(g, weft_result(g, n, 0)) * (hint_elements(g, weight) / filters) : 0;
+}
+
+int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint32_t layout)
+{
+    const struct weft_graph *g = f->graph;
+    const weft_node n = weft_def(g, value);
+    const struct weft_pin pin = {.node = n, .result = true, .index = g->value[value.id].result};
+    int dim[WEFT_MAX_RANK];
+    if (weft_opcode_of(g, n) == WEFT_OP_reshape)
+        return 0; /* see weft_format_read_ps */
+    if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED)
+        return layout == 0 ? 0 : WEFT_LABEL_NEVER;
+    switch (weft_opcode_of(g, n)) {
+    case WEFT_OP_matmul: case WEFT_OP_attention:
+        return matrix_ps(f, pin, layout);
+    case WEFT_OP_conv: case WEFT_OP_conv_transpose:
+        if (is_channels_last(f, value, layout))
+            return 0;
+        return percent(conv_work(f, n) * PS_MULTIPLY_ADD, CONV_ROW_MAJOR_PERCENT) +
+               (layout ? weft_format_convert_ps(f, value, 0, layout) : 0);
+    default:
+        return 0;
+    }
+}
+
+/* A view is where its operand is; in another order it is a copy. */
+static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    struct weft_graph *g = f->graph;
+    const weft_val from = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
+    const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
+    const struct weft_pin pin = {.node = operand.node, .result = true};
+    struct weft_layout view;
+    if (!weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &view)) {
+        const int64_t copy = weft_format_convert_ps(f, from, layout, 0); /* then it is a view of a row-major copy */
+        return copy + (result ? weft_format_convert_ps(f, to, 0, result) : 0);
+    }
+    return weft_format_convert_ps(f, to, weft_intern_layout(g, &view, weft_type_of(g, to)), result);
+}
+
+int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    const struct weft_graph *g = f->graph;
+    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
+    const struct weft_pin pin = {.node = operand.node, .result = true};
+    int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
+    const int op = weft_opcode_of(g, operand.node);
+    if (op == WEFT_OP_reshape)
+        return reshape_ps(f, operand, layout, result);
+    const enum weft_pin_kind kind = weft_pin_dims(g, operand, dim);
+    if (kind == WEFT_PIN_PLAIN)
+        return weft_format_convert_ps(f, value, layout, 0);
+    if (kind == WEFT_PIN_ANY)
+        return 0;
+    if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
+        return matrix_ps(f, operand, layout);
+    if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
+        const bool last = is_channels_last(f, to, result);
+        const bool agrees = last ? is_channels_last(f, value, layout) : layout == 0;
+        return agrees ? 0 : percent(2 * stream_ps(f, weft_format_bytes(f, value)), TRANSPOSE_PERCENT);
+    }
+    if (weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
+        return 0;
+    const int rank = weft_type_of(g, value)->rank, to_rank = weft_type_of(g, to)->rank;
+    const struct order a = order_of(f, value, layout, dim, result_dim, to_rank);
+    const struct order b = order_of(f, to, result, result_dim, dim, rank);
+    const int64_t stream = stream_ps(f, weft_format_bytes(f, value));
+    switch (compare(&a, &b, (int)weft_dtype_bits(weft_type_of(g, value)->dtype))) {
+    case SAME_ORDER:
+        return 0;
+    case SAME_RUNS:
+        return percent(stream, GAPS_PERCENT - 100);
+    case OTHER_ORDER:
+        break;
+    }
+    if (op == WEFT_OP_transpose || op == WEFT_OP_slice || op == WEFT_OP_bcast) { /* then it is no view */
+        const int64_t bytes = weft_dtype_bytes(weft_type_of(g, to)->dtype, hint_elements(g, to));
+        return PS_STEP + percent(2 * stream_ps(f, bytes), TRANSPOSE_PERCENT);
+    }
+    return percent(stream, STRIDED_PERCENT - 100);
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+bool weft_format_promised(const struct weft_formats *f, uint32_t i, uint32_t *ret_layout)
+{
+    struct weft_graph *g = f->graph;
+    const struct weft_return_slot *slot = &g->ret[i];
+    const weft_val who = slot->mut.id ? slot->mut : slot->value;
+    struct weft_layout layout = weft_layout_of(g, who);
+    if (layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)
+        return false;
+    *ret_layout = g->value[who.id].layout;
+    return true;
+}
+
+int64_t weft_format_return_ps(const struct weft_formats *f, uint32_t i, uint32_t layout)
+{
+    uint32_t promised;
+    return weft_format_promised(f, i, &promised) ? weft_format_convert_ps(f, f->graph->ret[i].value, layout, promised)
+                                                 : 0;
+}
