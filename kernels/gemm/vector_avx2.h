@@ -18,6 +18,7 @@ enum { LANES = 8 };
 /* Emits nothing. Keeps gcc from repeating a load as memory operand of each multiply-add, which would make the loop
  * load-bound. */
 #define VECTOR_PIN(v) __asm__("" : "+x"(v))
+#define POINTER_PIN(p) __asm__("" : "+r"(p))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
@@ -41,6 +42,11 @@ static inline lanes lanes_between(int64_t first, int64_t end)
     return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(low), index), below);
 }
 static inline lanes lanes_first(int64_t count) { return lanes_between(0, count); }
+/* 1 to LANES of them. */
+static inline lanes lanes_some(int64_t count)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskload_ps(p, m); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_maskstore_ps(p, m, v); }
 

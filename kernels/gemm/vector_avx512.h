@@ -13,6 +13,7 @@ enum { LANES = 16 };
 #define UNROLL _Pragma("GCC unroll 64")
 
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
+#define POINTER_PIN(p) __asm__("" : "+r"(p))
 
 static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm512_set1_ps(x); }
@@ -30,6 +31,8 @@ static inline lanes lanes_between(int64_t first, int64_t end)
 {
     return (lanes)(lanes_first(end) & ~lanes_first(first));
 }
+/* 1 to LANES of them. */
+static inline lanes lanes_some(int64_t count) { return (lanes)_bzhi_u32(0xffff, (unsigned)count); }
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm512_maskz_loadu_ps(m, p); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm512_mask_storeu_ps(p, m, v); }
 

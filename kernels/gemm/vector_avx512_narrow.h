@@ -14,6 +14,7 @@ enum { LANES = 8 };
 #define UNROLL _Pragma("GCC unroll 64")
 
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
+#define POINTER_PIN(p) __asm__("" : "+r"(p))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
@@ -25,6 +26,8 @@ static inline lanes lanes_first(int64_t count)
 {
     return (lanes)(count >= LANES ? 0xff : count <= 0 ? 0 : (1 << count) - 1);
 }
+/* 1 to LANES of them. */
+static inline lanes lanes_some(int64_t count) { return (lanes)_bzhi_u32(0xff, (unsigned)count); }
 static inline vector vector_load_lanes(const float *p, lanes m) { return _mm256_maskz_loadu_ps(m, p); }
 static inline void vector_store_lanes(float *p, lanes m, vector v) { _mm256_mask_storeu_ps(p, m, v); }
 
