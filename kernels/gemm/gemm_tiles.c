@@ -160,7 +160,8 @@ static void run_plainly(const struct work *w, const int64_t begin[3], const int6
 {
     const struct weft_gemm_loops *l = w->l;
     const struct weft_gemm_kernel *kernel = w->gemm->kernel;
-    const int64_t whole = kernel->columns, band = smaller(l->mc / l->rows, end[1] - begin[1]), first = row_of(w, begin[1]);
+    const int64_t whole = kernel->columns, band = smaller(l->mc / l->rows, end[1] - begin[1]);
+    const int64_t first = row_of(w, begin[1]);
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = w->data->a + n * l->a_batch, *const b = w->data->b + n * l->b_batch;
         float *const c = w->data->c + n * l->c_batch;
