@@ -61,9 +61,10 @@ static double take_sample(struct weft_bench *bench, const struct weft_contestant
 {
     struct sample s = {.who = who, .repeat = repeat};
     if (who->parts > 0) {
-        weft_gang_run(bench->context, threads, &s.barrier, member, &s);
-        if (s.members != threads) {
-            fprintf(stderr, "weft-check: %d threads instead of %d\n", s.members, threads);
+        const int members = who->parts < threads ? who->parts : threads; /* as a plan that has no use for more */
+        weft_gang_run(bench->context, members, &s.barrier, member, &s);
+        if (s.members != members) {
+            fprintf(stderr, "weft-check: %d threads instead of %d\n", s.members, members);
             exit(1);
         }
         return s.ns / repeat;
@@ -221,28 +222,48 @@ static double bound_ns(const struct contest *contest, const struct weft_problem 
     return isinf(memory) ? arithmetic : fmax(arithmetic, memory);
 }
 
+/* Of the best peer, whichever it was. */
+static void find_best(const struct speed_report *report, double ratio[SPEED_RATIOS])
+{
+    for (int i = COLUMN_PEERS; i < report->columns; i++)
+        ratio[COLUMN_BEST] = fmin(ratio[COLUMN_BEST], ratio[i]); /* passes over NAN */
+}
+
+static double least_of(const double *x, int n)
+{
+    double least = INFINITY;
+    for (int i = 0; i < n; i++)
+        least = fmin(least, x[i]);
+    return least;
+}
+
 static void evaluate(const struct contest *contest, const struct weft_problem *problem,
                      const struct speed_report *report, struct speed_result *ret)
 {
-    double x[MOST_ROUNDS];
+    double x[MOST_ROUNDS], bound[MOST_ROUNDS];
     const double *const own = contest->ns[OWN];
     for (int i = 0; i < SPEED_RATIOS; i++)
-        ret->ratio[i] = NAN;
+        ret->ratio[i] = ret->least[i] = NAN;
+    ret->least_ns = least_of(own, contest->rounds);
     for (int i = 1; i < contest->count; i++) {
         const int n = contest->rounds < contest->most[i] ? contest->rounds : contest->most[i];
         for (int r = 0; r < n; r++)
             x[r] = contest->ns[i][r] / own[r];
-        if (contest->column[i] > 0 && !contest->wrong[i])
+        if (contest->column[i] > 0 && !contest->wrong[i]) {
             ret->ratio[contest->column[i]] = speed_median(x, n);
+            ret->least[contest->column[i]] = least_of(contest->ns[i], n) / ret->least_ns;
+        }
     }
-    for (int i = COLUMN_PEERS; i < report->columns; i++)
-        ret->ratio[COLUMN_BEST] = fmin(ret->ratio[COLUMN_BEST], ret->ratio[i]); /* passes over NAN */
-    for (int r = 0; r < contest->rounds; r++)
-        x[r] = bound_ns(contest, problem, r, &ret->limit) / own[r];
+    find_best(report, ret->ratio);
+    find_best(report, ret->least);
+    for (int r = 0; r < contest->rounds; r++) {
+        bound[r] = bound_ns(contest, problem, r, &ret->limit);
+        x[r] = bound[r] / own[r];
+    }
     ret->ratio[0] = speed_median(x, contest->rounds);
+    ret->least[0] = least_of(bound, contest->rounds) / ret->least_ns;
     memcpy(x, own, (size_t)contest->rounds * sizeof *x);
-    ret->ns = speed_median(x, contest->rounds);
-    ret->least_ns = x[0]; /* sorted */
+    ret->ns = speed_median(x, contest->rounds); /* and puts them into order */
     ret->noise = (x[contest->rounds * 3 / 4] - x[contest->rounds / 4]) / ret->ns;
     const bool arithmetic = problem->flops > 0;
     ret->rate = (arithmetic ? problem->flops : problem->read + problem->written) / ret->ns;

@@ -46,6 +46,7 @@ struct speed_result {
     double ns, least_ns, rate; /* rate: of flops or bytes, per ns */
     const char *unit, *limit;  /* which probe bounds it */
     double ratio[SPEED_RATIOS], noise;
+    double least[SPEED_RATIOS]; /* the same of the fastest samples: what a machine with other work leaves to see */
     int rounds;
     const char *differs;       /* who computed something else, or NULL */
 };

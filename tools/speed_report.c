@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* speed_report.c: what weft-check --bench prints: a line for each case and number of threads, then for each group the
- * geometric mean and the worst of each ratio, with the name of the case that it belongs to. With --json an object a
- * line, of cases and of summaries. */
+ * geometric mean and the worst of each ratio, with the name of the case that it belongs to; on the right of it the same
+ * of the fastest samples. With --json an object a line, of cases and of summaries. */
 #include "tools/speed.h"
 
 #include <math.h>
@@ -58,7 +58,8 @@ static void print_json(const struct speed_report *report, const struct speed_res
             r->unit, r->limit, r->noise, r->rounds, r->differs ? r->differs : "");
     for (int i = 0; i < report->columns; i++)
         if (!isnan(r->ratio[i]))
-            fprintf(report->out, ", \"%s\": %.4f", report->column[i], r->ratio[i]);
+            fprintf(report->out, ", \"%s\": %.4f, \"least_%s\": %.4f", report->column[i], r->ratio[i],
+                    report->column[i], r->least[i]);
     fputs("}\n", report->out);
 }
 
@@ -98,42 +99,40 @@ void speed_report_skip(struct speed_report *report, const struct weft_case *c, c
 
 /* --- summary ------------------------------------------------------------------------------------------------------ */
 
+/* Of one ratio over the cases of a group. */
 struct summary {
-    int cases[SPEED_RATIOS];
-    double log_sum[SPEED_RATIOS], worst[SPEED_RATIOS];
-    const char *whose[SPEED_RATIOS];
+    int cases;
+    double log_sum, worst;
+    const char *whose;
 };
 
-static void add_up(struct summary *s, const struct speed_report *report, const struct speed_result *r)
+static void add_up(struct summary *s, double ratio, const char *whose)
 {
-    for (int i = 0; i < report->columns; i++) {
-        if (isnan(r->ratio[i]) || r->ratio[i] <= 0)
-            continue;
-        if (s->cases[i]++ == 0 || r->ratio[i] < s->worst[i])
-            s->worst[i] = r->ratio[i], s->whose[i] = r->c->name;
-        s->log_sum[i] += log(r->ratio[i]);
-    }
+    if (isnan(ratio) || ratio <= 0)
+        return;
+    if (s->cases++ == 0 || ratio < s->worst)
+        s->worst = ratio, s->whose = whose;
+    s->log_sum += log(ratio);
 }
 
-static void print_summary(const struct speed_report *report, const struct summary *s, const char *group, int threads)
+static double mean_of(const struct summary *s) { return exp(s->log_sum / s->cases); }
+
+static void print_summary(const struct speed_report *report, int column, const struct speed_result *first,
+                          const struct summary *median, const struct summary *least)
 {
+    const double scale = column == 0 ? 100 : 1;
+    const char *const unit = column == 0 ? "%" : "x", *const name = report->column[column];
     if (report->json)
-        fprintf(report->out, "{\"summary\": \"%s\", \"threads\": %d", group, threads);
-    for (int i = 0; i < report->columns; i++) {
-        if (!s->cases[i])
-            continue;
-        const double mean = exp(s->log_sum[i] / s->cases[i]), scale = i == 0 ? 100 : 1;
-        const char *const unit = i == 0 ? " %" : "x";
-        if (report->json)
-            fprintf(report->out,
-                    ", \"%s\": {\"cases\": %d, \"geometric_mean\": %.4f, \"worst\": %.4f, \"worst_case\": \"%s\"}",
-                    report->column[i], s->cases[i], mean, s->worst[i], s->whose[i]);
-        else
-            fprintf(report->out, "%-24s %7d %-10s %5d %10.*f%s %10.*f%s  %s\n", group, threads, report->column[i],
-                    s->cases[i], i ? 2 : 1, scale * mean, unit, i ? 2 : 1, scale * s->worst[i], unit, s->whose[i]);
-    }
-    if (report->json)
-        fputs("}\n", report->out);
+        fprintf(report->out,
+                "{\"summary\": \"%s\", \"threads\": %d, \"against\": \"%s\", \"cases\": %d, \"geometric_mean\": %.4f, "
+                "\"worst\": %.4f, \"worst_case\": \"%s\", \"least_geometric_mean\": %.4f, \"least_worst\": %.4f, "
+                "\"least_worst_case\": \"%s\"}\n",
+                first->c->group, first->threads, name, median->cases, mean_of(median), median->worst, median->whose,
+                mean_of(least), least->worst, least->whose);
+    else
+        fprintf(report->out, "%-20s %7d %-10s %5d %9.2f%s %9.2f%s  %-34s %9.2f%s %9.2f%s  %s\n", first->c->group,
+                first->threads, name, median->cases, scale * mean_of(median), unit, scale * median->worst, unit,
+                median->whose, scale * mean_of(least), unit, scale * least->worst, unit, least->whose);
 }
 
 /* Is this the first result of its group and number of threads? */
@@ -149,17 +148,24 @@ static bool is_first(const struct speed_report *report, int at)
 void speed_report_close(struct speed_report *report)
 {
     if (report->count && !report->json)
-        fprintf(report->out, "\n%-24s %7s %-10s %5s %11s %11s\n", "summary of", "threads", "against", "cases",
-                "geo. mean", "worst");
+        fprintf(report->out, "\n%-20s %7s %-10s %5s %10s %10s  %-34s %10s %10s\n", "summary of", "threads", "against",
+                "cases", "geo. mean", "worst", "", "fastest:", "worst");
     for (int i = 0; i < report->count; i++) {
         const struct speed_result *const first = &report->results[i];
         if (!is_first(report, i))
             continue;
-        struct summary s = {0};
-        for (int j = i; j < report->count; j++)
-            if (report->results[j].threads == first->threads && !strcmp(report->results[j].c->group, first->c->group))
-                add_up(&s, report, &report->results[j]);
-        print_summary(report, &s, first->c->group, first->threads);
+        for (int column = 0; column < report->columns; column++) {
+            struct summary median = {0}, least = {0};
+            for (int j = i; j < report->count; j++) {
+                const struct speed_result *const r = &report->results[j];
+                if (r->threads != first->threads || strcmp(r->c->group, first->c->group) != 0)
+                    continue;
+                add_up(&median, r->ratio[column], r->c->name);
+                add_up(&least, r->least[column], r->c->name);
+            }
+            if (median.cases && least.cases)
+                print_summary(report, column, first, &median, &least);
+        }
     }
     if (report->skipped && !report->json)
         fprintf(report->out, "%d skipped\n", report->skipped);

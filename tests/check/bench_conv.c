@@ -2,12 +2,13 @@
 /* bench_conv.c: convolutions for weft-check --bench.
  *
  * n, c, o, in and k (one to three axes; the kernel has as many numbers, or one), stride, pad (both ends alike),
- * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed. */
+ * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed, and as=chain or f4 for an
+ * arithmetic that is not what plans have unless told otherwise. */
 #include "tests/check/bench_peers.h"
 
 #include <stdio.h>
 
-enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED };
+enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED, AS };
 
 static const struct weft_case_key keys[] = {
     [N] = {.name = "n", .most = 1, .low = 1, .otherwise = 1},
@@ -22,6 +23,7 @@ static const struct weft_case_key keys[] = {
     [LAYOUT] = {.name = "layout", .most = 1, .words = "nchw nhwc"},
     [W] = {.name = "w", .most = 1, .words = "const plain"},
     [TRANSPOSED] = {.name = "transposed"},
+    [AS] = {.name = "as", .most = 1, .words = "f2 chain f4"},
     {0},
 };
 
@@ -93,6 +95,8 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     struct weft_conv *const v = &t->conv;
     *v = (struct weft_conv){.cpu = cpu, .spatial = w.spatial, .n = w.n, .c = w.c, .o = w.o, .groups = w.groups,
                             .w_packed = problem->c->value[W][0] == 0};
+    const enum weft_conv_arithmetic arithmetic[] = {WEFT_CONV_F2, WEFT_CONV_CHAIN, WEFT_CONV_F4};
+    v->arithmetic = arithmetic[problem->c->value[AS][0]];
     for (int i = 0; i < w.spatial; i++) {
         v->in_extent[i] = w.in[i], v->out_extent[i] = w.out[i], v->kernel[i] = w.kernel[i];
         v->stride[i] = w.stride[i], v->dilation[i] = w.dilation[i], v->pad[i] = w.pad[i];
