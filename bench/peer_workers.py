@@ -7,6 +7,7 @@ result as an array (or None where that costs something; then a second function l
 import ctypes
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from shape_files import Case, Window, first_axis_last, gemm_shapes, is_constant, operands  # noqa: E402
 
-BATCH_SECONDS, SAMPLES = 0.002, 3
+BATCH_SECONDS, SAMPLES, TRIES = 0.001, 3, 5
 TYPES = {1: ("i8", 8), 2: ("f16", 4), 4: ("f32", 2), 8: ("f64", 1)}  # names and numbers of weft's types
 
 # --- weft -----------------------------------------------------------------------------------------------------------
@@ -334,11 +335,24 @@ MAKERS = {"weft": Weft, "torch": Torch, "onnxruntime": Onnxruntime, "openvino": 
 # --- the worker -----------------------------------------------------------------------------------------------------
 
 
-def seconds_of(call, count):
-    start = time.perf_counter()
+def seconds_of(call, count, clock=time.perf_counter):
+    start = clock()
     for _ in range(count):
         call()
-    return (time.perf_counter() - start) / count
+    return (clock() - start) / count
+
+
+def quiet_seconds_of(call, count, threads):
+    """One thread in processor time, which stands still while others have the core; several by the wall's clock, again
+    if one of them was driven off its core meanwhile."""
+    if threads == 1:
+        return seconds_of(call, count, time.process_time)
+    for _ in range(TRIES):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        seconds = seconds_of(call, count)
+        if resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw == before:
+            break
+    return seconds
 
 
 def digest(result):
@@ -352,7 +366,7 @@ def digest(result):
     return [float(array.sum()), float(numpy.abs(array).sum())]
 
 
-def answer(maker, state, line):
+def answer(maker, state, line, threads):
     if line.strip():
         state.clear()
         fields = json.loads(line)
@@ -366,7 +380,7 @@ def answer(maker, state, line):
     turns = {}
     for name, (call, count) in state.items():
         call()
-        turns[name] = min(seconds_of(call, count) for _ in range(SAMPLES))
+        turns[name] = min(quiet_seconds_of(call, count, threads) for _ in range(SAMPLES))
     return {"seconds": turns}
 
 
@@ -377,7 +391,7 @@ def main():
     maker, state = MAKERS[peer](int(threads), library), {}
     for line in sys.stdin:
         try:
-            got = answer(maker, state, line)
+            got = answer(maker, state, line, int(threads))
         except Exception as error:  # whatever a library raises: the case is not for it
             got = {"failed": f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:200]}"}
         answers.write(json.dumps(got) + "\n")

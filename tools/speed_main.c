@@ -175,7 +175,8 @@ static void print_head(const struct speed_options *options, const struct speed_r
         return;
     }
     printf("%s, kernels up to %s, seed %llu\n", options->brand, text, (unsigned long long)options->seed);
-    printf("limit: our share of what the probe in the last column allows; else times of others over ours\n");
+    printf("us: of one thread its processor time; limit: our share of what the probe in the last column allows; "
+           "else times of others over ours\n");
     if (report->columns == 3)
         printf("peers: none built in (libdnnl-dev, libopenblas-dev; meson -Dpeers=enabled)\n");
 }
