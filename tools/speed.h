@@ -95,6 +95,9 @@ void speed_free(struct weft_bench *bench);
 /* Times what the options ask for; an exit code. ret_cases: how many cases there were. */
 int speed_main(const struct speed_options *options, int *ret_cases);
 
+/* The name of the case that is being timed, for the handler of crashes, or NULL. */
+extern const char *volatile speed_current;
+
 /* --- speed.c: one case -------------------------------------------------------------------------------------------- */
 
 /* False if our result is in doubt: the plain loops compute another, or a peer does and the loops were not asked. */

@@ -181,6 +181,8 @@ static void print_head(const struct speed_options *options, const struct speed_r
         printf("peers: none built in (libdnnl-dev, libopenblas-dev; meson -Dpeers=enabled)\n");
 }
 
+const char *volatile speed_current;
+
 int speed_main(const struct speed_options *options, int *ret_cases)
 {
     struct weft_bench bench = {.options = options, .random = options->seed};
@@ -208,7 +210,9 @@ int speed_main(const struct speed_options *options, int *ret_cases)
         } else {
             if (*ret_cases == 0)
                 print_head(options, &report);
+            speed_current = shapes.cases[i].name;
             good &= speed_case(&bench, &shapes.cases[i], &report);
+            speed_current = NULL;
         }
         ++*ret_cases;
     }

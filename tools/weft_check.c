@@ -55,6 +55,12 @@ static void on_crash(int number)
         in_body = 0;
         siglongjmp(crash_point, number);
     }
+    if (speed_current) { /* operands of the speed half have no guards to come back to */
+        static const char said[] = "weft-check: crashed while timing ";
+        (void)!write(STDERR_FILENO, said, sizeof said - 1);
+        (void)!write(STDERR_FILENO, speed_current, strlen(speed_current));
+        (void)!write(STDERR_FILENO, "\n", 1);
+    }
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -443,6 +449,7 @@ static int run_bench(struct weft_check *check, const char *brand, int workers)
             speed->threads[speed->thread_counts++] = workers;
     }
     int cases;
+    catch_crashes();
     const int code = speed_main(speed, &cases);
     if (cases || code == 2)
         return code;

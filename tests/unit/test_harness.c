@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h> /* after what it needs */
@@ -166,11 +167,17 @@ static void toy_enter(struct weft_bench *bench, const struct weft_problem *probl
     *ret = (struct weft_contestant){.name = "toy", .run = toy_run, .user = t, .parts = parts};
 }
 
+static void toy_crash(void *user, int part, int parts) { __builtin_trap(); }
+
 static bool toy_ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
                      struct weft_contestant *ret)
 {
     if (problem->c->value[TOY_N][0] == 14)
         return false;
+    if (problem->c->value[TOY_N][0] == 15) {
+        *ret = (struct weft_contestant){.name = "crash", .run = toy_crash, .parts = 1};
+        return true;
+    }
     toy_enter(bench, problem, cpu && problem->c->value[TOY_KIND][0] ? 1 : -1, 1, workers, ret);
     return true;
 }
@@ -313,6 +320,39 @@ static void cases_are_timed_beside_peers(void **state)
     assert_int_equal(run(text, sizeof text, 2, (char *[]){name, one, NULL}), 2);
 }
 
+/* In a process of its own, whose standard error is read. */
+static void crashes_name_the_case(void **state)
+{
+    static const char text[] = "group g\ntoy falls n=15\n";
+    char name[] = "weft-check", bench[] = "--bench", one[] = "--threads=1",
+         shapes[] = "--shapes=/tmp/weft-shapes-XXXXXX";
+    const int descriptor = mkstemp(shapes + 9);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, text, strlen(text)), strlen(text));
+    close(descriptor);
+    int pipes[2], status;
+    assert_int_equal(pipe(pipes), 0);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], STDERR_FILENO);
+        _exit(weft_check_main(4, (char *[]){name, bench, one, shapes, NULL}));
+    }
+    close(pipes[1]);
+    char said[200] = "";
+    for (size_t at = 0; at < sizeof said - 1;) {
+        const ssize_t n = read(pipes[0], said + at, sizeof said - 1 - at);
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unlink(shapes + 9);
+    assert_string_equal(said, "weft-check: crashed while timing falls\n");
+    assert_true(WIFSIGNALED(status));
+}
+
 static void another_result_is_found(void **state)
 {
     char text[8192], name[] = "weft-check", bench[] = "--bench", one[] = "--threads=1", quick[] = "--seconds=0",
@@ -341,6 +381,7 @@ int main(void)
         cmocka_unit_test(summaries_are_of_groups),
         cmocka_unit_test(cases_are_timed_beside_peers),
         cmocka_unit_test(another_result_is_found),
+        cmocka_unit_test(crashes_name_the_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
