@@ -12,6 +12,7 @@
 
 enum {
     PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */
+    WINDOW_FLOATS = 32 << 10,  /* of a band of sixteen channels: two of its rows or three are in use at a time */
     CHANNEL_FLOATS = 32 << 10, /* of a band of all channels: a part of the second level */
 };
 
@@ -73,12 +74,30 @@ static bool columns_pay(const struct weft_conv_shape *s, bool point)
     return across * (o + (point ? 0 : 12)) * k < (double)weft_pieces(s->o, 16) * pixels * (k + 6);
 }
 
+/* Depthwise by tiles that know the window. Planes are turned for it, which takes as long as a window of 3x3; where
+ * their rows fill vectors, those slide along them (PLANES), unless they would have to leave out every other number. */
+static bool windows_pay(const struct weft_conv_shape *s)
+{
+    const int64_t across = s->kernel[2];
+    if (s->groups < 8 || s->c != 1 || s->o != 1 || (across != 3 && across != 5 && across != 7) || s->kernel[1] > 7)
+        return false;
+    for (int d = 1; d < 3; d++) {
+        if (s->dilation[d] != 1 || s->stride[d] > 2)
+            return false;
+    }
+    if (s->x_c == 1)
+        return s->y_rows;
+    return s->x_at[2] == 1 && s->y_at[2] == 1 && (across > 3 || s->stride[2] == 2 || s->out[2] <= 16);
+}
+
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const int m = weft_winograd_choose(conv, s);
     if (m != 0)
         return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
+    if (flat && windows_pay(s))
+        return WEFT_CONV_WINDOWS;
     if (flat && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1)
         return WEFT_CONV_CHANNELS;
     const bool along = !s->y_rows && (s->y_at[2] == 1 || s->line == 1);
@@ -135,6 +154,19 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     conv->parts = weft_gemm_parts(work(s), products * g->batch * tiles, workers);
 }
 
+struct weft_windows weft_windows_plan(const struct weft_conv_shape *s)
+{
+    struct weft_windows p = {.pieces = weft_pieces(s->groups, WEFT_WINDOWS_CHANNELS)};
+    p.width = larger(s->out[2], WEFT_WINDOWS_PIXELS);
+    p.columns = (p.width - 1) * s->stride[2] + s->kernel[2];
+    const int64_t fits = WINDOW_FLOATS / (p.columns * WEFT_WINDOWS_CHANNELS);
+    p.rows = smaller(s->out[1], larger(2, (fits - s->kernel[1]) / s->stride[1] + 1));
+    const int64_t in_rows = (p.rows - 1) * s->stride[1] + s->kernel[1], slack = 16; /* pixels: whole turns */
+    p.band_size = (in_rows * p.columns + slack) * WEFT_WINDOWS_CHANNELS;
+    p.block_size = (p.rows * p.width + slack) * WEFT_WINDOWS_CHANNELS;
+    return p;
+}
+
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form)
 {
     struct weft_conv_band band = {.columns = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1};
@@ -147,6 +179,9 @@ struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_
     band.in_rows = (band.rows - 1) * s->stride[1] + window;
     return band;
 }
+
+/* Weights are packed as [taps][groups]. */
+static bool interleaves(enum weft_conv_form form) { return form == WEFT_CONV_CHANNELS || form == WEFT_CONV_WINDOWS; }
 
 /* Floats of scratch besides weights; units of work that parts may share. */
 static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
@@ -169,6 +204,11 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
         return plan.band_size + plan.block_size + plan.offsets_size;
     }
+    if (form == WEFT_CONV_WINDOWS) {
+        const struct weft_windows plan = weft_windows_plan(s);
+        *ret_units = s->n * s->out[1] * plan.pieces;
+        return plan.band_size + plan.block_size;
+    }
     if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {
         const struct weft_conv_band band = weft_conv_band(s, form);
         *ret_units = s->n * s->out[1] * (form == WEFT_CONV_PLANES ? s->groups * s->o : 1);
@@ -190,8 +230,10 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     }
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
-    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
-        floats += weft_conv_aligned(weft_conv_group_size(conv, &s) * (form == WEFT_CONV_CHANNELS ? s.groups : 1));
+    if (!conv->w_packed && form != WEFT_CONV_PLAIN) {
+        const int64_t groups = interleaves(form) ? s.groups : 1;
+        floats += weft_conv_aligned(weft_conv_group_size(conv, &s) * groups + WEFT_CONV_SLACK);
+    }
     conv->scratch = (size_t)floats * sizeof(float);
     conv->parts = weft_gemm_parts(work(&s), units, workers);
 }
@@ -201,7 +243,7 @@ const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kern
 /* --- packed weights --- */
 
 /* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
- * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
+ * vectors; CHANNELS, WINDOWS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
@@ -236,9 +278,9 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
             int64_t tap[3];
             weft_conv_unravel(s->kernel, t, tap);
             const weft_loose_f32 *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
-            if (form == WEFT_CONV_CHANNELS)
+            if (interleaves(form))
                 pack[t * s->groups] = *at;
-            for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
+            for (int64_t c = 0; !interleaves(form) && c < s->c; c++)
                 pack[o * s->k + t * s->c + c] = at[c * s->w_c];
         }
     }
@@ -247,13 +289,14 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
 size_t weft_conv_pack_bytes(const struct weft_conv *conv)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    return (size_t)(weft_conv_group_size(conv, &s) * s.groups) * sizeof(float);
+    const int64_t slack = weft_conv_kernels[conv->form].form == WEFT_CONV_WINDOWS ? WEFT_CONV_SLACK : 0;
+    return (size_t)(weft_conv_group_size(conv, &s) * s.groups + slack) * sizeof(float);
 }
 
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const bool interleaved = weft_conv_kernels[conv->form].form == WEFT_CONV_CHANNELS;
+    const bool interleaved = interleaves(weft_conv_kernels[conv->form].form);
     const int64_t size = interleaved ? 1 : weft_conv_group_size(conv, &s);
     for (int64_t g = 0; g < s.groups; g++)
         weft_conv_pack_group(conv, &s, pack + g * size, w, g);

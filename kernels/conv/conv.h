@@ -18,6 +18,7 @@
  *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
+ *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
  *   PLAIN     the formula.
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
@@ -37,6 +38,7 @@ enum weft_conv_form {
     WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,
     WEFT_CONV_CHANNELS,
+    WEFT_CONV_WINDOWS,
     WEFT_CONV_WINOGRAD_2,
     WEFT_CONV_WINOGRAD_4
 };
@@ -102,6 +104,15 @@ struct weft_conv_band {
 };
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form);
 enum { WEFT_CONV_SLACK = 16 }; /* floats that a window may read past its row */
+
+/* WINDOWS: a band of x and a block of y, of so many channels at a time. Rows are at least as wide as a tile. */
+enum { WEFT_WINDOWS_CHANNELS = 16, WEFT_WINDOWS_PIXELS = 7 };
+struct weft_windows {
+    int64_t rows, pieces;          /* of y at a time; groups of channels */
+    int64_t columns, width;        /* of the band, of the block */
+    int64_t band_size, block_size;
+};
+struct weft_windows weft_windows_plan(const struct weft_conv_shape *s);
 
 /* Scratch holds, each rounded up to a cache line: what is gathered; for the windows, an offset for each tap; the
  * weights of a group (CHANNELS: of all), unless they are packed. */

@@ -40,4 +40,6 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 
 #include "kernels/conv/direct.inc"
 
+#include "kernels/conv/windows.inc"
+
 #include "kernels/conv/winograd.inc"

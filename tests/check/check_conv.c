@@ -49,29 +49,39 @@ static void choose_square(struct weft_check *check, struct weft_conv *v)
     }
 }
 
+/* Windows and extents along one axis; `odd` windows are those of depthwise convolutions. */
+static void choose_axis(struct weft_check *check, struct weft_conv *v, int d, bool point, bool three, bool odd)
+{
+    v->kernel[d] = point ? 1 : three ? 3 : weft_check_between(check, 1, 4);
+    v->stride[d] = point ? 1 : weft_check_between(check, 1, 3), v->dilation[d] = weft_check_between(check, 1, 2);
+    v->pad[d] = point ? 0 : weft_check_between(check, 0, 3);
+    if (odd) {
+        v->kernel[d] = weft_check_between(check, 1, 3) * 2 + 1, v->dilation[d] = 1;
+        v->stride[d] = weft_check_between(check, 1, 2);
+    }
+    v->in_extent[d] = weft_check_between(check, 1, v->spatial == 1 ? 90 : v->spatial == 2 ? 18 : 6);
+    const int64_t window = (v->kernel[d] - 1) * v->dilation[d] + 1;
+    const int64_t padded = v->in_extent[d] + v->pad[d] + (point ? 0 : weft_check_between(check, 0, 3));
+    v->in_extent[d] += padded < window ? window - padded : 0;
+    v->out_extent[d] = padded < window ? 1 : (padded - window) / v->stride[d] + 1;
+}
+
 static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
 {
-    const bool depth = form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
+    const bool windows = form == WEFT_CONV_WINDOWS && weft_check_between(check, 0, 7) != 0;
+    const bool depth = windows || form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS ||
+                       weft_check_between(check, 0, 4) == 0;
     const bool point =
         form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS || weft_check_between(check, 0, 7) == 0;
-    const bool deep = weft_check_between(check, 0, 31) == 0;
+    const bool deep = weft_check_between(check, 0, 31) == 0, one = windows || form == WEFT_CONV_CHANNELS;
     struct weft_conv v = {.cpu = weft_check_cpu(check), .n = weft_check_between(check, 1, 2)};
     v.spatial = depth ? (int32_t)weft_check_between(check, 1, 2) : (int32_t)weft_check_between(check, 1, 3);
     v.groups = depth ? weft_check_between(check, 2, 40) : weft_check_between(check, 0, 1) * 2 + 1;
     const int64_t c = depth ? 1 : deep ? weft_check_between(check, 200, 600) : weft_check_between(check, 1, 20);
-    const int64_t o =
-        depth ? (form == WEFT_CONV_CHANNELS ? 1 : weft_check_between(check, 1, 2)) : weft_check_between(check, 1, 70);
+    const int64_t o = one ? 1 : depth ? weft_check_between(check, 1, 2) : weft_check_between(check, 1, 70);
     v.c = v.groups * c, v.o = v.groups * o;
-    for (int d = 0; d < v.spatial; d++) {
-        v.kernel[d] = point ? 1 : depth && weft_check_between(check, 0, 1) ? 3 : weft_check_between(check, 1, 4);
-        v.stride[d] = point ? 1 : weft_check_between(check, 1, 3), v.dilation[d] = weft_check_between(check, 1, 2);
-        v.pad[d] = point ? 0 : weft_check_between(check, 0, 3);
-        v.in_extent[d] = weft_check_between(check, 1, v.spatial == 1 ? 90 : v.spatial == 2 ? 18 : 6);
-        const int64_t window = (v.kernel[d] - 1) * v.dilation[d] + 1;
-        const int64_t padded = v.in_extent[d] + v.pad[d] + (point ? 0 : weft_check_between(check, 0, 3));
-        v.in_extent[d] += padded < window ? window - padded : 0;
-        v.out_extent[d] = padded < window ? 1 : (padded - window) / v.stride[d] + 1;
-    }
+    for (int d = 0; d < v.spatial; d++)
+        choose_axis(check, &v, d, point, depth && weft_check_between(check, 0, 1), windows);
     v.arithmetic = form == WEFT_CONV_WINOGRAD_2 ? WEFT_CONV_F2 : WEFT_CONV_F4;
     if (weft_winograd_of(form))
         choose_square(check, &v);
