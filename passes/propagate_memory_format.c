@@ -61,6 +61,24 @@ static bool is_promised(const struct placing *p, weft_val v)
     return false;
 }
 
+static const char *layout_text(const struct placing *p, weft_val v, uint32_t layout)
+{
+    struct weft_text text = {.context = p->graph->context, .arena = p->formats.arena};
+    const struct weft_layout shown = layout_at(p->graph, layout, v);
+    weft_layout_print(p->graph->dims, &shown, &text);
+    return text.length ? text.data : "row-major";
+}
+
+/* Says what was chosen, and what the best other choice would have cost. */
+static void explain(struct placing *p, weft_val v)
+{
+    const struct weft_formats *f = &p->formats;
+    if (f->second[v.id] == f->written[v.id])
+        return;
+    weft_add_remark(p->graph, who, v, "stored", "%s; %s would cost %.3f us more", layout_text(p, v, f->written[v.id]),
+                    layout_text(p, v, f->second[v.id]), (double)f->second_ps[v.id] * 1e-6);
+}
+
 static void set_layout(struct placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
@@ -103,11 +121,9 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
     p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .value = copy};
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
-    struct weft_text text = {.context = g->context, .arena = p->formats.arena};
-    const struct weft_layout shown = layout_at(g, layout, copy);
-    weft_layout_print(g->dims, &shown, &text);
-    weft_add_remark(g, who, v, "converted", "to %s, %lld ns", text.length ? text.data : "row-major",
-                    (long long)(weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) / 1000));
+    weft_add_remark(g, who, v, "converted", "from %s to %s, %.3f us", layout_text(p, v, p->stored[v.id]),
+                    layout_text(p, v, layout),
+                    (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) * 1e-6);
     return copy;
 }
 
@@ -120,6 +136,7 @@ static void place_results(struct placing *p, weft_node n)
         const uint32_t layout = is_view ? view_layout(p, n, v) : p->formats.written[v.id];
         if (weft_opcode_of(g, n) == WEFT_OP_const)
             continue;
+        explain(p, v);
         if (is_promised(p, v)) { /* the layout of the value is the promise, until another takes its place */
             p->stored[v.id] = layout;
             continue;

@@ -35,6 +35,8 @@ struct weft_formats {
     /* the choice */
     uint32_t *written;                 /* by value: the layout that its node writes */
     uint32_t *read;                    /* by operand slot: the layout in which it is read */
+    uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
+    int64_t *second_ps;                /* what it would cost more */
     uint32_t *returned;                /* by return slot: the layout of the list that is handed over, or converted */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major;                 /* ps: of storing all values row-major */

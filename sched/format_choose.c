@@ -57,6 +57,19 @@ static void price_conversions(struct chooser *c, weft_val v)
                     weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
 }
 
+/* To have all of a set where the node writes `from`. */
+static int64_t set_cost(const struct chooser *c, weft_val v, uint32_t from, uint32_t set)
+{
+    const struct weft_format_list *list = list_of(c, v);
+    uint8_t bits[MOST_SETS];
+    int64_t sum = 0;
+    sets_of(list, bits);
+    for (uint32_t to = 0; to < list->count; to++)
+        if (bits[set] >> to & 1)
+            sum = weft_label_add(sum, converted(c, v, from, to));
+    return sum;
+}
+
 /* Ties go to the earlier candidate: a picosecond for each place in the list. */
 static void add_value(struct chooser *c, weft_val v)
 {
@@ -76,9 +89,7 @@ static void add_value(struct chooser *c, weft_val v)
     int64_t *edge = weft_labelling_edge(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1);
     for (uint32_t from = 0; from < rows; from++)
         for (uint32_t s = 0; s < sets; s++)
-            for (uint32_t to = 0; to < list->count; to++)
-                if (bits[s] >> to & 1)
-                    edge[from * sets + s] = weft_label_add(edge[from * sets + s], converted(c, v, from, to));
+            edge[from * sets + s] = set_cost(c, v, from, s);
 }
 
 /* --- the edges ---------------------------------------------------------------------------------------------------- */
@@ -199,6 +210,39 @@ static int64_t row_major_cost(struct chooser *c)
     return weft_labelling_cost(&c->labelling, choice);
 }
 
+/* Had a value been written in another layout, and were its readers to choose anew what they read of it. */
+static void weigh_others(struct chooser *c, uint32_t *choice)
+{
+    struct weft_formats *f = c->formats;
+    const struct weft_label_links links = weft_labelling_links(&c->labelling, f->arena);
+    for (uint32_t v = 1; v < c->graph->values; v++) {
+        const struct weft_format_list *list = &f->list[v];
+        f->second[v] = f->written[v];
+        if (!c->node[v] || list->is_fact || list->count < 2)
+            continue;
+        const uint32_t node = c->node[v] - 1, chosen = choice[node];
+        int64_t cost[WEFT_MAX_FORMATS], read[MOST_SETS], best = WEFT_LABEL_NEVER;
+        weft_labelling_beside(&c->labelling, &links, choice, node, cost);
+        for (uint32_t i = 0; c->set[v] && i < list->count; i++) {
+            const uint32_t set = c->set[v] - 1;
+            int64_t least = WEFT_LABEL_NEVER;
+            choice[node] = i;
+            weft_labelling_beside(&c->labelling, &links, choice, set, read);
+            for (uint32_t s = 0; s < c->labelling.node[set].choices; s++)
+                least = read[s] < least ? read[s] : least;
+            cost[i] = cost[i] < WEFT_LABEL_NEVER && least < WEFT_LABEL_NEVER
+                          ? cost[i] - set_cost(c, (weft_val){v}, i, choice[set]) + least : WEFT_LABEL_NEVER;
+        }
+        choice[node] = chosen;
+        for (uint32_t i = 0; i < list->count; i++)
+            if (i != chosen && cost[i] < best) {
+                best = cost[i];
+                f->second[v] = list->layout[i];
+                f->second_ps[v] = best - cost[chosen];
+            }
+    }
+}
+
 static void take_answer(struct chooser *c, const struct weft_label_answer *answer)
 {
     struct weft_formats *f = c->formats;
@@ -237,6 +281,8 @@ void weft_formats_choose(struct weft_formats *f)
                         .convert = weft_new(f->arena, int64_t *, g->values)};
     f->written = weft_new(f->arena, uint32_t, g->values);
     f->read = weft_new(f->arena, uint32_t, g->slots);
+    f->second = weft_new(f->arena, uint32_t, g->values);
+    f->second_ps = weft_new(f->arena, int64_t, g->values);
     f->returned = weft_new(f->arena, uint32_t, g->returns);
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
@@ -246,4 +292,5 @@ void weft_formats_choose(struct weft_formats *f)
     f->bound = answer.bound;
     f->row_major = row_major_cost(&c);
     take_answer(&c, &answer);
+    weigh_others(&c, answer.choice);
 }

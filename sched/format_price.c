@@ -81,8 +81,8 @@ int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uin
 
 /* --- orders ------------------------------------------------------------------------------------------------------- */
 
-/* The storage axes of a pin, outermost first, as digits of dimensions; those of extent 1 and those that only this pin
- * has are left out. */
+/* The storage axes of a pin, outermost first, as digits of dimensions; without those of extent 1, those along which
+ * nothing changes, and those that only this pin has. */
 struct order {
     int count;
     struct { int dim; int64_t div, mod; } digit[WEFT_MAX_STORAGE];
@@ -93,8 +93,28 @@ static bool has_dim(const int *dim, int rank, int wanted)
 {
     for (int i = 0; i < rank; i++)
         if (dim[i] == wanted)
-            return true;
+            return wanted != WEFT_NO_DIM;
     return false;
+}
+
+/* An axis along which nothing changes and for which nothing is stored belongs to no dimension: any order will do. */
+static void drop_free(const struct weft_graph *g, weft_val value, uint32_t number, int *dim)
+{
+    const struct weft_type *type = weft_type_of(g, value);
+    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
+    for (int i = 0; i < layout.axes && !layout.dense; i++)
+        if (weft_dim_is(layout.stride[i], 0))
+            dim[layout.axis[i].axis] = WEFT_NO_DIM;
+    const weft_node n = weft_def(g, value);
+    if (!n.id || weft_opcode_of(g, n) != WEFT_OP_bcast)
+        return;
+    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
+    bool stored[WEFT_MAX_RANK] = {false};
+    for (int i = 0; i < from->rank; i++)
+        stored[weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i))] = !weft_dim_is(from->extent[i], 1);
+    for (int i = 0; i < type->rank; i++)
+        if (!stored[i])
+            dim[i] = WEFT_NO_DIM;
 }
 
 static struct order order_of(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim,
@@ -236,6 +256,8 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
     if (weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
         return 0;
     const int rank = weft_type_of(g, value)->rank, to_rank = weft_type_of(g, to)->rank;
+    drop_free(g, value, layout, dim);
+    drop_free(g, to, result, result_dim);
     const struct order a = order_of(f, value, layout, dim, result_dim, to_rank);
     const struct order b = order_of(f, to, result, result_dim, dim, rank);
     const int64_t stream = stream_ps(f, weft_format_bytes(f, value));

@@ -319,6 +319,32 @@ static void choose(struct solver *s, uint32_t node, uint32_t *choice)
     }
 }
 
+struct weft_label_links weft_labelling_links(const struct weft_labelling *l, struct weft_arena *arena)
+{
+    struct weft_label_links links = {.first = weft_new(arena, uint32_t, l->nodes),
+                                     .next = weft_new(arena, uint32_t, 2 * (size_t)l->edges)};
+    for (uint32_t i = 0; i < 2 * l->edges; i++) {
+        const uint32_t node = i & 1 ? l->edge[i / 2].b : l->edge[i / 2].a;
+        links.next[i] = links.first[node];
+        links.first[node] = i + 1;
+    }
+    return links;
+}
+
+void weft_labelling_beside(const struct weft_labelling *l, const struct weft_label_links *links, const uint32_t *choice,
+                           uint32_t node, int64_t *ret_cost)
+{
+    const uint32_t choices = l->node[node].choices;
+    memcpy(ret_cost, l->node[node].cost, choices * sizeof *ret_cost);
+    for (uint32_t i = links->first[node]; i; i = links->next[i - 1]) {
+        const struct weft_label_edge *edge = &l->edge[(i - 1) / 2];
+        const bool is_a = !((i - 1) & 1);
+        const uint32_t columns = l->node[edge->b].choices, other = choice[is_a ? edge->b : edge->a];
+        for (uint32_t c = 0; c < choices; c++)
+            ret_cost[c] = weft_label_add(ret_cost[c], edge->cost[is_a ? c * columns + other : other * columns + c]);
+    }
+}
+
 /* Where tables were split, choices are good but not best: each node in turn takes its best choice beside those of its
  * neighbours, until none changes. */
 static void improve(const struct weft_labelling *l, struct weft_arena *arena, uint32_t *choice)
@@ -326,28 +352,16 @@ static void improve(const struct weft_labelling *l, struct weft_arena *arena, ui
     uint32_t most = 1;
     for (uint32_t i = 0; i < l->nodes; i++)
         most = l->node[i].choices > most ? l->node[i].choices : most;
-    uint32_t *first = weft_new(arena, uint32_t, l->nodes), *next = weft_new(arena, uint32_t, 2 * (size_t)l->edges);
-    for (uint32_t i = 0; i < 2 * l->edges; i++) {
-        const uint32_t node = i & 1 ? l->edge[i / 2].b : l->edge[i / 2].a;
-        next[i] = first[node];
-        first[node] = i + 1;
-    }
-    int64_t *sum = weft_new(arena, int64_t, most);
+    const struct weft_label_links links = weft_labelling_links(l, arena);
+    int64_t *cost = weft_new(arena, int64_t, most);
     bool changed = true;
     for (int round = 0; changed && round < 100; round++) {
         changed = false;
         for (uint32_t n = 0; n < l->nodes; n++) {
-            memcpy(sum, l->node[n].cost, l->node[n].choices * sizeof *sum);
-            for (uint32_t i = first[n]; i; i = next[i - 1]) {
-                const struct weft_label_edge *edge = &l->edge[(i - 1) / 2];
-                const bool is_a = edge->a == n;
-                const uint32_t columns = l->node[edge->b].choices, other = choice[is_a ? edge->b : edge->a];
-                for (uint32_t c = 0; c < l->node[n].choices; c++)
-                    sum[c] = weft_label_add(sum[c], edge->cost[is_a ? c * columns + other : other * columns + c]);
-            }
             uint32_t best = choice[n];
+            weft_labelling_beside(l, &links, choice, n, cost);
             for (uint32_t c = 0; c < l->node[n].choices; c++)
-                best = sum[c] < sum[best] ? c : best;
+                best = cost[c] < cost[best] ? c : best;
             changed |= best != choice[n];
             choice[n] = best;
         }

@@ -58,6 +58,15 @@ void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, 
 /* What these choices cost. */
 int64_t weft_labelling_cost(const struct weft_labelling *labelling, const uint32_t *choice);
 
+/* The edges at each node, as lists: edge i is met as 2 * i from its a and as 2 * i + 1 from its b. */
+struct weft_label_links {
+    uint32_t *first, *next; /* of nodes, of ends of edges; + 1, 0 ends */
+};
+struct weft_label_links weft_labelling_links(const struct weft_labelling *labelling, struct weft_arena *arena);
+/* What each choice of one node costs, with its edges, while the other nodes choose as in `choice`. */
+void weft_labelling_beside(const struct weft_labelling *labelling, const struct weft_label_links *links,
+                           const uint32_t *choice, uint32_t node, int64_t *ret_cost);
+
 static inline int64_t weft_label_add(int64_t a, int64_t b)
 {
     return a >= WEFT_LABEL_NEVER || b >= WEFT_LABEL_NEVER || a + b >= WEFT_LABEL_NEVER ? WEFT_LABEL_NEVER : a + b;
