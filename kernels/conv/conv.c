@@ -85,9 +85,9 @@ static bool windows_pay(const struct weft_conv_shape *s)
         if (s->dilation[d] != 1 || s->stride[d] > 2)
             return false;
     }
-    if (s->x_c == 1)
-        return s->y_rows;
-    return s->x_at[2] == 1 && s->y_at[2] == 1 && (across > 3 || s->stride[2] == 2 || s->out[2] <= 16);
+    if ((s->x_c != 1 && s->x_at[2] != 1) || (!s->y_rows && s->y_at[2] != 1))
+        return false;
+    return s->x_c == 1 || s->y_rows || across > 3 || s->stride[2] == 2 || s->out[2] <= 16;
 }
 
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
