@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.h: the loops of reductions and windows that are compiled per CPU level (fold_level.c).
+/* fold.h: the loops of reductions that are compiled per CPU level (fold_level.c).
  *
  * `op` is WEFT_K_SUM, WEFT_K_PROD, WEFT_K_MAX or WEFT_K_MIN; a mean is a sum that its caller divides. Extremes keep
  * NaN. */
@@ -24,22 +24,9 @@ struct weft_fold_loops {
     void (*columns)(int op, void *acc, const void *x, int64_t row, int64_t rows, int64_t columns);
 };
 
-/* Taps of a window that lie inside the array: counts and steps (elements) outermost first. */
-struct weft_window {
-    int64_t taps[3], step[3];
-};
-
 struct weft_fold {
     const char *level; /* "__avx2" */
     uint32_t cpu;
-    /* acc[i] op= x[i · step]. */
-    void (*strided)(int op, float *acc, const float *x, int64_t step, int64_t n);
-    /* out[c] = (op over the taps of x[tap + c]) / divisor. */
-    void (*window)(int op, float *out, const float *x, const struct weft_window *window, int64_t channels,
-                   float divisor);
-    /* out[i] = (op over the taps of x[tap + i · step]) / divisor, for a step of 1 or 2. */
-    void (*positions)(int op, float *out, const float *x, const struct weft_window *window, int64_t step, int64_t n,
-                      float divisor);
 };
 extern const struct weft_fold_loops weft_fold_single__ref, weft_fold_single__avx2, weft_fold_single__avx512;
 /* fold_wide_level.c: of the kinds of 64 bits, in their order. */

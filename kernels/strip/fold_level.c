@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_level.c: the inner loops of reductions and windows. Compiled once per CPU level.
+/* fold_level.c: the inner loops of reductions. Compiled once per CPU level.
  *
  * Bits do not depend on the level because the order of operations is fixed without looking at the width of vectors:
- * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines, and
- * over the taps of a window, one chain for each result. 32 lanes are two chains on the widest machine, which hides most
+ * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines
+ * one chain for each result. 32 lanes are two chains on the widest machine, which hides most
  * of the latency of an addition; more would only lengthen the fold of short lines. */
 #include "kernels/strip/fold.h"
 #include "kernels/strip/vector.h"
@@ -108,140 +108,5 @@ static void columns(int op, void *acc, const void *x, int64_t row, int64_t rows,
     SPECIALISE(columns_of, op, acc, x, row, rows, width)
 }
 
-#if LANES == 16
-#define EVEN_LANES 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31
-#elif LANES == 8
-#define EVEN_LANES 0, 2, 4, 6, 9, 11, 13, 15
-#else
-#define EVEN_LANES 0, 2, 5, 7
-#endif
-
-/* Every second element of 2 LANES - 1, by two vectors that share one: the element after the last may not exist. */
-INLINE vf load_even(const float *x) { return __builtin_shufflevector(vload(x), vload(x + LANES - 1), EVEN_LANES); }
-
-INLINE vf load_even_tail(const float *x, int n)
-{
-    const int places = 2 * n - 1, low = places < LANES ? places : LANES - 1;
-    const vf high = places > LANES ? vloadm(x + LANES - 1, places - LANES + 1, 0.f) : vall(0.f);
-    return __builtin_shufflevector(vloadm(x, low, 0.f), high, EVEN_LANES);
-}
-
-INLINE void strided_of(int op, float *acc, const float *x, int64_t step, int64_t n)
-{
-    int64_t i = 0;
-    if (step == 1)
-        for (; i + LANES <= n; i += LANES)
-            vstore(acc + i, apply(op, vload(acc + i), vload(x + i)));
-    else if (step == 2)
-        for (; i + LANES <= n; i += LANES)
-            vstore(acc + i, apply(op, vload(acc + i), load_even(x + 2 * i)));
-    if (step == 1 || step == 2) {
-        const int live = (int)(n - i);
-        if (live > 0) {
-            const vf rest = step == 1 ? vloadm(x + i, live, 0.f) : load_even_tail(x + 2 * i, live);
-            vstorem(acc + i, live, apply(op, vloadm(acc + i, live, 0.f), rest));
-        }
-        return;
-    }
-    for (; i < n; i++)
-        acc[i] = weft_fold_apply(op, acc[i], x[i * step]);
-}
-
-static void strided(int op, float *acc, const float *x, int64_t step,
-                    int64_t n){SPECIALISE(strided_of, op, acc, x, step, n)}
-
-/* `vectors` vectors of channels at once, in registers over all taps. The last may be partial. */
-INLINE void window_of(int op, float *out, const float *x, const struct weft_window *w, int vectors, int live,
-                      float divisor)
-{
-    vf acc[4];
-    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
-    for (int64_t d = 0; d < w->taps[0]; d++)
-        for (int64_t h = 0; h < w->taps[1]; h++) {
-            const float *p = x + d * w->step[0] + h * w->step[1];
-            for (int64_t t = 0; t < w->taps[2]; t++, p += w->step[2]) {
-                UNROLL for (int v = 0; v < vectors; v++) acc[v] =
-                    apply(op, acc[v], live == LANES ? vload(p + v * LANES) : vloadm(p + v * LANES, live, 0.f));
-            }
-        }
-    UNROLL for (int v = 0; v < vectors; v++)
-    {
-        const vf result = op == WEFT_K_SUM ? acc[v] / divisor : acc[v];
-        if (live == LANES)
-            vstore(out + v * LANES, result);
-        else
-            vstorem(out + v * LANES, live, result);
-    }
-}
-
-INLINE void windows_of(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
-{
-    int64_t c = 0;
-    for (; c + 4 * LANES <= channels; c += 4 * LANES)
-        window_of(op, out + c, x + c, w, 4, LANES, divisor);
-    for (; c + LANES <= channels; c += LANES)
-        window_of(op, out + c, x + c, w, 1, LANES, divisor);
-    if (c < channels)
-        window_of(op, out + c, x + c, w, 1, (int)(channels - c), divisor);
-}
-
-static void window(int op, float *out, const float *x, const struct weft_window *w, int64_t channels, float divisor)
-{
-    SPECIALISE(windows_of, op, out, x, w, channels, divisor)
-}
-
-/* `vectors` vectors of positions at once, in registers over all taps; of the only one maybe `live` lanes. */
-INLINE void position_of(int op, float *out, const float *x, const struct weft_window *w, int step, int vectors,
-                        int live, float divisor)
-{
-    vf acc[4];
-    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
-    for (int64_t d = 0; d < w->taps[0]; d++)
-        for (int64_t h = 0; h < w->taps[1]; h++) {
-            const float *p = x + d * w->step[0] + h * w->step[1];
-            for (int64_t t = 0; t < w->taps[2]; t++, p += w->step[2]) {
-                UNROLL for (int v = 0; v < vectors; v++)
-                {
-                    const float *const q = p + v * step * LANES;
-                    const vf whole = live < LANES ? (step == 1 ? vloadm(q, live, 0.f) : load_even_tail(q, live))
-                                     : step == 1  ? vload(q)
-                                                  : load_even(q);
-                    acc[v] = apply(op, acc[v], whole);
-                }
-            }
-        }
-    UNROLL for (int v = 0; v < vectors; v++)
-    {
-        const vf result = op == WEFT_K_SUM ? acc[v] / divisor : acc[v];
-        if (live == LANES)
-            vstore(out + v * LANES, result);
-        else
-            vstorem(out + v * LANES, live, result);
-    }
-}
-
-INLINE void positions_of(int op, float *out, const float *x, const struct weft_window *w, int step, int64_t n,
-                         float divisor)
-{
-    int64_t i = 0;
-    for (; i + 4 * LANES <= n; i += 4 * LANES)
-        position_of(op, out + i, x + i * step, w, step, 4, LANES, divisor);
-    for (; i + LANES <= n; i += LANES)
-        position_of(op, out + i, x + i * step, w, step, 1, LANES, divisor);
-    if (i < n)
-        position_of(op, out + i, x + i * step, w, step, 1, (int)(n - i), divisor);
-}
-
-static void positions(int op, float *out, const float *x, const struct weft_window *w, int64_t step, int64_t n,
-                      float divisor)
-{
-    if (op == WEFT_K_SUM)
-        (step == 1 ? positions_of(WEFT_K_SUM, out, x, w, 1, n, divisor)
-                   : positions_of(WEFT_K_SUM, out, x, w, 2, n, divisor));
-    else
-        (step == 1 ? positions_of(WEFT_K_MAX, out, x, w, 1, n, divisor)
-                   : positions_of(WEFT_K_MAX, out, x, w, 2, n, divisor));
-}
-
 const struct weft_fold_loops LEVEL(weft_fold_single) = {sizeof(float), line, finish, columns};
-const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU, strided, window, positions};
+const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU};

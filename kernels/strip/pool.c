@@ -3,31 +3,43 @@
  *
  *   y[n,c,o…] = op over taps t… of x[n, c, o·stride - pad + t·dilation …], taps outside the array left out
  *
- * Fewer than three spatial axes are three with leading extents of 1. Two forms:
- *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
- *              taps
- *   rows       any strides: for each row of positions, a buffer of results, to which each tap adds a whole row of the
- *              operand; only positions for which that tap lies inside take part, so there is no test per element. In a
- *              contiguous row, positions away from its ends stay in registers over all taps
- * Both take the taps of a result in the same order, so layouts do not change bits either. Parts are rows of positions.
+ * Fewer than three spatial axes are three with leading extents of 1. Three forms:
+ *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all taps
+ *   planes     one result for each channel, rows contiguous (global pooling): the columns of 16 planes are folded, and
+ *              their chains then run side by side
+ *   rows       any strides: for each row of results, the operand's rows are folded into one line of columns, which has
+ *              the identity where padding is; the results slide over that line. So there is no test per element, edges
+ *              cost what the middle does, and a window of h by w costs h + w and not h · w
+ * All take the terms of a result in the same order (pool.h), so layouts do not change bits either. Parts are rows of
+ * results, or planes.
  *
- * Not done: sharing work between overlapping windows (separable maxima, running sums): kernels are 2 or 3 wide in
- * practice, and running sums would round differently. */
+ * Not done: running sums, which would round differently from row to row. */
+#include "kernels/strip/pool.h"
 #include "kernels/relayout/relayout.h"
-#include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
-#define CHUNK 512 /* positions of a row at a time */
+enum form { ROWS, CHANNELS, PLANES, FORMS };
 
 /* The descriptor with exactly three spatial axes: depth, height, width. */
 struct space {
+    const struct weft_pool *pool;
+    const struct weft_pool_loops *loops;
+    int op;
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3], pad_after[3];
     int64_t in_step[3], out_step[3];
 };
 
+static int level_of(const struct weft_pool *pool)
+{
+    const struct weft_fold *const fold = weft_fold_find(pool->cpu);
+    return fold == &weft_fold__avx512 ? 2 : fold == &weft_fold__avx2 ? 1 : 0;
+}
+
 static struct space space_of(const struct weft_pool *pool)
 {
-    struct space s;
+    static const struct weft_pool_loops *const loops[] = {&weft_pool_loops__ref, &weft_pool_loops__avx2,
+                                                          &weft_pool_loops__avx512};
+    struct space s = {.pool = pool, .loops = loops[level_of(pool)], .op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX};
     for (int i = 0; i < 3; i++) {
         const int axis = i - (3 - pool->spatial);
         const bool real = axis >= 0;
@@ -44,9 +56,15 @@ static struct space space_of(const struct weft_pool *pool)
     return s;
 }
 
-static bool by_channels(const struct weft_pool *pool)
+static enum form form_of(const struct weft_pool *pool)
 {
-    return pool->c >= 4 && pool->in_stride[1] == 1 && pool->out_stride[1] == 1;
+    int64_t results = 1;
+    for (int i = 0; i < pool->spatial; i++)
+        results *= pool->out_extent[i];
+    if (pool->c >= 4 && pool->in_stride[1] == 1 && pool->out_stride[1] == 1)
+        return CHANNELS;
+    const int width = pool->spatial - 1;
+    return results == 1 && pool->in_stride[2 + width] == 1 && pool->dilation[width] == 1 ? PLANES : ROWS;
 }
 
 const char *weft_pool_name(const struct weft_pool *pool)
@@ -55,140 +73,224 @@ const char *weft_pool_name(const struct weft_pool *pool)
 #define POOL(id, level, cpu) "weft_pool_" #id "__" #level,
 #include "kernels/strip/pool.def"
     };
-    const struct weft_fold *const fold = weft_fold_find(pool->cpu);
-    return names[2 * (fold == &weft_fold__avx512 ? 2 : fold == &weft_fold__avx2 ? 1 : 0) + by_channels(pool)];
+    return names[FORMS * level_of(pool) + (int)form_of(pool)];
 }
 
-static int64_t rows_of(const struct weft_pool *pool, const struct space *s)
+/* What parts share out. */
+static int64_t units_of(const struct space *s, enum form form)
 {
-    return pool->n * s->out[0] * s->out[1] * (by_channels(pool) ? 1 : pool->c);
+    const int64_t planes = s->pool->n * s->pool->c;
+    return form == PLANES ? planes : (form == CHANNELS ? s->pool->n : planes) * s->out[0] * s->out[1];
 }
 
 void weft_pool_prepare(struct weft_pool *pool, int workers)
 {
     const struct space s = space_of(pool);
-    const int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
-    const int64_t results = pool->n * pool->c * s.out[0] * s.out[1] * s.out[2], rows = rows_of(pool, &s);
+    const int64_t taps = s.kernel[0] * s.kernel[1] + s.kernel[2];
+    const int64_t results = pool->n * pool->c * s.out[0] * s.out[1] * s.out[2], units = units_of(&s, form_of(pool));
     const int32_t parts = weft_parts_for(4 * results * taps, workers);
-    pool->parts = rows < 1 ? 1 : rows < parts ? (int32_t)rows : parts;
+    pool->parts = units < 1 ? 1 : units < parts ? (int32_t)units : parts;
 }
+
+/* --- taps --------------------------------------------------------------------------------------------------------- */
 
 /* ceil(a / b) for b > 0, not below 0. */
 static int64_t ceil_or_zero(int64_t a, int64_t b) { return a <= 0 ? 0 : (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The taps of axis i that lie inside for position o: [first, end). How many a mean divides by. */
-struct taps {
+struct span {
     int64_t first, end, counted;
 };
 
-static struct taps taps_at(const struct weft_pool *pool, const struct space *s, int i, int64_t o)
+static struct span span_at(const struct space *s, int i, int64_t o)
 {
-    const int64_t start = o * s->stride[i] - s->pad[i];
-    struct taps t;
+    const int64_t start = o * s->stride[i] - s->pad[i], reach = (s->kernel[i] - 1) * s->dilation[i];
+    if (start >= 0 && start + reach < s->in[i])
+        return (struct span){0, s->kernel[i], s->kernel[i]};
+    struct span t;
     t.first = least(ceil_or_zero(-start, s->dilation[i]), s->kernel[i]);
     t.end = least(ceil_or_zero(s->in[i] - start, s->dilation[i]), s->kernel[i]);
     if (t.end < t.first)
         t.end = t.first;
-    t.counted = pool->count_pad ? least(ceil_or_zero(s->in[i] + s->pad_after[i] - start, s->dilation[i]), s->kernel[i])
-                                : t.end - t.first;
+    t.counted = s->pool->count_pad
+                    ? least(ceil_or_zero(s->in[i] + s->pad_after[i] - start, s->dilation[i]), s->kernel[i])
+                    : t.end - t.first;
     return t;
 }
 
-static void row_of_channels(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
-                            float *out, const float *in, int64_t depth, int64_t height)
+/* Where the first tap inside of axis i lies, in elements of the operand. */
+static int64_t place_of(const struct space *s, int i, int64_t o, const struct span *t)
 {
-    struct taps t[3] = {taps_at(pool, s, 0, depth), taps_at(pool, s, 1, height)};
-    const int op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX;
-    const int64_t o[2] = {depth, height};
+    return t->end > t->first ? (o * s->stride[i] - s->pad[i] + t->first * s->dilation[i]) * s->in_step[i] : 0;
+}
+
+/* --- channels ----------------------------------------------------------------------------------------------------- */
+
+static void row_of_channels(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
+{
+    const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
+    struct weft_taps taps = {{d.end - d.first, h.end - h.first}, {0}};
+    for (int i = 0; i < 3; i++)
+        taps.step[i] = s->dilation[i] * s->in_step[i];
+    in += place_of(s, 0, depth, &d) + place_of(s, 1, height, &h);
     for (int64_t width = 0; width < s->out[2]; width++) {
-        t[2] = taps_at(pool, s, 2, width);
-        struct weft_window window;
-        const float *from = in;
-        for (int i = 0; i < 3; i++) {
-            const int64_t start = (i < 2 ? o[i] : width) * s->stride[i] - s->pad[i];
-            window.taps[i] = t[i].end - t[i].first;
-            window.step[i] = s->dilation[i] * s->in_step[i];
-            if (window.taps[i] > 0)
-                from += (start + t[i].first * s->dilation[i]) * s->in_step[i];
-        }
-        const float divisor = (float)(t[0].counted * t[1].counted * t[2].counted);
-        fold->window(op, out + width * s->out_step[2], from, &window, pool->c, divisor);
+        const struct span w = span_at(s, 2, width);
+        taps.count[2] = w.end - w.first;
+        s->loops->channels(s->op, out + width * s->out_step[2], in + place_of(s, 2, width, &w), &taps, s->pool->c,
+                           (float)(d.counted * h.counted * w.counted));
     }
 }
 
-/* Positions [from, to) of a row, tap by tap. */
-static void some_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
-                           float *out, const float *in, int64_t depth, int64_t height, int64_t from, int64_t to)
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* Columns [from, from + n) of the operand's row, where some may lie outside. `taps` are depth and height. */
+static void line_of_columns(const struct space *s, float *column, const float *in, const struct weft_taps *taps,
+                            int64_t from, int64_t n)
 {
-    const struct taps td = taps_at(pool, s, 0, depth), th = taps_at(pool, s, 1, height);
-    const int op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX;
-    float acc[CHUNK];
-    for (int64_t w = from; w < to; w += CHUNK) {
-        const int64_t n = least(CHUNK, to - w);
-        for (int64_t i = 0; i < n; i++)
-            acc[i] = weft_fold_identity(op);
-        for (int64_t d = td.first; d < td.end; d++)
-            for (int64_t h = th.first; h < th.end; h++) {
-                const float *const row = in + (depth * s->stride[0] - s->pad[0] + d * s->dilation[0]) * s->in_step[0] +
-                                         (height * s->stride[1] - s->pad[1] + h * s->dilation[1]) * s->in_step[1];
-                for (int64_t t = 0; t < s->kernel[2]; t++) { /* this tap is inside for positions [first, end) */
-                    const int64_t shift = t * s->dilation[2] - s->pad[2];
-                    const int64_t first = least(ceil_or_zero(-shift - w * s->stride[2], s->stride[2]), n);
-                    const int64_t end = least(ceil_or_zero(s->in[2] - shift - w * s->stride[2], s->stride[2]), n);
-                    if (first < end)
-                        fold->strided(op, acc + first, row + ((w + first) * s->stride[2] + shift) * s->in_step[2],
-                                      s->stride[2] * s->in_step[2], end - first);
-                }
-            }
-        if (pool->mean)
-            for (int64_t i = 0; i < n; i++)
-                acc[i] /= (float)(td.counted * th.counted * taps_at(pool, s, 2, w + i).counted);
-        weft_copy_strided(sizeof *acc, out + w * s->out_step[2], s->out_step[2], acc, 1, n);
+    const int64_t left = least(from < 0 ? -from : 0, n), inside = least(s->in[2] - from, n);
+    const int64_t end = inside > left ? inside : left;
+    for (int64_t i = 0; i < left; i++)
+        column[i] = weft_fold_identity(s->op);
+    if (end > left)
+        s->loops->columns(s->op, column + left, in + (from + left) * s->in_step[2], taps, s->in_step[2], end - left);
+    for (int64_t i = end; i < n; i++)
+        column[i] = weft_fold_identity(s->op);
+}
+
+/* The end of the results that count as many taps as result o does, at most `to`. */
+static int64_t alike(const struct space *s, int64_t o, int64_t to)
+{
+    if (!s->pool->mean)
+        return to;
+    const int64_t reach = (s->kernel[2] - 1) * s->dilation[2], start = o * s->stride[2] - s->pad[2];
+    if (start < 0 || start + reach >= s->in[2])
+        return o + 1;
+    return least((s->in[2] - 1 - reach + s->pad[2]) / s->stride[2] + 1, to);
+}
+
+/* Results [from, to) of a row whose columns fit into a line. Those that count equally many taps go together. */
+static void some_results(const struct space *s, float *out, const float *in, const struct weft_taps *taps, int64_t rows,
+                         int64_t from, int64_t to)
+{
+    /* Lines of both arrays at one place would be a multiple of 4096 bytes apart, which loads take for one address. */
+    float memory[2 * WEFT_POOL_LINE + 512] __attribute__((aligned(64))), buffer[256];
+    float *const column = memory, *const split = memory + WEFT_POOL_LINE + 272;
+    const int64_t stride = s->stride[2], span = (to - 1 - from) * stride + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    const int64_t pitch = ((span + stride - 1) / stride + 15) / 16 * 16;
+    const bool phased = stride > 1 && pitch * stride <= WEFT_POOL_LINE + 240;
+    line_of_columns(s, column, in, taps, from * stride - s->pad[2], span);
+    if (phased)
+        s->loops->phases(split, pitch, column, stride, span);
+    for (int64_t o = from, end; o < to; o = end) {
+        const float divisor = s->pool->mean ? (float)(rows * span_at(s, 2, o).counted) : 1;
+        end = alike(s, o, to);
+        if (s->out_step[2] != 1)
+            end = least(end, o + 256);
+        float *const to_row = s->out_step[2] == 1 ? out + o : buffer;
+        if (phased || stride == 1)
+            s->loops->slide(s->op, to_row, stride == 1 ? column + (o - from) : split + (o - from), pitch, stride,
+                            s->kernel[2], s->dilation[2], end - o, divisor);
+        else
+            for (int64_t i = o; i < end; i++) /* as many phases as would not fit */
+                s->loops->slide(s->op, to_row + (i - o), column + (i - from) * stride, 0, 1, s->kernel[2],
+                                s->dilation[2], 1, divisor);
+        if (s->out_step[2] != 1)
+            weft_copy_strided(sizeof *buffer, out + o * s->out_step[2], s->out_step[2], buffer, 1, end - o);
     }
 }
 
-/* The positions all of whose taps along the row lie inside stay in registers over their taps, if the row is contiguous;
- * those at the ends go tap by tap. */
-static void row_of_positions(const struct weft_pool *pool, const struct space *s, const struct weft_fold *fold,
-                             float *out, const float *in, int64_t depth, int64_t height)
+/* One result of a window wider than a line: its chain goes on from line to line. */
+static void wide_result(const struct space *s, float *out, const float *in, const struct weft_taps *taps, int64_t rows,
+                        int64_t o)
 {
-    const struct taps t[2] = {taps_at(pool, s, 0, depth), taps_at(pool, s, 1, height)};
-    const int64_t room = s->in[2] + s->pad[2] - (s->kernel[2] - 1) * s->dilation[2];
-    const int64_t first = least(ceil_or_zero(s->pad[2], s->stride[2]), s->out[2]);
-    const int64_t end = least(ceil_or_zero(room, s->stride[2]), s->out[2]);
-    if (s->in_step[2] != 1 || s->out_step[2] != 1 || s->stride[2] > 2 || end <= first || t[0].end == t[0].first ||
-        t[1].end == t[1].first) {
-        some_positions(pool, s, fold, out, in, depth, height, 0, s->out[2]);
+    const struct span w = span_at(s, 2, o);
+    float column[WEFT_POOL_LINE], all = weft_fold_identity(s->op);
+    const int64_t start = o * s->stride[2] - s->pad[2];
+    for (int64_t t = w.first; t < w.end;) {
+        const int64_t from = start + t * s->dilation[2], last = start + (w.end - 1) * s->dilation[2];
+        const int64_t n = least(last - from + 1, WEFT_POOL_LINE);
+        line_of_columns(s, column, in, taps, from, n);
+        for (int64_t i = 0; i < n; i += s->dilation[2], t++)
+            all = weft_fold_apply(s->op, column[i], all);
+    }
+    out[o * s->out_step[2]] = s->pool->mean ? all / (float)(rows * w.counted) : all;
+}
+
+static void row_of_results(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
+{
+    const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
+    const struct weft_taps taps = {{d.end - d.first, h.end - h.first},
+                                   {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1]}};
+    const int64_t rows = d.counted * h.counted, reach = (s->kernel[2] - 1) * s->dilation[2];
+    in += place_of(s, 0, depth, &d) + place_of(s, 1, height, &h);
+    if (reach >= WEFT_POOL_LINE) {
+        for (int64_t o = 0; o < s->out[2]; o++)
+            wide_result(s, out, in, &taps, rows, o);
         return;
     }
-    struct weft_window window = {.taps = {t[0].end - t[0].first, t[1].end - t[1].first, s->kernel[2]},
-                                 .step = {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1],
-                                          s->dilation[2]}};
-    const float *const from = in + (depth * s->stride[0] - s->pad[0] + t[0].first * s->dilation[0]) * s->in_step[0] +
-                              (height * s->stride[1] - s->pad[1] + t[1].first * s->dilation[1]) * s->in_step[1] +
-                              first * s->stride[2] - s->pad[2];
-    const float divisor = (float)(t[0].counted * t[1].counted * s->kernel[2]);
-    some_positions(pool, s, fold, out, in, depth, height, 0, first);
-    fold->positions(pool->mean ? WEFT_K_SUM : WEFT_K_MAX, out + first, from, &window, s->stride[2], end - first,
-                    divisor);
-    some_positions(pool, s, fold, out, in, depth, height, end, s->out[2]);
+    const int64_t most = (WEFT_POOL_LINE - 1 - reach) / s->stride[2] + 1;
+    for (int64_t from = 0; from < s->out[2]; from += most)
+        some_results(s, out, in, &taps, rows, from, least(from + most, s->out[2]));
+}
+
+/* --- planes ------------------------------------------------------------------------------------------------------- */
+
+/* Planes [at, at + count) of all images. */
+static void some_planes(const struct space *s, float *out, const float *in, int64_t at, int64_t count)
+{
+    const struct weft_pool *const pool = s->pool;
+    struct span span[3];
+    struct weft_taps taps;
+    int64_t counted = 1, place = 0;
+    for (int i = 0; i < 3; i++) {
+        span[i] = span_at(s, i, 0);
+        taps.count[i] = span[i].end - span[i].first;
+        taps.step[i] = s->dilation[i] * s->in_step[i];
+        counted *= span[i].counted;
+        place += place_of(s, i, 0, &span[i]);
+    }
+    const float *plane[WEFT_POOL_PLANES];
+    float ret[WEFT_POOL_PLANES];
+    float *to[WEFT_POOL_PLANES];
+    int64_t n = at / pool->c, c = at % pool->c;
+    for (int p = 0; p < WEFT_POOL_PLANES; p++) { /* those past the end are the last once more */
+        plane[p] = in + n * pool->in_stride[0] + c * pool->in_stride[1] + place;
+        to[p] = out + n * pool->out_stride[0] + c * pool->out_stride[1];
+        if (p + 1 < count && ++c == pool->c)
+            c = 0, n++;
+    }
+    s->loops->planes(s->op, ret, plane, &taps, (float)counted);
+    for (int p = 0; p < count; p++)
+        *to[p] = ret[p];
 }
 
 void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts)
 {
     const struct space s = space_of(pool);
-    const struct weft_fold *const fold = weft_fold_find(pool->cpu);
-    const bool channels = by_channels(pool);
-    const int64_t planes = channels ? 1 : pool->c;
+    const enum form form = form_of(pool);
+    const int64_t planes = form == CHANNELS ? 1 : pool->c;
     int64_t at, end;
-    weft_share(rows_of(pool, &s), 1, part, parts, &at, &end);
+    weft_share(units_of(&s, form), form == PLANES ? WEFT_POOL_PLANES : 1, part, parts, &at, &end);
+    if (form == PLANES) {
+        for (; at < end; at += WEFT_POOL_PLANES)
+            some_planes(&s, out, in, at, least(end - at, WEFT_POOL_PLANES));
+        return;
+    }
+    int64_t height = at % s.out[1], depth = at / s.out[1] % s.out[0];
+    int64_t c = at / s.out[1] / s.out[0] % planes, n = at / s.out[1] / s.out[0] / planes;
     for (; at < end; at++) {
-        const int64_t height = at % s.out[1], depth = at / s.out[1] % s.out[0];
-        const int64_t c = at / s.out[1] / s.out[0] % planes, n = at / s.out[1] / s.out[0] / planes;
         const float *const from = in + n * pool->in_stride[0] + c * pool->in_stride[1];
         float *const to =
             out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s.out_step[0] + height * s.out_step[1];
-        (channels ? row_of_channels : row_of_positions)(pool, &s, fold, to, from, depth, height);
+        (form == CHANNELS ? row_of_channels : row_of_results)(&s, to, from, depth, height);
+        if (++height == s.out[1]) {
+            height = 0;
+            if (++depth == s.out[0]) {
+                depth = 0;
+                if (++c == planes)
+                    c = 0, n++;
+            }
+        }
     }
 }

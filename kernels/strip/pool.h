@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.h: the loops of windows that are compiled per CPU level (pool_level.c), and what they agree upon with pool.c.
+ *
+ * The order of a result's terms is the same in all forms: the taps along depth and height make one chain for each
+ * column of the window (they start from the identity, as everything here), and the columns make one chain from the
+ * first to the last. A sum so has at most (depth · height) + width rounding errors instead of their product, and what
+ * columns have in common can be computed once. For maxima the order decides only which zero is kept. */
+#ifndef WEFT_STRIP_POOL_H
+#define WEFT_STRIP_POOL_H
+
+#include "kernels/strip/fold.h"
+
+enum {
+    WEFT_POOL_LINE = 4096, /* columns that are folded at once */
+    WEFT_POOL_PLANES = 16  /* planes that are folded side by side */
+};
+
+/* Taps that lie inside the array: how many, and their distances in elements; depth, height, width. */
+struct weft_taps {
+    int64_t count[3], step[3];
+};
+
+struct weft_pool_loops {
+    /* column[i] = op over depth and height of x[tap + i · step], for i in [0, n). */
+    void (*columns)(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n);
+    /* phase[p · pitch + i] = column[i · stride + p] for all that lie in [0, n): results along a row then read their
+     * operands side by side. */
+    void (*phases)(float *phase, int64_t pitch, const float *column, int64_t stride, int64_t n);
+    /* out[i] = (op over t in [0, taps) of column i · stride + t · dilation) / divisor, columns in phases. */
+    void (*slide)(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
+                  int64_t n, float divisor);
+    /* out[c] = (op over all taps of x[tap + c]) / divisor. */
+    void (*channels)(int op, float *out, const float *x, const struct weft_taps *taps, int64_t channels, float divisor);
+    /* ret[p] = (op over all taps of plane[p]) / divisor, for WEFT_POOL_PLANES planes whose rows are contiguous. */
+    void (*planes)(int op, float *ret, const float *const *plane, const struct weft_taps *taps, float divisor);
+};
+extern const struct weft_pool_loops weft_pool_loops__ref, weft_pool_loops__avx2, weft_pool_loops__avx512;
+
+#endif

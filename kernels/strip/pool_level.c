@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool_level.c: the inner loops of windows. Compiled once per CPU level. Sums and maxima only; the order of terms is in
+ * pool.h. */
+#include "kernels/strip/pool.h"
+#include "kernels/relayout/relayout.h"
+#include "kernels/strip/vector.h"
+
+/* One copy of `loop` per op, so that the op is a constant inside. */
+#define EITHER(op, loop, ...)                                                                                          \
+    do {                                                                                                               \
+        if ((op) == WEFT_K_SUM)                                                                                        \
+            loop(WEFT_K_SUM, __VA_ARGS__);                                                                             \
+        else                                                                                                           \
+            loop(WEFT_K_MAX, __VA_ARGS__);                                                                             \
+    } while (0)
+
+/* What comes is the first operand of a maximum: whether it is a NaN is then known before its turn. */
+INLINE vf apply(int op, vf acc, vf x) { return op == WEFT_K_SUM ? acc + x : vmax(x, acc); }
+INLINE vf divide(int op, vf a, float divisor) { return op == WEFT_K_SUM ? a / divisor : a; }
+INLINE vf load(const float *p, int live) { return live == LANES ? vload(p) : vloadm(p, live, 0.f); }
+INLINE void store(float *p, int live, vf x)
+{
+    if (live == LANES)
+        vstore(p, x);
+    else
+        vstorem(p, live, x);
+}
+
+/* --- columns ------------------------------------------------------------------------------------------------------ */
+
+/* `vectors` vectors of columns in registers over all taps; of the only one maybe `live` lanes. */
+INLINE void fold_columns(int op, vf *acc, const float *x, const struct weft_taps *taps, int vectors, int live)
+{
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
+    for (int64_t d = 0; d < taps->count[0]; d++) {
+        const float *p = x + d * taps->step[0];
+        for (int64_t h = 0; h < taps->count[1]; h++, p += taps->step[1]) {
+            UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p + v * LANES, live));
+        }
+    }
+}
+
+INLINE void columns_of(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n)
+{
+    vf acc[4];
+    int64_t i = 0;
+    if (step != 1) {
+        for (; i < n; i++) {
+            float sum = weft_fold_identity(op);
+            for (int64_t d = 0; d < taps->count[0]; d++)
+                for (int64_t h = 0; h < taps->count[1]; h++)
+                    sum = weft_fold_apply(op, x[d * taps->step[0] + h * taps->step[1] + i * step], sum);
+            column[i] = sum;
+        }
+        return;
+    }
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        fold_columns(op, acc, x + i, taps, 4, LANES);
+        UNROLL for (int v = 0; v < 4; v++) vstore(column + i + v * LANES, acc[v]);
+    }
+    for (; i + LANES <= n; i += LANES) {
+        fold_columns(op, acc, x + i, taps, 1, LANES);
+        vstore(column + i, acc[0]);
+    }
+    if (i < n) {
+        fold_columns(op, acc, x + i, taps, 1, (int)(n - i));
+        vstorem(column + i, (int)(n - i), acc[0]);
+    }
+}
+
+static void columns(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n)
+{
+    EITHER(op, columns_of, column, x, taps, step, n);
+}
+
+/* --- along a row -------------------------------------------------------------------------------------------------- */
+
+#if LANES == 16
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#elif LANES == 8
+#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
+#define ODD  1, 3, 5, 7, 9, 11, 13, 15
+#else
+#define EVEN 0, 2, 4, 6
+#define ODD  1, 3, 5, 7
+#endif
+
+static void phases(float *phase, int64_t pitch, const float *column, int64_t stride, int64_t n)
+{
+    int64_t i = 0, to = 0;
+    if (stride == 2)
+        for (; i + 2 * LANES <= n; i += 2 * LANES, to += LANES) {
+            const vf a = vload(column + i), b = vload(column + i + LANES);
+            vstore(phase + to, __builtin_shufflevector(a, b, EVEN));
+            vstore(phase + pitch + to, __builtin_shufflevector(a, b, ODD));
+        }
+    if (stride == 4)
+        for (; i + 4 * LANES <= n; i += 4 * LANES, to += LANES) {
+            const vf a = vload(column + i), b = vload(column + i + LANES);
+            const vf c = vload(column + i + 2 * LANES), d = vload(column + i + 3 * LANES);
+            const vf even = __builtin_shufflevector(a, b, EVEN), more_even = __builtin_shufflevector(c, d, EVEN);
+            const vf odd = __builtin_shufflevector(a, b, ODD), more_odd = __builtin_shufflevector(c, d, ODD);
+            vstore(phase + to, __builtin_shufflevector(even, more_even, EVEN));
+            vstore(phase + pitch + to, __builtin_shufflevector(odd, more_odd, EVEN));
+            vstore(phase + 2 * pitch + to, __builtin_shufflevector(even, more_even, ODD));
+            vstore(phase + 3 * pitch + to, __builtin_shufflevector(odd, more_odd, ODD));
+        }
+    for (; i + stride <= n; i += stride, to++)
+        for (int64_t p = 0; p < stride; p++)
+            phase[p * pitch + to] = column[i + p];
+    for (int64_t p = 0; i + p < n; p++)
+        phase[p * pitch + to] = column[i + p];
+}
+
+INLINE void slide_some(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps,
+                       int64_t dilation, int vectors, int live, float divisor)
+{
+    const int64_t turn = dilation % stride, far = dilation / stride;
+    int64_t at = 0; /* the phase of the tap */
+    const float *p = phase;
+    vf acc[4];
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
+    for (int64_t t = 0; t < taps; t++) {
+        UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p + v * LANES, live));
+        at += turn, p += turn * pitch + far;
+        if (at >= stride)
+            at -= stride, p += 1 - stride * pitch;
+    }
+    UNROLL for (int v = 0; v < vectors; v++) store(out + v * LANES, live, divide(op, acc[v], divisor));
+}
+
+INLINE void slide_of(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps,
+                     int64_t dilation, int64_t n, float divisor)
+{
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES)
+        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 4, LANES, divisor);
+    for (; i + LANES <= n; i += LANES)
+        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 1, LANES, divisor);
+    if (i < n)
+        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 1, (int)(n - i), divisor);
+}
+
+static void slide(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
+                  int64_t n, float divisor)
+{
+    if (stride == 1)
+        EITHER(op, slide_of, out, phase, 0, 1, taps, dilation, n, divisor);
+    else
+        EITHER(op, slide_of, out, phase, pitch, stride, taps, dilation, n, divisor);
+}
+
+/* --- channels ----------------------------------------------------------------------------------------------------- */
+
+INLINE void channels_some(int op, float *out, const float *x, const struct weft_taps *taps, int vectors, int live,
+                          float divisor)
+{
+    vf acc[4], column[4];
+    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
+    for (int64_t w = 0; w < taps->count[2]; w++) {
+        fold_columns(op, column, x + w * taps->step[2], taps, vectors, live);
+        UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], column[v]);
+    }
+    UNROLL for (int v = 0; v < vectors; v++) store(out + v * LANES, live, divide(op, acc[v], divisor));
+}
+
+INLINE void channels_of(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
+{
+    int64_t c = 0;
+    for (; c + 4 * LANES <= n; c += 4 * LANES)
+        channels_some(op, out + c, x + c, taps, 4, LANES, divisor);
+    for (; c + LANES <= n; c += LANES)
+        channels_some(op, out + c, x + c, taps, 1, LANES, divisor);
+    if (c < n)
+        channels_some(op, out + c, x + c, taps, 1, (int)(n - c), divisor);
+}
+
+static void channels(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
+{
+    EITHER(op, channels_of, out, x, taps, n, divisor);
+}
+
+/* --- planes ------------------------------------------------------------------------------------------------------- */
+
+/* The columns of LANES planes, then a transpose, so that the chains over columns run side by side. */
+INLINE void planes_some(int op, float *ret, const float *const *plane, const struct weft_taps *taps, float divisor)
+{
+    float column[LANES][LANES] __attribute__((aligned(64))), turned[LANES][LANES] __attribute__((aligned(64)));
+    vf acc = vall(weft_fold_identity(op));
+    for (int64_t w = 0; w < taps->count[2]; w += LANES) {
+        const int live = taps->count[2] - w < LANES ? (int)(taps->count[2] - w) : LANES;
+        for (int p = 0; p < LANES; p++) {
+            vf sum[1];
+            if (live == LANES)
+                fold_columns(op, sum, plane[p] + w, taps, 1, LANES);
+            else
+                fold_columns(op, sum, plane[p] + w, taps, 1, live);
+            vstore(column[p], sum[0]);
+        }
+        LEVEL(weft_relayout_tile_32)(&(struct weft_tile){.out = (char *)turned, .in = (const char *)column,
+                                                         .out_step = sizeof turned[0], .in_step = sizeof column[0],
+                                                         .rows = LANES, .columns = LANES}, false);
+        for (int i = 0; i < live; i++)
+            acc = apply(op, acc, vload(turned[i]));
+    }
+    vstore(ret, divide(op, acc, divisor));
+}
+
+static void planes(int op, float *ret, const float *const *plane, const struct weft_taps *taps, float divisor)
+{
+    for (int p = 0; p < WEFT_POOL_PLANES; p += LANES)
+        EITHER(op, planes_some, ret + p, plane + p, taps, divisor);
+}
+
+const struct weft_pool_loops LEVEL(weft_pool_loops) = {columns, phases, slide, channels, planes};
