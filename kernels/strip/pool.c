@@ -4,7 +4,8 @@
  *   y[n,c,o…] = op over taps t… of x[n, c, o·stride - pad + t·dilation …], taps outside the array left out
  *
  * Fewer than three spatial axes are three with leading extents of 1. Three forms:
- *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all taps
+ *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
+ *              taps
  *   planes     one result for each channel, rows contiguous (global pooling): the columns of 16 planes are folded, and
  *              their chains then run side by side
  *   rows       any strides: for each row of results, the operand's rows are folded into one line of columns, which has
@@ -17,6 +18,9 @@
 #include "kernels/strip/pool.h"
 #include "kernels/relayout/relayout.h"
 #include "kernels/walk.h"
+
+#define ROOM  240 /* more elements that a line in phases may need */
+#define BATCH 16  /* rows whose columns are folded before results slide over them */
 
 enum form { ROWS, CHANNELS, PLANES, FORMS };
 
@@ -125,113 +129,159 @@ static int64_t place_of(const struct space *s, int i, int64_t o, const struct sp
     return t->end > t->first ? (o * s->stride[i] - s->pad[i] + t->first * s->dilation[i]) * s->in_step[i] : 0;
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------------- */
-
-static void row_of_channels(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
-{
-    const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
-    struct weft_taps taps = {{d.end - d.first, h.end - h.first}, {0}};
-    for (int i = 0; i < 3; i++)
-        taps.step[i] = s->dilation[i] * s->in_step[i];
-    in += place_of(s, 0, depth, &d) + place_of(s, 1, height, &h);
-    for (int64_t width = 0; width < s->out[2]; width++) {
-        const struct span w = span_at(s, 2, width);
-        taps.count[2] = w.end - w.first;
-        s->loops->channels(s->op, out + width * s->out_step[2], in + place_of(s, 2, width, &w), &taps, s->pool->c,
-                           (float)(d.counted * h.counted * w.counted));
-    }
-}
-
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Columns [from, from + n) of the operand's row, where some may lie outside. `taps` are depth and height. */
-static void line_of_columns(const struct space *s, float *column, const float *in, const struct weft_taps *taps,
-                            int64_t from, int64_t n)
+/* How many results have columns that fit into a line; 0 if none has. */
+static int64_t results_of_line(const struct space *s)
 {
-    const int64_t left = least(from < 0 ? -from : 0, n), inside = least(s->in[2] - from, n);
-    const int64_t end = inside > left ? inside : left;
-    for (int64_t i = 0; i < left; i++)
-        column[i] = weft_fold_identity(s->op);
-    if (end > left)
-        s->loops->columns(s->op, column + left, in + (from + left) * s->in_step[2], taps, s->in_step[2], end - left);
-    for (int64_t i = end; i < n; i++)
-        column[i] = weft_fold_identity(s->op);
+    const int64_t reach = (s->kernel[2] - 1) * s->dilation[2];
+    return reach >= WEFT_POOL_LINE ? 0 : (WEFT_POOL_LINE - 1 - reach) / s->stride[2] + 1;
+}
+
+/* Results [from, to) of a row, whose columns fit into a line. `left` of these lie in front of the array, `inside` in
+ * it. Short lines are folded one after another before results slide over them: a load that spans two stores waits until
+ * both are in the cache. */
+struct piece {
+    float *column, *phase; /* lines, and the same in phases */
+    int64_t from, to, left, inside, span, pitch;
+    int64_t lines, step;   /* how many there is room for; from line to line */
+    bool phased;
+};
+
+/* The ends of lines are set here once and for all rows. */
+static void set_piece(const struct space *s, struct piece *p, int64_t from, int64_t to)
+{
+    const int64_t stride = s->stride[2], start = from * stride - s->pad[2];
+    p->from = from, p->to = to;
+    p->span = (to - 1 - from) * stride + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    p->left = least(start < 0 ? -start : 0, p->span);
+    const int64_t end = least(s->in[2] - start, p->span);
+    p->inside = end > p->left ? end - p->left : 0;
+    p->pitch = ((p->span + stride - 1) / stride + 15) / 16 * 16;
+    p->phased = stride > 1 && p->pitch * stride <= WEFT_POOL_LINE + ROOM;
+    p->step = p->phased ? p->pitch * stride : (p->span + 15) / 16 * 16;
+    p->lines = least(WEFT_POOL_LINE / p->step, BATCH);
+    if (p->lines < 1)
+        p->lines = 1;
+    for (float *line = p->column; line < p->column + p->lines * p->step; line += p->step) {
+        for (int64_t i = 0; i < p->left; i++)
+            line[i] = weft_fold_identity(s->op);
+        for (int64_t i = p->left + p->inside; i < p->span; i++)
+            line[i] = weft_fold_identity(s->op);
+    }
 }
 
 /* The end of the results that count as many taps as result o does, at most `to`. */
 static int64_t alike(const struct space *s, int64_t o, int64_t to)
 {
-    if (!s->pool->mean)
-        return to;
     const int64_t reach = (s->kernel[2] - 1) * s->dilation[2], start = o * s->stride[2] - s->pad[2];
     if (start < 0 || start + reach >= s->in[2])
         return o + 1;
     return least((s->in[2] - 1 - reach + s->pad[2]) / s->stride[2] + 1, to);
 }
 
-/* Results [from, to) of a row whose columns fit into a line. Those that count equally many taps go together. */
-static void some_results(const struct space *s, float *out, const float *in, const struct weft_taps *taps, int64_t rows,
-                         int64_t from, int64_t to)
+/* Results [o, end) over a line of columns. */
+static void slide(const struct space *s, const struct piece *p, int64_t line, float *out, int64_t o, int64_t end,
+                  float divisor)
 {
-    /* Lines of both arrays at one place would be a multiple of 4096 bytes apart, which loads take for one address. */
-    float memory[2 * WEFT_POOL_LINE + 512] __attribute__((aligned(64))), buffer[256];
-    float *const column = memory, *const split = memory + WEFT_POOL_LINE + 272;
-    const int64_t stride = s->stride[2], span = (to - 1 - from) * stride + (s->kernel[2] - 1) * s->dilation[2] + 1;
-    const int64_t pitch = ((span + stride - 1) / stride + 15) / 16 * 16;
-    const bool phased = stride > 1 && pitch * stride <= WEFT_POOL_LINE + 240;
-    line_of_columns(s, column, in, taps, from * stride - s->pad[2], span);
-    if (phased)
-        s->loops->phases(split, pitch, column, stride, span);
-    for (int64_t o = from, end; o < to; o = end) {
-        const float divisor = s->pool->mean ? (float)(rows * span_at(s, 2, o).counted) : 1;
-        end = alike(s, o, to);
-        if (s->out_step[2] != 1)
-            end = least(end, o + 256);
-        float *const to_row = s->out_step[2] == 1 ? out + o : buffer;
-        if (phased || stride == 1)
-            s->loops->slide(s->op, to_row, stride == 1 ? column + (o - from) : split + (o - from), pitch, stride,
-                            s->kernel[2], s->dilation[2], end - o, divisor);
-        else
-            for (int64_t i = o; i < end; i++) /* as many phases as would not fit */
-                s->loops->slide(s->op, to_row + (i - o), column + (i - from) * stride, 0, 1, s->kernel[2],
-                                s->dilation[2], 1, divisor);
-        if (s->out_step[2] != 1)
-            weft_copy_strided(sizeof *buffer, out + o * s->out_step[2], s->out_step[2], buffer, 1, end - o);
+    const int64_t stride = s->stride[2];
+    const float *const column = p->column + line * p->step + (o - p->from) * stride;
+    if (stride == 1)
+        s->loops->slide(s->op, out, column, 0, 1, s->kernel[2], s->dilation[2], end - o, divisor);
+    else if (p->phased)
+        s->loops->slide(s->op, out, p->phase + line * p->step + (o - p->from), p->pitch, stride, s->kernel[2],
+                        s->dilation[2], end - o, divisor);
+    else
+        for (int64_t i = 0; i < end - o; i++) /* as many phases as would not fit */
+            s->loops->slide(s->op, out + i, column + i * stride, 0, 1, s->kernel[2], s->dilation[2], 1, divisor);
+}
+
+/* A row of results: its columns, and how many of the taps along depth and height a mean counts. */
+struct row {
+    float *out;
+    const float *in;
+    struct weft_taps taps;
+    int64_t counted;
+};
+
+static void finish_row(const struct space *s, const struct piece *p, int64_t line, const struct row *row)
+{
+    for (int64_t o = p->from, end; o < p->to; o = end) {
+        const float divisor = s->pool->mean ? (float)(row->counted * span_at(s, 2, o).counted) : 1;
+        end = s->pool->mean ? alike(s, o, p->to) : p->to;
+        if (s->out_step[2] == 1) {
+            slide(s, p, line, row->out + o, o, end, divisor);
+            continue;
+        }
+        float buffer[256];
+        end = least(end, o + 256);
+        slide(s, p, line, buffer, o, end, divisor);
+        weft_copy_strided(sizeof *buffer, row->out + o * s->out_step[2], s->out_step[2], buffer, 1, end - o);
     }
+}
+
+/* At most p->lines rows. */
+static void rows_of_piece(const struct space *s, const struct piece *p, const struct row *row, int64_t rows)
+{
+    const int64_t start = p->from * s->stride[2] - s->pad[2] + p->left;
+    for (int64_t r = 0; r < rows && p->inside; r++)
+        s->loops->columns(s->op, p->column + r * p->step + p->left, row[r].in + start * s->in_step[2], &row[r].taps,
+                          s->in_step[2], p->inside);
+    for (int64_t r = 0; r < rows && p->phased; r++)
+        s->loops->phases(p->phase + r * p->step, p->pitch, p->column + r * p->step, s->stride[2], p->span);
+    for (int64_t r = 0; r < rows; r++)
+        finish_row(s, p, r, &row[r]);
 }
 
 /* One result of a window wider than a line: its chain goes on from line to line. */
-static void wide_result(const struct space *s, float *out, const float *in, const struct weft_taps *taps, int64_t rows,
-                        int64_t o)
+static void wide_result(const struct space *s, float *column, const struct row *row, int64_t o)
 {
     const struct span w = span_at(s, 2, o);
-    float column[WEFT_POOL_LINE], all = weft_fold_identity(s->op);
-    const int64_t start = o * s->stride[2] - s->pad[2];
-    for (int64_t t = w.first; t < w.end;) {
-        const int64_t from = start + t * s->dilation[2], last = start + (w.end - 1) * s->dilation[2];
-        const int64_t n = least(last - from + 1, WEFT_POOL_LINE);
-        line_of_columns(s, column, in, taps, from, n);
-        for (int64_t i = 0; i < n; i += s->dilation[2], t++)
-            all = weft_fold_apply(s->op, column[i], all);
+    const int64_t first = o * s->stride[2] - s->pad[2] + w.first * s->dilation[2];
+    const int64_t span = w.end > w.first ? (w.end - 1 - w.first) * s->dilation[2] + 1 : 0;
+    const int64_t most = (WEFT_POOL_LINE - 1) / s->dilation[2] * s->dilation[2] + 1; /* ends at a tap */
+    float all = weft_fold_identity(s->op);
+    for (int64_t i = 0; i < span; i += most + s->dilation[2] - 1) {
+        const int64_t n = least(span - i, most);
+        s->loops->columns(s->op, column, row->in + (first + i) * s->in_step[2], &row->taps, s->in_step[2], n);
+        for (int64_t k = 0; k < n; k += s->dilation[2])
+            all = weft_fold_apply(s->op, column[k], all);
     }
-    out[o * s->out_step[2]] = s->pool->mean ? all / (float)(rows * w.counted) : all;
+    row->out[o * s->out_step[2]] = s->pool->mean ? all / (float)(row->counted * w.counted) : all;
 }
 
-static void row_of_results(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
+/* A row of which no line holds all columns. */
+static void long_row(const struct space *s, struct piece *p, const struct row *row)
+{
+    const int64_t most = results_of_line(s);
+    for (int64_t o = 0; most == 0 && o < s->out[2]; o++)
+        wide_result(s, p->column, row, o);
+    for (int64_t from = 0; most > 0 && from < s->out[2]; from += most) {
+        set_piece(s, p, from, least(from + most, s->out[2]));
+        rows_of_piece(s, p, row, 1);
+    }
+}
+
+static struct row row_at(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
 {
     const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
-    const struct weft_taps taps = {{d.end - d.first, h.end - h.first},
-                                   {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1]}};
-    const int64_t rows = d.counted * h.counted, reach = (s->kernel[2] - 1) * s->dilation[2];
-    in += place_of(s, 0, depth, &d) + place_of(s, 1, height, &h);
-    if (reach >= WEFT_POOL_LINE) {
-        for (int64_t o = 0; o < s->out[2]; o++)
-            wide_result(s, out, in, &taps, rows, o);
-        return;
+    return (struct row){out, in + place_of(s, 0, depth, &d) + place_of(s, 1, height, &h),
+                        {{d.end - d.first, h.end - h.first, 0},
+                         {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1], 0}},
+                        d.counted * h.counted};
+}
+
+/* --- channels ----------------------------------------------------------------------------------------------------- */
+
+static void row_of_channels(const struct space *s, struct row *row)
+{
+    row->taps.step[2] = s->dilation[2] * s->in_step[2];
+    for (int64_t o = 0; o < s->out[2]; o++) {
+        const struct span w = span_at(s, 2, o);
+        row->taps.count[2] = w.end - w.first;
+        s->loops->channels(s->op, row->out + o * s->out_step[2], row->in + place_of(s, 2, o, &w), &row->taps,
+                           s->pool->c, (float)(row->counted * w.counted));
     }
-    const int64_t most = (WEFT_POOL_LINE - 1 - reach) / s->stride[2] + 1;
-    for (int64_t from = 0; from < s->out[2]; from += most)
-        some_results(s, out, in, &taps, rows, from, least(from + most, s->out[2]));
 }
 
 /* --- planes ------------------------------------------------------------------------------------------------------- */
@@ -265,32 +315,52 @@ static void some_planes(const struct space *s, float *out, const float *in, int6
         *to[p] = ret[p];
 }
 
+/* Rows [at, end) of all images, and of all channels if these are not contiguous. */
+static void some_rows(const struct space *s, enum form form, float *out, const float *in, int64_t at, int64_t end)
+{
+    /* Lines at one place of both arrays must not be a multiple of 4096 bytes apart: loads take these for one address. */
+    float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64)));
+    struct piece piece = {.column = memory, .phase = memory + WEFT_POOL_LINE + 32};
+    struct row row[BATCH];
+    const struct weft_pool *const pool = s->pool;
+    const bool whole = form == ROWS && results_of_line(s) >= s->out[2];
+    const int64_t planes = form == CHANNELS ? 1 : pool->c;
+    int64_t height = at % s->out[1], depth = at / s->out[1] % s->out[0], rows = 0;
+    int64_t c = at / s->out[1] / s->out[0] % planes, n = at / s->out[1] / s->out[0] / planes;
+    if (whole)
+        set_piece(s, &piece, 0, s->out[2]);
+    for (; at < end; at++) {
+        const float *const from = in + n * pool->in_stride[0] + c * pool->in_stride[1];
+        row[rows] = row_at(s, out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s->out_step[0] +
+                                  height * s->out_step[1], from, depth, height);
+        if (form == CHANNELS) {
+            row_of_channels(s, row);
+        } else if (!whole) {
+            long_row(s, &piece, row);
+        } else if (++rows == piece.lines || at + 1 == end) {
+            rows_of_piece(s, &piece, row, rows);
+            rows = 0;
+        }
+        if (++height < s->out[1])
+            continue;
+        height = 0;
+        if (++depth < s->out[0])
+            continue;
+        depth = 0;
+        if (++c == planes)
+            c = 0, n++;
+    }
+}
+
 void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts)
 {
     const struct space s = space_of(pool);
     const enum form form = form_of(pool);
-    const int64_t planes = form == CHANNELS ? 1 : pool->c;
     int64_t at, end;
     weft_share(units_of(&s, form), form == PLANES ? WEFT_POOL_PLANES : 1, part, parts, &at, &end);
-    if (form == PLANES) {
+    if (form != PLANES)
+        some_rows(&s, form, out, in, at, end);
+    else
         for (; at < end; at += WEFT_POOL_PLANES)
             some_planes(&s, out, in, at, least(end - at, WEFT_POOL_PLANES));
-        return;
-    }
-    int64_t height = at % s.out[1], depth = at / s.out[1] % s.out[0];
-    int64_t c = at / s.out[1] / s.out[0] % planes, n = at / s.out[1] / s.out[0] / planes;
-    for (; at < end; at++) {
-        const float *const from = in + n * pool->in_stride[0] + c * pool->in_stride[1];
-        float *const to =
-            out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s.out_step[0] + height * s.out_step[1];
-        (form == CHANNELS ? row_of_channels : row_of_results)(&s, to, from, depth, height);
-        if (++height == s.out[1]) {
-            height = 0;
-            if (++depth == s.out[0]) {
-                depth = 0;
-                if (++c == planes)
-                    c = 0, n++;
-            }
-        }
-    }
 }
