@@ -2,9 +2,9 @@
 /* fold_level.c: the inner loops of reductions. Compiled once per CPU level.
  *
  * Bits do not depend on the level because the order of operations is fixed without looking at the width of vectors:
- * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines one chain
- * for each result. 32 lanes are two chains on the widest machine, which hides most of the latency of an addition; more
- * would only lengthen the fold of short lines. */
+ * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines one
+ * chain for each result. 32 lanes are two chains on the widest machine, which hides most of the latency of an addition;
+ * more would only lengthen the fold of short lines. */
 #include "kernels/strip/fold.h"
 #include "kernels/strip/vector.h"
 

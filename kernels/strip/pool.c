@@ -318,7 +318,7 @@ static void some_planes(const struct space *s, float *out, const float *in, int6
 /* Rows [at, end) of all images, and of all channels if these are not contiguous. */
 static void some_rows(const struct space *s, enum form form, float *out, const float *in, int64_t at, int64_t end)
 {
-    /* Lines at one place of both arrays must not be a multiple of 4096 bytes apart: loads take these for one address. */
+    /* Lines of both arrays must not be a multiple of 4096 bytes apart: loads take such places for one. */
     float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64)));
     struct piece piece = {.column = memory, .phase = memory + WEFT_POOL_LINE + 32};
     struct row row[BATCH];
