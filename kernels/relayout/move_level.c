@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define VECTOR (4 * LANES)
+#define NEAR   2048 /* bytes between a row and the row that is asked for */
 
 typedef float v_odd __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
@@ -59,7 +60,10 @@ INLINE void plain_row(char *to, const char *from, int64_t bytes)
 static void rows_of(char *out, int64_t out_step, const char *in, int64_t in_step, int64_t rows, int64_t bytes,
                     bool stream)
 {
+    const int64_t near = bytes < NEAR ? in_step * (NEAR / bytes) : 0; /* jumps that hardware does not foresee */
     for (int64_t r = 0; r < rows; r++, out += out_step, in += in_step) {
+        for (int64_t i = 0; near && i < bytes; i += WEFT_LINE)
+            __builtin_prefetch(in + near + i, 0, 3);
         if (stream)
             stream_row(out, in, bytes);
         else if (bytes >= VECTOR && bytes <= 4096) /* beyond that the C library has more to offer */

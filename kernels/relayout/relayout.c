@@ -5,6 +5,7 @@
  *   runs        both arrays are contiguous along the innermost axis: rows that are moved as they are
  *   transpose   the result is contiguous along one axis and the operand along another: tiles through registers
  *               (tiles.c)
+ *   narrow      the same where blocks of registers would be empty for the most part: element by element
  *   blocked     short runs, of which neighbours in the operand are not neighbours in the result: tiles of runs, so
  *               that lines which hold parts of several are still at hand when the next part is wanted
  *   strided     anything else (a broadcast, a step, a reversed axis): a loop of single elements, writing in order
@@ -17,7 +18,8 @@
 #include "kernels/relayout/tiles.h"
 
 #define GRAIN       64
-#define SHORT_RUN   512       /* bytes */
+#define SHORT_RUN   512 /* bytes */
+#define LONG_RUN    4096
 #define GUESS_CACHE (32 << 20) /* when nobody said */
 
 static const struct tile {
@@ -41,6 +43,15 @@ static const struct tile *best_tile(const struct weft_copy *copy)
 }
 
 weft_tile_fn weft_tile_find(const struct weft_copy *copy) { return best_tile(copy)->fn; }
+/* Are blocks of registers filled to more than an eighth? Then they are faster than single elements. */
+static bool fills_blocks(const struct weft_copy *copy)
+{
+    const struct tile *const tile = best_tile(copy);
+    const int64_t size = (tile->cpu & WEFT_CPU_AVX512 ? 64 : tile->cpu & WEFT_CPU_AVX2 ? 32 : 16) / copy->bytes;
+    const int64_t rows = copy->extent[copy->rank - 1], columns = copy->extent[copy->rank - 2];
+    const int64_t blocks = (rows + size - 1) / size * ((columns + size - 1) / size);
+    return 8 * rows * columns > blocks * size * size;
+}
 
 const struct weft_mover *weft_mover_find(uint32_t cpu)
 {
@@ -59,6 +70,8 @@ const char *weft_copy_name(const struct weft_copy *copy)
         return weft_mover_find(copy->cpu)->runs;
     case WEFT_COPY_TRANSPOSE:
         return best_tile(copy)->name;
+    case WEFT_COPY_NARROW:
+        return "weft_relayout_narrow__ref";
     default:
         return "weft_relayout_strided__ref";
     }
@@ -144,6 +157,8 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
         copy->in_stride[i] = axes[i].stride[1];
     }
     const int64_t cache = copy->cache ? (int64_t)copy->cache : GUESS_CACHE;
+    if (copy->form == WEFT_COPY_TRANSPOSE && !fills_blocks(copy))
+        copy->form = WEFT_COPY_NARROW;
     copy->stream = total >= cache / 4 ? WEFT_STREAM_ALWAYS : total >= cache / 8 ? WEFT_STREAM_LINES : WEFT_STREAM_NEVER;
     copy->parts = weft_parts_for(2 * total, workers);
 }
@@ -181,6 +196,16 @@ struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const v
     return walk;
 }
 
+/* Do runs stream? Those that are not made of lines would write the lines at their ends twice: only if they are long. */
+bool weft_copy_streams_runs(const struct weft_copy *copy, const void *out, int64_t run)
+{
+    uintptr_t all = (uintptr_t)out | (uintptr_t)run;
+    for (int i = 0; i < copy->rank - 1; i++)
+        all |= (uintptr_t)(copy->out_stride[i] * copy->bytes);
+    return all % WEFT_LINE == 0 ? copy->stream != WEFT_STREAM_NEVER
+                                : copy->stream == WEFT_STREAM_ALWAYS && run >= LONG_RUN;
+}
+
 /* Runs along the innermost axis, as many rows at once as the next axis has; parts begin anywhere. */
 static void run_lines(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
@@ -188,6 +213,7 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const int inner = copy->rank - 1;
     const int64_t n = copy->extent[inner], outer = inner > 0 ? copy->extent[inner - 1] : 1;
+    const bool stream = weft_copy_streams_runs(copy, out, n * copy->bytes);
     int64_t total = 1, at, end;
     for (int i = 0; i <= inner; i++)
         total *= copy->extent[i];
@@ -204,8 +230,7 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
                 rows = left < whole ? left : whole;
             }
             mover->rows(walk.at[0], inner > 0 ? walk.step[0][inner - 1] : 0, walk.at[1],
-                        inner > 0 ? walk.step[1][inner - 1] : 0, rows, count * copy->bytes,
-                        copy->stream == WEFT_STREAM_ALWAYS);
+                        inner > 0 ? walk.step[1][inner - 1] : 0, rows, count * copy->bytes, stream);
         } else {
             weft_copy_strided(copy->bytes, walk.at[0], copy->out_stride[inner], walk.at[1], copy->in_stride[inner],
                                count);
@@ -218,14 +243,14 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
                 walk.at[1] += (rows - 1) * walk.step[1][inner - 1];
         weft_walk_next(&walk, inner - 1);
     }
-    if (copy->stream == WEFT_STREAM_ALWAYS)
+    if (stream)
         mover->fence();
 }
 
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    if (copy->form == WEFT_COPY_TRANSPOSE || copy->form == WEFT_COPY_BLOCKED)
-        weft_copy_tiles(copy, out, in, part, parts);
-    else
+    if (copy->form == WEFT_COPY_RUNS || copy->form == WEFT_COPY_STRIDED)
         run_lines(copy, out, in, part, parts);
+    else
+        weft_copy_tiles(copy, out, in, part, parts);
 }

@@ -11,6 +11,8 @@
  * line by line (move_level.c), and tiles follow the rows of the result. A part is a range of tiles. */
 #include "kernels/relayout/tiles.h"
 
+#define NARROW_SIDE 512 /* of a tile that is moved element by element: its other side is short */
+
 struct tiling {
     struct weft_walk walk, ahead; /* over tiles; `ahead` is one further */
     int rows, columns;            /* axes of the walk */
@@ -117,7 +119,7 @@ static void blocked(const struct weft_copy *copy, void *out, const void *in, int
     const int64_t out_column = copy->out_stride[column_axis] * copy->bytes;
     const int64_t in_column = copy->in_stride[column_axis] * copy->bytes;
     const int64_t out_row = copy->out_stride[row_axis] * copy->bytes, in_row = copy->in_stride[row_axis] * copy->bytes;
-    const bool stream = copy->stream == WEFT_STREAM_ALWAYS && run % WEFT_LINE == 0;
+    const bool stream = weft_copy_streams_runs(copy, out, run);
     do {
         const int64_t height = size_at(&t.walk, t.rows, t.height, rows);
         const int64_t width = size_at(&t.walk, t.columns, t.width, columns);
@@ -129,10 +131,57 @@ static void blocked(const struct weft_copy *copy, void *out, const void *in, int
         mover->fence();
 }
 
+/* Single elements, the longer axis inside. */
+#define NARROW_TILE(name, type)                                                                                        \
+    static void name(const struct weft_tile *t, bool stream)                                                           \
+    {                                                                                                                  \
+        const int64_t out_step = t->out_step / (int64_t)sizeof(type), in_step = t->in_step / (int64_t)sizeof(type);    \
+        type *const out = (type *)(void *)t->out;                                                                      \
+        const type *const in = (const type *)(const void *)t->in;                                                      \
+        if (t->rows >= t->columns)                                                                                     \
+            for (int64_t c = 0; c < t->columns; c++)                                                                   \
+                for (int64_t r = 0; r < t->rows; r++)                                                                  \
+                    out[c * out_step + r] = in[r * in_step + c];                                                       \
+        else                                                                                                           \
+            for (int64_t r = 0; r < t->rows; r++)                                                                      \
+                for (int64_t c = 0; c < t->columns; c++)                                                               \
+                    out[c * out_step + r] = in[r * in_step + c];                                                       \
+    }
+struct sixteen {
+    weft_loose_u64 half[2];
+};
+NARROW_TILE(narrow_8, uint8_t)
+NARROW_TILE(narrow_16, weft_loose_u16)
+NARROW_TILE(narrow_32, weft_loose_u32)
+NARROW_TILE(narrow_64, weft_loose_u64)
+NARROW_TILE(narrow_128, struct sixteen)
+
+static void narrow(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
+{
+    const weft_tile_fn make = copy->bytes == 1   ? narrow_8
+                              : copy->bytes == 2 ? narrow_16
+                              : copy->bytes == 4 ? narrow_32
+                              : copy->bytes == 8 ? narrow_64
+                                                 : narrow_128;
+    const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
+    struct tiling t = {.height = NARROW_SIDE, .width = NARROW_SIDE};
+    if (!begin(&t, copy, copy->rank, true, out, in, part, parts))
+        return;
+    do {
+        make(&(struct weft_tile){t.walk.at[0], t.walk.at[1], copy->out_stride[column_axis] * copy->bytes,
+                                 copy->in_stride[row_axis] * copy->bytes,
+                                 size_at(&t.walk, t.rows, t.height, copy->extent[row_axis]),
+                                 size_at(&t.walk, t.columns, t.width, copy->extent[column_axis]), NULL},
+             false);
+    } while (next(&t));
+}
+
 void weft_copy_tiles(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
     if (copy->form == WEFT_COPY_TRANSPOSE)
         transpose(copy, out, in, part, parts);
+    else if (copy->form == WEFT_COPY_NARROW)
+        narrow(copy, out, in, part, parts);
     else
         blocked(copy, out, in, part, parts);
 }

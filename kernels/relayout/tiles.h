@@ -7,7 +7,7 @@
 #include "kernels/walk.h"
 
 /* What a prepared copy is: `form` in the descriptor. */
-enum weft_copy_form { WEFT_COPY_RUNS, WEFT_COPY_TRANSPOSE, WEFT_COPY_BLOCKED, WEFT_COPY_STRIDED };
+enum weft_copy_form { WEFT_COPY_RUNS, WEFT_COPY_TRANSPOSE, WEFT_COPY_NARROW, WEFT_COPY_BLOCKED, WEFT_COPY_STRIDED };
 /* When its result goes past the caches: `stream`. */
 enum weft_copy_stream {
     WEFT_STREAM_NEVER,
@@ -21,6 +21,7 @@ const struct weft_mover *weft_mover_find(uint32_t cpu);
 
 /* Stands at the first element of both arrays. */
 struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in);
+bool weft_copy_streams_runs(const struct weft_copy *copy, const void *out, int64_t run);
 /* Transposes and blocked runs. */
 void weft_copy_tiles(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 

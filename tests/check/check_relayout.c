@@ -15,6 +15,7 @@ static const struct variant variants[] = {
     {"weft_relayout_runs__ref", 0, 4},
     {"weft_relayout_runs__avx2", WEFT_CPU_AVX2, 4},
     {"weft_relayout_runs__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512, 4},
+    {"weft_relayout_narrow__ref", 0, 4},
     {"weft_relayout_strided__ref", 0, 4},
 #define RELAYOUT(id, function, level, cpu, bytes) {"weft_relayout_" #id "__" #level, cpu, bytes},
 #include "kernels/relayout/relayout.def"
