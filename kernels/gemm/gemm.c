@@ -11,8 +11,6 @@
  *          of that cache would not hold one, since each cut reads and writes C once more.
  *   few rows, B in place   kc is eight: eight rows of B are read side by side, from end to end, which is what memory is
  *          fastest at, while the rows of C stay in the second-level cache.
- *   few rows, columns of B strided   kc is such that what is transposed is still in the first-level cache when the
- *          tiles read it.
  *   short k   The bands of rows are one tile high, so that C is written from end to end.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
@@ -26,11 +24,16 @@ enum {
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
+    PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
     PACK_ROWS = 200,     /* from so many rows on, packing a panel of B costs less than reading it in place */
     FEW_ROWS = 12,
-    SECOND_LEVEL = 128 << 10, /* floats: half of the smallest second-level cache */
+    STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
+    STREAM_COLUMNS = 512,
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
     SHORT_K = 128,
+    THIN_K = 16,
+    THIN_COLUMNS = 256,
+    THIN_ROWS = 2,
     LINES_COLUMNS = 8,   /* packed as lines: a B that a handful of dot products may want */
     HEADER = 64,         /* bytes of shared memory before the partial sums: how many parts are done */
     SLICE_UNITS = 16,    /* blocks of 8 x 64 results below which k is cut */
@@ -131,13 +134,16 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
- * first-level cache leave room for, where rows lie a multiple of 4 KiB apart. */
+ * first-level cache leave room for, where rows lie a multiple of 4 KiB apart; and two where the time goes into writing
+ * long rows of C, which is fastest from end to end. */
 static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
 {
     const int64_t width = l->n >= kernel->columns ? 0 : (l->n + 7) / 8;
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024)
         rows = kernel->rows;
+    if (l->k <= THIN_K && l->n >= THIN_COLUMNS)
+        rows = THIN_ROWS;
     while (!kernel->code->tile[width][rows - 1])
         rows--;
     return rows;
@@ -153,14 +159,16 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
                 (!l->b_panels && l->m >= PACK_ROWS && l->b_row > 2 * kernel->columns);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
     if (few && strided) {
-        l->kc = SHORT_K;
-    } else if (few && !l->b_panels && !l->pack_b && l->n * l->k > SECOND_LEVEL) {
+        l->kc = kernel->depth;
+    } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
         l->kc = STREAMS;
     } else if (l->pack_a) {
         l->mc = BAND_ROWS, l->kc = smaller(l->kc, BAND_DEPTH);
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else if (l->k <= SHORT_K && !l->pack_b) {
         l->mc = l->rows;
+    } else {
+        l->mc = PLACE_ROWS;
     }
     l->mc = g->block_m ? g->block_m : l->mc;
     l->nc = rounded(smaller(g->block_n ? g->block_n : l->nc, l->n), kernel->columns);

@@ -26,14 +26,16 @@ void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_da
     const struct weft_gemm_loops *l = &gemm->loops;
     const bool sliced = gemm->slices > 1;
     const bool finish = l->c_col != 1 || weft_gemm_unfinished(gemm, data);
-    const int64_t whole = gemm->kernel->columns, row = begin[1] * l->rows, row_end = smaller(l->m, end[1] * l->rows);
+    /* A handful of columns stays in the first-level cache while the rows pass. */
+    const int64_t whole = gemm->kernel->columns, step = gemm->lanes == 8 ? whole : 4;
+    const int64_t row = begin[1] * l->rows, row_end = smaller(l->m, end[1] * l->rows);
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const int64_t batch = sliced ? 0 : n, k = sliced ? weft_cut(l->k, gemm->slices, n) : 0;
         const int64_t k_end = sliced ? weft_cut(l->k, gemm->slices, n + 1) : l->k;
         const float *const a = data->a + batch * l->a_batch, *const b = data->b + batch * l->b_batch;
         float *const c = sliced ? weft_gemm_partial(gemm, data->shared, n) : data->c + n * l->c_batch;
-        for (int64_t j = begin[2] * whole; j < smaller(l->n, end[2] * whole); j += whole) {
-            const int64_t columns = smaller(whole, l->n - j);
+        for (int64_t j = begin[2] * whole; j < smaller(l->n, end[2] * whole); j += step) {
+            const int64_t columns = smaller(step, l->n - j);
             for (int64_t i = row; i < row_end; i++) {
                 float aside[WEFT_GEMM_COLUMNS];
                 float *const to = sliced ? c + i * l->n + j : finish ? aside : c + i * l->c_row + j;
