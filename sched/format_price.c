@@ -15,7 +15,7 @@
 enum { PS_PRIVATE = 10, PS_SHARED = 20, PS_MEMORY = 50 };
 enum { PS_STEP = 1000000 }; /* a kernel more: start, barrier, cold caches */
 /* How much longer than streaming, in percent. */
-enum { RUNS_PERCENT = 130, TRANSPOSE_PERCENT = 200, GENERAL_PERCENT = 400, STRIDED_PERCENT = 700, GAPS_PERCENT = 150 };
+enum { RUNS_PERCENT = 130, TRANSPOSE_PERCENT = 200, GENERAL_PERCENT = 400, STRIDED_PERCENT = 520, GAPS_PERCENT = 150 };
 enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
 enum { PS_MULTIPLY_ADD = 10 }; /* of a convolution, all threads: 100 billion a second */
 /* Convolutions that write row-major instead of channels-last, percent of the time more. */
@@ -117,10 +117,9 @@ static void drop_free(const struct weft_graph *g, weft_val value, uint32_t numbe
             dim[i] = WEFT_NO_DIM;
 }
 
-static struct order order_of(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim,
+static struct order order_of(const struct weft_graph *g, weft_val value, uint32_t number, const int *dim,
                              const int *other, int other_rank)
 {
-    const struct weft_graph *g = f->graph;
     const struct weft_type *type = weft_type_of(g, value);
     const struct weft_layout layout = weft_layout_at(g, number, type->rank);
     struct order order = {.run = 1};
@@ -159,7 +158,7 @@ static enum agreement compare(const struct order *a, const struct order *b, int 
 static int fastest_dim(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim)
 {
     const int rank = weft_type_of(f->graph, value)->rank;
-    const struct order order = order_of(f, value, number, dim, dim, rank);
+    const struct order order = order_of(f->graph, value, number, dim, dim, rank);
     return order.count ? order.digit[order.count - 1].dim : WEFT_NO_DIM;
 }
 
@@ -232,12 +231,27 @@ static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand,
     return weft_format_convert_ps(f, to, weft_intern_layout(g, &view, weft_type_of(g, to)), result);
 }
 
+/* Of a node that walks operand and result together. */
+static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
+    const struct weft_pin pin = {.node = operand.node, .result = true};
+    const int rank = weft_type_of(g, value)->rank, to_rank = weft_type_of(g, to)->rank;
+    int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
+    if (weft_pin_dims(g, operand, dim) != WEFT_PIN_MAPPED || weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
+        return SAME_ORDER;
+    drop_free(g, value, layout, dim);
+    drop_free(g, to, result, result_dim);
+    const struct order a = order_of(g, value, layout, dim, result_dim, to_rank);
+    const struct order b = order_of(g, to, result, result_dim, dim, rank);
+    return compare(&a, &b, (int)weft_dtype_bits(weft_type_of(g, value)->dtype));
+}
+
 int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    const struct weft_pin pin = {.node = operand.node, .result = true};
-    int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
+    int dim[WEFT_MAX_RANK];
     const int op = weft_opcode_of(g, operand.node);
     if (op == WEFT_OP_reshape)
         return reshape_ps(f, operand, layout, result);
@@ -253,15 +267,8 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
         const bool agrees = last ? is_channels_last(f, value, layout) : layout == 0;
         return agrees ? 0 : percent(2 * stream_ps(f, weft_format_bytes(f, value)), TRANSPOSE_PERCENT);
     }
-    if (weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
-        return 0;
-    const int rank = weft_type_of(g, value)->rank, to_rank = weft_type_of(g, to)->rank;
-    drop_free(g, value, layout, dim);
-    drop_free(g, to, result, result_dim);
-    const struct order a = order_of(f, value, layout, dim, result_dim, to_rank);
-    const struct order b = order_of(f, to, result, result_dim, dim, rank);
     const int64_t stream = stream_ps(f, weft_format_bytes(f, value));
-    switch (compare(&a, &b, (int)weft_dtype_bits(weft_type_of(g, value)->dtype))) {
+    switch (agreement_of(g, operand, layout, result)) {
     case SAME_ORDER:
         return 0;
     case SAME_RUNS:
