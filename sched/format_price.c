@@ -232,7 +232,8 @@ static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand,
 }
 
 /* Of a node that walks operand and result together. */
-static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin operand, uint32_t layout, uint32_t result)
+static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin operand, uint32_t layout,
+                                   uint32_t result)
 {
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
     const struct weft_pin pin = {.node = operand.node, .result = true};
