@@ -92,6 +92,11 @@ struct weft_return_slot {
     uint32_t next, previous; /* in the list of returns of value, slot + 1 */
 };
 
+struct weft_former_name {
+    const char *name;
+    weft_val value;
+};
+
 #define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
 #define WEFT_ORDER 1u        /* graph->position: rank of each live node in the order */
 
@@ -137,6 +142,10 @@ struct weft_graph {
     uint32_t *layout_hash, layout_hash_size;
     struct weft_blob **blob;     /* root: held until the graph dies */
     uint32_t blobs, blob_capacity;
+    uint32_t *heir;              /* by value id: the value that took its place, or 0; NULL before any has */
+    uint32_t heir_capacity;
+    struct weft_former_name *former; /* names that live values had once */
+    uint32_t formers, former_capacity;
     struct weft_name_slot *names; /* hash of value names */
     uint32_t name_slots, name_count;
 
@@ -200,8 +209,12 @@ void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut);
 void weft_clear_returns(struct weft_graph *graph);
 uint32_t weft_add_group(struct weft_graph *graph, const char *name);
 weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
+/* The same, or what passes have put in its place since. */
+weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, size_t length);
 /* Names a value; a name that is taken gets a suffix ".1", ".2", …; an empty one is none. */
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
+/* A value without a name from now on; weft_value_find_heir still finds it by the old one. */
+void weft_drop_name(struct weft_graph *graph, weft_val value);
 /* Gives the name of `from`, which has one, to `to`. Allocates nothing. */
 void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to);
 

@@ -11,7 +11,8 @@
  * Canonical form. Digits that only cut what lies together are merged (not where padding would change), explicit
  * strides are sorted from outermost to innermost where they are numbers, with broadcast axes (stride 0) outermost;
  * axes of extent 1, whose place in the order means nothing, stand behind their logical predecessor; strides that are
- * those of a packed array are not written down. Not done: the order of symbolic strides stays as it was stated. */
+ * those of a packed array are not written down. Where memory overlaps, strides say nothing about the order in which it
+ * is walked, so the stated one stays. Not done: the order of symbolic strides stays as it was stated, too. */
 #include "ir/layout_digits.h"
 
 #include <string.h>
@@ -85,6 +86,35 @@ static bool is_negative(weft_dim d)
     return weft_dim_is_constant(d) && weft_dim_value(d) < 0;
 }
 
+/* Do the strides of axes that have a place in memory exceed, from the innermost outwards, what is inside of them? With
+ * `sorted`: in some order. True where symbols leave it open. */
+static bool strides_nest(const struct weft_layout *layout, const struct weft_type *type, bool sorted)
+{
+    int64_t stride[WEFT_MAX_STORAGE], length[WEFT_MAX_STORAGE];
+    int count = 0;
+    for (int i = 0; i < layout->axes; i++) { /* outermost first */
+        const struct weft_axis *axis = &layout->axis[i];
+        const weft_dim extent = type->extent[axis->axis];
+        if (!weft_dim_is_constant(layout->stride[i]) || !weft_dim_is_constant(extent))
+            return true;
+        const int64_t step = weft_dim_value(layout->stride[i]), whole = weft_dim_value(extent);
+        const int64_t digits = axis->mod ? axis->mod : whole / axis->div + (whole % axis->div != 0);
+        if (step == 0 || digits <= 1)
+            continue;
+        int at = count++;
+        for (; sorted && at > 0 && stride[at - 1] < step; at--) {
+            stride[at] = stride[at - 1];
+            length[at] = length[at - 1];
+        }
+        stride[at] = step;
+        length[at] = digits;
+    }
+    for (int i = 0; i + 1 < count; i++)
+        if (stride[i] / length[i + 1] < stride[i + 1])
+            return false;
+    return true;
+}
+
 const char *weft_layout_check(const struct weft_layout *layout, const struct weft_type *type)
 {
     if (layout->kind != WEFT_STORED)
@@ -106,6 +136,9 @@ const char *weft_layout_check(const struct weft_layout *layout, const struct wef
     }
     if (is_negative(layout->offset))
         return "the offset is negative";
+    if (!layout->dense && !strides_nest(layout, type, /* sorted= */ false) &&
+        strides_nest(layout, type, /* sorted= */ true))
+        return "the strides do not fall from the outermost axis to the innermost";
     return layout->align & (layout->align - 1) ? "the alignment is no power of two" : NULL;
 }
 
@@ -242,7 +275,7 @@ void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, c
     for (int axis = 0; axis < type->rank; axis++)
         while (merge_digits(dims, layout, type, axis))
             ;
-    if (!was_dense)
+    if (!was_dense && strides_nest(layout, type, /* sorted= */ true))
         sort_strides(layout);
     move_single_axes(layout, type);
     for (int i = layout->axes - 1; i >= 0; i--) {

@@ -73,6 +73,30 @@ weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_
     return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
 }
 
+weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, size_t length)
+{
+    if (!graph->name_slots)
+        return WEFT_NO_VALUE;
+    weft_val found = {name_slot(graph, name, length, hash_text(name, length))->value};
+    for (uint32_t i = graph->formers; i-- > 0 && !found.id;)
+        if (strncmp(graph->former[i].name, name, length) == 0 && graph->former[i].name[length] == '\0')
+            found = graph->former[i].value;
+    while (found.id && !is_live(graph, found))
+        found.id = found.id < graph->heir_capacity ? graph->heir[found.id] : 0;
+    return found;
+}
+
+void weft_drop_name(struct weft_graph *graph, weft_val value)
+{
+    const char *name = graph->value[value.id].name;
+    if (!name)
+        return;
+    graph->former = weft_grow(graph->arena, graph->former, &graph->former_capacity, graph->formers + 1,
+                              sizeof *graph->former);
+    graph->former[graph->formers++] = (struct weft_former_name){name, value};
+    graph->value[value.id].name = NULL;
+}
+
 void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to)
 {
     const char *name = graph->value[from.id].name;

@@ -56,7 +56,7 @@ void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to)
     if (is_result || is_new) /* what was built for this lives where the old value did */
         new->layout = graph->value[from.id].layout;
     if (is_result && graph->value[from.id].name)
-        new->name = NULL; /* it takes the result's name */
+        weft_drop_name(graph, to); /* it takes the result's */
     weft_replace_uses(graph, from, to);
 }
 

@@ -225,6 +225,7 @@ static void build(struct weft_plan *plan, bool reference)
     struct weft_graph *g = plan->graph;
     weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
+    weft_plan_list_values(plan);
     plan->hinted = weft_frame_new(plan, plan->hint, NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
@@ -234,6 +235,8 @@ static void build(struct weft_plan *plan, bool reference)
                    "is larger than memory can be, for the sizes that the hints give");
     else
         weft_plan_annotate(plan, plan->hinted, 0);
+    if (!plan->hinted->too_large.id)
+        plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
 }

@@ -116,6 +116,9 @@ struct weft_plan {
     size_t descriptor_bytes;
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
+    int32_t order_changes;        /* weft_plan_relayouts */
+    weft_val *value;              /* those that weft_plan_value tells about */
+    uint32_t values;
     int32_t workers;
     uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
     struct weft_control *control; /* [1, controls) */
@@ -184,6 +187,12 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
 /* Texts and layouts of inputs and outputs. */
 void weft_plan_describe(struct weft_plan *plan);
+
+/* --- inspect.c ---------------------------------------------------------------------------------------------------- */
+
+void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
+/* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
+int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
 
 /* --- step.c, step_*.c: what can compute a node -------------------------------------------------------------------- */
 

@@ -384,6 +384,38 @@ WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);
 WEFT_API int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
 WEFT_API int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
 
+/* Where a value of the planned graph lives. Values in one storage share memory: a view and what it is a view of, a part
+ * of a concat and the whole, old and new value of a buffer that is updated in place. */
+enum weft_memory {
+    WEFT_MEMORY_NONE = 0,  /* never stored */
+    WEFT_MEMORY_INPUT,     /* the caller's, of an input */
+    WEFT_MEMORY_OUTPUT,    /* an output's */
+    WEFT_MEMORY_CONSTANT,  /* a constant's, in its file or copied */
+    WEFT_MEMORY_ARENA,     /* an execution's */
+};
+struct weft_plan_value {
+    const char *name;      /* of the value as the planned graph prints it, without %; lives with the plan */
+    const char *root;      /* of the value that the storage was made for: its own name, that of an input, … */
+    int32_t memory;        /* enum weft_memory */
+    uint32_t storage;      /* equal numbers: one storage. 0: none */
+    int32_t port;          /* the number of that input or output */
+    int32_t copies;        /* made of it at the end of a run, for outputs and mutable inputs: its home is not theirs */
+    int32_t dtype, rank;
+    int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol; so with strides and offset */
+    int64_t stride[WEFT_MAX_RANK]; /* in elements, by logical axis */
+    int64_t offset;                /* in elements, from where the storage begins */
+};
+/* Values of the planned graph, without those of bodies, in order of definition: i from 0 to the count. */
+WEFT_API size_t weft_plan_values(const struct weft_plan *plan);
+WEFT_API int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft_plan_value *ret_value);
+/* The value that has this name in the graph that was compiled, or the one that passes put in its place: then with a
+ * name of its own. WEFT_ERR_ARGUMENT, without a message, where passes left nothing of it. */
+WEFT_API int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value);
+/* Places of the plan where data changes the order in which it is stored, at the sizes of the hints: copies that do, and
+ * operands that a kernel reads in another order than it writes its result. Not counted: what is packed when the plan is
+ * made, and packing within products and convolutions. */
+WEFT_API size_t weft_plan_relayouts(const struct weft_plan *plan);
+
 /* Executions of one plan may be created, run and destroyed by different threads at once. */
 WEFT_API int weft_execution_create(const struct weft_plan *plan, struct weft_execution **ret_execution);
 WEFT_API void weft_execution_destroy(struct weft_execution *execution);

@@ -207,7 +207,7 @@ static const struct {
     {"{0 1/4/2 1%8 2/5 3 2%5}", "{0 1/8 1%8 2/5 3 2%5}", "{0 1 2/5 3 2%5}"},
     {"{0 1 2 3 | 3840 120 10 1}", "{0 1 2 3 | 3840 120 10 1}", "{0 1 2 3}"},
     {"{0 1 2 3|77 64*2 (16) 1}", "{0 1 2 3 | 77 128 16 1}", "{0 1 2 3 | 4096 128 16 1}"},
-    {"{3 2 1 0 | 1 10 120 0}", "{3 2 1 0 | 1 10 120 0}", "{0 1 2 3}"},
+    {"{0 1 2 3 | 0 4 10 1}", "{0 1 2 3 | 0 4 10 1}", "{0 1 2 3 | 128 4 10 1}"}, /* overlaps: the order is stated */
     {"{0 1 2 3 | 0 0 10 1}", "{0 1 2 3 | 0 0 10 1}", "{0 1 2 3 | 0 0 10 1}"},
     {"{0 2 3 1 | 4096 640 64 1 +32 align=64 hint}", "{0 2 3 1 | 4096 640 64 1 +32 align=64 hint}",
      "{0 2 3 1 | 7680 640 64 1 +32 align=64 hint}"},
@@ -254,6 +254,7 @@ static const char *const illegal_cases[][2] = {
     {"{0 1 1%1}", "the digits of an axis do not cover its index exactly once"},
     {"{0 1 | 6 -1}", "a stride is negative"},
     {"{0 1 +-1}", "the offset is negative"},
+    {"{0 1 | 1 4}", "the strides do not fall from the outermost axis to the innermost"},
 };
 
 static void check_text(struct fixture *f)

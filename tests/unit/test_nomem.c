@@ -28,6 +28,7 @@ static int settle_text(struct world *w, int status, char *text)
 
 static int words(struct world *w)
 {
+    struct weft_plan_value value;
     struct weft_port port;
     struct weft_remark remark;
     struct weft_tensor tensor;
@@ -45,6 +46,9 @@ static int words(struct world *w)
     assert_int_equal(weft_plan_outputs(w->plan), WORLD_RESULTS);
     assert_int_equal(weft_plan_input(w->plan, 0, &port), WEFT_OK);
     assert_int_equal(weft_plan_output(w->plan, 0, &port), WEFT_OK);
+    assert_true(weft_plan_values(w->plan) > 0 && weft_plan_relayouts(w->plan) < 100);
+    assert_int_equal(weft_plan_value(w->plan, 0, &value), WEFT_OK);
+    assert_int_equal(weft_plan_find(w->plan, value.name, &value), WEFT_OK);
     assert_true(weft_remark_count(weft_plan_graph(w->plan)) > 0);
     assert_int_equal(weft_remark_get(weft_plan_graph(w->plan), 0, &remark), WEFT_OK);
     assert_int_equal(weft_output(w->execution, 0, &tensor), WEFT_OK);
@@ -284,7 +288,8 @@ static const struct entry {
     {words,
      "weft_version weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits weft_last_error "
      "weft_execution_error weft_context_target weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input "
-     "weft_plan_output weft_remark_count weft_remark_get weft_output weft_execution_statistics weft_extent",
+     "weft_plan_output weft_plan_values weft_plan_value weft_plan_find weft_plan_relayouts weft_remark_count "
+     "weft_remark_get weft_output weft_execution_statistics weft_extent",
      false},
     {ends,
      "weft_close weft_free_text weft_graph_destroy weft_plan_destroy weft_execution_destroy weft_tensor_free",

@@ -12,7 +12,8 @@ static const char *const null_functions =
     "weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant weft_splat "
     "weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print "
-    "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_execution_create "
+    "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
+    "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
     "weft_execution_statistics weft_run_timed weft_evaluate weft_tensor_free ";
 /* They take no object. */
@@ -91,6 +92,11 @@ static void refuse_null_plans(struct builder *b)
     assert_int_equal(weft_plan_outputs(NULL), 0);
     assert_null_refused(weft_plan_input(NULL, 0, &port));
     assert_null_refused(weft_plan_output(NULL, 0, &port));
+    struct weft_plan_value value;
+    assert_int_equal(weft_plan_values(NULL), 0);
+    assert_null_refused(weft_plan_value(NULL, 0, &value));
+    assert_null_refused(weft_plan_find(NULL, "x", &value));
+    assert_int_equal(weft_plan_relayouts(NULL), 0);
     assert_null_refused(weft_execution_create(NULL, &execution));
     assert_null_refused(weft_bind_input(NULL, 0, &tensor));
     assert_null_refused(weft_bind_output(NULL, 0, &tensor));
@@ -116,6 +122,9 @@ static void refuse_null_results(struct builder *b)
     assert_null_refused(weft_plan_print(plan, NULL));
     assert_null_refused(weft_plan_input(plan, 0, NULL));
     assert_null_refused(weft_plan_output(plan, 0, NULL));
+    assert_null_refused(weft_plan_value(plan, 0, NULL));
+    assert_null_refused(weft_plan_find(plan, "x", NULL));
+    assert_null_refused(weft_plan_find(plan, NULL, &(struct weft_plan_value){0}));
     assert_null_refused(weft_execution_create(plan, NULL));
     assert_null_refused(weft_output(execution, 0, NULL));
     assert_null_refused(weft_execution_statistics(execution, NULL));

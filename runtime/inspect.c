@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inspect.c: what a plan tells about its values: where they live, and how often data changes its order.
+ *
+ * The order of two tensors over the same axes differs where one of two axes has the larger stride in the one and the
+ * smaller in the other; axes of extent 1 and of stride 0 have no place in it. Copies are judged by what their kernel
+ * will do, all other steps by the axes that operand and result have in common. */
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- changes of order --------------------------------------------------------------------------------------------- */
+
+static bool order_differs(int rank, const int64_t *extent, const int64_t *a, const int64_t *b)
+{
+    for (int i = 0; i < rank; i++) {
+        for (int k = 0; k < rank; k++) {
+            const bool placed = extent[i] > 1 && extent[k] > 1 && a[i] && b[i] && a[k] && b[k];
+            if (placed && llabs(a[i]) > llabs(a[k]) && llabs(b[i]) < llabs(b[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_copy(const struct weft_step *step)
+{
+    return step->kind == &weft_step_copy || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
+           (step->kind == &weft_step_pad && step->part == 1);
+}
+
+static bool is_reduced(const struct weft_graph *g, weft_node n, int axis)
+{
+    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
+    for (unsigned i = 0; axes && i < axes->count; i++)
+        if (weft_dim_is(axes->integers[i], axis))
+            return true;
+    return weft_attr_find(g, n, WEFT_ATTR_axis) && weft_attr_int(g, n, WEFT_ATTR_axis) == axis;
+}
+
+/* Result axes of the axes of operand i (-1: none); false where they have none in common by themselves. */
+static bool common_axes(const struct weft_graph *g, weft_node n, unsigned operand, int *ret_axis)
+{
+    const uint32_t traits = weft_op_of(g, n)->traits;
+    const int rank = weft_type_of(g, weft_operand(g, n, operand))->rank;
+    const int to = weft_type_of(g, weft_result(g, n, 0))->rank;
+    const bool same = rank == to && !(traits & (WEFT_CONTRACTION | WEFT_CONTROL | WEFT_OPAQUE | WEFT_VIEW));
+    if (operand > 0 && !(traits & WEFT_ELEMENTWISE))
+        return false;
+    for (int axis = 0, kept = 0; axis < rank; axis++)
+        ret_axis[axis] = same ? axis : (traits & WEFT_REDUCTION) && !is_reduced(g, n, axis) ? kept++ : -1;
+    return same || (traits & WEFT_REDUCTION);
+}
+
+static bool reads_in_other_order(const struct weft_plan *plan, const struct weft_frame *frame,
+                                 const struct weft_step *step, unsigned operand)
+{
+    const struct weft_graph *g = plan->graph;
+    const weft_val v = weft_operand(g, step->node, operand);
+    int axis[WEFT_MAX_RANK], count = 0;
+    int64_t extent[WEFT_MAX_RANK], from[WEFT_MAX_RANK], to[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < operand; i++)
+        if (weft_is(weft_operand(g, step->node, i), v))
+            return false; /* the same load */
+    if (!plan->home[v.id].storage || !common_axes(g, step->node, operand, axis))
+        return false;
+    const struct weft_tensor *in = &frame->tensor[v.id], *out = &frame->tensor[step->out.id];
+    for (int i = 0; i < in->rank; i++) {
+        if (axis[i] < 0)
+            continue;
+        extent[count] = in->extent[i] < out->extent[axis[i]] ? in->extent[i] : out->extent[axis[i]];
+        from[count] = in->stride[i];
+        to[count++] = out->stride[axis[i]];
+    }
+    return order_differs(count, extent, from, to);
+}
+
+int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame)
+{
+    int32_t count = 0;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_step *step = &plan->step[i];
+        if (is_copy(step)) {
+            const struct weft_copy *copy = weft_frame_descriptor(frame, step);
+            count += order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
+        } else if (step->control) {
+            const struct weft_control *control = &plan->control[step->control];
+            for (uint32_t k = 0; k < control->bodies; k++)
+                count += weft_plan_count_order_changes(control->body[k], frame->control[step->control].body[k]);
+        } else if (step->node.id && step->kind != &weft_step_pad && step->kind != &weft_step_border) {
+            for (unsigned k = 0; k < plan->graph->node[step->node.id].operands; k++)
+                count += reads_in_other_order(plan, frame, step, k);
+        }
+    }
+    return count;
+}
+
+size_t weft_plan_relayouts(const struct weft_plan *plan) { return plan ? (size_t)plan->order_changes : 0; }
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+static bool is_there(const struct weft_graph *g, weft_val v)
+{
+    const weft_node def = weft_def(g, v);
+    return def.id ? !g->node[def.id].dead : g->value[v.id].is_param;
+}
+
+static int64_t known(weft_dim d) { return weft_dim_is_constant(d) ? weft_dim_value(d) : -1; }
+
+/* As plan_returns in plan.c makes them. */
+static int32_t copies_of(const struct weft_plan *plan, weft_val v)
+{
+    const struct weft_graph *g = plan->graph;
+    int32_t copies = 0;
+    for (uint32_t slot = g->value[v.id].first_return; slot; slot = g->ret[slot - 1].next)
+        copies += (plan->home[v.id].storage != plan->return_storage[slot - 1]) + (g->ret[slot - 1].mut.id != 0);
+    return copies;
+}
+
+static void describe(const struct weft_plan *plan, weft_val v, struct weft_plan_value *ret)
+{
+    static const int32_t memory[] = {[WEFT_IN_NONE] = WEFT_MEMORY_NONE, [WEFT_IN_PARAM] = WEFT_MEMORY_INPUT,
+                                     [WEFT_IN_RETURN] = WEFT_MEMORY_OUTPUT, [WEFT_IN_CONSTANT] = WEFT_MEMORY_CONSTANT,
+                                     [WEFT_IN_ARENA] = WEFT_MEMORY_ARENA};
+    const struct weft_home *home = &plan->home[v.id];
+    const struct weft_storage *storage = &plan->storage[home->storage];
+    const struct weft_type *type = weft_type_of(plan->graph, v);
+    *ret = (struct weft_plan_value){.name = plan->label[v.id], .root = "", .storage = home->storage,
+                                    .copies = copies_of(plan, v), .dtype = type->dtype, .rank = type->rank};
+    if (home->storage) {
+        ret->memory = memory[storage->kind];
+        ret->port = (int32_t)storage->index;
+        ret->root = plan->label[storage->value.id];
+        ret->offset = known(home->layout->offset);
+    }
+    for (int i = 0; i < type->rank; i++) {
+        ret->extent[i] = known(type->extent[i]);
+        ret->stride[i] = home->storage ? known(home->stride[i]) : 0;
+    }
+}
+
+void weft_plan_list_values(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    plan->value = weft_new(g->arena, weft_val, g->values);
+    for (uint32_t i = 1; i < g->values; i++)
+        if (is_there(g, (weft_val){i}))
+            plan->value[plan->values++] = (weft_val){i};
+}
+
+size_t weft_plan_values(const struct weft_plan *plan) { return plan ? plan->values : 0; }
+
+int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft_plan_value *ret_value)
+{
+    if (!plan || !ret_value || i >= plan->values)
+        return WEFT_ERR_ARGUMENT;
+    describe(plan, plan->value[i], ret_value);
+    return WEFT_OK;
+}
+
+int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value)
+{
+    if (!plan || !name || !ret_value)
+        return WEFT_ERR_ARGUMENT;
+    const weft_val v = weft_value_find_heir(plan->graph, name, strlen(name));
+    if (!v.id)
+        return WEFT_ERR_ARGUMENT;
+    describe(plan, v, ret_value);
+    return WEFT_OK;
+}
