@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from shape_files import Case, Window, first_axis_last, gemm_shapes, is_constant, operands  # noqa: E402
 
-BATCH_SECONDS, SAMPLES, TRIES = 0.001, 3, 5
+BATCH_SECONDS, SAMPLES, TRIES, LONG = 0.001, 3, 5, 0.02
 TYPES = {1: ("i8", 8), 2: ("f16", 4), 4: ("f32", 2), 8: ("f64", 1)}  # names and numbers of weft's types
 
 # --- weft -----------------------------------------------------------------------------------------------------------
@@ -375,12 +375,14 @@ def answer(maker, state, line, threads):
         for name, call in ways.items():
             sums[name] = digest(call())
             call()
-            state[name] = call, max(1, min(2000, int(BATCH_SECONDS / (seconds_of(call, 2) + 1e-9))))
+            once = seconds_of(call, 1) + 1e-9
+            state[name] = call, max(1, min(2000, int(BATCH_SECONDS / once))), SAMPLES if once < LONG else 1
         return {"sums": sums}
     turns = {}
-    for name, (call, count) in state.items():
-        call()
-        turns[name] = min(quiet_seconds_of(call, count, threads) for _ in range(SAMPLES))
+    for name, (call, count, samples) in state.items():
+        if samples > 1:
+            call()
+        turns[name] = min(quiet_seconds_of(call, count, threads) for _ in range(samples))
     return {"seconds": turns}
 
 
