@@ -3,7 +3,8 @@
  *
  * The order of two tensors over the same axes differs where one of two axes has the larger stride in the one and the
  * smaller in the other; axes of extent 1 and of stride 0 have no place in it. Copies are judged by what their kernel
- * will do, all other steps by the axes that operand and result have in common. */
+ * will do, all other steps by the axes that operand and result have in common, and by the order that their layouts
+ * state: where memory overlaps, strides do not say it. */
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -52,6 +53,16 @@ static bool common_axes(const struct weft_graph *g, weft_node n, unsigned operan
     return same || (traits & WEFT_REDUCTION);
 }
 
+/* How far outside an axis is stored; 0 where it has no place. */
+static int64_t outwardness(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, int axis)
+{
+    const struct weft_layout *layout = plan->home[v.id].layout;
+    int at = 0;
+    while (layout->axis[at].axis != axis)
+        at++;
+    return frame->tensor[v.id].stride[axis] ? layout->axes - at : 0;
+}
+
 static bool reads_in_other_order(const struct weft_plan *plan, const struct weft_frame *frame,
                                  const struct weft_step *step, unsigned operand)
 {
@@ -62,15 +73,15 @@ static bool reads_in_other_order(const struct weft_plan *plan, const struct weft
     for (unsigned i = 0; i < operand; i++)
         if (weft_is(weft_operand(g, step->node, i), v))
             return false; /* the same load */
-    if (!plan->home[v.id].storage || !common_axes(g, step->node, operand, axis))
+    if (!plan->home[v.id].storage || !plan->home[step->out.id].storage || !common_axes(g, step->node, operand, axis))
         return false;
     const struct weft_tensor *in = &frame->tensor[v.id], *out = &frame->tensor[step->out.id];
     for (int i = 0; i < in->rank; i++) {
         if (axis[i] < 0)
             continue;
         extent[count] = in->extent[i] < out->extent[axis[i]] ? in->extent[i] : out->extent[axis[i]];
-        from[count] = in->stride[i];
-        to[count++] = out->stride[axis[i]];
+        from[count] = outwardness(plan, frame, v, i);
+        to[count++] = outwardness(plan, frame, step->out, axis[i]);
     }
     return order_differs(count, extent, from, to);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_cases.c: runs files of layout cases and says how many passed.
  *
- *   layout_cases [--kinds a,b,…] [--if-there] [--quiet] FILE…
+ *   layout_cases [--kinds a,b,…] [--passes a,b,…] [--if-there] [--quiet] FILE…
  *
  * Each expectation that does not hold is a line: case, kind, what was expected, what there is. Values are compared in
  * every case, whatever it expects. Then come a table by kind, and "N passed, N failed, N skipped", in cases: one passes
@@ -9,7 +9,8 @@
  *
  * --kinds: only expectations of these kinds decide; the others are asked too, and stand in the table, where one sees
  * how far they are. --if-there: a file that is not there is skipped with a word, and with 77 for an exit status.
- * --quiet: no lines for expectations that do not decide. */
+ * --quiet: no lines for expectations that do not decide. --passes: run on the graph before it is planned, so that one
+ * sees what a pass does that is not in the pipeline. */
 #include "layout_cases.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 struct tally {
     bool decides[KINDS], quiet;
+    const char *passes;
     int held[KINDS], missed[KINDS];
     int passed, failed, skipped;
 };
@@ -55,7 +57,7 @@ static bool run_one(struct tally *tally, const struct layout_case *c, struct wef
     char got[512];
     struct trial trial;
     struct build asked;
-    run_case(c, context, &trial, got, sizeof got);
+    run_case(c, context, tally->passes, &trial, got, sizeof got);
     bool passed = true;
     if (expects_error(c)) {
         passed = judge(tally, c, ERROR, trial.status < 0 && *trial.message, json_array_get(c->expect, 0),
@@ -148,6 +150,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc && status == 0; i++) {
         if (strcmp(argv[i], "--kinds") == 0 && i + 1 < argc) {
             status = take_kinds(&tally, argv[++i]) ? 0 : 2;
+        } else if (strcmp(argv[i], "--passes") == 0 && i + 1 < argc) {
+            tally.passes = argv[++i];
         } else if (strcmp(argv[i], "--if-there") == 0) {
             if_there = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
@@ -163,7 +167,7 @@ int main(int argc, char **argv)
     }
     weft_close(context);
     if (status == 0 && files == 0) {
-        fprintf(stderr, "usage: layout_cases [--kinds a,b,…] [--if-there] [--quiet] FILE…\n");
+        fprintf(stderr, "usage: layout_cases [--kinds a,b,…] [--passes a,b,…] [--if-there] [--quiet] FILE…\n");
         return 2;
     }
     print_table(&tally);

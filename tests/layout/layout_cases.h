@@ -97,10 +97,10 @@ struct trial {
     int status;                      /* of whatever was refused first */
     char message[400];
 };
-/* Compiles and runs on random inputs. `ret_wrong`: the first value that is not what the evaluator makes, in words;
- * empty if all are right or nothing ran. */
-void run_case(const struct layout_case *c, struct weft_context *context, struct trial *ret, char *ret_wrong,
-              size_t bytes);
+/* Compiles, behind `passes` (separated by commas; NULL: none), and runs on random inputs. `ret_wrong`: the first value
+ * that is not what the evaluator makes, in words; empty if all are right or nothing ran. */
+void run_case(const struct layout_case *c, struct weft_context *context, const char *passes, struct trial *ret,
+              char *ret_wrong, size_t bytes);
 void close_trial(struct trial *trial);
 
 /* --- expect.c ----------------------------------------------------------------------------------------------------- */

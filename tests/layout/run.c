@@ -199,14 +199,29 @@ static bool stop(struct trial *trial, int status, const char *message)
     return false;
 }
 
-static bool run(const struct layout_case *c, struct weft_context *context, struct trial *trial,
+static int run_passes(struct weft_graph *graph, const char *passes)
+{
+    int status = WEFT_OK;
+    for (const char *word = passes; word && *word && status >= 0;) {
+        char name[64];
+        const size_t length = strcspn(word, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
+        status = weft_run_pass(graph, name, NULL);
+        word += length + (word[length] == ',');
+    }
+    return status < 0 ? status : WEFT_OK;
+}
+
+static bool run(const struct layout_case *c, struct weft_context *context, const char *passes, struct trial *trial,
                 struct weft_tensor *strided, struct weft_tensor *plain)
 {
     uint64_t seed = 1;
     int status = build_case(c, TO_PLAN, context, &trial->build);
     if (status != WEFT_OK)
         return stop(trial, status, trial->build.message);
-    status = weft_compile(trial->build.graph, NULL, &trial->plan);
+    status = run_passes(trial->build.graph, passes);
+    if (status == WEFT_OK)
+        status = weft_compile(trial->build.graph, NULL, &trial->plan);
     if (status == WEFT_OK)
         status = weft_execution_create(trial->plan, &trial->execution);
     if (status != WEFT_OK)
@@ -222,8 +237,8 @@ static bool run(const struct layout_case *c, struct weft_context *context, struc
     return status == WEFT_OK || stop(trial, status, weft_execution_error(trial->execution));
 }
 
-void run_case(const struct layout_case *c, struct weft_context *context, struct trial *ret, char *ret_wrong,
-              size_t bytes)
+void run_case(const struct layout_case *c, struct weft_context *context, const char *passes, struct trial *ret,
+              char *ret_wrong, size_t bytes)
 {
     struct weft_tensor strided[MOST_PORTS] = {{0}}, plain[MOST_PORTS] = {{0}}, want[MOST_PORTS] = {{0}};
     struct build meaning = {0};
@@ -233,7 +248,7 @@ void run_case(const struct layout_case *c, struct weft_context *context, struct 
             results = result_of_input(c, i) + 1;
     *ret = (struct trial){0};
     *ret_wrong = '\0';
-    if (run(c, context, ret, strided, plain)) {
+    if (run(c, context, passes, ret, strided, plain)) {
         int status = build_case(c, TO_EVALUATE, context, &meaning);
         if (status == WEFT_OK)
             status = weft_evaluate(meaning.graph, plain, c->inputs, want, results);

@@ -100,6 +100,7 @@ static void test_relayouts(void **state)
         {0, "graph @g(%x: f32[4,6]) {\n %y: f32[6,4]{1 0} = transpose %x perm=[1 0]\n return %y\n}"},
         {0, "graph @g(%x: f32[4,1]{1 0}, %z: f32[4,6]) {\n %b: f32[4,6] = bcast %x dims=[0 1]\n"
             " %y: f32[4,6] = add %b, %z\n return %y\n}"},
+        {0, "graph @g(%x: f32[4,5,7]{1 0 2 | 4 7 1}) {\n %y: f32[4,5,7]{1 0 2} = relu %x\n return %y\n}"},
         {1, "graph @g(%x: f32[4,5,6]{1 0 2}) {\n %y: f32[4,5] = sum %x axes=[2]\n return %y\n}"},
         {0, "graph @g(%x: f32[4,5,6]{0 2 1}) {\n %y: f32[4,5] = sum %x axes=[2]\n return %y\n}"},
         {0, "graph @g(%x: f32[8,6]{1 0}, %w: f32[6,4]) {\n %y: f32[8,4] = matmul %x, %w\n return %y\n}"},
