@@ -12,14 +12,16 @@
  * that want the same. Every op reads and writes every layout, so each single change is legal by itself. Views have the
  * storage of their operand, and so an order that follows from it.
  *
- * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; one that says
- * {?}, or free, is stored as suits the graph.
+ * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; a parameter or
+ * result that says {?} is stored as suits the graph. What all promises together cost is a remark.
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/passes.h"
 #include "sched/format.h"
 
 static const char who[] = "propagate_memory_format";
+
+enum { MOST_PRICED = 20000, NOTEWORTHY_PS = 1000 };
 
 struct placing {
     struct weft_graph *graph;
@@ -168,8 +170,13 @@ static void place_return(struct placing *p, uint32_t i)
 static void place(struct placing *p)
 {
     struct weft_graph *g = p->graph;
-    for (uint32_t i = 0; i < g->params; i++)
-        p->stored[g->param[i].id] = weft_format_of_param(g, i);
+    for (uint32_t i = 0; i < g->params; i++) {
+        p->stored[g->param[i].id] = g->value[g->param[i].id].layout;
+        if (weft_format_is_open(g, i)) {
+            explain(p, g->param[i]);
+            set_layout(p, g->param[i], p->formats.written[g->param[i].id]);
+        }
+    }
     weft_foreach_node(g, n)
         place_results(p, n);
     const weft_node last = g->last;
@@ -188,13 +195,31 @@ static void place(struct placing *p)
         place_return(p, i);
 }
 
+/* What the graph would cost if every result might be stored in any layout. */
+static void price_promises(struct placing *p)
+{
+    struct weft_formats unbound;
+    uint32_t promised, i = 0;
+    while (i < p->graph->returns && !weft_format_promised(&p->formats, i, &promised))
+        i++;
+    if (i == p->graph->returns || p->graph->live_nodes > MOST_PRICED)
+        return;
+    weft_formats_collect(&unbound, p->graph, p->formats.target, p->formats.arena, /* unbound= */ true);
+    weft_formats_choose(&unbound);
+    if (unbound.cost + NOTEWORTHY_PS < p->formats.cost)
+        weft_add_remark(p->graph, who, p->graph->ret[i].value, "promised",
+                        "the layouts that are promised for results cost %.3f us",
+                        (double)(p->formats.cost - unbound.cost) * 1e-6);
+}
+
 bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
 {
     if (!is_ready(graph))
         return false;
     struct placing p = {.graph = graph, .values = graph->values};
-    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch);
+    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch, /* unbound= */ false);
     weft_formats_choose(&p.formats);
+    price_promises(&p);
     p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
     p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
     if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */

@@ -31,6 +31,7 @@ struct weft_formats {
     struct weft_graph *graph;
     const struct weft_target *target;
     struct weft_arena *arena;
+    bool unbound;                      /* as if the caller took every result in any layout: for the price of promises */
     struct weft_format_list *list;     /* by value */
     /* the choice */
     uint32_t *written;                 /* by value: the layout that its node writes */
@@ -44,14 +45,14 @@ struct weft_formats {
 
 /* --- format_collect.c --------------------------------------------------------------------------------------------- */
 
-/* The layout that parameter i is stored in; row-major if that was left open. */
-static inline uint32_t weft_format_of_param(const struct weft_graph *g, uint32_t i)
+/* Does the caller leave it to weft how parameter i is stored ({?})? */
+static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 {
-    return weft_layout_of(g, g->param[i]).kind == WEFT_STORED ? g->value[g->param[i].id].layout : 0;
+    return weft_layout_of(g, g->param[i]).kind != WEFT_STORED;
 }
 /* Opens `formats` for a graph whose nodes are neither grouped nor planned. All memory is the arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
-                          struct weft_arena *arena);
+                          struct weft_arena *arena, bool unbound);
 
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 

@@ -75,9 +75,10 @@ static void add_value(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
     const struct weft_value *value = &c->graph->value[v.id];
-    int64_t cost[WEFT_MAX_FORMATS] = {0};
-    for (uint32_t i = 0; i < list->count && value->def.id; i++)
-        cost[i] = weft_label_add((int64_t)i, weft_format_write_ps(c->formats, v, list->layout[i]));
+    int64_t cost[WEFT_MAX_FORMATS];
+    for (uint32_t i = 0; i < list->count; i++)
+        cost[i] = weft_label_add((int64_t)i,
+                                 value->def.id ? weft_format_write_ps(c->formats, v, list->layout[i]) : 0);
     c->node[v.id] = 1 + weft_labelling_node(&c->labelling, list->is_fact ? 1 : list->count, cost);
     price_conversions(c, v);
     if (value->uses + value->returns < 2 || list->count < 2)

@@ -54,8 +54,9 @@ static void begin(struct collector *c)
 {
     struct weft_graph *g = c->graph;
     for (uint32_t i = 0; i < g->params; i++) {
-        c->formats->list[g->param[i].id].is_fact = true;
-        add(c, g->param[i], weft_format_of_param(g, i));
+        c->formats->list[g->param[i].id].is_fact = !weft_format_is_open(g, i);
+        if (!weft_format_is_open(g, i))
+            add(c, g->param[i], g->value[g->param[i].id].layout);
         add(c, g->param[i], 0);
     }
     weft_foreach_node(g, n) {
@@ -101,9 +102,9 @@ static void carry_on(struct collector *c, weft_node node, uint32_t index, uint32
 }
 
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
-                          struct weft_arena *arena)
+                          struct weft_arena *arena, bool unbound)
 {
-    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena,
+    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena, .unbound = unbound,
                                      .list = weft_new(arena, struct weft_format_list, graph->values)};
     struct collector c = {.formats = formats, .graph = graph};
     begin(&c);

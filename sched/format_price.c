@@ -293,7 +293,7 @@ bool weft_format_promised(const struct weft_formats *f, uint32_t i, uint32_t *re
     const struct weft_return_slot *slot = &g->ret[i];
     const weft_val who = slot->mut.id ? slot->mut : slot->value;
     struct weft_layout layout = weft_layout_of(g, who);
-    if (layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)
+    if (f->unbound || layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)
         return false;
     *ret_layout = g->value[who.id].layout;
     return true;
