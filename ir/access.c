@@ -234,12 +234,14 @@ static void measure(struct question *q, weft_val earlier, int64_t steps)
         if (!weft_is(earlier, q->value) || !weft_is(earlier, q->along))
             end(q, earlier, route);
         q->routes.lost |= route->lost;
+        for (uint32_t k = 0; k < route->count && q->asked->align; k++)
+            route->patch[k].of[WEFT_AT_PLACE].base += q->asked->offset;
         weft_route_blocks(route, steps, &by_place, &by_number);
         place = gcd(place, by_place);
         number = gcd(number, by_number);
     }
     const unsigned bits = weft_dtype_bits(weft_type_of(q->graph, q->value)->dtype);
-    const int64_t align = alignment_of(q->graph, q->value);
+    const int64_t align = q->asked->align ? q->asked->align : alignment_of(q->graph, q->value);
     q->result = (struct weft_access_width){.width = 1, .inner = q->routes.lost ? 1 : number};
     for (int64_t k = 2; k * bits <= VECTOR_BITS && !q->routes.lost; k *= 2)
         if (place % k == 0 && align * 8 % (k * bits) == 0)
@@ -260,6 +262,8 @@ static int ask(void *arg)
         q->result = (struct weft_access_width){0};
         return WEFT_OK;
     }
+    if (q->asked->offset < 0 || (q->asked->align & (q->asked->align - 1)))
+        return weft_wrong(g->context, g->name, "an offset is at least 0, and an alignment a power of two");
     const int64_t steps = steps_of(q);
     if (steps < 0)
         return weft_wrong(g->context, weft_value_text(g, q->along), "these axes are not the innermost of its layout");

@@ -271,12 +271,13 @@ struct weft_access {
     weft_val value;
     weft_val along;         /* what is walked; none (id 0): the value itself */
     uint32_t axes;          /* bit i: blocks reach along axis i of `along`, which must be its innermost; 0: all axes */
-    uint32_t reserved;
+    uint32_t align;         /* bytes to which the buffer of the value is known to be aligned, and elements from there */
+    int64_t offset;         /* to the first one; align 0: see `width` */
 };
 struct weft_access_width {
     int64_t width;          /* the largest power of two k of at most 16 bytes with good blocks only, and aligned places:
-                             * counted from a first element that lies as its layout says (align=), else where weft
-                             * allocates, at 64 bytes; a parameter without align= at its element size */
+                             * counted from what `align` says, else from a first element that lies as its layout says
+                             * (align=), or where weft allocates, at 64 bytes; a parameter without align= at its size */
     int64_t inner;          /* the largest k with good blocks only, places counted as if the value were dense */
 };
 /* WEFT_ERR_ARGUMENT if neither of the values is computed from the other by ways that can be walked. Both numbers are 0

@@ -245,6 +245,11 @@ static bool ask_access(const struct asking *a)
     const struct case_value *along = find_value(a->asked, text_of(a, "along"));
     struct weft_access access = {.size = sizeof access, .value = value ? value->id : (weft_val){0},
                                  .along = along ? along->id : (weft_val){0}};
+    const struct case_input *input = input_of(a->c, text_of(a, "value"));
+    if (input) {
+        access.align = (uint32_t)input->align;
+        access.offset = input->offset;
+    }
     struct weft_access_width width;
     int64_t axis[WEFT_MAX_RANK];
     const int axes = read_numbers(json_object_get(a->json, "axes"), axis);

@@ -92,6 +92,31 @@ static void test_many_ways(void **state)
     expect(text, "x0", "x100", 0, 4, 64);
 }
 
+/* What a buffer is aligned to counts with the offset in it, and a slice may make good what the offset spoils. */
+static void test_buffers(void **state)
+{
+    struct builder b = open_builder();
+    weft_val x, y;
+    const weft_dim extent = weft_extent(66), start = weft_extent(2), end = weft_extent(66);
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 1, &extent, &x), WEFT_OK);
+    const struct weft_attribute attribute[] = {{.name = "start", .integers = &start, .count = 1},
+                                               {.name = "end", .integers = &end, .count = 1}};
+    const struct weft_op slice = {.size = sizeof slice, .op = "slice", .operand = &x, .operands = 1,
+                                  .attribute = attribute, .attributes = 2};
+    assert_int_equal(weft_append(b.graph, &slice, &y), WEFT_OK);
+    struct weft_access_width width;
+    struct weft_access access = {.size = sizeof access, .value = x, .along = y, .align = 64};
+    assert_int_equal(weft_access(b.graph, &access, &width), WEFT_OK);
+    assert_int_equal(width.width, 2);
+    access.offset = 2;
+    assert_int_equal(weft_access(b.graph, &access, &width), WEFT_OK);
+    assert_int_equal(width.width, 4);
+    access.align = 8;
+    assert_int_equal(weft_access(b.graph, &access, &width), WEFT_OK);
+    assert_int_equal(width.width, 2);
+    close_builder(&b);
+}
+
 static void test_refused(void **state)
 {
     struct builder b = open_builder();
@@ -103,6 +128,9 @@ static void test_refused(void **state)
     struct weft_access access = {.size = sizeof access, .value = x, .along = other};
     assert_refused(&b, weft_access(b.graph, &access, &width), "not read along");
     access.along = x;
+    access.align = 24;
+    assert_refused(&b, weft_access(b.graph, &access, &width), "power of two");
+    access.align = 0;
     access.axes = 1;
     assert_refused(&b, weft_access(b.graph, &access, &width), "innermost");
     access.value.id = 77;
@@ -184,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alone), cmocka_unit_test(test_views),     cmocka_unit_test(test_movement),
         cmocka_unit_test(test_ways),  cmocka_unit_test(test_many_ways), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_buffers), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
