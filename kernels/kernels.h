@@ -413,6 +413,7 @@ enum weft_conv_arithmetic { WEFT_CONV_CHAIN, WEFT_CONV_F2, WEFT_CONV_F4 };
 struct weft_conv {
     uint32_t cpu;
     enum weft_conv_arithmetic arithmetic;
+    bool transposed;         /* the adjoint: w [c, o / groups, kernel…], x p adds to y p·stride + tap·dilation - pad */
     int32_t spatial;         /* 1 to 3 */
     int64_t n, c, o, groups;
     int64_t in_extent[3], out_extent[3], kernel[3], stride[3], dilation[3], pad[3]; /* pad: before */

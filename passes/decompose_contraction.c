@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decompose_contraction.c: the rules of decompose for composites that hold a contraction.
  *
- *   conv_transpose   conv of x with stride - 1 zeros behind each element, and the mirrored weights. It multiplies by
- *                    those zeros, stride times too many along each axis; in exchange every layout, group and dilation
- *                    is the convolution's own.
+ *   conv_transpose   where kernels have none: conv of x with stride - 1 zeros behind each element, and the mirrored
+ *                    weights. It multiplies by those zeros, stride times too many along each axis. The kernel of f32
+ *                    has vectors along the results of a group, so it is left those that fill half of one.
  *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
  *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
@@ -83,9 +83,12 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
     struct weft_builder *b = &r->build;
     const weft_val x = weft_operand(g, n, 0), w = weft_operand(g, n, 1);
     const struct weft_type type = *weft_type_of(g, x), taps = *weft_type_of(g, w);
-    if (!weft_rewrite_begin(r))
-        return WEFT_NO_VALUE;
     const struct weft_type result = *weft_type_of(g, weft_result(g, n, 0));
+    const bool f32 = type.dtype == WEFT_F32 && taps.dtype == WEFT_F32 && result.dtype == WEFT_F32;
+    int64_t fewest, results;
+    weft_dim_range(g->dims, taps.extent[1], &fewest, &results);
+    if ((f32 && fewest >= 8) || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
     for (int i = 0; i < result.rank; i++) {
         int64_t least, most;
         weft_dim_range(g->dims, result.extent[i], &least, &most);

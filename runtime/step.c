@@ -231,6 +231,8 @@ static bool choose_family(const struct weft_plan *plan, weft_node node, struct w
         return choose_f32(plan, node, &weft_step_gemm, step) || choose_product(plan, node, step);
     case WEFT_OP_conv:
         return choose_f32(plan, node, &weft_step_conv, step) || choose_product(plan, node, step);
+    case WEFT_OP_conv_transpose:
+        return choose_f32(plan, node, &weft_step_conv, step);
     case WEFT_OP_reshape:
         return choose_reshape(plan, node, step);
     case WEFT_OP_transpose:

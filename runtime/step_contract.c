@@ -124,6 +124,7 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
                                .n = x->extent[0],
                                .c = x->extent[1],
                                .o = y->extent[1],
+                               .transposed = weft_opcode_of(g, n) == WEFT_OP_conv_transpose,
                                .groups = weft_attr_int(g, n, WEFT_ATTR_groups)};
     for (int i = 0; i < x->rank; i++) {
         conv->x_stride[i] = x->stride[i];

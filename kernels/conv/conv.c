@@ -6,6 +6,7 @@
  * anyway; only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
 #include "kernels/conv/direct.h"
+#include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
 #include <string.h>
@@ -31,7 +32,8 @@ struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
     s.c = conv->c / conv->groups, s.o = conv->o / conv->groups;
     s.x_n = conv->x_stride[0], s.x_c = conv->x_stride[1];
     s.y_n = conv->y_stride[0], s.y_o = conv->y_stride[1];
-    s.w_o = conv->w_stride[0], s.w_c = conv->w_stride[1];
+    s.w_o = conv->w_stride[conv->transposed], s.w_c = conv->w_stride[!conv->transposed];
+    s.w_group = conv->transposed ? s.c * s.w_c : s.o * s.w_o;
     for (int d = 0; d < 3; d++) {
         const int from = d - (3 - conv->spatial);
         s.in[d] = from < 0 ? 1 : conv->in_extent[from], s.out[d] = from < 0 ? 1 : conv->out_extent[from];
@@ -92,6 +94,8 @@ static bool windows_pay(const struct weft_conv_shape *s)
 
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
+    if (conv->transposed)
+        return WEFT_CONV_TRANSPOSED;
     const int m = weft_winograd_choose(conv, s);
     if (m != 0)
         return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
@@ -204,6 +208,11 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
         return plan.band_size + plan.block_size + plan.offsets_size;
     }
+    if (form == WEFT_CONV_TRANSPOSED) {
+        const struct weft_transposed plan = weft_transposed_plan(conv, s);
+        *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
+        return plan.direct.band_size + plan.direct.block_size + plan.lists_size;
+    }
     if (form == WEFT_CONV_WINDOWS) {
         const struct weft_windows plan = weft_windows_plan(s);
         *ret_units = s->n * s->out[1] * plan.pieces;
@@ -253,20 +262,25 @@ int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_con
     }
     if (form == WEFT_CONV_POINT_ROWS)
         return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
-    return form == WEFT_CONV_DIRECT ? weft_direct_weights(conv->gemm.kernel, s) : s->o * s->k;
+    const bool panels = form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED;
+    return panels ? weft_direct_weights(conv->gemm.kernel, s) : s->o * s->k;
 }
 
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const weft_loose_f32 *from = w + g * s->o * s->w_o;
+    const weft_loose_f32 *from = w + g * s->w_group;
     if (weft_winograd_of(form)) {
         weft_winograd_pack(conv, s, weft_winograd_of(form), pack, from);
         return;
     }
     if (form == WEFT_CONV_POINT_ROWS) {
         weft_gemm_pack(&conv->gemm, pack, from);
+        return;
+    }
+    if (form == WEFT_CONV_TRANSPOSED) {
+        weft_transposed_pack(conv, s, pack, from);
         return;
     }
     if (form == WEFT_CONV_DIRECT) {

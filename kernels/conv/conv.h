@@ -19,7 +19,8 @@
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
- *   PLAIN     the formula.
+ *   TRANSPOSED  the other formula, of the adjoint: transposed.h.
+ *   PLAIN     the formula, or that of the adjoint.
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
  *
@@ -39,6 +40,7 @@ enum weft_conv_form {
     WEFT_CONV_PLANES,
     WEFT_CONV_CHANNELS,
     WEFT_CONV_WINDOWS,
+    WEFT_CONV_TRANSPOSED,
     WEFT_CONV_WINOGRAD_2,
     WEFT_CONV_WINOGRAD_4
 };
@@ -64,6 +66,7 @@ struct weft_conv_shape {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
     int64_t x_n, x_c, x_at[3], y_n, y_o, y_at[3], w_o, w_c, w_at[3]; /* strides of the arrays */
     int64_t taps, k, pixels;
+    int64_t w_group; /* elements of w from group to group */
     int64_t line; /* so many pixels of y follow each other at the stride y_at[2] */
     bool y_rows;  /* the unit stride of y is along its channels */
 };

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
 /* What the preprocessor has to know of vectors. */
@@ -45,6 +46,8 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 #include "kernels/conv/conv_turn.inc"
 
 #include "kernels/conv/direct.inc"
+
+#include "kernels/conv/transposed.inc"
 
 #include "kernels/conv/windows.inc"
 

@@ -4,6 +4,27 @@
 
 #include <math.h>
 
+/* The adjoint, result `at`: taps from the last to the first, those that no element of x meets left out. */
+static float one_adjoint(const struct weft_conv_shape *s, const float *x, const float *w, const int64_t at[3])
+{
+    float sum = 0;
+    for (int64_t t = s->taps - 1; t >= 0; t--) {
+        int64_t tap[3], place[3];
+        weft_conv_unravel(s->kernel, t, tap);
+        bool met = true, inside = true;
+        for (int d = 0; d < 3; d++) {
+            const int64_t spread = at[d] + s->pad[d] - tap[d] * s->dilation[d];
+            place[d] = spread / s->stride[d];
+            met = met && spread % s->stride[d] == 0;
+            inside = inside && place[d] >= 0 && place[d] < s->in[d];
+        }
+        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w_at);
+        for (int64_t c = 0; met && c < s->c; c++)
+            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w_c], sum);
+    }
+    return sum;
+}
+
 /* `at`: the first tap's place in x, which may lie outside. */
 static float one_result(const struct weft_conv_shape *s, const float *x, const float *w, const int64_t at[3])
 {
@@ -28,7 +49,7 @@ void weft_conv_f32__ref(const struct weft_conv *conv, float *y, const float *x, 
 {
     struct weft_conv_shape s = weft_conv_shape(conv);
     if (conv->w_packed) { /* [o][taps][c] */
-        s.w_o = s.k, s.w_c = 1;
+        s.w_o = s.k, s.w_c = 1, s.w_group = s.o * s.k;
         s.w_at[2] = s.c, s.w_at[1] = s.kernel[2] * s.w_at[2], s.w_at[0] = s.kernel[1] * s.w_at[1];
     }
     const int64_t channels = s.groups * s.o, total = s.n * channels * s.pixels;
@@ -39,7 +60,8 @@ void weft_conv_f32__ref(const struct weft_conv *conv, float *y, const float *x, 
         weft_conv_unravel(s.out, i % s.pixels, pixel);
         for (int d = 0; d < 3; d++)
             at[d] = pixel[d] * s.stride[d] - s.pad[d];
+        const float *from = x + n * s.x_n + o / s.o * s.c * s.x_c, *weights = w + o / s.o * s.w_group + o % s.o * s.w_o;
         y[n * s.y_n + o * s.y_o + weft_conv_offset(pixel, s.y_at)] =
-            one_result(&s, x + n * s.x_n + o / s.o * s.c * s.x_c, w + o * s.w_o, at);
+            conv->transposed ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
     }
 }

@@ -18,7 +18,7 @@ static bool inside(const struct weft_conv_shape *s)
 {
     for (int d = 0; d < 3; d++) {
         const int64_t reach = (s->out[d] - 1) * s->stride[d] + (s->kernel[d] - 1) * s->dilation[d] + 1 - s->pad[d];
-        if (s->pad[d] > 0 || reach > s->in[d])
+        if (s->pad[d] != 0 || reach > s->in[d])
             return false;
     }
     return true;

@@ -66,6 +66,19 @@ static void choose_axis(struct weft_check *check, struct weft_conv *v, int d, bo
     v->out_extent[d] = padded < window ? 1 : (padded - window) / v->stride[d] + 1;
 }
 
+/* Extents of an adjoint: up to two results more than elements and taps reach, and padding of either sign. */
+static void choose_adjoint(struct weft_check *check, struct weft_conv *v)
+{
+    v->transposed = true;
+    for (int d = 0; d < v->spatial; d++) {
+        const int64_t reach = (v->kernel[d] - 1) * v->dilation[d] + 1;
+        v->pad[d] = weft_check_between(check, -2, reach);
+        const int64_t whole = (v->in_extent[d] - 1) * v->stride[d] + reach - v->pad[d];
+        v->out_extent[d] = whole - weft_check_between(check, -2, 3);
+        v->out_extent[d] = v->out_extent[d] < 1 ? 1 : v->out_extent[d];
+    }
+}
+
 static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
 {
     const bool windows = form == WEFT_CONV_WINDOWS && weft_check_between(check, 0, 7) != 0;
@@ -85,7 +98,11 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     v.arithmetic = form == WEFT_CONV_WINOGRAD_2 ? WEFT_CONV_F2 : WEFT_CONV_F4;
     if (weft_winograd_of(form))
         choose_square(check, &v);
+    if (form == WEFT_CONV_TRANSPOSED || (form == WEFT_CONV_PLAIN && weft_check_between(check, 0, 2) == 0))
+        choose_adjoint(check, &v);
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
+    if (v.transposed)
+        w[0] = v.c, w[1] = v.o / v.groups;
     for (int d = 0; d < v.spatial; d++)
         x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
     const bool last = form == WEFT_CONV_DIRECT || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
@@ -96,6 +113,8 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     ret_sizes->x = choose_strides(check, mixed ? weft_check_between(check, 0, 2) : kind, v.spatial, x, v.x_stride);
     ret_sizes->y = choose_strides(check, kind, v.spatial, y, v.y_stride);
     ret_sizes->w = choose_strides(check, weft_check_between(check, 0, 2), v.spatial, w, v.w_stride);
+    for (int32_t i = 0; i < 2 + v.spatial; i++)
+        v.x_stride[i] = weft_check_between(check, 0, 63) ? v.x_stride[i] : 0; /* what is repeated */
     v.w_packed = weft_check_between(check, 0, 1);
     return v;
 }
@@ -125,6 +144,32 @@ static float chain(const struct weft_conv *v, const float *x, const float *w, in
     return sum;
 }
 
+/* The same for the adjoint: each tap that an element of x reaches the result by, the last tap first. */
+static float adjoint(const struct weft_conv *v, const float *x, const float *w, int64_t n, int64_t o,
+                     const int64_t at[3])
+{
+    const int64_t channels = v->c / v->groups, results = v->o / v->groups, group = o / results;
+    int64_t taps = 1;
+    for (int d = 0; d < v->spatial; d++)
+        taps *= v->kernel[d];
+    float sum = 0;
+    for (int64_t t = taps - 1; t >= 0; t--) {
+        int64_t rest = t, from = n * v->x_stride[0], weight = o % results * v->w_stride[1];
+        bool inside = true, met = true;
+        for (int d = v->spatial - 1; d >= 0; d--) {
+            const int64_t tap = rest % v->kernel[d], spread = at[d] + v->pad[d] - tap * v->dilation[d];
+            rest /= v->kernel[d];
+            met = met && spread % v->stride[d] == 0;
+            inside = inside && spread >= 0 && spread < v->in_extent[d] * v->stride[d];
+            from += spread / v->stride[d] * v->x_stride[2 + d];
+            weight += tap * v->w_stride[2 + d];
+        }
+        for (int64_t c = group * channels; met && c < (group + 1) * channels; c++)
+            sum = fmaf(inside ? x[from + c * v->x_stride[1]] : 0.0f, w[weight + c * v->w_stride[0]], sum);
+    }
+    return sum;
+}
+
 static void define(const struct weft_conv *v, float *y, const float *x, const float *w)
 {
     int64_t pixels = 1;
@@ -138,7 +183,7 @@ static void define(const struct weft_conv *v, float *y, const float *x, const fl
             rest /= v->out_extent[d];
             to += at[d] * v->y_stride[2 + d];
         }
-        y[to] = chain(v, x, w, n, o, at);
+        y[to] = v->transposed ? adjoint(v, x, w, n, o, at) : chain(v, x, w, n, o, at);
     }
 }
 

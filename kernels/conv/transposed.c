@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transposed.c: bands and weights of TRANSPOSED. */
+#include "kernels/conv/transposed.h"
+
+#include <string.h>
+
+/* The least and the largest place relative to q that any phase sees along an axis; 0 and 0 where nothing is seen. */
+static void reach(const struct weft_conv_shape *s, int d, int64_t *ret_least, int64_t *ret_most)
+{
+    bool any = false;
+    *ret_least = *ret_most = 0;
+    for (int64_t f = 0; f < s->stride[d]; f++) {
+        for (int64_t t = 0; t < s->kernel[d]; t++) {
+            const int64_t place = f + s->pad[d] - t * s->dilation[d];
+            if (place % s->stride[d] != 0)
+                continue;
+            const int64_t delta = place / s->stride[d];
+            *ret_least = any && *ret_least < delta ? *ret_least : delta;
+            *ret_most = any && *ret_most > delta ? *ret_most : delta;
+            any = true;
+        }
+    }
+}
+
+struct weft_transposed weft_transposed_plan(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    struct weft_transposed p = {.grid = *s, .phases = 1};
+    for (int d = 0; d < 3; d++) {
+        int64_t least, most;
+        reach(s, d, &least, &most);
+        p.grid.out[d] = weft_pieces(s->out[d], s->stride[d]), p.grid.kernel[d] = most - least + 1;
+        p.grid.stride[d] = p.grid.dilation[d] = 1, p.grid.pad[d] = -least;
+        p.phases *= s->stride[d];
+    }
+    p.grid.line = p.grid.out[2];
+    p.direct = weft_direct_plan(conv, &p.grid);
+    p.direct.run = s->c;
+    p.direct.block_size *= s->stride[2];
+    p.lists_size = weft_conv_aligned(2 * (s->taps + p.phases + 1));
+    return p;
+}
+
+void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
+                          const weft_loose_f32 *w)
+{
+    const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
+    const int64_t phases = s->stride[0] * s->stride[1] * s->stride[2];
+    for (int64_t j = 0; j < weft_direct_panels(kernel, s->o); j++) {
+        const struct weft_direct_panel panel = weft_direct_panel(kernel, s->o, j);
+        for (int64_t i = 0; i < phases * s->taps; i++) {
+            int64_t phase[3], tap[3], delta[3];
+            weft_conv_unravel(s->stride, i / s->taps, phase);
+            weft_conv_unravel(s->kernel, s->taps - 1 - i % s->taps, tap);
+            if (!weft_transposed_meets(s, phase, tap, delta))
+                continue;
+            const weft_loose_f32 *from = w + panel.first * s->w_o + weft_conv_offset(tap, s->w_at);
+            weft_gemm_gather(kernel, pack, panel.width, from, s->w_c, s->w_o, s->c, panel.columns);
+            for (int64_t c = 0; panel.columns < panel.width && c < s->c; c++)
+                memset(pack + c * panel.width + panel.columns, 0,
+                       (size_t)(panel.width - panel.columns) * sizeof *pack);
+            pack += s->c * panel.width;
+        }
+    }
+}

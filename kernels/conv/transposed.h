@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transposed.h: the form TRANSPOSED: the adjoint of a convolution, without multiplying by the zeros between x.
+ *
+ * Result j of an axis sees x at i = (j + pad - t · dilation) / stride for those taps t for which that is whole. So
+ * results j = q · stride + f of one phase f see the same taps, at q + delta(f, t): each phase is a convolution of
+ * stride 1 over x, with its share of the taps, and all phases together have each tap once. The chain of a result is
+ * that of conv.h over its phase's taps, with delta ascending along each axis; x is +0 outside.
+ *
+ * The loops are those of DIRECT over a band of x that all phases share. */
+#ifndef WEFT_TRANSPOSED_H
+#define WEFT_TRANSPOSED_H
+
+#include "kernels/conv/direct.h"
+
+struct weft_transposed {
+    struct weft_conv_shape grid;  /* x, and one result for each q: what bands are made for */
+    struct weft_direct direct;
+    int64_t phases;
+    int64_t lists_size;           /* floats for offsets, and for where those of each phase begin */
+};
+struct weft_transposed weft_transposed_plan(const struct weft_conv *conv, const struct weft_conv_shape *s);
+
+/* Whether `tap` belongs to `phase`; then ret_delta is where it sees x. */
+static inline bool weft_transposed_meets(const struct weft_conv_shape *s, const int64_t phase[3], const int64_t tap[3],
+                                         int64_t ret_delta[3])
+{
+    for (int d = 0; d < 3; d++) {
+        const int64_t place = phase[d] + s->pad[d] - tap[d] * s->dilation[d];
+        if (place % s->stride[d] != 0)
+            return false;
+        ret_delta[d] = place / s->stride[d];
+    }
+    return true;
+}
+/* Panels [panel][phase][tap of the phase][channel][width]. */
+void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
+                          const weft_loose_f32 *w);
+
+#endif
