@@ -24,7 +24,7 @@ struct weft_pool_loops {
     /* column[i] = op over depth and height of x[tap + i · step], for i in [0, n). */
     void (*columns)(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n);
     /* phase[p · pitch + i] = column[i · stride + p] for all that lie in [0, n): results along a row then read their
-     * operands side by side. */
+     * operands side by side. The pitch is a multiple of 16; both arrays have room for stride · pitch. */
     void (*phases)(float *phase, int64_t pitch, const float *column, int64_t stride, int64_t n);
     /* out[i] = (op over t in [0, taps) of column i · stride + t · dilation) / divisor, columns in phases. */
     void (*slide)(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,

@@ -17,54 +17,70 @@
 /* What comes is the first operand of a maximum: whether it is a NaN is then known before its turn. */
 INLINE vf apply(int op, vf acc, vf x) { return op == WEFT_K_SUM ? acc + x : vmax(x, acc); }
 INLINE vf divide(int op, vf a, float divisor) { return op == WEFT_K_SUM ? a / divisor : a; }
-INLINE vf load(const float *p, int live) { return live == LANES ? vload(p) : vloadm(p, live, 0.f); }
-INLINE void store(float *p, int live, vf x)
+
+/* Up to four vectors go side by side. `last` is how many lanes the last of them has, or WHOLE where that is known to be
+ * all. */
+enum { WHOLE = -1 };
+INLINE vf load(const float *p, int v, int vectors, int last)
 {
-    if (live == LANES)
-        vstore(p, x);
-    else
-        vstorem(p, live, x);
+    return last == WHOLE || v + 1 < vectors ? vload(p + v * LANES) : vloadm(p + v * LANES, last, 0.f);
 }
+INLINE void store(float *p, int v, int vectors, int last, vf x)
+{
+    if (last == WHOLE || v + 1 < vectors)
+        vstore(p + v * LANES, x);
+    else
+        vstorem(p + v * LANES, last, x);
+}
+/* some(op, out + i, x + i, vectors, last, …) for i in [0, n), four vectors at a time and then what is left. */
+#define BY_VECTORS(n, some, out, x, ...)                                                                               \
+    do {                                                                                                               \
+        int64_t at = 0;                                                                                                \
+        for (; at + 4 * LANES <= (n); at += 4 * LANES)                                                                 \
+            some(op, (out) + at, (x) + at, 4, WHOLE, __VA_ARGS__);                                                     \
+        const int left = (int)((n)-at), last = left % LANES ? left % LANES : LANES;                                    \
+        if (left > 3 * LANES)                                                                                          \
+            some(op, (out) + at, (x) + at, 4, last, __VA_ARGS__);                                                      \
+        else if (left > 2 * LANES)                                                                                     \
+            some(op, (out) + at, (x) + at, 3, last, __VA_ARGS__);                                                      \
+        else if (left > LANES)                                                                                         \
+            some(op, (out) + at, (x) + at, 2, last, __VA_ARGS__);                                                      \
+        else if (left > 0)                                                                                             \
+            some(op, (out) + at, (x) + at, 1, last, __VA_ARGS__);                                                      \
+    } while (0)
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
-/* `vectors` vectors of columns in registers over all taps; of the only one maybe `live` lanes. */
-INLINE void fold_columns(int op, vf *acc, const float *x, const struct weft_taps *taps, int vectors, int live)
+INLINE void fold_columns(int op, vf *acc, const float *x, int vectors, int last, const struct weft_taps *taps)
 {
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t d = 0; d < taps->count[0]; d++) {
         const float *p = x + d * taps->step[0];
         for (int64_t h = 0; h < taps->count[1]; h++, p += taps->step[1]) {
-            UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p + v * LANES, live));
+            UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p, v, vectors, last));
         }
     }
 }
 
-INLINE void columns_of(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n)
+INLINE void some_columns(int op, float *column, const float *x, int vectors, int last, const struct weft_taps *taps)
 {
     vf acc[4];
-    int64_t i = 0;
-    if (step != 1) {
-        for (; i < n; i++) {
-            float sum = weft_fold_identity(op);
-            for (int64_t d = 0; d < taps->count[0]; d++)
-                for (int64_t h = 0; h < taps->count[1]; h++)
-                    sum = weft_fold_apply(op, x[d * taps->step[0] + h * taps->step[1] + i * step], sum);
-            column[i] = sum;
-        }
+    fold_columns(op, acc, x, vectors, last, taps);
+    UNROLL for (int v = 0; v < vectors; v++) store(column, v, vectors, last, acc[v]);
+}
+
+INLINE void columns_of(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n)
+{
+    if (step == 1) {
+        BY_VECTORS(n, some_columns, column, x, taps);
         return;
     }
-    for (; i + 4 * LANES <= n; i += 4 * LANES) {
-        fold_columns(op, acc, x + i, taps, 4, LANES);
-        UNROLL for (int v = 0; v < 4; v++) vstore(column + i + v * LANES, acc[v]);
-    }
-    for (; i + LANES <= n; i += LANES) {
-        fold_columns(op, acc, x + i, taps, 1, LANES);
-        vstore(column + i, acc[0]);
-    }
-    if (i < n) {
-        fold_columns(op, acc, x + i, taps, 1, (int)(n - i));
-        vstorem(column + i, (int)(n - i), acc[0]);
+    for (int64_t i = 0; i < n; i++) {
+        float all = weft_fold_identity(op);
+        for (int64_t d = 0; d < taps->count[0]; d++)
+            for (int64_t h = 0; h < taps->count[1]; h++)
+                all = weft_fold_apply(op, x[d * taps->step[0] + h * taps->step[1] + i * step], all);
+        column[i] = all;
     }
 }
 
@@ -90,13 +106,13 @@ static void phases(float *phase, int64_t pitch, const float *column, int64_t str
 {
     int64_t i = 0, to = 0;
     if (stride == 2)
-        for (; i + 2 * LANES <= n; i += 2 * LANES, to += LANES) {
+        for (; i < n; i += 2 * LANES, to += LANES) {
             const vf a = vload(column + i), b = vload(column + i + LANES);
             vstore(phase + to, __builtin_shufflevector(a, b, EVEN));
             vstore(phase + pitch + to, __builtin_shufflevector(a, b, ODD));
         }
     if (stride == 4)
-        for (; i + 4 * LANES <= n; i += 4 * LANES, to += LANES) {
+        for (; i < n; i += 4 * LANES, to += LANES) {
             const vf a = vload(column + i), b = vload(column + i + LANES);
             const vf c = vload(column + i + 2 * LANES), d = vload(column + i + 3 * LANES);
             const vf even = __builtin_shufflevector(a, b, EVEN), more_even = __builtin_shufflevector(c, d, EVEN);
@@ -113,8 +129,8 @@ static void phases(float *phase, int64_t pitch, const float *column, int64_t str
         phase[p * pitch + to] = column[i + p];
 }
 
-INLINE void slide_some(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps,
-                       int64_t dilation, int vectors, int live, float divisor)
+INLINE void some_slide(int op, float *out, const float *phase, int vectors, int last, int64_t pitch, int64_t stride,
+                       int64_t taps, int64_t dilation, float divisor)
 {
     const int64_t turn = dilation % stride, far = dilation / stride;
     int64_t at = 0; /* the phase of the tap */
@@ -122,24 +138,18 @@ INLINE void slide_some(int op, float *out, const float *phase, int64_t pitch, in
     vf acc[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t t = 0; t < taps; t++) {
-        UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p + v * LANES, live));
+        UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], load(p, v, vectors, last));
         at += turn, p += turn * pitch + far;
         if (at >= stride)
             at -= stride, p += 1 - stride * pitch;
     }
-    UNROLL for (int v = 0; v < vectors; v++) store(out + v * LANES, live, divide(op, acc[v], divisor));
+    UNROLL for (int v = 0; v < vectors; v++) store(out, v, vectors, last, divide(op, acc[v], divisor));
 }
 
 INLINE void slide_of(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps,
                      int64_t dilation, int64_t n, float divisor)
 {
-    int64_t i = 0;
-    for (; i + 4 * LANES <= n; i += 4 * LANES)
-        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 4, LANES, divisor);
-    for (; i + LANES <= n; i += LANES)
-        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 1, LANES, divisor);
-    if (i < n)
-        slide_some(op, out + i, phase + i, pitch, stride, taps, dilation, 1, (int)(n - i), divisor);
+    BY_VECTORS(n, some_slide, out, phase, pitch, stride, taps, dilation, divisor);
 }
 
 static void slide(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
@@ -153,27 +163,21 @@ static void slide(int op, float *out, const float *phase, int64_t pitch, int64_t
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
 
-INLINE void channels_some(int op, float *out, const float *x, const struct weft_taps *taps, int vectors, int live,
+INLINE void some_channels(int op, float *out, const float *x, int vectors, int last, const struct weft_taps *taps,
                           float divisor)
 {
     vf acc[4], column[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t w = 0; w < taps->count[2]; w++) {
-        fold_columns(op, column, x + w * taps->step[2], taps, vectors, live);
+        fold_columns(op, column, x + w * taps->step[2], vectors, last, taps);
         UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], column[v]);
     }
-    UNROLL for (int v = 0; v < vectors; v++) store(out + v * LANES, live, divide(op, acc[v], divisor));
+    UNROLL for (int v = 0; v < vectors; v++) store(out, v, vectors, last, divide(op, acc[v], divisor));
 }
 
 INLINE void channels_of(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
 {
-    int64_t c = 0;
-    for (; c + 4 * LANES <= n; c += 4 * LANES)
-        channels_some(op, out + c, x + c, taps, 4, LANES, divisor);
-    for (; c + LANES <= n; c += LANES)
-        channels_some(op, out + c, x + c, taps, 1, LANES, divisor);
-    if (c < n)
-        channels_some(op, out + c, x + c, taps, 1, (int)(n - c), divisor);
+    BY_VECTORS(n, some_channels, out, x, taps, divisor);
 }
 
 static void channels(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
@@ -193,9 +197,9 @@ INLINE void planes_some(int op, float *ret, const float *const *plane, const str
         for (int p = 0; p < LANES; p++) {
             vf sum[1];
             if (live == LANES)
-                fold_columns(op, sum, plane[p] + w, taps, 1, LANES);
+                fold_columns(op, sum, plane[p] + w, 1, WHOLE, taps);
             else
-                fold_columns(op, sum, plane[p] + w, taps, 1, live);
+                fold_columns(op, sum, plane[p] + w, 1, live, taps);
             vstore(column[p], sum[0]);
         }
         LEVEL(weft_relayout_tile_32)(&(struct weft_tile){.out = (char *)turned, .in = (const char *)column,
