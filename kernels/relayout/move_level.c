@@ -60,7 +60,8 @@ INLINE void plain_row(char *to, const char *from, int64_t bytes)
 static void rows_of(char *out, int64_t out_step, const char *in, int64_t in_step, int64_t rows, int64_t bytes,
                     bool stream)
 {
-    const int64_t near = bytes < NEAR ? in_step * (NEAR / bytes) : 0; /* jumps that hardware does not foresee */
+    /* Jumps that hardware does not foresee. */
+    const int64_t near = bytes > 0 && bytes < NEAR ? in_step * (NEAR / bytes) : 0;
     for (int64_t r = 0; r < rows; r++, out += out_step, in += in_step) {
         for (int64_t i = 0; near && i < bytes; i += WEFT_LINE)
             __builtin_prefetch(in + near + i, 0, 3);
