@@ -26,6 +26,8 @@ enum {
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
     PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
     PACK_ROWS = 200,     /* from so many rows on, packing a panel of B costs less than reading it in place */
+    PACK_FAR = 48,       /* the same where there are more than PACK_K terms: */
+    PACK_K = 1024,       /* terms from which a panel in place, a few lines of each page, has no room in that cache */
     FEW_ROWS = 12,
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
@@ -156,19 +158,15 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool few = l->m <= FEW_ROWS;
     l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
     l->pack_b = strided || (g->swapped ? g->prologue_a : g->prologue_b) ||
-                (!l->b_panels && l->m >= PACK_ROWS && l->b_row > 2 * kernel->columns);
+                (!l->b_panels && l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
-    if (few && strided) {
-        l->kc = kernel->depth;
-    } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
+    if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
         l->kc = STREAMS;
-    } else if (l->pack_a) {
+    } else if (l->pack_a && !(few && strided)) {
         l->mc = BAND_ROWS, l->kc = smaller(l->kc, BAND_DEPTH);
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
-    } else if (l->k <= SHORT_K && !l->pack_b) {
-        l->mc = l->rows;
     } else {
-        l->mc = PLACE_ROWS;
+        l->mc = l->k <= SHORT_K && !l->pack_b ? l->rows : PLACE_ROWS;
     }
     l->mc = g->block_m ? g->block_m : l->mc;
     l->nc = rounded(smaller(g->block_n ? g->block_n : l->nc, l->n), kernel->columns);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gemm.c: how products are shared out, and what the choice of their loops promises. What they compute is
+ * weft-check's. */
+#include "kernels/gemm/gemm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* after what it needs */
+
+enum { WORKERS = 64 };
+
+static void check_grid(const int64_t extent[3], int parts)
+{
+    const int64_t weight[3] = {0, 6, 64}, total = extent[0] * extent[1] * extent[2];
+    const int64_t even = (total + parts - 1) / parts;
+    int cut[3];
+    weft_gemm_grid(extent, weight, parts, cut);
+    assert_in_range(cut[0] * cut[1] * cut[2], 1, parts);
+    char *const taken = calloc((size_t)total, 1);
+    assert_non_null(taken);
+    for (int part = 0; part < parts; part++) {
+        int64_t begin[3], end[3], units = 0;
+        if (!weft_gemm_box(extent, cut, part, begin, end))
+            continue;
+        for (int64_t x = begin[0]; x < end[0]; x++) {
+            for (int64_t y = begin[1]; y < end[1]; y++) {
+                for (int64_t z = begin[2]; z < end[2]; z++, units++)
+                    taken[(x * extent[1] + y) * extent[2] + z]++;
+            }
+        }
+        assert_true(units <= 2 * even);
+    }
+    for (int64_t i = 0; i < total; i++)
+        assert_int_equal(taken[i], 1);
+    free(taken);
+}
+
+static void each_unit_is_one_part_s(void **state)
+{
+    static const int64_t extents[][3] = {{1, 1, 1},  {1, 171, 16}, {1, 342, 32}, {1, 1, 48}, {1, 4, 1},  {12, 22, 2},
+                                         {1, 7, 7},  {1, 13, 11},  {28, 1, 1},   {1, 30, 30}, {64, 6, 1}, {1, 3, 512},
+                                         {3, 5, 17}, {1, 2, 2},    {256, 1, 1},  {1, 61, 1}};
+    for (int parts = 1; parts <= WORKERS; parts++) {
+        for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++)
+            check_grid(extents[i], parts);
+    }
+}
+
+static void and_so_it_is_for_extents_at_random(void **state)
+{
+    uint32_t seed = 1;
+    for (int parts = 1; parts <= WORKERS; parts++) {
+        for (int i = 0; i < 20; i++) {
+            int64_t extent[3];
+            for (int d = 0; d < 3; d++) {
+                seed = seed * 1664525u + 1013904223u;
+                extent[d] = 1 + (seed >> 16) % (d == 0 ? 4 : 50);
+            }
+            check_grid(extent, parts);
+        }
+    }
+}
+
+static struct weft_gemm product(int64_t m, int64_t n, int64_t k)
+{
+    return (struct weft_gemm){.batch = 1, .m = m, .n = n, .k = k, .a_row = k, .a_col = 1, .b_row = n, .b_col = 1,
+                              .c_row = n, .c_col = 1};
+}
+
+/* The numeric signature: neither the CPU nor the workers nor a pack are part of it. */
+static void slices_and_lanes_follow_from_shape(void **state)
+{
+    static const int64_t shapes[][3] = {{32, 32, 28672}, {1, 4096, 4096}, {1, 1, 5000}, {8, 8, 4096}, {128, 768, 3072}};
+    static const int32_t slices[] = {28, 1, 4, 4, 1};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (uint32_t cpu = 0; cpu <= (WEFT_CPU_AVX2 | WEFT_CPU_AVX512); cpu++) {
+            for (int workers = 1; workers <= WORKERS; workers *= 4) {
+                for (int packed = 0; packed < 2; packed++) {
+                    struct weft_gemm g = product(shapes[i][0], shapes[i][1], shapes[i][2]);
+                    g.cpu = cpu, g.b_packed = packed;
+                    weft_gemm_prepare(&g, workers);
+                    assert_int_equal(g.slices, slices[i]);
+                    assert_int_equal(g.lanes, g.n == 1 ? 32 : 1);
+                    assert_in_range(g.parts, 1, workers);
+                }
+            }
+        }
+    }
+}
+
+static void one_chain_is_one_chain(void **state)
+{
+    struct weft_gemm g = product(1, 1, 5000);
+    g.one_chain = true;
+    weft_gemm_prepare(&g, 4);
+    assert_int_equal(g.slices, 1);
+    assert_int_equal(g.lanes, 1);
+    g = product(32, 32, 28672), g.max_slices = 3;
+    weft_gemm_prepare(&g, 4);
+    assert_int_equal(g.slices, 3);
+}
+
+/* One pack serves any number of rows. */
+static void packs_do_not_depend_on_rows(void **state)
+{
+    static const int64_t columns[] = {1, 5, 8, 9, 64, 65, 1000};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        for (int transposed = 0; transposed < 2; transposed++) {
+            int32_t form = -1;
+            size_t bytes = 0;
+            for (int64_t m = 1; m < 300; m = m * 2 + 1) {
+                struct weft_gemm g = product(m, columns[i], 700);
+                g.cpu = WEFT_CPU_AVX2 | WEFT_CPU_AVX512, g.b_packed = true;
+                if (transposed)
+                    g.b_row = 1, g.b_col = g.k;
+                weft_gemm_prepare(&g, 2);
+                assert_true(form < 0 || (form == g.pack_form && bytes == weft_gemm_pack_bytes(&g)));
+                form = g.pack_form, bytes = weft_gemm_pack_bytes(&g);
+            }
+        }
+    }
+}
+
+static void a_forced_grid_is_taken(void **state)
+{
+    struct weft_gemm g = product(600, 640, 64);
+    g.cpu = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
+    g.grid[0] = 1, g.grid[1] = 3, g.grid[2] = 2;
+    g.block_m = 24, g.block_n = 128, g.block_k = 16;
+    weft_gemm_prepare(&g, 1);
+    assert_int_equal(g.parts, 6);
+    assert_int_equal(g.loops.cut[1], 3);
+    assert_int_equal(g.loops.mc, 24);
+    assert_int_equal(g.loops.nc, 128);
+    assert_int_equal(g.loops.kc, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_unit_is_one_part_s),
+        cmocka_unit_test(and_so_it_is_for_extents_at_random),
+        cmocka_unit_test(slices_and_lanes_follow_from_shape),
+        cmocka_unit_test(one_chain_is_one_chain),
+        cmocka_unit_test(packs_do_not_depend_on_rows),
+        cmocka_unit_test(a_forced_grid_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
