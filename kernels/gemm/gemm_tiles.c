@@ -12,6 +12,8 @@
 
 #include <assert.h>
 
+enum { FAR_K = 256, LINES = 4 };
+
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What is at hand inside a block. a: element (row, depth); b: element (depth, column) of its panel. */
@@ -58,6 +60,16 @@ static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const
     }
 }
 
+/* The beginnings of the rows that the next tile reads: hardware sees them only once they have been missed, and each
+ * row is another page. */
+static void approach(const float *a, int64_t a_row, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i++, a += a_row) {
+        for (int line = 0; line < LINES; line++)
+            __builtin_prefetch(a + 16 * line);
+    }
+}
+
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
                       const float *b, int64_t b_row, int64_t column, int64_t depth, int64_t k)
@@ -70,6 +82,8 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         const int64_t rows = w->rows + (t < w->spare);
         const float *at = a + (i - first) * a_row;
         float *c = w->c + i * w->c_row + column;
+        if (!w->band && k >= FAR_K && t + 1 < tile_end)
+            approach(at + rows * a_row, a_row, w->rows);
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
