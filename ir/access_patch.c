@@ -193,16 +193,6 @@ void weft_route_keep(struct weft_route *route, uint32_t i, int function, int64_t
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Patch i becomes two or more in which the digit has only a part of its values. */
 static void take_apart(struct weft_route *route, uint32_t i, int digit, int64_t first)
 {
@@ -236,7 +226,7 @@ static bool refine(struct weft_route *route, uint32_t i, int function, int64_t b
         return false;
     }
     const int64_t step = p->of[function].step[digit], length = p->length[digit];
-    const int64_t period = by / gcd(step, by);
+    const int64_t period = by / weft_access_gcd(step, by);
     if (by % step != 0) {
         if (length > period)
             split_off(route, i, digit, period);

@@ -31,16 +31,6 @@ struct runs {
     struct stride stride[WEFT_PATCH_DIGITS];
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static int by_walk(const void *first, const void *second)
 {
     const struct stride *a = first, *b = second;
@@ -177,15 +167,15 @@ void weft_route_blocks(const struct weft_route *route, int64_t total, int64_t *r
     int64_t block = total, place = 0, number = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct runs *r = &runs[i];
-        block = gcd(gcd(block, r->first), r->length);
-        place = gcd(place, r->place - r->first);
-        number = gcd(number, r->number - r->first);
+        block = weft_access_gcd(weft_access_gcd(block, r->first), r->length);
+        place = weft_access_gcd(place, r->place - r->first);
+        number = weft_access_gcd(number, r->number - r->first);
         for (int k = 0; k < r->strides; k++) {
-            block = gcd(block, r->stride[k].walk);
-            place = gcd(place, r->stride[k].place - r->stride[k].walk);
-            number = gcd(number, r->stride[k].number - r->stride[k].walk);
+            block = weft_access_gcd(block, r->stride[k].walk);
+            place = weft_access_gcd(place, r->stride[k].place - r->stride[k].walk);
+            number = weft_access_gcd(number, r->stride[k].number - r->stride[k].walk);
         }
     }
-    *ret_place = gcd(block, place);
-    *ret_number = gcd(block, number);
+    *ret_place = weft_access_gcd(block, place);
+    *ret_number = weft_access_gcd(block, number);
 }
