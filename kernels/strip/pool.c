@@ -138,103 +138,79 @@ static int64_t results_of_line(const struct space *s)
     return reach >= WEFT_POOL_LINE ? 0 : (WEFT_POOL_LINE - 1 - reach) / s->stride[2] + 1;
 }
 
-/* Results [from, to) of a row, whose columns fit into a line. `left` of these lie in front of the array, `inside` in
- * it. Short lines are folded one after another before results slide over them: a load that spans two stores waits until
- * both are in the cache. */
+/* Results [from, to) of a row, whose columns fit into a line, and as many lines as there is room for. */
 struct piece {
-    float *column, *phase; /* lines, and the same in phases */
-    int64_t from, to, left, inside, span, pitch;
-    int64_t lines, step;   /* how many there is room for; from line to line */
-    bool phased;
+    struct weft_pool_line line;
+    int64_t from, lines;
 };
 
-/* The ends of lines are set here once and for all rows. */
+/* The ends of lines and the counts are set here once and for all rows. */
 static void set_piece(const struct space *s, struct piece *p, int64_t from, int64_t to)
 {
+    struct weft_pool_line *const l = &p->line;
     const int64_t stride = s->stride[2], start = from * stride - s->pad[2];
-    p->from = from, p->to = to;
-    p->span = (to - 1 - from) * stride + (s->kernel[2] - 1) * s->dilation[2] + 1;
-    p->left = least(start < 0 ? -start : 0, p->span);
-    const int64_t end = least(s->in[2] - start, p->span);
-    p->inside = end > p->left ? end - p->left : 0;
-    p->pitch = ((p->span + stride - 1) / stride + 15) / 16 * 16;
-    p->phased = stride > 1 && p->pitch * stride <= WEFT_POOL_LINE + ROOM;
-    p->step = p->phased ? p->pitch * stride : (p->span + 15) / 16 * 16;
-    p->lines = least(WEFT_POOL_LINE / p->step, BATCH);
+    p->from = from, l->results = to - from;
+    l->stride = stride, l->taps = s->kernel[2], l->dilation = s->dilation[2];
+    l->span = (l->results - 1) * stride + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    l->left = least(start < 0 ? -start : 0, l->span);
+    const int64_t end = least(s->in[2] - start, l->span);
+    l->inside = end > l->left ? end - l->left : 0;
+    l->pitch = ((l->span + stride - 1) / stride + 15) / 16 * 16;
+    l->phased = stride > 1 && l->pitch * stride <= WEFT_POOL_LINE + ROOM;
+    l->step = l->phased ? l->pitch * stride : (l->span + 15) / 16 * 16;
+    p->lines = least(WEFT_POOL_LINE / l->step, BATCH);
     if (p->lines < 1)
         p->lines = 1;
-    for (float *line = p->column; line < p->column + p->lines * p->step; line += p->step) {
-        for (int64_t i = 0; i < p->left; i++)
+    for (float *line = l->column; line < l->column + p->lines * l->step; line += l->step) {
+        for (int64_t i = 0; i < l->left; i++)
             line[i] = weft_fold_identity(s->op);
-        for (int64_t i = p->left + p->inside; i < p->span; i++)
+        for (int64_t i = l->left + l->inside; i < l->span; i++)
             line[i] = weft_fold_identity(s->op);
+    }
+    for (int64_t i = 0; s->pool->mean && i < l->results; i++)
+        l->count[i] = (float)span_at(s, 2, from + i).counted;
+}
+
+/* Arrays whose rows are not contiguous, or strides with more phases than there is room for. */
+static void strided_row(const struct space *s, const struct piece *p, const struct weft_pool_row *row)
+{
+    const struct weft_pool_line *const l = &p->line;
+    float buffer[256];
+    if (l->inside)
+        s->loops->columns(s->op, l->column + l->left, row->in, &row->taps, s->in_step[2], l->inside);
+    if (l->phased)
+        s->loops->phases(l->phase, l->pitch, l->column, l->stride, l->span);
+    for (int64_t i = 0; i < l->results; i += 256) {
+        const int64_t n = least(l->results - i, 256);
+        if (l->phased || l->stride == 1)
+            s->loops->slide(s->op, buffer, (l->phased ? l->phase : l->column) + i, l->pitch, l->stride, l->taps,
+                            l->dilation, n, l->count + i, row->counted);
+        else
+            for (int64_t k = 0; k < n; k++)
+                s->loops->slide(s->op, buffer + k, l->column + (i + k) * l->stride, 0, 1, l->taps, l->dilation, 1,
+                                l->count + i + k, row->counted);
+        weft_copy_strided(sizeof *buffer, row->out + i * s->out_step[2], s->out_step[2], buffer, 1, n);
     }
 }
 
-/* The end of the results that count as many taps as result o does, at most `to`. */
-static int64_t alike(const struct space *s, int64_t o, int64_t to)
+/* At most p->lines rows, which begin at their first result and at the operand's first element. */
+static void rows_of_piece(const struct space *s, const struct piece *p, struct weft_pool_row *row, int64_t rows)
 {
-    const int64_t reach = (s->kernel[2] - 1) * s->dilation[2], start = o * s->stride[2] - s->pad[2];
-    if (start < 0 || start + reach >= s->in[2])
-        return o + 1;
-    return least((s->in[2] - 1 - reach + s->pad[2]) / s->stride[2] + 1, to);
-}
-
-/* Results [o, end) over a line of columns. */
-static void slide(const struct space *s, const struct piece *p, int64_t line, float *out, int64_t o, int64_t end,
-                  float divisor)
-{
-    const int64_t stride = s->stride[2];
-    const float *const column = p->column + line * p->step + (o - p->from) * stride;
-    if (stride == 1)
-        s->loops->slide(s->op, out, column, 0, 1, s->kernel[2], s->dilation[2], end - o, divisor);
-    else if (p->phased)
-        s->loops->slide(s->op, out, p->phase + line * p->step + (o - p->from), p->pitch, stride, s->kernel[2],
-                        s->dilation[2], end - o, divisor);
+    const int64_t start = p->from * s->stride[2] - s->pad[2] + p->line.left;
+    for (int64_t r = 0; r < rows; r++) {
+        row[r].out += p->from * s->out_step[2];
+        if (p->line.inside)
+            row[r].in += start * s->in_step[2];
+    }
+    if (s->in_step[2] == 1 && s->out_step[2] == 1 && (p->line.phased || p->line.stride == 1))
+        s->loops->rows(s->op, &p->line, row, rows);
     else
-        for (int64_t i = 0; i < end - o; i++) /* as many phases as would not fit */
-            s->loops->slide(s->op, out + i, column + i * stride, 0, 1, s->kernel[2], s->dilation[2], 1, divisor);
-}
-
-/* A row of results: its columns, and how many of the taps along depth and height a mean counts. */
-struct row {
-    float *out;
-    const float *in;
-    struct weft_taps taps;
-    int64_t counted;
-};
-
-static void finish_row(const struct space *s, const struct piece *p, int64_t line, const struct row *row)
-{
-    for (int64_t o = p->from, end; o < p->to; o = end) {
-        const float divisor = s->pool->mean ? (float)(row->counted * span_at(s, 2, o).counted) : 1;
-        end = s->pool->mean ? alike(s, o, p->to) : p->to;
-        if (s->out_step[2] == 1) {
-            slide(s, p, line, row->out + o, o, end, divisor);
-            continue;
-        }
-        float buffer[256];
-        end = least(end, o + 256);
-        slide(s, p, line, buffer, o, end, divisor);
-        weft_copy_strided(sizeof *buffer, row->out + o * s->out_step[2], s->out_step[2], buffer, 1, end - o);
-    }
-}
-
-/* At most p->lines rows. */
-static void rows_of_piece(const struct space *s, const struct piece *p, const struct row *row, int64_t rows)
-{
-    const int64_t start = p->from * s->stride[2] - s->pad[2] + p->left;
-    for (int64_t r = 0; r < rows && p->inside; r++)
-        s->loops->columns(s->op, p->column + r * p->step + p->left, row[r].in + start * s->in_step[2], &row[r].taps,
-                          s->in_step[2], p->inside);
-    for (int64_t r = 0; r < rows && p->phased; r++)
-        s->loops->phases(p->phase + r * p->step, p->pitch, p->column + r * p->step, s->stride[2], p->span);
-    for (int64_t r = 0; r < rows; r++)
-        finish_row(s, p, r, &row[r]);
+        for (int64_t r = 0; r < rows; r++)
+            strided_row(s, p, &row[r]);
 }
 
 /* One result of a window wider than a line: its chain goes on from line to line. */
-static void wide_result(const struct space *s, float *column, const struct row *row, int64_t o)
+static void wide_result(const struct space *s, float *column, const struct weft_pool_row *row, int64_t o)
 {
     const struct span w = span_at(s, 2, o);
     const int64_t first = o * s->stride[2] - s->pad[2] + w.first * s->dilation[2];
@@ -247,40 +223,41 @@ static void wide_result(const struct space *s, float *column, const struct row *
         for (int64_t k = 0; k < n; k += s->dilation[2])
             all = weft_fold_apply(s->op, column[k], all);
     }
-    row->out[o * s->out_step[2]] = s->pool->mean ? all / (float)(row->counted * w.counted) : all;
+    row->out[o * s->out_step[2]] = s->pool->mean ? all / (row->counted * (float)w.counted) : all;
 }
 
 /* A row of which no line holds all columns. */
-static void long_row(const struct space *s, struct piece *p, const struct row *row)
+static void long_row(const struct space *s, struct piece *p, const struct weft_pool_row *row)
 {
     const int64_t most = results_of_line(s);
     for (int64_t o = 0; most == 0 && o < s->out[2]; o++)
-        wide_result(s, p->column, row, o);
+        wide_result(s, p->line.column, row, o);
     for (int64_t from = 0; most > 0 && from < s->out[2]; from += most) {
+        struct weft_pool_row part = *row;
         set_piece(s, p, from, least(from + most, s->out[2]));
-        rows_of_piece(s, p, row, 1);
+        rows_of_piece(s, p, &part, 1);
     }
 }
 
-static struct row row_at(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
+static struct weft_pool_row row_at(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
 {
     const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
-    return (struct row){out, in + place_of(s, 0, depth, &d) + place_of(s, 1, height, &h),
-                        {{d.end - d.first, h.end - h.first, 0},
-                         {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1], 0}},
-                        d.counted * h.counted};
+    return (struct weft_pool_row){out, in + place_of(s, 0, depth, &d) + place_of(s, 1, height, &h),
+                                  {{d.end - d.first, h.end - h.first, 0},
+                                   {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1], 0}},
+                                  (float)(d.counted * h.counted)};
 }
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
 
-static void row_of_channels(const struct space *s, struct row *row)
+static void row_of_channels(const struct space *s, struct weft_pool_row *row)
 {
     row->taps.step[2] = s->dilation[2] * s->in_step[2];
     for (int64_t o = 0; o < s->out[2]; o++) {
         const struct span w = span_at(s, 2, o);
         row->taps.count[2] = w.end - w.first;
         s->loops->channels(s->op, row->out + o * s->out_step[2], row->in + place_of(s, 2, o, &w), &row->taps,
-                           s->pool->c, (float)(row->counted * w.counted));
+                           s->pool->c, row->counted * (float)w.counted);
     }
 }
 
@@ -319,9 +296,9 @@ static void some_planes(const struct space *s, float *out, const float *in, int6
 static void some_rows(const struct space *s, enum form form, float *out, const float *in, int64_t at, int64_t end)
 {
     /* Lines of both arrays must not be a multiple of 4096 bytes apart: loads take such places for one. */
-    float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64)));
-    struct piece piece = {.column = memory, .phase = memory + WEFT_POOL_LINE + 32};
-    struct row row[BATCH];
+    float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64))), count[WEFT_POOL_LINE];
+    struct piece piece = {.line = {.column = memory, .phase = memory + WEFT_POOL_LINE + 32, .count = count}};
+    struct weft_pool_row row[BATCH];
     const struct weft_pool *const pool = s->pool;
     const bool whole = form == ROWS && results_of_line(s) >= s->out[2];
     const int64_t planes = form == CHANNELS ? 1 : pool->c;

@@ -20,15 +20,38 @@ struct weft_taps {
     int64_t count[3], step[3];
 };
 
+/* A row of results: where it goes, the operand's first element that its columns are made of, the taps along depth and
+ * height and how many of them a mean counts. */
+struct weft_pool_row {
+    float *out;
+    const float *in;
+    struct weft_taps taps;
+    float counted;
+};
+
+/* Rows whose columns have the same places. The line of row r is at column + r · step; its columns are [left, left +
+ * inside), and what is before and behind them is the identity. */
+struct weft_pool_line {
+    float *column, *phase, *count; /* lines, the same in phases, and how many taps along the row each result counts */
+    int64_t left, inside, span, pitch, step, results;
+    int64_t stride, taps, dilation;
+    bool phased;
+};
+
 struct weft_pool_loops {
     /* column[i] = op over depth and height of x[tap + i · step], for i in [0, n). */
     void (*columns)(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n);
     /* phase[p · pitch + i] = column[i · stride + p] for all that lie in [0, n): results along a row then read their
      * operands side by side. The pitch is a multiple of 16; both arrays have room for stride · pitch. */
     void (*phases)(float *phase, int64_t pitch, const float *column, int64_t stride, int64_t n);
-    /* out[i] = (op over t in [0, taps) of column i · stride + t · dilation) / divisor, columns in phases. */
+    /* out[i] = op over t in [0, taps) of column i · stride + t · dilation, columns in phases; a sum is divided by
+     * counted · count[i]. */
     void (*slide)(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
-                  int64_t n, float divisor);
+                  int64_t n, const float *count, float counted);
+    /* All three for so many rows that are contiguous in both arrays, with phases if the stride is not 1. Lines are made
+     * one after another before results slide over them: a load that spans two stores waits until both are in the cache.
+     */
+    void (*rows)(int op, const struct weft_pool_line *line, const struct weft_pool_row *row, int64_t rows);
     /* out[c] = (op over all taps of x[tap + c]) / divisor. */
     void (*channels)(int op, float *out, const float *x, const struct weft_taps *taps, int64_t channels, float divisor);
     /* ret[p] = (op over all taps of plane[p]) / divisor, for WEFT_POOL_PLANES planes whose rows are contiguous. */

@@ -32,21 +32,21 @@ INLINE void store(float *p, int v, int vectors, int last, vf x)
     else
         vstorem(p + v * LANES, last, x);
 }
-/* some(op, out + i, x + i, vectors, last, …) for i in [0, n), four vectors at a time and then what is left. */
-#define BY_VECTORS(n, some, out, x, ...)                                                                               \
+/* some(op, at, vectors, last, …) for [0, n), four vectors at a time and then what is left. */
+#define BY_VECTORS(n, some, ...)                                                                                       \
     do {                                                                                                               \
         int64_t at = 0;                                                                                                \
         for (; at + 4 * LANES <= (n); at += 4 * LANES)                                                                 \
-            some(op, (out) + at, (x) + at, 4, WHOLE, __VA_ARGS__);                                                     \
+            some(op, at, 4, WHOLE, __VA_ARGS__);                                                                       \
         const int left = (int)((n)-at), last = left % LANES ? left % LANES : LANES;                                    \
         if (left > 3 * LANES)                                                                                          \
-            some(op, (out) + at, (x) + at, 4, last, __VA_ARGS__);                                                      \
+            some(op, at, 4, last, __VA_ARGS__);                                                                        \
         else if (left > 2 * LANES)                                                                                     \
-            some(op, (out) + at, (x) + at, 3, last, __VA_ARGS__);                                                      \
+            some(op, at, 3, last, __VA_ARGS__);                                                                        \
         else if (left > LANES)                                                                                         \
-            some(op, (out) + at, (x) + at, 2, last, __VA_ARGS__);                                                      \
+            some(op, at, 2, last, __VA_ARGS__);                                                                        \
         else if (left > 0)                                                                                             \
-            some(op, (out) + at, (x) + at, 1, last, __VA_ARGS__);                                                      \
+            some(op, at, 1, last, __VA_ARGS__);                                                                        \
     } while (0)
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
@@ -62,11 +62,12 @@ INLINE void fold_columns(int op, vf *acc, const float *x, int vectors, int last,
     }
 }
 
-INLINE void some_columns(int op, float *column, const float *x, int vectors, int last, const struct weft_taps *taps)
+INLINE void some_columns(int op, int64_t at, int vectors, int last, float *column, const float *x,
+                         const struct weft_taps *taps)
 {
     vf acc[4];
-    fold_columns(op, acc, x, vectors, last, taps);
-    UNROLL for (int v = 0; v < vectors; v++) store(column, v, vectors, last, acc[v]);
+    fold_columns(op, acc, x + at, vectors, last, taps);
+    UNROLL for (int v = 0; v < vectors; v++) store(column + at, v, vectors, last, acc[v]);
 }
 
 INLINE void columns_of(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n)
@@ -129,12 +130,12 @@ static void phases(float *phase, int64_t pitch, const float *column, int64_t str
         phase[p * pitch + to] = column[i + p];
 }
 
-INLINE void some_slide(int op, float *out, const float *phase, int vectors, int last, int64_t pitch, int64_t stride,
-                       int64_t taps, int64_t dilation, float divisor)
+INLINE void some_slide(int op, int64_t first, int vectors, int last, float *out, const float *phase, int64_t pitch,
+                       int64_t stride, int64_t taps, int64_t dilation, const float *count, float counted)
 {
     const int64_t turn = dilation % stride, far = dilation / stride;
     int64_t at = 0; /* the phase of the tap */
-    const float *p = phase;
+    const float *p = phase + first;
     vf acc[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t t = 0; t < taps; t++) {
@@ -143,36 +144,63 @@ INLINE void some_slide(int op, float *out, const float *phase, int vectors, int 
         if (at >= stride)
             at -= stride, p += 1 - stride * pitch;
     }
-    UNROLL for (int v = 0; v < vectors; v++) store(out, v, vectors, last, divide(op, acc[v], divisor));
+    UNROLL for (int v = 0; v < vectors; v++)
+    {
+        if (op == WEFT_K_SUM)
+            acc[v] /= load(count + first, v, vectors, last) * vall(counted); /* exact below 2^24 taps */
+        store(out + first, v, vectors, last, acc[v]);
+    }
 }
 
 INLINE void slide_of(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps,
-                     int64_t dilation, int64_t n, float divisor)
+                     int64_t dilation, int64_t n, const float *count, float counted)
 {
-    BY_VECTORS(n, some_slide, out, phase, pitch, stride, taps, dilation, divisor);
+    BY_VECTORS(n, some_slide, out, phase, pitch, stride, taps, dilation, count, counted);
 }
 
 static void slide(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
-                  int64_t n, float divisor)
+                  int64_t n, const float *count, float counted)
 {
     if (stride == 1)
-        EITHER(op, slide_of, out, phase, 0, 1, taps, dilation, n, divisor);
+        EITHER(op, slide_of, out, phase, 0, 1, taps, dilation, n, count, counted);
     else
-        EITHER(op, slide_of, out, phase, pitch, stride, taps, dilation, n, divisor);
+        EITHER(op, slide_of, out, phase, pitch, stride, taps, dilation, n, count, counted);
+}
+
+INLINE void rows_of(int op, const struct weft_pool_line *l, const struct weft_pool_row *row, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++)
+        columns_of(op, l->column + r * l->step + l->left, row[r].in, &row[r].taps, 1, l->inside);
+    if (l->stride == 1) {
+        for (int64_t r = 0; r < rows; r++)
+            slide_of(op, row[r].out, l->column + r * l->step, 0, 1, l->taps, l->dilation, l->results, l->count,
+                     row[r].counted);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        phases(l->phase + r * l->step, l->pitch, l->column + r * l->step, l->stride, l->span);
+    for (int64_t r = 0; r < rows; r++)
+        slide_of(op, row[r].out, l->phase + r * l->step, l->pitch, l->stride, l->taps, l->dilation, l->results,
+                 l->count, row[r].counted);
+}
+
+static void rows(int op, const struct weft_pool_line *line, const struct weft_pool_row *row, int64_t count)
+{
+    EITHER(op, rows_of, line, row, count);
 }
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
 
-INLINE void some_channels(int op, float *out, const float *x, int vectors, int last, const struct weft_taps *taps,
-                          float divisor)
+INLINE void some_channels(int op, int64_t at, int vectors, int last, float *out, const float *x,
+                          const struct weft_taps *taps, float divisor)
 {
     vf acc[4], column[4];
     UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
     for (int64_t w = 0; w < taps->count[2]; w++) {
-        fold_columns(op, column, x + w * taps->step[2], vectors, last, taps);
+        fold_columns(op, column, x + at + w * taps->step[2], vectors, last, taps);
         UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], column[v]);
     }
-    UNROLL for (int v = 0; v < vectors; v++) store(out, v, vectors, last, divide(op, acc[v], divisor));
+    UNROLL for (int v = 0; v < vectors; v++) store(out + at, v, vectors, last, divide(op, acc[v], divisor));
 }
 
 INLINE void channels_of(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
@@ -217,4 +245,4 @@ static void planes(int op, float *ret, const float *const *plane, const struct w
         EITHER(op, planes_some, ret + p, plane + p, taps, divisor);
 }
 
-const struct weft_pool_loops LEVEL(weft_pool_loops) = {columns, phases, slide, channels, planes};
+const struct weft_pool_loops LEVEL(weft_pool_loops) = {columns, phases, slide, rows, channels, planes};
