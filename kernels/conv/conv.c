@@ -92,6 +92,14 @@ static bool windows_pay(const struct weft_conv_shape *s)
     return s->x_c == 1 || s->y_rows || across > 3 || s->stride[2] == 2 || s->out[2] <= 16;
 }
 
+/* Groups that leave most lanes of a vector empty, which sixteen results of several groups fill. One tap or few results
+ * in all do not pay for the band. */
+static bool groups_pay(const struct weft_conv_shape *s)
+{
+    const bool x_fits = s->x_c == 1 || s->x_at[2] == 1, y_fits = s->y_rows || s->y_at[2] == 1;
+    return s->groups * s->o >= 16 && s->o <= 4 && s->c > 1 && s->c <= 16 && s->taps > 1 && x_fits && y_fits;
+}
+
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     if (conv->transposed)
@@ -102,6 +110,8 @@ static enum weft_conv_form choose(const struct weft_conv *conv, const struct wef
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
     if (flat && windows_pay(s))
         return WEFT_CONV_WINDOWS;
+    if (flat && groups_pay(s))
+        return WEFT_CONV_GROUPED;
     if (flat && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1)
         return WEFT_CONV_CHANNELS;
     const bool along = !s->y_rows && (s->y_at[2] == 1 || s->line == 1);
@@ -160,13 +170,13 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
 
 struct weft_windows weft_windows_plan(const struct weft_conv_shape *s)
 {
-    struct weft_windows p = {.pieces = weft_pieces(s->groups, WEFT_WINDOWS_CHANNELS)};
+    struct weft_windows p = {.pieces = weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS)};
     p.width = larger(s->out[2], WEFT_WINDOWS_PIXELS);
-    p.columns = (p.width - 1) * s->stride[2] + s->kernel[2];
-    const int64_t fits = WINDOW_FLOATS / (p.columns * WEFT_WINDOWS_CHANNELS);
-    p.rows = smaller(s->out[1], larger(2, (fits - s->kernel[1]) / s->stride[1] + 1));
-    const int64_t in_rows = (p.rows - 1) * s->stride[1] + s->kernel[1], slack = 16; /* pixels: whole turns */
-    p.band_size = (in_rows * p.columns + slack) * WEFT_WINDOWS_CHANNELS;
+    p.columns = (p.width - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    const int64_t pixel = s->c * WEFT_WINDOWS_CHANNELS, window = (s->kernel[1] - 1) * s->dilation[1] + 1;
+    p.rows = smaller(s->out[1], larger(2, (WINDOW_FLOATS / (p.columns * pixel) - window) / s->stride[1] + 1));
+    const int64_t in_rows = (p.rows - 1) * s->stride[1] + window, slack = 16; /* pixels: whole turns */
+    p.band_size = (in_rows * p.columns + slack) * pixel;
     p.block_size = (p.rows * p.width + slack) * WEFT_WINDOWS_CHANNELS;
     return p;
 }
@@ -213,7 +223,7 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
         return plan.direct.band_size + plan.direct.block_size + plan.lists_size;
     }
-    if (form == WEFT_CONV_WINDOWS) {
+    if (form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED) {
         const struct weft_windows plan = weft_windows_plan(s);
         *ret_units = s->n * s->out[1] * plan.pieces;
         return plan.band_size + plan.block_size;
@@ -226,12 +236,32 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     return 0;
 }
 
+/* Floats of all packed weights. WINDOWS reads whole vectors at their end, GROUPED has sixteens of results. */
+static int64_t packed_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    if (form == WEFT_CONV_GROUPED)
+        return weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS) * WEFT_WINDOWS_CHANNELS * s->k;
+    return weft_conv_group_size(conv, s) * s->groups + (form == WEFT_CONV_WINDOWS ? WEFT_CONV_SLACK : 0);
+}
+
+/* Results that fill one vector of 256 bits, of which a core does as many in a cycle as it has lanes of 512 bits to fill
+ * with them, or more. */
+static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
+{
+    return s->o <= 8 && (form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED);
+}
+
 void weft_conv_prepare(struct weft_conv *conv, int workers)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0;
-    conv->form = empty ? 0 : find(choose(conv, &s), conv->cpu);
-    conv->gemm = (struct weft_gemm){.cpu = conv->cpu, .kernel = weft_gemm_find(conv->cpu)};
+    const enum weft_conv_form chosen = empty ? WEFT_CONV_PLAIN : choose(conv, &s);
+    uint32_t cpu = conv->cpu;
+    if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
+        cpu &= WEFT_CPU_AVX2;
+    conv->form = find(chosen, cpu);
+    conv->gemm = (struct weft_gemm){.cpu = cpu, .kernel = weft_gemm_find(cpu)};
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
         prepare_point(conv, &s, workers);
@@ -240,8 +270,8 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN) {
-        const int64_t groups = interleaves(form) ? s.groups : 1;
-        floats += weft_conv_aligned(weft_conv_group_size(conv, &s) * groups + WEFT_CONV_SLACK);
+        const bool all = interleaves(form) || form == WEFT_CONV_GROUPED;
+        floats += weft_conv_aligned(all ? packed_size(conv, &s) : weft_conv_group_size(conv, &s));
     }
     conv->scratch = (size_t)floats * sizeof(float);
     conv->parts = weft_gemm_parts(work(&s), units, workers);
@@ -303,13 +333,32 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
 size_t weft_conv_pack_bytes(const struct weft_conv *conv)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const int64_t slack = weft_conv_kernels[conv->form].form == WEFT_CONV_WINDOWS ? WEFT_CONV_SLACK : 0;
-    return (size_t)(weft_conv_group_size(conv, &s) * s.groups + slack) * sizeof(float);
+    return (size_t)packed_size(conv, &s) * sizeof(float);
+}
+
+/* GROUPED: [sixteen results][taps][c][16], what is behind the last result as zeros. */
+static void pack_grouped(const struct weft_conv_shape *s, float *pack, const weft_loose_f32 *w)
+{
+    const int64_t lanes = WEFT_WINDOWS_CHANNELS;
+    for (int64_t o = 0; o < weft_pieces(s->groups * s->o, lanes) * lanes; o++) {
+        for (int64_t t = 0; t < s->taps; t++) {
+            int64_t tap[3];
+            weft_conv_unravel(s->kernel, t, tap);
+            const weft_loose_f32 *from = w + o * s->w_o + weft_conv_offset(tap, s->w_at);
+            float *to = pack + ((o / lanes * s->taps + t) * s->c) * lanes + o % lanes;
+            for (int64_t c = 0; c < s->c; c++)
+                to[c * lanes] = o < s->groups * s->o ? from[c * s->w_c] : 0;
+        }
+    }
 }
 
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
+    if (weft_conv_kernels[conv->form].form == WEFT_CONV_GROUPED) {
+        pack_grouped(&s, pack, w);
+        return;
+    }
     const bool interleaved = interleaves(weft_conv_kernels[conv->form].form);
     const int64_t size = interleaved ? 1 : weft_conv_group_size(conv, &s);
     for (int64_t g = 0; g < s.groups; g++)

@@ -19,6 +19,7 @@
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
+ *   GROUPED   few channels and results per group, vectors across the results of groups.
  *   TRANSPOSED  the other formula, of the adjoint: transposed.h.
  *   PLAIN     the formula, or that of the adjoint.
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
@@ -40,6 +41,7 @@ enum weft_conv_form {
     WEFT_CONV_PLANES,
     WEFT_CONV_CHANNELS,
     WEFT_CONV_WINDOWS,
+    WEFT_CONV_GROUPED,
     WEFT_CONV_TRANSPOSED,
     WEFT_CONV_WINOGRAD_2,
     WEFT_CONV_WINOGRAD_4
@@ -108,10 +110,10 @@ struct weft_conv_band {
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form);
 enum { WEFT_CONV_SLACK = 16 }; /* floats that a window may read past its row */
 
-/* WINDOWS: a band of x and a block of y, of so many channels at a time. Rows are at least as wide as a tile. */
+/* WINDOWS, GROUPED: a band of x and a block of y, of so many results at a time. Rows are at least as wide as a tile. */
 enum { WEFT_WINDOWS_CHANNELS = 16, WEFT_WINDOWS_PIXELS = 7 };
 struct weft_windows {
-    int64_t rows, pieces;          /* of y at a time; groups of channels */
+    int64_t rows, pieces;          /* of y at a time; sixteens of results */
     int64_t columns, width;        /* of the band, of the block */
     int64_t band_size, block_size;
 };

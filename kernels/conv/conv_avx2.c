@@ -11,6 +11,12 @@
 #define LANES_16     0
 #define MOST_VECTORS 2
 
+/* Lane l of the result is lane index[l] of v. */
+static inline vector vector_pick(vector v, const int32_t index[LANES])
+{
+    return _mm256_permutevar8x32_ps(v, _mm256_loadu_si256((const __m256i *)index));
+}
+
 /* Transposes 8 x 8: two rounds within each 128-bit half, one that exchanges halves. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {
@@ -44,5 +50,7 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 #include "kernels/conv/transposed.inc"
 
 #include "kernels/conv/windows.inc"
+
+#include "kernels/conv/grouped.inc"
 
 #include "kernels/conv/winograd.inc"

@@ -11,6 +11,12 @@
 #define LANES_16     1
 #define MOST_VECTORS 4
 
+/* Lane l of the result is lane index[l] of v. */
+static inline vector vector_pick(vector v, const int32_t index[LANES])
+{
+    return _mm512_permutexvar_ps(_mm512_loadu_si512(index), v);
+}
+
 /* Transposes 16 x 16: two rounds within each 128-bit quarter, two that move the quarters. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {
@@ -50,5 +56,7 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 #include "kernels/conv/transposed.inc"
 
 #include "kernels/conv/windows.inc"
+
+#include "kernels/conv/grouped.inc"
 
 #include "kernels/conv/winograd.inc"

@@ -98,6 +98,10 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     v.arithmetic = form == WEFT_CONV_WINOGRAD_2 ? WEFT_CONV_F2 : WEFT_CONV_F4;
     if (weft_winograd_of(form))
         choose_square(check, &v);
+    if (form == WEFT_CONV_GROUPED && weft_check_between(check, 0, 7)) {
+        v.groups = weft_check_between(check, 2, 20), v.spatial = v.spatial == 3 ? 2 : v.spatial;
+        v.c = v.groups * weft_check_between(check, 2, 9), v.o = v.groups * weft_check_between(check, 1, 4);
+    }
     if (form == WEFT_CONV_TRANSPOSED || (form == WEFT_CONV_PLAIN && weft_check_between(check, 0, 2) == 0))
         choose_adjoint(check, &v);
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
