@@ -129,6 +129,22 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
     return copy;
 }
 
+/* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
+ * where (runtime/home.c), and any layout that is stated here might make it a copy. */
+static bool stays_open(const struct placing *p, weft_val v)
+{
+    const struct weft_graph *g = p->graph;
+    bool whole = true;
+    if (!g->value[v.id].returns || weft_layout_of(g, v).kind != WEFT_UNDECIDED)
+        return false;
+    for (weft_node n = weft_def(g, v); n.id && (weft_op_of(g, n)->traits & WEFT_VIEW); n = weft_def(g, v)) {
+        const int op = weft_opcode_of(g, n);
+        whole &= op == WEFT_OP_transpose || op == WEFT_OP_reshape;
+        v = weft_operand(g, n, 0);
+    }
+    return whole || g->value[v.id].is_param || g->value[v.id].returns;
+}
+
 static void place_results(struct placing *p, weft_node n)
 {
     struct weft_graph *g = p->graph;
@@ -139,7 +155,8 @@ static void place_results(struct placing *p, weft_node n)
         if (weft_opcode_of(g, n) == WEFT_OP_const)
             continue;
         explain(p, v);
-        if (is_promised(p, v)) { /* the layout of the value is the promise, until another takes its place */
+        /* the layout of the value is the promise, until another takes its place */
+        if (is_promised(p, v) || (is_view && stays_open(p, v))) {
             p->stored[v.id] = layout;
             continue;
         }

@@ -266,6 +266,8 @@ static int place_outputs(struct weft_execution *e)
             const int fits = check_port(e, "output", i, storage, &e->output[i]);
             if (fits != WEFT_OK)
                 return fits;
+        } else if (plan->shared[i]) {
+            continue; /* see show_views */
         } else {
             port_with_room(e, storage, &e->output[i]);
             const int64_t bytes = weft_dtype_bytes(storage->dtype, weft_tensor_span(&e->output[i]));
@@ -277,6 +279,20 @@ static int place_outputs(struct weft_execution *e)
         e->base[plan->return_storage[i]] = e->output[i].data;
     }
     return WEFT_OK;
+}
+
+/* Results that are views of memory that others have. */
+static void show_views(struct weft_execution *e, const struct weft_frame *frame)
+{
+    const struct weft_plan *plan = e->plan;
+    for (uint32_t i = 0; i < plan->graph->returns; i++) {
+        const weft_val v = plan->graph->ret[i].value;
+        if (!plan->shared[i] || e->output_bound[i])
+            continue;
+        e->output[i] = frame->tensor[v.id];
+        e->output[i].data = (char *)e->base[plan->home[v.id].storage] +
+                            weft_dtype_bytes(e->output[i].dtype, frame->offset[v.id]);
+    }
 }
 
 /* The bytes from the first element to the last. */
@@ -337,6 +353,7 @@ int weft_execution_prepare(struct weft_execution *e)
         return status;
     for (uint32_t i = 0; i < plan->graph->params; i++)
         e->base[plan->param_storage[i]] = e->input[i].data;
+    show_views(e, frame);
     status = check_overlaps(e);
     if (status != WEFT_OK)
         return status;

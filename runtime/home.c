@@ -2,10 +2,11 @@
 /* home.c: where each value of a plan lives.
  *
  * A view lives where its operand lives, if a strided layout can say so; else it is copied. A result is computed where
- * the caller wants it; a reshape that is returned hands its home back to the value it reshapes, so that the last kernel
- * writes the result itself. What a concat or a padding would only copy is computed inside its result (destination.c).
- * Constants stay in their file. Everything else is a block of the arena, alive from the step that writes it, or the
- * first part of it, to the last that reads it. */
+ * the caller wants it; a reshape or transpose that is returned hands its home back to the value that it is a view of,
+ * so that the last kernel writes the result itself. A result that is a view of an input, or of another result, may be
+ * given to the caller as such. What a concat or a padding would only copy is computed inside its result
+ * (destination.c). Constants stay in their file. Everything else is a block of the arena, alive from the step that
+ * writes it, or the first part of it, to the last that reads it. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -75,33 +76,95 @@ void weft_home_params(struct weft_plan *plan)
     }
 }
 
-static bool is_plain(const struct weft_graph *g, weft_val v)
+/* What v is a view of, through reshapes and transposes, which keep all elements; and how v lies if that is stored as
+ * its layout says. False where one of them cannot be a view. */
+static bool find_root(const struct weft_graph *g, weft_val v, weft_val *ret_root, struct weft_layout *ret_layout)
 {
-    const struct weft_layout layout = weft_home_layout(g, v);
-    return weft_layout_is_row_major(&layout);
+    enum { MOST_VIEWS = 16 };
+    weft_node view[MOST_VIEWS];
+    int views = 0;
+    for (weft_node n = weft_def(g, v); n.id; n = weft_def(g, v)) {
+        if (weft_opcode_of(g, n) != WEFT_OP_reshape && weft_opcode_of(g, n) != WEFT_OP_transpose)
+            break;
+        if (views == MOST_VIEWS)
+            return false;
+        view[views++] = n;
+        v = weft_operand(g, n, 0);
+    }
+    *ret_root = v;
+    *ret_layout = weft_home_layout(g, v);
+    while (views > 0) {
+        const struct weft_layout from = *ret_layout;
+        if (!weft_home_view_layout(g, view[--views], &from, ret_layout))
+            return false;
+    }
+    return true;
 }
 
-/* Result slots: the value itself, or what it reshapes, is computed there, unless that has a home already (a parameter,
- * a constant, the value of an earlier slot): then a copy at the end fills the slot. */
+/* A result whose layout is left open lies like what it is a view of, packed. */
+static struct weft_layout open_layout(const struct weft_graph *g, weft_val v)
+{
+    weft_val root;
+    struct weft_layout layout;
+    if (!find_root(g, v, &root, &layout) || weft_layout_overlaps(g->dims, &layout, weft_type_of(g, v)))
+        return weft_layout_row_major(weft_type_of(g, v)->rank);
+    layout.dense = true;
+    layout.align = 0;
+    layout.offset = weft_dim_of(0);
+    return layout;
+}
+
+/* Result slots: the value itself, or what it is a view of, is computed there, unless that has a home already (a
+ * parameter, a constant, the value of an earlier slot): then a copy at the end fills the slot. */
 void weft_home_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->returns; i++) {
-        weft_val v = g->ret[i].value;
+        weft_val v = g->ret[i].value, root;
         struct weft_storage storage = {
             .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
-        struct weft_layout layout = weft_plan_return_layout(plan, i);
+        const bool open = !plan->return_layout && weft_layout_of(g, v).kind == WEFT_UNDECIDED;
+        struct weft_layout layout = open ? open_layout(g, v) : weft_plan_return_layout(plan, i), view;
         weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
         plan->return_storage[i] = add_storage(plan, storage);
-        const bool plain = weft_layout_is_row_major(&layout);
-        while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_reshape && plain && is_plain(g, v) &&
-               is_plain(g, weft_operand(g, weft_def(g, v), 0))) {
-            v = weft_operand(g, weft_def(g, v), 0);
+        if (find_root(g, v, &root, &view) && !weft_is(root, v) &&
+            weft_layout_equal(g->dims, &view, &layout, weft_type_of(g, v))) {
+            v = root;
             layout = weft_home_layout(g, v);
         }
         const weft_node def = weft_def(g, v);
         if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE)))
             weft_home_set(plan, v, plan->return_storage[i], &layout);
+    }
+}
+
+/* Does the value lie as the caller wants result i? */
+static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
+{
+    const struct weft_graph *g = plan->graph;
+    const weft_val v = g->ret[i].value;
+    const struct weft_type *type = weft_type_of(g, v);
+    const weft_dim *promised = plan->storage[plan->return_storage[i]].stride, *stride = plan->home[v.id].stride;
+    if (weft_layout_of(g, v).kind == WEFT_UNDECIDED)
+        return true;
+    for (int axis = 0; axis < type->rank; axis++)
+        if (!weft_dim_is(type->extent[axis], 1) && !weft_dim_same(promised[axis], stride[axis]))
+            return false;
+    return true;
+}
+
+void weft_home_share(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    bool sized_by_data = false;
+    for (uint32_t i = 0; i < weft_symbol_count(g->dims); i++)
+        sized_by_data |= weft_symbol_at(g->dims, i)->data;
+    for (uint32_t i = 0; plan->share && !plan->return_layout && !sized_by_data && i < g->returns; i++) {
+        const struct weft_home *home = &plan->home[g->ret[i].value.id];
+        const struct weft_storage *storage = &plan->storage[home->storage];
+        const bool is_input = storage->kind == WEFT_IN_PARAM && !g->value[storage->value.id].is_mut;
+        const bool is_result = storage->kind == WEFT_IN_RETURN && home->storage != plan->return_storage[i];
+        plan->shared[i] = (is_input || is_result) && !g->ret[i].mut.id && lies_as_promised(plan, i);
     }
 }
 

@@ -38,7 +38,7 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
         plan->control[step.control].step = plan->steps;
     }
     plan->fallbacks += step.kind == &weft_step_reference;
-    plan->relayouts += step.kind == &weft_step_copy;
+    plan->relayouts += step.kind == &weft_step_copy && !step.bound;
     plan->step[plan->steps++] = step;
 }
 
@@ -145,7 +145,8 @@ static void plan_returns(struct weft_plan *plan)
     for (uint32_t i = 0; i < g->returns; i++)
         if (plan->home[g->ret[i].value.id].storage != plan->return_storage[i])
             add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
-                                              .inputs = 1, .to = plan->return_storage[i]});
+                                              .inputs = 1, .to = plan->return_storage[i],
+                                              .bound = plan->shared[i] ? i + 1 : 0});
     for (uint32_t i = 0; i < g->returns; i++)
         if (g->ret[i].mut.id)
             add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
@@ -203,6 +204,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->home = weft_new(g->arena, struct weft_home, g->values);
     plan->param_storage = weft_new(g->arena, uint32_t, g->params);
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
+    plan->shared = weft_new(g->arena, bool, g->returns);
     plan->storage = weft_grow(g->arena, NULL, &plan->storage_capacity, 16, sizeof *plan->storage);
     plan->pack = weft_grow(g->arena, NULL, &plan->pack_capacity, 16, sizeof *plan->pack);
     if (!plan->hint) /* a body has those of the outer plan */
@@ -214,6 +216,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
         weft_home_destinations(plan);
     weft_foreach_node(g, n)
         plan_node(plan, n, reference);
+    weft_home_share(plan);
     plan_returns(plan);
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
         plan->late++;
@@ -272,6 +275,7 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     if (!c.plan)
         return WEFT_ERR_NOMEM;
     *c.plan = (struct weft_plan){.context = context, .target = c.options.target ? *c.options.target : context->target};
+    c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
     c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD ? WEFT_CONV_CHAIN : WEFT_CONV_F2;
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;

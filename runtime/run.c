@@ -108,7 +108,8 @@ static void work_on_part(void *arg, int part)
 static void work_on_step(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
 {
     const int parts = scope->frame->step[number].parts;
-    if (parts == 0)
+    const uint32_t slot = scope->plan->step[number].bound;
+    if (parts == 0 || (slot && !walker->run->execution->output_bound[slot - 1]))
         return;
     if (scope->plan->step[number].control) {
         weft_run_control(walker, scope, number);

@@ -78,6 +78,7 @@ struct weft_step {
     bool pack_swapped;
     uint32_t descriptor;    /* byte offset in a frame */
     uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
+    uint32_t bound;         /* done only if a tensor is bound to this return slot, + 1; 0: always */
 };
 
 struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
@@ -113,6 +114,8 @@ struct weft_plan {
     uint32_t storages, steps, packs;
     uint32_t storage_capacity, step_capacity, pack_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
+    bool share;             /* results may be views of what the caller has already */
+    bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
     size_t descriptor_bytes;
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
@@ -149,6 +152,8 @@ struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v);
 /* Parameters; then results, or what they reshape, that are computed where the caller wants them. */
 void weft_home_params(struct weft_plan *plan);
 void weft_home_returns(struct weft_plan *plan);
+/* When all values have homes: which results are views of inputs or of other results, and need not be copied. */
+void weft_home_share(struct weft_plan *plan);
 void weft_home_constant(struct weft_plan *plan, weft_val v);
 /* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
 bool weft_home_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,

@@ -362,6 +362,9 @@ struct weft_compile_options {
 #define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */
 #define WEFT_COMPILE_NO_WINOGRAD 4u /* 3x3 convolutions by their formula, up to two times slower: where one gives an
                                        infinity, the transforms that are used otherwise may give NaN */
+#define WEFT_COMPILE_SHARE_RESULTS 8u /* what is a view of an input or of another result, and stored as that result has
+                                         to be or may be ({?}), is not copied, unless a tensor is bound to it:
+                                         weft_output tells where it is, and it changes when that memory does */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,

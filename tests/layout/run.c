@@ -215,13 +215,14 @@ static int run_passes(struct weft_graph *graph, const char *passes)
 static bool run(const struct layout_case *c, struct weft_context *context, const char *passes, struct trial *trial,
                 struct weft_tensor *strided, struct weft_tensor *plain)
 {
+    const struct weft_compile_options options = {.size = sizeof options, .flags = WEFT_COMPILE_SHARE_RESULTS};
     uint64_t seed = 1;
     int status = build_case(c, TO_PLAN, context, &trial->build);
     if (status != WEFT_OK)
         return stop(trial, status, trial->build.message);
     status = run_passes(trial->build.graph, passes);
     if (status == WEFT_OK)
-        status = weft_compile(trial->build.graph, NULL, &trial->plan);
+        status = weft_compile(trial->build.graph, &options, &trial->plan);
     if (status == WEFT_OK)
         status = weft_execution_create(trial->plan, &trial->execution);
     if (status != WEFT_OK)

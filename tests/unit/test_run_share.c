@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results that are views of inputs or of other results: shared with the caller where asked for, else copied. */
+#include "tests/unit/plan_support.h"
+
+/* A result that is a view of an input is where the input is, in the layout that this has; bound, it is a copy. So is a
+ * second result that is a view of the first; but not a view of a parameter that gets a new value. */
+static void results_are_shared_if_asked(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(
+        context, "graph @g(%x: f32[4,6], %m: mut f32[4]) {\n"
+                 "  %t: f32[6,4]{?} = transpose %x perm=[1 0]\n"
+                 "  %s: f32[2,6]{?} = slice %x start=[1 0] end=[3 6]\n"
+                 "  %e: f32[4,6] = exp %x\n"
+                 "  %r: f32[24]{?} = reshape %e\n"
+                 "  %n: f32[4] = neg %m\n"
+                 "  %k: f32[2,2]{?} = reshape %m\n"
+                 "  return %t, %s, %e, %r, mut %m = %n, %k\n}\n");
+    struct weft_plan *plan = compile(graph, WEFT_COMPILE_SHARE_RESULTS);
+    struct weft_execution *execution;
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    float x[24], m[4], own[24];
+    const struct weft_tensor in = tensor_of(x, 2, (int64_t[]){4, 6}), mut = tensor_of(m, 1, (int64_t[]){4});
+    const float first = m[0];
+    struct weft_tensor t, s, e, r, k;
+    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 1, &mut), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_output(execution, 0, &t), WEFT_OK);
+    assert_int_equal(weft_output(execution, 1, &s), WEFT_OK);
+    assert_int_equal(weft_output(execution, 2, &e), WEFT_OK);
+    assert_int_equal(weft_output(execution, 3, &r), WEFT_OK);
+    assert_int_equal(weft_output(execution, 5, &k), WEFT_OK);
+    assert_ptr_equal(t.data, x);
+    assert_int_equal(t.stride[0], 1);
+    assert_int_equal(t.stride[1], 6);
+    assert_ptr_equal(s.data, x + 6);
+    assert_ptr_equal(r.data, e.data);
+    assert_true(m[0] == -first && ((float *)k.data)[0] == first);
+
+    const struct weft_tensor bound = tensor_of(own, 2, (int64_t[]){6, 4});
+    struct weft_tensor packed = bound;
+    packed.stride[0] = 1; /* it lies like what it is a view of */
+    packed.stride[1] = 6;
+    assert_int_equal(weft_bind_output(execution, 0, &packed), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_output(execution, 0, &t), WEFT_OK);
+    assert_ptr_equal(t.data, own);
+    assert_memory_equal(own, x, sizeof x);
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+
+    plan = compile(graph, 0); /* not asked for */
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 1, &mut), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_output(execution, 0, &t), WEFT_OK);
+    assert_ptr_not_equal(t.data, x);
+    assert_memory_equal(t.data, x, sizeof x);
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked)};
+    return cmocka_run_group_tests_name("run_share", tests, NULL, NULL);
+}
