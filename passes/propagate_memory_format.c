@@ -170,6 +170,8 @@ static void place_return(struct placing *p, uint32_t i)
     struct weft_graph *g = p->graph;
     const weft_val v = g->ret[i].value;
     uint32_t promised;
+    if (v.id >= p->values) /* came here with an earlier slot */
+        return;
     if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(&p->formats, i, &promised) ||
         p->stored[v.id] == promised)
         return;
