@@ -335,7 +335,7 @@ void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, in
     const enum form form = form_of(pool);
     int64_t at, end;
     weft_share(units_of(&s, form), form == PLANES ? WEFT_POOL_PLANES : 1, part, parts, &at, &end);
-    if (at == end) /* perhaps there are no rows at all, and places have no quotients */
+    if (at == end || s.out[2] == 0) /* perhaps there are no rows at all, or no columns: places have no quotients */
         return;
     if (form != PLANES)
         some_rows(&s, form, out, in, at, end);

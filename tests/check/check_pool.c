@@ -79,6 +79,10 @@ static void random_pool(struct weft_check *check, struct weft_pool *p, int64_t *
         p->pad_after[i] = whole ? 0 : weft_check_between(check, 0, p->kernel[i] - 1);
         const int64_t window = (p->kernel[i] - 1) * p->dilation[i] + 1;
         p->in_extent[i] = window + (whole ? 0 : weft_check_between(check, 0, i == p->spatial - 1 ? 70 : 4));
+        if (!weft_check_between(check, 0, 25)) { /* nothing to fold, and nothing comes out */
+            p->kernel[i] = 1;
+            p->pad[i] = p->pad_after[i] = p->in_extent[i] = 0;
+        }
         p->out_extent[i] = (p->in_extent[i] + p->pad[i] + p->pad_after[i] - window) / p->stride[i] + 1;
         in[2 + i] = p->in_extent[i], out[2 + i] = p->out_extent[i];
         *ret_in *= in[2 + i], *ret_out *= out[2 + i];
