@@ -83,7 +83,8 @@ static void random_pool(struct weft_check *check, struct weft_pool *p, int64_t *
             p->kernel[i] = 1;
             p->pad[i] = p->pad_after[i] = p->in_extent[i] = 0;
         }
-        p->out_extent[i] = (p->in_extent[i] + p->pad[i] + p->pad_after[i] - window) / p->stride[i] + 1;
+        const int64_t places = p->in_extent[i] + p->pad[i] + p->pad_after[i] - window;
+        p->out_extent[i] = p->in_extent[i] > 0 ? places / p->stride[i] + 1 : 0;
         in[2 + i] = p->in_extent[i], out[2 + i] = p->out_extent[i];
         *ret_in *= in[2 + i], *ret_out *= out[2 + i];
     }
