@@ -117,9 +117,8 @@ void weft_replace_body(struct weft_graph *graph, weft_node node, const struct we
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
 {
     weft_assert(!weft_is(a, b));
-    graph->heir = weft_grow(graph->arena, graph->heir, &graph->heir_capacity, graph->values, sizeof *graph->heir);
-    graph->heir[a.id] = b.id;
-    graph->heir[b.id] = 0; /* it may have been replaced itself, and is back */
+    graph->value[a.id].heir = b;
+    graph->value[b.id].heir = WEFT_NO_VALUE; /* it may have been replaced itself, and is back */
     const bool known = graph->value[a.id].content || graph->value[b.id].content; /* else the readers' neither */
     while (graph->value[a.id].first_use) {
         const uint32_t slot = graph->value[a.id].first_use - 1;

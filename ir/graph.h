@@ -53,6 +53,7 @@ struct weft_value {
     uint32_t result;         /* which result of def, or which parameter */
     bool is_param, is_mut;
     uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
+    weft_val heir;           /* the value that took its place, or none */
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
     uint32_t uses;           /* operand slots, not counting returns */
     uint32_t returns;        /* times returned */
@@ -142,8 +143,6 @@ struct weft_graph {
     uint32_t *layout_hash, layout_hash_size;
     struct weft_blob **blob;     /* root: held until the graph dies */
     uint32_t blobs, blob_capacity;
-    uint32_t *heir;              /* by value id: the value that took its place, or 0; NULL before any has */
-    uint32_t heir_capacity;
     struct weft_former_name *former; /* names that live values had once */
     uint32_t formers, former_capacity;
     struct weft_name_slot *names; /* hash of value names */

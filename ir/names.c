@@ -82,7 +82,7 @@ weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, 
         if (strncmp(graph->former[i].name, name, length) == 0 && graph->former[i].name[length] == '\0')
             found = graph->former[i].value;
     while (found.id && !is_live(graph, found))
-        found.id = found.id < graph->heir_capacity ? graph->heir[found.id] : 0;
+        found = graph->value[found.id].heir;
     return found;
 }
 
