@@ -239,6 +239,10 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
     weft_formats_collect(&p.formats, graph, target, &graph->root->scratch, /* unbound= */ false);
     weft_formats_choose(&p.formats);
     price_promises(&p);
+    if (p.formats.bound < p.formats.cost)
+        weft_add_remark(graph, who, graph->ret[0].value, "bounded",
+                        "this choice costs %.3f us, and none less than %.3f",
+                        (double)p.formats.cost * 1e-6, (double)p.formats.bound * 1e-6);
     p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
     p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
     if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */

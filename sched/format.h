@@ -38,7 +38,6 @@ struct weft_formats {
     uint32_t *read;                    /* by operand slot: the layout in which it is read */
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
     int64_t *second_ps;                /* what it would cost more */
-    uint32_t *returned;                /* by return slot: the layout of the list that is handed over, or converted */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major;                 /* ps: of storing all values row-major */
 };
@@ -73,7 +72,7 @@ bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 
-/* Fills the choice. */
+/* Fills the choice; of `unbound` formats, cost and bound only. */
 void weft_formats_choose(struct weft_formats *formats);
 
 #endif

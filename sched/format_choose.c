@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { MOST_SETS = 28, MOST_ENTRIES = 1000000 };
+enum { MOST_SETS = WEFT_MAX_FORMATS * (WEFT_MAX_FORMATS + 1) / 2, MOST_ENTRIES = 1000000 };
 
 struct chooser {
     struct weft_formats *formats;
@@ -25,17 +25,18 @@ struct chooser {
 
 /* --- sets of layouts, as bits of a value's list ------------------------------------------------------------------- */
 
-/* Set number i: first the single layouts, then pairs. */
-static uint32_t sets_of(const struct weft_format_list *list, uint8_t ret_bits[MOST_SETS])
+/* The layouts of set number s of a list of `count`: first the single ones, then all pairs. */
+static uint32_t set_bits(uint32_t count, uint32_t s)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < list->count; i++)
-        ret_bits[count++] = (uint8_t)(1u << i);
-    for (uint32_t i = 0; i < list->count; i++)
-        for (uint32_t k = 0; k < i && count < MOST_SETS; k++)
-            ret_bits[count++] = (uint8_t)(1u << i | 1u << k);
-    return count;
+    if (s < count)
+        return 1u << s;
+    uint32_t larger = 1;
+    for (s -= count; s >= larger; larger++)
+        s -= larger;
+    return 1u << larger | 1u << s;
 }
+
+static uint32_t sets_of(uint32_t count) { return count + count * (count - 1) / 2; }
 
 /* --- the nodes ---------------------------------------------------------------------------------------------------- */
 
@@ -60,12 +61,10 @@ static void price_conversions(struct chooser *c, weft_val v)
 /* To have all of a set where the node writes `from`. */
 static int64_t set_cost(const struct chooser *c, weft_val v, uint32_t from, uint32_t set)
 {
-    const struct weft_format_list *list = list_of(c, v);
-    uint8_t bits[MOST_SETS];
+    const uint32_t count = list_of(c, v)->count, bits = set_bits(count, set);
     int64_t sum = 0;
-    sets_of(list, bits);
-    for (uint32_t to = 0; to < list->count; to++)
-        if (bits[set] >> to & 1)
+    for (uint32_t to = 0; to < count; to++)
+        if (bits >> to & 1)
             sum = weft_label_add(sum, converted(c, v, from, to));
     return sum;
 }
@@ -83,8 +82,7 @@ static void add_value(struct chooser *c, weft_val v)
     price_conversions(c, v);
     if (value->uses + value->returns < 2 || list->count < 2)
         return;
-    uint8_t bits[MOST_SETS];
-    const uint32_t sets = sets_of(list, bits);
+    const uint32_t sets = sets_of(list->count);
     c->set[v.id] = 1 + weft_labelling_node(&c->labelling, sets, NULL);
     const uint32_t rows = c->labelling.node[c->node[v.id] - 1].choices;
     int64_t *edge = weft_labelling_edge(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1);
@@ -100,13 +98,11 @@ static void add_value(struct chooser *c, weft_val v)
 static int64_t best_read(const struct chooser *c, weft_val v, uint32_t at, const int64_t *price, uint32_t *ret_layout)
 {
     const struct weft_format_list *list = list_of(c, v);
+    const uint32_t there = c->set[v.id] ? set_bits(list->count, at) : UINT32_MAX; /* or can be converted to */
     int64_t best = WEFT_LABEL_NEVER;
-    uint8_t bits[MOST_SETS];
-    if (c->set[v.id])
-        sets_of(list, bits);
     *ret_layout = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        if (c->set[v.id] && !(bits[at] >> i & 1))
+        if (!(there >> i & 1))
             continue;
         const int64_t whole = c->set[v.id] ? price[i] : weft_label_add(price[i], converted(c, v, at, i));
         if (whole < best) {
@@ -142,20 +138,15 @@ static void add_operand(struct chooser *c, weft_node n, uint32_t index)
     }
 }
 
-static void price_return(const struct chooser *c, uint32_t i, int64_t *ret_price)
-{
-    const struct weft_format_list *list = list_of(c, c->graph->ret[i].value);
-    for (uint32_t k = 0; k < list->count; k++)
-        ret_price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
-}
-
 static void add_return(struct chooser *c, uint32_t i)
 {
     const weft_val v = c->graph->ret[i].value;
+    const struct weft_format_list *list = list_of(c, v);
     const uint32_t found = found_of(c, v);
     int64_t price[WEFT_MAX_FORMATS];
     uint32_t layout;
-    price_return(c, i, price);
+    for (uint32_t k = 0; k < list->count; k++)
+        price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
     for (uint32_t at = 0; at < c->labelling.node[found].choices; at++)
         c->labelling.node[found].cost[at] =
             weft_label_add(c->labelling.node[found].cost[at], best_read(c, v, at, price, &layout));
@@ -263,14 +254,6 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
             best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
             f->read[g->node[n.id].first_operand + i] = list->layout[layout];
         }
-    for (uint32_t i = 0; i < g->returns; i++) {
-        const weft_val v = g->ret[i].value;
-        int64_t price[WEFT_MAX_FORMATS];
-        uint32_t layout;
-        price_return(c, i, price);
-        best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
-        f->returned[i] = list_of(c, v)->layout[layout];
-    }
 }
 
 void weft_formats_choose(struct weft_formats *f)
@@ -280,17 +263,18 @@ void weft_formats_choose(struct weft_formats *f)
                         .node = weft_new(f->arena, uint32_t, g->values),
                         .set = weft_new(f->arena, uint32_t, g->values),
                         .convert = weft_new(f->arena, int64_t *, g->values)};
-    f->written = weft_new(f->arena, uint32_t, g->values);
-    f->read = weft_new(f->arena, uint32_t, g->slots);
-    f->second = weft_new(f->arena, uint32_t, g->values);
-    f->second_ps = weft_new(f->arena, int64_t, g->values);
-    f->returned = weft_new(f->arena, uint32_t, g->returns);
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
     struct weft_label_answer answer;
     weft_labelling_solve(&c.labelling, MOST_ENTRIES, &answer);
     f->cost = answer.cost;
     f->bound = answer.bound;
+    if (f->unbound)
+        return;
+    f->written = weft_new(f->arena, uint32_t, g->values);
+    f->read = weft_new(f->arena, uint32_t, g->slots);
+    f->second = weft_new(f->arena, uint32_t, g->values);
+    f->second_ps = weft_new(f->arena, int64_t, g->values);
     f->row_major = row_major_cost(&c);
     take_answer(&c, &answer);
     weigh_others(&c, answer.choice);

@@ -248,63 +248,6 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         weft_check_winograd(check, what, v, got, x, w);
 }
 
-/* --- speed --- */
-
-struct timed {
-    struct weft_conv conv;
-    float *y;
-    const float *x, *w;
-    void *scratch;
-};
-static void run_timed(void *user)
-{
-    const struct timed *t = user;
-    weft_conv_run(&t->conv, t->y, t->x, t->w, t->scratch, 0, 1);
-}
-
-/* A square map in either order, where dispatch takes the kernel under test for it. */
-static void bench_shape(struct weft_check *check, const struct weft_conv_kernel *kernel, const int64_t shape[7],
-                        bool last)
-{
-    const int64_t c = shape[0], o = shape[1], groups = shape[2], in = shape[3], k = shape[4], stride = shape[5],
-                  pad = shape[6];
-    const int64_t out = (in + 2 * pad - k) / stride + 1, x_size = c * in * in, y_size = o * out * out,
-                  w_size = c / groups * o * k * k;
-    struct timed t = {.conv = {.cpu = weft_check_cpu(check),
-                               .spatial = 2,
-                               .n = 1,
-                               .c = c,
-                               .o = o,
-                               .groups = groups,
-                               .in_extent = {in, in},
-                               .out_extent = {out, out},
-                               .kernel = {k, k},
-                               .stride = {stride, stride},
-                               .dilation = {1, 1},
-                               .pad = {pad, pad},
-                               .w_packed = true,
-                               .x_stride = {x_size, last ? 1 : in * in, last ? in * c : in, last ? c : 1},
-                               .y_stride = {y_size, last ? 1 : out * out, last ? out * o : out, last ? o : 1},
-                               .w_stride = {c / groups * k * k, k * k, k, 1}}};
-    weft_conv_prepare(&t.conv, 1);
-    const double flops = 2.0 * (double)y_size * (double)(c / groups * k * k);
-    if (weft_conv_kernels[t.conv.form].run != kernel->run || (kernel->cpu == 0 && flops > 1e8))
-        return;
-    float *x = weft_check_alloc(check, (size_t)x_size * sizeof *x),
-          *w = weft_check_alloc(check, (size_t)w_size * sizeof *w);
-    float *pack = weft_check_alloc(check, weft_conv_pack_bytes(&t.conv));
-    weft_check_fill(check, x, x_size, WEFT_FILL_PLAIN);
-    weft_check_fill(check, w, w_size, WEFT_FILL_PLAIN);
-    weft_conv_pack(&t.conv, pack, w);
-    t.x = x, t.w = pack;
-    t.y = weft_check_alloc(check, (size_t)y_size * sizeof *t.y);
-    t.scratch = weft_check_alloc(check, t.conv.scratch);
-    char text[120];
-    snprintf(text, sizeof text, "%lldx%lld stride %lld %lld->%lld groups %lld on %lld %s", (long long)k, (long long)k,
-             (long long)stride, (long long)c, (long long)o, (long long)groups, (long long)in, last ? "NHWC" : "NCHW");
-    weft_check_bench(check, text, flops, "GFLOP/s", run_timed, &t);
-}
-
 static void check_kernel(struct weft_check *check, const void *user)
 {
     const struct weft_conv_kernel *kernel = user;
@@ -323,15 +266,6 @@ static void check_kernel(struct weft_check *check, const void *user)
     }
     if (met < cases && !weft_check_failed(check))
         weft_check_fail(check, "dispatch took this kernel in %d cases only", met);
-    /* c, o, groups, extent, kernel, stride, padding */
-    static const int64_t shapes[][7] = {
-        {64, 64, 1, 56, 3, 1, 1},   {256, 256, 1, 14, 3, 1, 1},  {512, 512, 1, 7, 3, 1, 1}, {3, 64, 1, 224, 7, 2, 3},
-        {3, 16, 1, 240, 3, 2, 1},   {256, 1024, 1, 14, 1, 1, 0}, {32, 64, 1, 60, 1, 1, 0},  {96, 96, 96, 56, 3, 1, 1},
-        {32, 32, 32, 120, 3, 2, 1}, {256, 256, 256, 9, 3, 1, 1}};
-    for (size_t i = 0; weft_check_benching(check) && i < sizeof shapes / sizeof *shapes; i++) {
-        bench_shape(check, kernel, shapes[i], /* last= */ false);
-        bench_shape(check, kernel, shapes[i], /* last= */ true);
-    }
 }
 
 void weft_check_conv(struct weft_check *check)

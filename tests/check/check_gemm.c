@@ -247,71 +247,11 @@ static void check_case(struct weft_check *check, const struct weft_gemm_kernel *
         weft_check_close(check, what, got, sum, c_size, 1, bound);
 }
 
-/* --- speed --- */
-
-struct timed {
-    struct weft_gemm gemm;
-    float *c;
-    const float *a, *b;
-    void *scratch;
-};
-static void run_timed(void *user)
-{
-    const struct timed *t = user;
-    weft_gemm_run(&t->gemm, &(struct weft_gemm_data){.c = t->c, .a = t->a, .b = t->b, .scratch = t->scratch}, 0, 1);
-}
-
-static void bench(struct weft_check *check, const struct weft_gemm_kernel *kernel)
-{
-    static const struct {
-        int64_t m, n, k;
-        bool b_transposed, b_packed;
-    } shapes[] = {{1024, 1024, 1024, false, true}, {1024, 1024, 1024, false, false}, {1024, 1024, 1024, true, false},
-                  {1001, 1001, 1001, false, true}, {64, 3136, 576, false, false},    {128, 768, 768, false, true},
-                  {1, 1024, 1024, false, true},    {64, 64, 64, false, false},       {16, 16, 16, false, false}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const int64_t m = shapes[i].m, n = shapes[i].n, k = shapes[i].k;
-        const double flops = 2.0 * (double)m * (double)n * (double)k;
-        if (kernel->cpu == 0 && flops > 1e8)
-            continue;
-        const bool transposed = shapes[i].b_transposed;
-        struct timed t = {.gemm = {.cpu = weft_check_cpu(check),
-                                   .batch = 1,
-                                   .m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .a_row = k,
-                                   .a_col = 1,
-                                   .b_row = transposed ? 1 : n,
-                                   .b_col = transposed ? k : 1,
-                                   .c_row = n,
-                                   .c_col = 1,
-                                   .b_packed = shapes[i].b_packed}};
-        weft_gemm_prepare(&t.gemm, 1);
-        float *a = weft_check_alloc(check, (size_t)(m * k) * sizeof *a),
-              *b = weft_check_alloc(check, (size_t)(k * n) * sizeof *b);
-        weft_check_fill(check, a, m * k, WEFT_FILL_PLAIN);
-        weft_check_fill(check, b, k * n, WEFT_FILL_PLAIN);
-        float *pack = weft_check_alloc(check, t.gemm.b_packed ? weft_gemm_pack_bytes(&t.gemm) : 0);
-        if (t.gemm.b_packed)
-            weft_gemm_pack(&t.gemm, pack, b);
-        t.a = a, t.b = t.gemm.b_packed ? pack : b;
-        t.c = weft_check_alloc(check, (size_t)(m * n) * sizeof *t.c);
-        t.scratch = weft_check_alloc(check, t.gemm.scratch);
-        char shape[80];
-        snprintf(shape, sizeof shape, "%lldx%lldx%lld%s%s", (long long)m, (long long)n, (long long)k,
-                 transposed ? " B transposed" : "", t.gemm.b_packed ? " B packed" : "");
-        weft_check_bench(check, shape, flops, "GFLOP/s", run_timed, &t);
-    }
-}
-
 static void check_kernel(struct weft_check *check, const void *user)
 {
     const struct weft_gemm_kernel *kernel = user;
     for (int i = 0; i < CASES && !weft_check_failed(check); i++)
         check_case(check, kernel);
-    if (weft_check_benching(check))
-        bench(check, kernel);
 }
 
 void weft_check_gemm(struct weft_check *check)

@@ -149,41 +149,6 @@ static void check_case(struct weft_check *check, const struct weft_pool *pool, i
     weft_check_same(check, "against the baseline", out, again, results);
 }
 
-struct timed {
-    struct weft_pool pool;
-    float *out;
-    const float *in;
-};
-
-static void run_timed(void *user)
-{
-    const struct timed *const t = user;
-    weft_pool_run(&t->pool, t->out, t->in, 0, 1);
-}
-
-static void bench(struct weft_check *check, const char *name)
-{
-    struct timed t = {.pool = {.cpu = weft_check_cpu(check),
-                               .spatial = 2,
-                               .n = 1,
-                               .c = 64,
-                               .in_extent = {112, 112},
-                               .out_extent = {56, 56},
-                               .kernel = {3, 3},
-                               .stride = {2, 2},
-                               .dilation = {1, 1},
-                               .pad = {1, 1},
-                               .pad_after = {1, 1}}};
-    const bool last = strstr(name, "channels") != NULL;
-    dense_strides(t.pool.in_stride, (const int64_t[]){1, 64, 112, 112}, 4, last);
-    dense_strides(t.pool.out_stride, (const int64_t[]){1, 64, 56, 56}, 4, last);
-    float *const in = weft_check_alloc(check, 64 * 112 * 112 * sizeof(float));
-    t.in = in, t.out = weft_check_alloc(check, 64 * 56 * 56 * sizeof(float));
-    weft_check_fill(check, in, 64 * 112 * 112, WEFT_FILL_PLAIN);
-    weft_pool_prepare(&t.pool, 1);
-    weft_check_bench(check, "max 3x3/2 of 64x112x112", 4.0 * 64 * (112 * 112 + 56 * 56), "GB/s", run_timed, &t);
-}
-
 static void body(struct weft_check *check, const void *user)
 {
     const struct variant *const variant = user;
@@ -202,8 +167,6 @@ static void body(struct weft_check *check, const void *user)
     }
     if (cases < 40 && !weft_check_failed(check))
         weft_check_fail(check, "only %d cases reached this kernel", cases);
-    if (weft_check_benching(check))
-        bench(check, variant->name);
 }
 
 void weft_check_pool(struct weft_check *check)

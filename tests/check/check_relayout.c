@@ -8,16 +8,15 @@
 struct variant {
     const char *name;
     uint32_t cpu;
-    int bytes;
 };
 
 static const struct variant variants[] = {
-    {"weft_relayout_runs__ref", 0, 4},
-    {"weft_relayout_runs__avx2", WEFT_CPU_AVX2, 4},
-    {"weft_relayout_runs__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512, 4},
-    {"weft_relayout_narrow__ref", 0, 4},
-    {"weft_relayout_strided__ref", 0, 4},
-#define RELAYOUT(id, function, level, cpu, bytes) {"weft_relayout_" #id "__" #level, cpu, bytes},
+    {"weft_relayout_runs__ref", 0},
+    {"weft_relayout_runs__avx2", WEFT_CPU_AVX2},
+    {"weft_relayout_runs__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512},
+    {"weft_relayout_narrow__ref", 0},
+    {"weft_relayout_strided__ref", 0},
+#define RELAYOUT(id, function, level, cpu, bytes) {"weft_relayout_" #id "__" #level, cpu},
 #include "kernels/relayout/relayout.def"
 };
 
@@ -95,34 +94,6 @@ static int64_t turn_axes(struct weft_check *check, struct weft_copy *copy)
     return first;
 }
 
-struct timed {
-    struct weft_copy copy;
-    void *out;
-    const void *in;
-};
-
-static void run_timed(void *user)
-{
-    const struct timed *const t = user;
-    weft_copy_run(&t->copy, t->out, t->in, 0, 1);
-}
-
-static void bench(struct weft_check *check, int bytes)
-{
-    struct timed t = {.copy = {.bytes = bytes,
-                               .rank = 2,
-                               .cpu = weft_check_cpu(check),
-                               .extent = {1024, 1000},
-                               .out_stride = {1000, 1},
-                               .in_stride = {1, 1024}}};
-    t.in = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
-    t.out = memset(weft_check_alloc(check, 1024000 * (size_t)bytes), 1, 1024000 * (size_t)bytes);
-    weft_copy_prepare(&t.copy, 1);
-    char shape[64];
-    snprintf(shape, sizeof shape, "%d bytes, 1024x1000 %s", bytes, weft_copy_name(&t.copy) + 14);
-    weft_check_bench(check, shape, 2.0 * 1024000 * bytes, "GB/s", run_timed, &t);
-}
-
 /* A case counts when prepare has chosen the kernel under test; cases of other kernels are drawn again. */
 static void body(struct weft_check *check, const void *user)
 {
@@ -156,8 +127,6 @@ static void body(struct weft_check *check, const void *user)
     }
     if (cases < 60)
         weft_check_fail(check, "only %d cases reached this kernel", cases);
-    if (weft_check_benching(check))
-        bench(check, variant->bytes);
 }
 
 void weft_check_relayout(struct weft_check *check)

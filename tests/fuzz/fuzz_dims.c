@@ -9,7 +9,7 @@
  *     a * b / b = a  and  (a / b) * b + a % b = a,  where b is above 0 for all values
  *
  * Nothing is asked of values beyond WEFT_DIM_LIMIT, where constants saturate, and of expressions that were refused for
- * their size. Where values beyond 2^30 occur, the limit may stand for one that was lost on the way. A quotient is
+ * their size. The limit may stand for a value if a product in the printed form has more than 118 bits. A quotient is
  * cancelled although its divisor may be 0, so nothing is asked of values where one is. */
 #include "tests/fuzz/fuzz.h"
 
@@ -18,7 +18,7 @@
 const size_t weft_fuzz_limit = 256;
 
 enum { SYMBOLS = 4, POINTS = 8, MOST_DEPTH = 40 };
-#define LARGE ((wide)1 << 30)
+#define LOST ((wide)1 << 118) /* what no product on the way to a value may exceed: dims.h */
 __extension__ typedef __int128 wide;
 
 static const struct { const char *name; int64_t low, high; } symbol_rows[SYMBOLS] = {
@@ -31,7 +31,8 @@ struct plain {
     const char *at, *end;
     const int64_t *symbol;
     int depth;
-    bool bad, large; /* large: some value on the way is beyond LARGE */
+    bool bad;
+    wide limit; /* beyond it, no value is asked for */
 };
 
 static wide plain_sum(struct plain *p);
@@ -45,9 +46,8 @@ static char peek(struct plain *p)
 
 static wide checked(struct plain *p, wide value)
 {
-    if (value > WEFT_DIM_LIMIT || value < -WEFT_DIM_LIMIT)
+    if (value > p->limit || value < -p->limit)
         p->bad = true;
-    p->large |= value > LARGE || value < -LARGE;
     return p->bad ? 0 : value;
 }
 
@@ -112,7 +112,9 @@ static wide plain_product(struct plain *p)
         p->at++;
         const wide other = plain_atom(p);
         const wide quotient = c == '*' ? 0 : floor_divide(p, value, other);
-        value = checked(p, c == '*' ? value * other : c == '/' ? quotient : value - other * quotient);
+        wide product = 0;
+        p->bad |= c == '*' && __builtin_mul_overflow(value, other, &product);
+        value = checked(p, c == '*' ? product : c == '/' ? quotient : value - other * quotient);
     }
     return value;
 }
@@ -171,6 +173,14 @@ static bool parse_line(struct check *c, const char *line, const char *end, weft_
     return parsed && !refused;
 }
 
+/* Is there a product in the printed form that has no place? Only then may the limit stand for the value. */
+static bool is_lost(const struct weft_text *text, const int64_t *symbol)
+{
+    struct plain p = {.at = text->data, .end = text->data + text->length, .symbol = symbol, .limit = LOST};
+    (void)plain_sum(&p);
+    return p.bad;
+}
+
 static void check_line(struct check *c, const char *line, const char *end, weft_dim d)
 {
     struct weft_text text = {.context = c->context, .arena = &c->arena};
@@ -182,13 +192,13 @@ static void check_line(struct check *c, const char *line, const char *end, weft_
         weft_fuzz_fail("%.*s prints as %s, which is something else", (int)(end - line), line, text.data);
     weft_dim_range(c->dims, d, &low, &high);
     for (int i = 0; i < POINTS; i++) {
-        struct plain p = {.at = line, .end = end, .symbol = c->point[i]};
+        struct plain p = {.at = line, .end = end, .symbol = c->point[i], .limit = WEFT_DIM_LIMIT};
         const wide want = plain_sum(&p);
         c->asked[i] &= !p.bad && p.at == end;
         if (p.bad || p.at != end)
             continue;
         const int64_t got = weft_dim_evaluate(c->dims, d, c->point[i]);
-        if (p.large && got == WEFT_DIM_LIMIT)
+        if (got == WEFT_DIM_LIMIT && is_lost(&text, c->point[i]))
             c->asked[i] = false;
         else if (got != want || got < low || got > high)
             weft_fuzz_fail("%.*s = %s is %lld instead of %lld in [%lld, %lld] at N=%lld M=%lld C=%lld K=%lld",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_inspect.c: what a plan says of its values: memory, views, what passes put in the place of others, and the number
  * of places where data changes its order. */
-#include "plan_support.h"
+#include "tests/unit/plan_support.h"
 
 struct inspected {
     struct weft_context *context;
