@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 enum { PATH = 1024 };
+#define HUGE_PAGE ((size_t)2 << 20)
 
 struct speed_block {
     struct speed_block *next;
@@ -20,10 +21,12 @@ struct speed_block {
 };
 /* --- for families ------------------------------------------------------------------------------------------------- */
 
-/* Staggered, so that arrays do not all begin in the same cache set. */
+/* Staggered, so that arrays do not all begin in the same cache set. Large ones get huge pages where the system has
+ * them, as the memory of plans does (runtime/context.c): ours, the probes' and what peers pack alike. */
 void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)
 {
-    const size_t room = bytes + 8192;
+    const bool large = bytes >= 2 * HUGE_PAGE;
+    const size_t room = bytes + 8192 + (large ? HUGE_PAGE : 0);
     struct speed_block *const block = malloc(sizeof *block);
     void *const map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!block || map == MAP_FAILED) {
@@ -33,7 +36,12 @@ void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)
     *block = (struct speed_block){bench->blocks, map, room};
     bench->blocks = block;
     bench->stagger = (bench->stagger + 13 * 64) % 4096;
-    return (char *)map + bench->stagger;
+    char *begin = map;
+    if (large) {
+        begin += -(uintptr_t)map % HUGE_PAGE;
+        (void)madvise(begin, bytes + 8192, MADV_HUGEPAGE); /* a wish */
+    }
+    return begin + bench->stagger;
 }
 
 void speed_free(struct weft_bench *bench)

@@ -35,6 +35,7 @@ static void close_peer(void *user)
 struct onednn *onednn_open(struct weft_bench *bench, int threads)
 {
     struct onednn *const p = weft_bench_alloc(bench, sizeof *p);
+    p->bench = bench;
     omp_set_num_threads(threads); /* the gang says itself how many it wants */
     if (!onednn_engine() || dnnl_stream_create(&p->stream, onednn_engine(), dnnl_stream_default_flags) != dnnl_success)
         return NULL;
@@ -58,6 +59,12 @@ static bool add_argument(struct onednn *p, int which, const dnnl_memory_desc_t *
     return true;
 }
 
+/* Memory for what is described: from where ours comes, so that its pages are no smaller. */
+static void *allocate(struct onednn *p, const dnnl_memory_desc_t *desc)
+{
+    return weft_bench_alloc(p->bench, dnnl_memory_desc_get_size(desc));
+}
+
 /* A constant operand, in the layout that the primitive wants. */
 static bool add_constant(struct onednn *p, int which, const dnnl_memory_desc_t *given, const dnnl_memory_desc_t *wanted,
                          const void *data)
@@ -68,7 +75,7 @@ static bool add_constant(struct onednn *p, int which, const dnnl_memory_desc_t *
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t reorder;
     dnnl_engine_t e = onednn_engine();
-    if (!add_argument(p, which, wanted, DNNL_MEMORY_ALLOCATE) || !add_memory(p, given, (void *)data, &from) ||
+    if (!add_argument(p, which, wanted, allocate(p, wanted)) || !add_memory(p, given, (void *)data, &from) ||
         dnnl_reorder_primitive_desc_create(&desc, given, e, wanted, e, NULL) != dnnl_success)
         return false;
     bool good = dnnl_primitive_create(&reorder, desc) == dnnl_success;
@@ -110,10 +117,8 @@ bool onednn_finish(struct onednn *p, const void *op_desc, const struct onednn_ar
                                     dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0), arrays->b);
     else if (arrays->b)
         good = good && add_argument(p, DNNL_ARG_WEIGHTS, &md[1], arrays->b);
-    good = good && (arrays->own ? add_argument(p, DNNL_ARG_DST,
-                                               dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0),
-                                               DNNL_MEMORY_ALLOCATE)
-                                : add_argument(p, DNNL_ARG_DST, &md[2], arrays->out));
+    const dnnl_memory_desc_t *const to = arrays->own ? dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0) : &md[2];
+    good = good && add_argument(p, DNNL_ARG_DST, to, arrays->own ? allocate(p, to) : arrays->out);
     dnnl_primitive_desc_destroy(desc);
     return good;
 }

@@ -11,6 +11,7 @@ enum { ONEDNN_MEMORIES = 6, ONEDNN_ARGUMENTS = 3 };
 
 /* A primitive with its arguments. */
 struct onednn {
+    struct weft_bench *bench;
     dnnl_primitive_t primitive;
     dnnl_stream_t stream;
     dnnl_exec_arg_t argument[ONEDNN_ARGUMENTS];
