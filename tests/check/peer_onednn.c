@@ -117,7 +117,8 @@ bool onednn_finish(struct onednn *p, const void *op_desc, const struct onednn_ar
                                     dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0), arrays->b);
     else if (arrays->b)
         good = good && add_argument(p, DNNL_ARG_WEIGHTS, &md[1], arrays->b);
-    const dnnl_memory_desc_t *const to = arrays->own ? dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0) : &md[2];
+    const dnnl_memory_desc_t *const to =
+        arrays->own ? dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0) : &md[2];
     good = good && add_argument(p, DNNL_ARG_DST, to, arrays->own ? allocate(p, to) : arrays->out);
     dnnl_primitive_desc_destroy(desc);
     return good;
