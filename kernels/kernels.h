@@ -93,7 +93,10 @@ struct weft_map {
     int64_t stride[1 + WEFT_K_MAX_IN][WEFT_K_RANK]; /* elements: result first */
     int32_t bytes[1 + WEFT_K_MAX_IN];               /* element sizes */
     double param[2];
-    int32_t parts;    /* set by prepare: at most so many parts are worth it */
+    /* set by prepare */
+    int32_t parts;    /* at most so many parts are worth it */
+    int32_t period;   /* of the innermost axis: after so many elements the operands with a `within` begin again; or 0 */
+    int64_t within[1 + WEFT_K_MAX_IN]; /* their stride up to there; elsewhere 0 */
 };
 /* Merges axes that are contiguous in all arrays, puts the axis with the best strides innermost, sets parts (1 for small
  * work). */

@@ -6,11 +6,21 @@
  * counted in that order, a run of the innermost axis at a time; so parts are even whatever the shape, and where a part
  * begins or ends cannot matter, since elements do not depend on each other.
  *
+ * A short innermost axis along which some operands are the same for each index of the next axis (a scale for each of 24
+ * channels, pixels of 24 channels) would cost a call for a few vectors. There the two axes become one, and a run gets
+ * those operands written out several times over in a buffer that stays in L1.
+ *
  * The strip kernels check strides, not this file: a transposed operand works and is gathered. Making it fast is the
  * business of layouts, or of a relayout before. */
+#include "kernels/relayout/relayout.h"
 #include "kernels/walk.h"
 
-#define GRAIN 64 /* parts begin at multiples of it: whole cache lines of f32 */
+#include <string.h>
+
+#define GRAIN        64   /* parts begin at multiples of it: whole cache lines of f32 */
+#define REPEAT_BYTES 4096 /* of each operand that is written out several times */
+#define LEAST_COPIES 4    /* fewer would save too few calls */
+#define LEAST_USES   4    /* of what is written out */
 
 /* What an innermost axis is worth: contiguous arrays, the result above all, and long enough to pay for the call. */
 static int64_t worth(const struct weft_axis *axis, int arrays)
@@ -19,6 +29,41 @@ static int64_t worth(const struct weft_axis *axis, int arrays)
     for (int a = 1; a < arrays; a++)
         score += axis->stride[a] == 1 ? 4 : axis->stride[a] == 0 ? 3 : 0;
     return score * (axis->extent < 64 ? axis->extent : 64);
+}
+
+/* How many elements are written out of operands that begin again after `period`. */
+static int64_t written_out(const struct weft_map *map, int64_t period)
+{
+    int widest = 1;
+    for (int a = 0; a <= map->inputs; a++)
+        widest = map->bytes[a] > widest ? map->bytes[a] : widest;
+    return REPEAT_BYTES / widest / period * period;
+}
+
+/* Makes the two innermost axes one, if they are one in the result and each operand either is one as well or begins
+ * again; sets the period. */
+static bool join_repeated(struct weft_map *map, struct weft_axis *axes, int rank)
+{
+    if (rank < 2)
+        return false;
+    struct weft_axis *const outer = &axes[rank - 2];
+    const struct weft_axis *const inner = &axes[rank - 1];
+    if (inner->extent == 0 || inner->extent > REPEAT_BYTES)
+        return false;
+    const int64_t period = inner->extent, length = written_out(map, period);
+    if (length < LEAST_COPIES * period || outer->extent * period < LEAST_USES * length)
+        return false;
+    for (int a = 0; a <= map->inputs; a++)
+        if (outer->stride[a] != inner->stride[a] * period && (a == 0 || outer->stride[a] != 0))
+            return false;
+    for (int a = 0; a <= map->inputs; a++) {
+        const bool again = outer->stride[a] == 0;
+        map->within[a] = again ? inner->stride[a] : 0;
+        outer->stride[a] = again ? 0 : inner->stride[a];
+    }
+    map->period = (int32_t)period;
+    outer->extent *= period;
+    return true;
 }
 
 void weft_map_prepare(struct weft_map *map, int workers)
@@ -36,12 +81,17 @@ void weft_map_prepare(struct weft_map *map, int workers)
     int rank = weft_axes_merge(axes, map->rank, arrays);
     if (!rank)
         axes[rank++] = (struct weft_axis){1, {1, 1, 1, 1}};
-    int best = rank - 1;
-    for (int i = rank - 2; i >= 0; i--)
-        if (worth(&axes[i], arrays) > worth(&axes[best], arrays))
-            best = i;
-    weft_axes_move(axes, best, rank - 1);
-
+    map->period = 0;
+    memset(map->within, 0, sizeof map->within);
+    if (join_repeated(map, axes, rank)) {
+        rank--;
+    } else {
+        int best = rank - 1;
+        for (int i = rank - 2; i >= 0; i--)
+            if (worth(&axes[i], arrays) > worth(&axes[best], arrays))
+                best = i;
+        weft_axes_move(axes, best, rank - 1);
+    }
     map->rank = rank;
     for (int i = 0; i < rank; i++) {
         map->extent[i] = axes[i].extent;
@@ -51,6 +101,32 @@ void weft_map_prepare(struct weft_map *map, int workers)
     for (int a = 0; a < arrays; a++)
         bytes += map->bytes[a];
     map->parts = weft_parts_for(total * bytes, workers);
+}
+
+/* Runs args->n elements, the first of which is number `phase` of a period. */
+static void run_repeated(const struct weft_map *map, struct weft_strip_args *args, int64_t phase)
+{
+    _Alignas(64) char written[WEFT_K_MAX_IN][REPEAT_BYTES];
+    const int64_t period = map->period, length = written_out(map, period), total = args->n;
+    for (int i = 0; i < map->inputs; i++) {
+        const int bytes = map->bytes[1 + i];
+        if (!map->within[1 + i])
+            continue;
+        weft_copy_strided(bytes, written[i], 1, args->in[i], map->within[1 + i], period);
+        for (int64_t done = period; done < length && done < phase + total; done += period)
+            memcpy(written[i] + done * bytes, written[i], (size_t)(period * bytes));
+    }
+    for (int64_t at = 0; at < total; at += args->n, phase = 0) {
+        args->n = total - at < length - phase ? total - at : length - phase;
+        for (int i = 0; i < map->inputs; i++) {
+            if (map->within[1 + i])
+                args->in[i] = written[i] + phase * map->bytes[1 + i], args->stride[1 + i] = 1;
+        }
+        map->kernel->fn(args);
+        args->out = (char *)args->out + args->n * args->stride[0] * map->bytes[0];
+        for (int i = 0; i < map->inputs; i++)
+            args->in[i] = (const char *)args->in[i] + args->n * args->stride[1 + i] * map->bytes[1 + i];
+    }
 }
 
 void weft_map_run(const struct weft_map *map, void *out, const void *const *in, int part, int parts)
@@ -79,8 +155,11 @@ void weft_map_run(const struct weft_map *map, void *out, const void *const *in, 
         args.out = walk.at[0];
         for (int a = 1; a < walk.arrays; a++)
             args.in[a - 1] = walk.at[a];
-        map->kernel->fn(&args);
         at += args.n;
+        if (map->period)
+            run_repeated(map, &args, walk.index[inner] % map->period);
+        else
+            map->kernel->fn(&args);
         if (at >= end)
             return;
         weft_walk_next(&walk, inner - 1);

@@ -39,9 +39,9 @@ static void a_bias_keeps_its_axis_innermost(void **state)
         .bytes = {4, 4, 4},
     };
     weft_map_prepare(&map, 8);
-    assert_int_equal(map.rank, 2);
-    assert_int_equal(map.extent[1], 64);
-    assert_int_equal(map.stride[2][1], 1);
+    assert_int_equal(map.rank, 1); /* the bias begins again after 64 elements */
+    assert_int_equal(map.period, 64);
+    assert_int_equal(map.within[2], 1);
     assert_int_equal(map.parts, 8);
     static float x[25600], one[25600], many[25600];
     float bias[64];
@@ -57,6 +57,43 @@ static void a_bias_keeps_its_axis_innermost(void **state)
         for (int part = 0; part < parts; part++)
             weft_map_run(&map, many, (const void *const[]){x, bias}, part, parts);
         assert_memory_equal(one, many, sizeof one);
+    }
+}
+
+/* out[i,j,c] = mask[i,j,c] ? y[i,c] : z[c·3]: short rows, operands that begin again after each, one of them with other
+ * values for each i. */
+static void operands_that_begin_again(void **state)
+{
+    enum { OUTER = 3, MIDDLE = 2000, MOST = 37 };
+    static float got[OUTER * MIDDLE * MOST];
+    static uint8_t mask[OUTER * MIDDLE * MOST];
+    float y[OUTER * MOST], z[3 * MOST];
+    for (int i = 0; i < OUTER * MIDDLE * MOST; i++)
+        mask[i] = (uint8_t)(i % 7 < 3);
+    for (int i = 0; i < OUTER * MOST; i++)
+        y[i] = (float)i;
+    for (int i = 0; i < 3 * MOST; i++)
+        z[i] = (float)-i;
+    for (int inner = 1; inner <= MOST; inner += 4) {
+        struct weft_map map = {
+            .kernel = weft_strip_find("select", WEFT_K_F32, WEFT_K_F32, cpu.flags),
+            .inputs = 3,
+            .rank = 3,
+            .extent = {OUTER, MIDDLE, inner},
+            .stride = {{MIDDLE * inner, inner, 1}, {MIDDLE * inner, inner, 1}, {inner, 0, 1}, {0, 0, 3}},
+            .bytes = {4, 1, 4, 4},
+        };
+        weft_map_prepare(&map, 2);
+        assert_int_equal(map.period, inner > 1 ? inner : 0);
+        for (int parts = 1; parts < 8; parts += 3) {
+            memset(got, 0xff, sizeof got);
+            for (int part = 0; part < parts; part++)
+                weft_map_run(&map, got, (const void *const[]){mask, y, z}, part, parts);
+            for (int i = 0; i < OUTER * MIDDLE * inner; i++) {
+                const int c = i % inner;
+                assert_true(got[i] == (mask[i] ? y[i / (MIDDLE * inner) * inner + c] : z[3 * c]));
+            }
+        }
     }
 }
 
@@ -101,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contiguous_axes_become_one),
         cmocka_unit_test(a_bias_keeps_its_axis_innermost),
+        cmocka_unit_test(operands_that_begin_again),
         cmocka_unit_test(scalars_and_nothing),
         cmocka_unit_test(kernels_respect_the_mask),
         cmocka_unit_test(the_list_has_every_kernel_once),
