@@ -412,6 +412,15 @@ const char *weft_product_name(const struct weft_product *product);
  * What becomes of Inf and NaN is in conv/winograd.h. */
 enum weft_conv_arithmetic { WEFT_CONV_CHAIN, WEFT_CONV_F2, WEFT_CONV_F4 };
 
+/* A piece of y as a hook sees it: result (channel + i, pixel + j) of image `image` is
+ * data[i·channel_stride + j·pixel_stride]. Channels are those of y, pixels count in row-major order of its axes. */
+struct weft_conv_piece {
+    float *data;
+    int64_t channel_stride, pixel_stride, channels, pixels;
+    int64_t image, channel, pixel;
+};
+typedef void weft_conv_hook(void *user, const struct weft_conv_piece *piece);
+
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */
 struct weft_conv {
     uint32_t cpu;
@@ -423,16 +432,23 @@ struct weft_conv {
     int64_t x_stride[5], y_stride[5];  /* n, c or o, spatial… */
     int64_t w_stride[5];               /* o, c, kernel… */
     bool w_packed;           /* w was packed by weft_conv_pack */
+    /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
+    weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
     int32_t form;            /* set by prepare: which loops; with gemm.swapped, which pack they read */
     int32_t parts;
     size_t scratch;          /* per part */
 };
+/* What one run works on. `bias` is o numbers side by side, or NULL; `user` is for the hook. */
+struct weft_conv_data {
+    float *y;
+    const float *x, *w, *bias;
+    void *user, *scratch;
+};
 void weft_conv_prepare(struct weft_conv *conv, int workers);
 size_t weft_conv_pack_bytes(const struct weft_conv *conv);
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w);
-void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
-                   int parts);
+void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
 const char *weft_conv_name(const struct weft_conv *conv);
 
 #endif

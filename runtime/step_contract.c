@@ -160,7 +160,8 @@ static void run_conv(const void *descriptor, struct weft_call *call)
 {
     const struct weft_conv *conv = descriptor;
     const float *w = conv->w_packed ? call->plan->pack[call->step->pack].data : call->in[1];
-    weft_conv_run(conv, call->out, call->in[0], w, call->scratch, call->part, call->parts);
+    const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .scratch = call->scratch};
+    weft_conv_run(conv, &data, call->part, call->parts);
 }
 
 static const char *name_conv(const void *descriptor, const struct weft_step *step)

@@ -141,6 +141,30 @@ static double work(const struct weft_conv_shape *s)
     return 2.0 * (double)s->n * (double)(s->groups * s->o) * (double)s->pixels * (double)s->k;
 }
 
+/* The epilogue of POINT's products. Where images are joined, their pixels are one run. */
+static void finish_point(void *user, const struct weft_gemm_piece *piece)
+{
+    const struct weft_conv_point *p = user;
+    if (!p->s->y_rows) {
+        const struct weft_conv_piece whole = {.data = piece->data, .channel_stride = piece->row,
+                                              .pixel_stride = piece->column, .channels = piece->rows,
+                                              .pixels = piece->columns, .image = piece->batch,
+                                              .channel = p->channel + piece->first_row, .pixel = piece->first_column};
+        p->conv->epilogue(p->data->user, &whole);
+        return;
+    }
+    for (int64_t i = 0; i < piece->rows;) {
+        const int64_t pixel = (piece->first_row + i) % p->s->pixels;
+        const struct weft_conv_piece part = {.data = piece->data + i * piece->row, .channel_stride = piece->column,
+                                             .pixel_stride = piece->row, .channels = piece->columns,
+                                             .pixels = smaller(piece->rows - i, p->s->pixels - pixel),
+                                             .image = p->image + (piece->first_row + i) / p->s->pixels,
+                                             .channel = p->channel + piece->first_column, .pixel = pixel};
+        p->conv->epilogue(p->data->user, &part);
+        i += part.pixels;
+    }
+}
+
 /* The product of one group, and of one image where y_rows and the images do not join into one run of pixels. */
 static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *s, int workers)
 {
@@ -153,14 +177,15 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
         g->m = joined ? s->n * s->pixels : s->pixels, g->n = s->o;
         g->a_row = s->x_at[2], g->a_col = s->x_c;
         g->b_row = s->w_c, g->b_col = s->w_o, g->b_packed = conv->w_packed;
-        g->c_row = s->y_at[2], g->c_col = s->y_o;
+        g->c_row = s->y_at[2], g->c_col = s->y_o, g->bias_col = 1;
     } else {
         g->batch = s->n;
         g->m = s->o, g->n = s->pixels;
         g->a_row = conv->w_packed ? s->k : s->w_o, g->a_col = conv->w_packed ? 1 : s->w_c;
         g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
-        g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2];
+        g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2], g->bias_row = 1;
     }
+    g->epilogue = conv->epilogue ? finish_point : NULL;
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;
     const int64_t products = s->groups * (s->y_rows && g->m == s->pixels ? s->n : 1);
@@ -365,8 +390,7 @@ void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_
         weft_conv_pack_group(conv, &s, pack + g * size, w, g);
 }
 
-void weft_conv_run(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
-                   int parts)
+void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts)
 {
-    weft_conv_kernels[conv->form].run(conv, y, x, w, scratch, part, parts);
+    weft_conv_kernels[conv->form].run(conv, data, part, parts);
 }

@@ -11,6 +11,9 @@
  * product of matrices, and an infinite weight over the border gives NaN in every form alike. As in gemm.h, which NaN is
  * not defined.
  *
+ * A bias is added last, rounded once; then the epilogue gets pieces of y: whatever a form has finished at once, as soon
+ * as it will not be touched again. Every form calls it; which pieces it gets depends on form, parts and level.
+ *
  * Forms, chosen by prepare:
  *   COLUMNS   y has its unit stride along the pixels (NCHW) and few channels: W[o,K] · X[K,pixels], a panel of X
  *             gathered at a time.
@@ -47,9 +50,8 @@ enum weft_conv_form {
     WEFT_CONV_WINOGRAD_4
 };
 
-/* y, and in w the weights as given or as packed. */
-typedef void weft_conv_fn(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch,
-                          int part, int parts);
+/* In data->w are the weights as given or as packed. */
+typedef void weft_conv_fn(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
 #define WEFT_CONV(name, cpu, form) weft_conv_fn name;
 #include "kernels/conv/conv.def"
 
@@ -85,6 +87,29 @@ static inline int64_t weft_conv_offset(const int64_t index[3], const int64_t str
 {
     return index[0] * stride[0] + index[1] * stride[1] + index[2] * stride[2];
 }
+
+/* Pixels [pixel, pixel + pixels) of `channels` results from `channel` on, where y has them. The pixels lie in one line
+ * (weft_conv_shape). */
+static inline struct weft_conv_piece weft_conv_piece(const struct weft_conv_shape *s, const struct weft_conv_data *data,
+                                                     int64_t image, int64_t channel, int64_t channels, int64_t pixel,
+                                                     int64_t pixels)
+{
+    int64_t at[3];
+    weft_conv_unravel(s->out, pixel, at);
+    return (struct weft_conv_piece){
+        .data = data->y + image * s->y_n + channel * s->y_o + weft_conv_offset(at, s->y_at),
+        .channel_stride = s->y_o, .pixel_stride = s->y_at[2], .channels = channels, .pixels = pixels,
+        .image = image, .channel = channel, .pixel = pixel,
+    };
+}
+
+/* POINT: what pieces of a product are of y. `image` and `channel` are those of its first result. */
+struct weft_conv_point {
+    const struct weft_conv *conv;
+    const struct weft_conv_shape *s;
+    const struct weft_conv_data *data;
+    int64_t image, channel;
+};
 
 /* Those i in [0, count) for which 0 <= first + i·step < extent (step > 0), as [begin, end) with 0 <= begin <= end <=
  * count. */

@@ -44,8 +44,7 @@ static float one_result(const struct weft_conv_shape *s, const float *x, const f
     return sum;
 }
 
-void weft_conv_f32__ref(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
-                        int parts)
+void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts)
 {
     struct weft_conv_shape s = weft_conv_shape(conv);
     if (conv->w_packed) { /* [o][taps][c] */
@@ -60,8 +59,12 @@ void weft_conv_f32__ref(const struct weft_conv *conv, float *y, const float *x, 
         weft_conv_unravel(s.out, i % s.pixels, pixel);
         for (int d = 0; d < 3; d++)
             at[d] = pixel[d] * s.stride[d] - s.pad[d];
-        const float *from = x + n * s.x_n + o / s.o * s.c * s.x_c, *weights = w + o / s.o * s.w_group + o % s.o * s.w_o;
-        y[n * s.y_n + o * s.y_o + weft_conv_offset(pixel, s.y_at)] =
-            conv->transposed ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
+        const float *from = data->x + n * s.x_n + o / s.o * s.c * s.x_c;
+        const float *weights = data->w + o / s.o * s.w_group + o % s.o * s.w_o;
+        const float sum = conv->transposed ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
+        const struct weft_conv_piece piece = weft_conv_piece(&s, data, n, o, 1, i % s.pixels, 1);
+        *piece.data = data->bias ? sum + data->bias[o] : sum;
+        if (conv->epilogue)
+            conv->epilogue(data->user, &piece);
     }
 }

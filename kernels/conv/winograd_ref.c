@@ -58,55 +58,66 @@ static void tile_in(const struct weft_conv_shape *s, float *v, const float *x, i
     }
 }
 
-/* All results of one tile; y is the image's. The panels of u have one column each. */
-static void tile_out(const struct weft_conv_shape *s, const struct weft_winograd *p, float *y, const float *v,
-                     const float *u, int64_t row, int64_t column, int m)
+/* Results of a group, of a tile that begins at `pixel`, to y. */
+static void tile_store(const struct weft_conv *conv, const struct weft_conv_shape *s, const struct weft_conv_data *data,
+                       int64_t n, int64_t o, const int64_t pixel[3], const float *out, int m)
 {
-    const int points = (m + 2) * (m + 2);
-    for (int64_t o = 0; o < s->o; o++) {
-        float sum[WEFT_WINOGRAD_POINTS], out[16];
-        for (int q = 0; q < points; q++) {
-            const float *weight = u + o / WEFT_WINOGRAD_PASS * p->pass_size + q * p->u_point;
-            weight += o % WEFT_WINOGRAD_PASS * s->c;
-            sum[q] = 0;
-            for (int64_t c = 0; c < s->c; c++)
-                sum[q] = fmaf(v[q * s->c + c], weight[c], sum[q]);
-        }
-        both(line_out, sum, out, m, m);
-        for (int i = 0; i < m * m; i++) {
-            const int64_t h = row + i / m, w = column + i % m;
-            if (h < s->out[1] && w < s->out[2])
-                y[o * s->y_o + h * s->y_at[1] + w * s->y_at[2]] = out[i];
-        }
+    for (int i = 0; i < m * m; i++) {
+        const int64_t h = pixel[1] + i / m, w = pixel[2] + i % m;
+        if (h >= s->out[1] || w >= s->out[2])
+            continue;
+        const struct weft_conv_piece piece = weft_conv_piece(s, data, n, o, 1, h * s->out[2] + w, 1);
+        *piece.data = data->bias ? out[i] + data->bias[o] : out[i];
+        if (conv->epilogue)
+            conv->epilogue(data->user, &piece);
     }
 }
 
-static void winograd(const struct weft_conv *conv, float *y, const float *x, const float *w, void *scratch, int part,
-                     int parts, int m)
+/* Result o of a group for one tile. The panels of u have one column each. */
+static void tile_out(const struct weft_conv_shape *s, const struct weft_winograd *p, float *out, const float *v,
+                     const float *u, int64_t o, int m)
+{
+    const int points = (m + 2) * (m + 2);
+    float sum[WEFT_WINOGRAD_POINTS];
+    for (int q = 0; q < points; q++) {
+        const float *weight = u + o / WEFT_WINOGRAD_PASS * p->pass_size + q * p->u_point;
+        weight += o % WEFT_WINOGRAD_PASS * s->c;
+        sum[q] = 0;
+        for (int64_t c = 0; c < s->c; c++)
+            sum[q] = fmaf(v[q * s->c + c], weight[c], sum[q]);
+    }
+    both(line_out, sum, out, m, m);
+}
+
+static void winograd(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts, int m)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const struct weft_winograd p = weft_winograd_plan(conv, &s, m);
     const int64_t size = weft_conv_group_size(conv, &s), tiles = p.rows * p.columns, total = s.groups * s.n * tiles;
-    float *v = scratch, *packed = v + p.v_size + p.m_size + p.band_size;
+    float *v = data->scratch, *packed = v + p.v_size + p.m_size + p.band_size;
     int64_t last = -1;
     for (int64_t i = weft_cut(total, parts, part); i < weft_cut(total, parts, part + 1); i++) {
-        const int64_t g = i / tiles / s.n, n = i / tiles % s.n, row = i % tiles / p.columns * m,
-                      column = i % p.columns * m;
+        const int64_t g = i / tiles / s.n, n = i / tiles % s.n;
+        const int64_t pixel[3] = {0, i % tiles / p.columns * m, i % p.columns * m};
         if (!conv->w_packed && last != g)
-            weft_conv_pack_group(conv, &s, packed, w, g);
+            weft_conv_pack_group(conv, &s, packed, data->w, g);
         last = g;
-        tile_in(&s, v, x + n * s.x_n + g * s.c * s.x_c, row, column, m);
-        tile_out(&s, &p, y + n * s.y_n + g * s.o * s.y_o, v, conv->w_packed ? w + g * size : packed, row, column, m);
+        tile_in(&s, v, data->x + n * s.x_n + g * s.c * s.x_c, pixel[1], pixel[2], m);
+        for (int64_t o = 0; o < s.o; o++) {
+            float out[16];
+            tile_out(&s, &p, out, v, conv->w_packed ? data->w + g * size : packed, o, m);
+            tile_store(conv, &s, data, n, g * s.o + o, pixel, out, m);
+        }
     }
 }
 
-void weft_conv_f32_winograd_2__ref(const struct weft_conv *conv, float *y, const float *x, const float *w,
-                                   void *scratch, int part, int parts)
+void weft_conv_f32_winograd_2__ref(const struct weft_conv *conv, const struct weft_conv_data *data, int part,
+                                   int parts)
 {
-    winograd(conv, y, x, w, scratch, part, parts, 2);
+    winograd(conv, data, part, parts, 2);
 }
-void weft_conv_f32_winograd_4__ref(const struct weft_conv *conv, float *y, const float *x, const float *w,
-                                   void *scratch, int part, int parts)
+void weft_conv_f32_winograd_4__ref(const struct weft_conv *conv, const struct weft_conv_data *data, int part,
+                                   int parts)
 {
-    winograd(conv, y, x, w, scratch, part, parts, 4);
+    winograd(conv, data, part, parts, 4);
 }

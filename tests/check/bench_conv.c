@@ -74,15 +74,15 @@ static void set(struct weft_bench *bench, const struct weft_case *c, struct weft
 
 struct ours {
     struct weft_conv conv;
-    float *y;
-    const float *x, *w;
-    char *scratch;
+    struct weft_conv_data data;
 };
 
 static void run(void *user, int part, int parts)
 {
     const struct ours *const t = user;
-    weft_conv_run(&t->conv, t->y, t->x, t->w, t->scratch + (size_t)part * t->conv.scratch, part, parts);
+    struct weft_conv_data data = t->data;
+    data.scratch = (char *)data.scratch + (size_t)part * t->conv.scratch;
+    weft_conv_run(&t->conv, &data, part, parts);
 }
 
 static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
@@ -102,13 +102,13 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     for (int i = 0; i < 2 + w.spatial; i++)
         v->x_stride[i] = w.x_stride[i], v->y_stride[i] = w.y_stride[i], v->w_stride[i] = w.w_stride[i];
     weft_conv_prepare(v, workers);
-    t->x = problem->in[0], t->w = problem->in[1], t->y = problem->out;
+    t->data = (struct weft_conv_data){.y = problem->out, .x = problem->in[0], .w = problem->in[1]};
     if (v->w_packed) {
         float *const pack = weft_bench_alloc(bench, weft_conv_pack_bytes(v));
         weft_conv_pack(v, pack, problem->in[1]);
-        t->w = pack;
+        t->data.w = pack;
     }
-    t->scratch = weft_bench_alloc(bench, v->scratch * (size_t)workers);
+    t->data.scratch = weft_bench_alloc(bench, v->scratch * (size_t)workers);
     *ret = (struct weft_contestant){.name = weft_conv_name(v), .run = run, .user = t, .parts = v->parts};
     return true;
 }

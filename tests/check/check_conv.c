@@ -3,8 +3,8 @@
  * reference, bit for bit, and that against the exact convolution by a bound.
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
- * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, 1 to
- * 8 parts that run in reverse order. The whole buffer of y is compared. */
+ * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
+ * or without bias and epilogue, 1 to 8 parts that run in reverse order. The whole buffer of y is compared. */
 #include "kernels/check.h"
 #include "kernels/conv/winograd.h"
 #include "tests/check/winograd_definition.h"
@@ -203,6 +203,55 @@ static void describe(const struct weft_conv *v, int parts, int fill, char *text,
     }
 }
 
+/* The epilogue under test adds to each result what its place says, so that a wrong place, a second call, none, and one
+ * before the bias all show; and looks where it was sent. */
+static float mark(int64_t n, int64_t o, int64_t pixel)
+{
+    return (float)((n * 5 + o * 3 + pixel * 7) % 17) - 8;
+}
+
+static int64_t place_of(const struct weft_conv *v, int64_t n, int64_t o, int64_t pixel)
+{
+    int64_t to = n * v->y_stride[0] + o * v->y_stride[1];
+    for (int d = v->spatial - 1; d >= 0; d--) {
+        to += pixel % v->out_extent[d] * v->y_stride[2 + d];
+        pixel /= v->out_extent[d];
+    }
+    return to;
+}
+
+struct hooked {
+    const struct weft_conv *v;
+    float *y;
+    bool wrong;
+};
+
+static void hook(void *user, const struct weft_conv_piece *p)
+{
+    struct hooked *const h = user;
+    for (int64_t i = 0; i < p->channels; i++) {
+        for (int64_t j = 0; j < p->pixels; j++) {
+            float *const to = p->data + i * p->channel_stride + j * p->pixel_stride;
+            h->wrong = h->wrong || to != h->y + place_of(h->v, p->image, p->channel + i, p->pixel + j);
+            *to += mark(p->image, p->channel + i, p->pixel + j);
+        }
+    }
+}
+
+/* Sums to results. */
+static void finish(const struct weft_conv *v, float *y, const float *bias)
+{
+    int64_t pixels = 1;
+    for (int d = 0; d < v->spatial; d++)
+        pixels *= v->out_extent[d];
+    for (int64_t i = 0; i < v->n * v->o * pixels; i++) {
+        const int64_t n = i / pixels / v->o, o = i / pixels % v->o;
+        float *const to = y + place_of(v, n, o, i % pixels);
+        *to = bias ? *to + bias[o] : *to;
+        *to = v->epilogue ? *to + mark(n, o, i % pixels) : *to;
+    }
+}
+
 /* What y must be, bit for bit. */
 static void define_any(struct weft_check *check, const struct weft_conv *v, float *y, const float *x, const float *w)
 {
@@ -212,8 +261,11 @@ static void define_any(struct weft_check *check, const struct weft_conv *v, floa
     }
     struct weft_conv plain = *v;
     plain.cpu = 0, plain.w_packed = false;
+    plain.epilogue = NULL;
     weft_conv_prepare(&plain, 1);
-    weft_conv_run(&plain, y, x, w, weft_check_alloc(check, plain.scratch), 0, 1);
+    const struct weft_conv_data data = {
+        .y = y, .x = x, .w = w, .scratch = weft_check_alloc(check, plain.scratch)};
+    weft_conv_run(&plain, &data, 0, 1);
 }
 
 static void check_case(struct weft_check *check, struct weft_conv *v, const struct sizes *sizes, int parts,
@@ -222,16 +274,20 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     const int fill = bounded ? WEFT_FILL_PLAIN : (int)weft_check_between(check, 0, WEFT_FILLS - 1);
     float *x = weft_check_alloc(check, (size_t)sizes->x * sizeof *x),
           *w = weft_check_alloc(check, (size_t)sizes->w * sizeof *w);
+    const bool biased = !bounded && weft_check_between(check, 0, 1);
+    float *bias = biased ? weft_check_alloc(check, (size_t)v->o * sizeof *bias) : NULL;
     float *got = weft_check_alloc(check, (size_t)sizes->y * sizeof *got);
     float *want = weft_check_alloc(check, (size_t)sizes->y * sizeof *want);
     weft_check_fill(check, x, sizes->x, fill);
     weft_check_fill(check, w, sizes->w, fill);
+    weft_check_fill(check, bias, bias ? v->o : 0, fill);
     weft_check_fill(check, got, sizes->y, WEFT_FILL_PLAIN);
     for (int64_t i = 0; i < sizes->y; i++)
         want[i] = got[i];
     if (bounded && weft_check_between(check, 0, 1))
         x[weft_check_between(check, 0, sizes->x - 1)] = NAN;
     define_any(check, v, want, x, w);
+    finish(v, want, bias);
     const float *weights = w;
     if (v->w_packed) {
         float *pack = weft_check_alloc(check, weft_conv_pack_bytes(v));
@@ -239,10 +295,14 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         weights = pack;
     }
     void *scratch = weft_check_alloc(check, v->scratch);
+    struct hooked hooked = {v, got, false};
+    const struct weft_conv_data data = {got, x, weights, bias, &hooked, scratch};
     for (int part = parts - 1; part >= 0; part--)
-        weft_conv_run(v, got, x, weights, scratch, part, parts);
+        weft_conv_run(v, &data, part, parts);
     char what[300];
     describe(v, parts, fill, what, sizeof what);
+    if (hooked.wrong)
+        weft_check_fail(check, "%s: the epilogue was told another place than it was given", what);
     weft_check_same(check, what, got, want, sizes->y);
     if (bounded)
         weft_check_winograd(check, what, v, got, x, w);
@@ -258,6 +318,7 @@ static void check_kernel(struct weft_check *check, const void *user)
         struct sizes sizes;
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, 8);
+        v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;
