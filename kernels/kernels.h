@@ -325,7 +325,9 @@ struct weft_gemm_loops {
     int64_t m, n, k;
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col, bias_row, bias_col;
     int64_t mc, nc, kc;      /* cache blocks */
-    int64_t rows;            /* of a tile */
+    int64_t rows;            /* of a tile, at most */
+    int64_t least, spare;    /* a tile has `least` rows, and each of the first `spare` one more */
+    int64_t band;            /* tiles of a block of mc rows */
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, aside;

@@ -33,6 +33,7 @@ enum {
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
+    WAYS_COLUMNS = 32,
     SHORT_K = 128,
     THIN_K = 16,
     THIN_COLUMNS = 256,
@@ -137,17 +138,17 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
- * first-level cache leave room for, where rows lie a multiple of 4 KiB apart; and two where the time goes into writing
- * long rows of C, which is fastest from end to end. */
+ * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide; and two
+ * where the time goes into writing long rows of C, which is fastest from end to end. */
 static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
 {
-    const int64_t width = l->n >= kernel->columns ? 0 : (l->n + 7) / 8;
+    const int64_t width = (larger(1, smaller(l->n, kernel->columns)) + 7) / 8;
     int64_t rows = WEFT_GEMM_ROWS;
-    if (l->a_row % 1024 == 0 && l->k >= 1024)
+    if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
     if (l->k <= THIN_K && l->n >= THIN_COLUMNS)
         rows = THIN_ROWS;
-    while (!kernel->code->tile[width][rows - 1])
+    while (!kernel->code->masked[width][rows - 1])
         rows--;
     return rows;
 }
@@ -197,6 +198,8 @@ static void choose_parts(struct weft_gemm *g, int workers)
             l->cut[d] = g->grid[d == 0 || !g->swapped ? d : 3 - d];
     }
     g->parts = l->cut[0] * l->cut[1] * l->cut[2];
+    l->least = l->m / larger(1, l->units[1]), l->spare = l->m % larger(1, l->units[1]);
+    l->band = l->mc / l->rows;
 }
 
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
@@ -237,27 +240,57 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_tiles(gemm, data, begin, end);
 }
 
-void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts)
+/* All of it, by one part: what slices a product into pieces is known by heart, since a small product is over in the
+ * time of a few divisions. Slices are added up one by one, while the caches have them. */
+static void run_whole(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
 {
     const struct weft_gemm_loops *l = &gemm->loops;
-    if (l->m == 0 || l->n == 0)
+    int64_t begin[3] = {0}, end[3] = {l->units[0], l->units[1], l->units[2]};
+    if (gemm->slices == 1) {
+        run_box(gemm, data, begin, end);
         return;
+    }
+    for (int32_t slice = 0; slice < gemm->slices; slice++) {
+        begin[0] = slice, end[0] = slice + 1;
+        run_box(gemm, data, begin, end);
+        if (slice > 0)
+            weft_gemm_add_slice(gemm, data, slice);
+    }
+    weft_gemm_finish_slices(gemm, data);
+}
+
+/* Whoever comes last adds up the slices. */
+static void run_part(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
     int32_t cut[3] = {l->cut[0], l->cut[1], l->cut[2]};
     if (parts != gemm->parts) {
         const int64_t weight[3] = {0, l->rows, gemm->kernel->columns};
         weft_gemm_grid(l->units, weight, parts, cut);
     }
+    int64_t begin[3], end[3];
+    if (weft_gemm_box(l->units, cut, part, begin, end))
+        run_box(gemm, data, begin, end);
+    if (gemm->slices == 1)
+        return;
+    int *const done = data->shared;
+    if (__atomic_add_fetch(done, 1, __ATOMIC_ACQ_REL) < parts)
+        return;
+    for (int32_t slice = 1; slice < gemm->slices; slice++)
+        weft_gemm_add_slice(gemm, data, slice);
+    weft_gemm_finish_slices(gemm, data);
+    __atomic_store_n(done, 0, __ATOMIC_RELEASE);
+}
+
+void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts)
+{
+    if (gemm->loops.m == 0 || gemm->loops.n == 0)
+        return;
     struct weft_gemm_data exchanged = *data;
     if (gemm->swapped)
         exchanged.a = data->b, exchanged.b = data->a;
-    int64_t begin[3], end[3];
-    if (weft_gemm_box(l->units, cut, part, begin, end))
-        run_box(gemm, &exchanged, begin, end);
-    if (gemm->slices > 1) {
-        int *const done = data->shared;
-        if (__atomic_add_fetch(done, 1, __ATOMIC_ACQ_REL) < parts)
-            return;
-        weft_gemm_fold(gemm, &exchanged);
-        __atomic_store_n(done, 0, __ATOMIC_RELEASE);
-    }
+    if (parts == 1)
+        run_whole(gemm, &exchanged);
+    else
+        run_part(gemm, &exchanged, part, parts);
 }

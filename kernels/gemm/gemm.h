@@ -52,12 +52,13 @@ typedef void weft_gemm_finish_fn(const struct weft_gemm_finish *finish, float *c
 /* to[i] += from[i]. */
 typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 
-/* Tiles by [width][rows - 1]. Width 0 is the full panel without masks; width e > 0 has 8·(e - 1) < columns <= 8·e, its
- * last vector masked. NULL where the registers do not suffice; but up to the kernel's rows, the next width has one
- * then. The reference has no tiles. */
+/* Tiles by [width][rows - 1], where a width e is for 8·(e - 1) < columns <= 8·e. `masked` takes any such number of
+ * columns; `whole` just 8·e, in vectors without masks, which cost a tile of two vectors a thirtieth of its time. NULL
+ * where the registers do not suffice, or there is no such vector; but up to the kernel's rows, the next width has a
+ * masked one then. The reference has no tiles. */
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
 struct weft_gemm_code {
-    weft_gemm_tile_fn *const *tile[WEFT_GEMM_WIDTHS];
+    weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *masked[WEFT_GEMM_WIDTHS];
     weft_gemm_transpose_fn *transpose;
     weft_gemm_dots_fn *dots;             /* 8 lanes */
     weft_gemm_dots_fn *long_dots;        /* 32 lanes */
@@ -82,9 +83,12 @@ const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu);
 /* For at most kernel->rows rows and kernel->columns columns; more rows where prepare found them. */
 static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *kernel, int64_t rows, int64_t columns)
 {
-    const int64_t width = columns == kernel->columns ? 0 : (columns + 7) / 8;
-    weft_gemm_tile_fn *const tile = kernel->code->tile[width][rows - 1];
-    return tile ? tile : kernel->code->tile[width + 1][rows - 1];
+    const struct weft_gemm_code *const code = kernel->code;
+    const int64_t width = (columns + 7) / 8;
+    if (columns % 8 == 0 && code->whole[width] && code->whole[width][rows - 1])
+        return code->whole[width][rows - 1];
+    weft_gemm_tile_fn *const tile = code->masked[width][rows - 1];
+    return tile ? tile : code->masked[width + 1][rows - 1];
 }
 
 /* --- gemm_grid.c: cutting work into parts --- */
@@ -160,8 +164,9 @@ bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_d
 /* Calls a hook with a piece given in the orientation of the loops. */
 void weft_gemm_call_hook(const struct weft_gemm *gemm, weft_gemm_hook *hook, void *user,
                          struct weft_gemm_piece piece);
-/* Slices: where slice s has its m x n partial sums, and what the part that comes last does with them. */
+/* Slices: where one has its m x n partial sums; adding them to those of slice 0; from the sum of all to results. */
 float *weft_gemm_partial(const struct weft_gemm *gemm, void *shared, int64_t slice);
-void weft_gemm_fold(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
+void weft_gemm_add_slice(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t slice);
+void weft_gemm_finish_slices(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
 
 #endif

@@ -5,13 +5,17 @@
 
 #include "kernels/gemm/gemm.h"
 
-#define VECTORS 2
+#define VECTORS 1
 #define TAIL    0
-#define MOST    6
+#define MOST    8
 #include "kernels/gemm/gemm_rows.inc"
 #define VECTORS 1
 #define TAIL    1
 #define MOST    8
+#include "kernels/gemm/gemm_rows.inc"
+#define VECTORS 2
+#define TAIL    0
+#define MOST    6
 #include "kernels/gemm/gemm_rows.inc"
 #define VECTORS 2
 #define TAIL    1
@@ -22,15 +26,14 @@
 #include "kernels/gemm/gemm_finish.inc"
 #include "kernels/gemm/gemm_lanes.inc"
 
-static weft_gemm_tile_fn *const full[WEFT_GEMM_ROWS] = {
-    tile_1x2_0, tile_2x2_0, tile_3x2_0, tile_4x2_0, tile_5x2_0, tile_6x2_0};
-static weft_gemm_tile_fn *const width_8[WEFT_GEMM_ROWS] = {
-    tile_1x1_1, tile_2x1_1, tile_3x1_1, tile_4x1_1, tile_5x1_1, tile_6x1_1, tile_7x1_1, tile_8x1_1};
-static weft_gemm_tile_fn *const width_16[WEFT_GEMM_ROWS] = {
-    tile_1x2_1, tile_2x2_1, tile_3x2_1, tile_4x2_1, tile_5x2_1, tile_6x2_1};
+static weft_gemm_tile_fn *const whole_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
+static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 0);
+static weft_gemm_tile_fn *const masked_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
+static weft_gemm_tile_fn *const masked_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 1);
 
 const struct weft_gemm_code weft_gemm_f32_6x16__avx2 = {
-    .tile = {full, width_8, width_16},
+    .whole = {[1] = whole_8, whole_16},
+    .masked = {[1] = masked_8, masked_16},
     .transpose = transpose,
     .dots = dots,
     .long_dots = long_dots,

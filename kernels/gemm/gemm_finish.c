@@ -35,12 +35,16 @@ void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data 
                                                      .first_column = column});
 }
 
-void weft_gemm_fold(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
+void weft_gemm_add_slice(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t slice)
+{
+    gemm->kernel->code->add(weft_gemm_partial(gemm, data->shared, 0), weft_gemm_partial(gemm, data->shared, slice),
+                            gemm->m * gemm->n);
+}
+
+void weft_gemm_finish_slices(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
 {
     const struct weft_gemm_loops *l = &gemm->loops;
-    float *const sum = weft_gemm_partial(gemm, data->shared, 0);
-    for (int64_t s = 1; s < gemm->slices; s++)
-        gemm->kernel->code->add(sum, weft_gemm_partial(gemm, data->shared, s), l->m * l->n);
+    const float *const sum = weft_gemm_partial(gemm, data->shared, 0);
     for (int64_t i = 0; i < l->m; i += WEFT_GEMM_ROWS) {
         const int64_t rows = l->m - i < WEFT_GEMM_ROWS ? l->m - i : WEFT_GEMM_ROWS;
         for (int64_t j = 0; j < l->n; j += WEFT_GEMM_COLUMNS) {

@@ -27,14 +27,13 @@ struct work {
     const float *a, *b;             /* of this product */
     float *band, *block;            /* scratch, or NULL where the operand is read in place */
     bool finish;                    /* sums differ from results */
-    int64_t rows, spare;            /* the rows are cut into tiles of `rows`, the first `spare` of them one more */
     int64_t tile_end, column_end, k_begin, k_end;
 };
 
 /* The first row of a tile. */
 static int64_t row_of(const struct work *w, int64_t tile)
 {
-    return tile * w->rows + smaller(tile, w->spare);
+    return tile * w->l->least + smaller(tile, w->l->spare);
 }
 
 /* A tile that C cannot hold as it is: no unit stride, or beta needs the old values. */
@@ -79,11 +78,11 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
     const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
     const int64_t first = row_of(w, tile);
     for (int64_t t = tile, i = first; t < tile_end; t++) {
-        const int64_t rows = w->rows + (t < w->spare);
+        const int64_t rows = w->l->least + (t < w->l->spare);
         const float *at = a + (i - first) * a_row;
         float *c = w->c + i * w->c_row + column;
         if (!w->band && k >= FAR_K && t + 1 < tile_end)
-            approach(at + rows * a_row, a_row, w->rows);
+            approach(at + rows * a_row, a_row, w->l->least);
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
@@ -133,7 +132,7 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
 static void run_block(const struct work *w, int64_t tile, int64_t column, int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm_loops *l = w->l;
-    const int64_t whole = w->gemm->kernel->columns, band = smaller(l->mc / l->rows, w->tile_end - tile);
+    const int64_t whole = w->gemm->kernel->columns, band = smaller(l->band, w->tile_end - tile);
     if (w->block)
         pack_block(w, column, column_end, depth, k);
     for (int64_t t = tile; t < w->tile_end; t += band) {
@@ -174,7 +173,7 @@ static void run_plainly(const struct work *w, const int64_t begin[3], const int6
 {
     const struct weft_gemm_loops *l = w->l;
     const struct weft_gemm_kernel *kernel = w->gemm->kernel;
-    const int64_t whole = kernel->columns, band = smaller(l->mc / l->rows, end[1] - begin[1]);
+    const int64_t whole = kernel->columns, band = smaller(l->band, end[1] - begin[1]);
     const int64_t first = row_of(w, begin[1]);
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = w->data->a + n * l->a_batch, *const b = w->data->b + n * l->b_batch;
@@ -188,7 +187,7 @@ static void run_plainly(const struct work *w, const int64_t begin[3], const int6
                 const int64_t b_row = l->b_panels ? whole : l->b_row;
                 int64_t i = row;
                 for (int64_t u = t; u < t_end; u++) {
-                    const int64_t rows = w->rows + (u < w->spare);
+                    const int64_t rows = l->least + (u < l->spare);
                     weft_gemm_tile(kernel, rows, columns)(l->k, a + i * l->a_row, l->a_row, panel, b_row,
                                                           c + i * l->c_row + j, l->c_row, columns, false);
                     i += rows;
@@ -205,8 +204,7 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
     const bool sliced = gemm->slices > 1;
     assert(gemm->kernel->columns <= WEFT_GEMM_COLUMNS);
     struct work w = {
-        .gemm = gemm, .data = data, .l = l, .rows = l->m / l->units[1], .spare = l->m % l->units[1],
-        .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
+        .gemm = gemm, .data = data, .l = l, .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
         .finish = !sliced && weft_gemm_unfinished(gemm, data), .tile_end = end[1],
         .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
     };
