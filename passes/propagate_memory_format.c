@@ -26,6 +26,7 @@ enum { MOST_PRICED = 20000, NOTEWORTHY_PS = 1000 };
 struct placing {
     struct weft_graph *graph;
     struct weft_formats formats;
+    const char **label;         /* by value, of the graph as it came: for remarks */
     uint32_t *stored;           /* by value: the layout that it really has */
     uint32_t values;            /* of the graph before this pass added some */
     struct copy *copy;          /* relayouts so far */
@@ -77,8 +78,9 @@ static void explain(struct placing *p, weft_val v)
     const struct weft_formats *f = &p->formats;
     if (f->second[v.id] == f->written[v.id])
         return;
-    weft_add_remark(p->graph, who, v, "stored", "%s; %s would cost %.3f us more", layout_text(p, v, f->written[v.id]),
-                    layout_text(p, v, f->second[v.id]), (double)f->second_ps[v.id] * 1e-6);
+    weft_add_remark_at(p->graph, who, p->label[v.id], "stored", "%s; %s would cost %.3f us more",
+                       layout_text(p, v, f->written[v.id]), layout_text(p, v, f->second[v.id]),
+                       (double)f->second_ps[v.id] * 1e-6);
 }
 
 static void set_layout(struct placing *p, weft_val v, uint32_t layout)
@@ -123,9 +125,9 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
     p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .value = copy};
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
-    weft_add_remark(g, who, v, "converted", "from %s to %s, %.3f us", layout_text(p, v, p->stored[v.id]),
-                    layout_text(p, v, layout),
-                    (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) * 1e-6);
+    weft_add_remark_at(g, who, p->label[v.id], "converted", "from %s to %s, %.3f us",
+                       layout_text(p, v, p->stored[v.id]), layout_text(p, v, layout),
+                       (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) * 1e-6);
     return copy;
 }
 
@@ -186,6 +188,24 @@ static void place_return(struct placing *p, uint32_t i)
     g->value[v.id].layout = p->stored[v.id];
 }
 
+/* Relayouts of the graph as it came that find their operand stored as they would store it. */
+static void drop_idle_relayouts(struct placing *p)
+{
+    struct weft_graph *g = p->graph;
+    for (weft_node n = g->first, next; n.id; n = next) {
+        next = g->node[n.id].next;
+        const weft_val from = weft_opcode_of(g, n) == WEFT_OP_relayout ? weft_operand(g, n, 0) : WEFT_NO_VALUE;
+        const weft_val to = from.id ? weft_result(g, n, 0) : WEFT_NO_VALUE;
+        if (!to.id || to.id >= p->values || from.id >= p->values || g->value[to.id].returns)
+            continue;
+        if (p->stored[from.id] != p->stored[to.id] || !weft_permit(g, who, to))
+            continue;
+        weft_replace_uses(g, to, from);
+        weft_erase_node(g, n);
+        p->changed = true;
+    }
+}
+
 static void place(struct placing *p)
 {
     struct weft_graph *g = p->graph;
@@ -212,6 +232,7 @@ static void place(struct placing *p)
     }
     for (uint32_t i = 0; i < g->returns; i++)
         place_return(p, i);
+    drop_idle_relayouts(p);
 }
 
 /* What the graph would cost if every result might be stored in any layout. */
@@ -243,6 +264,7 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
         weft_add_remark(graph, who, graph->ret[0].value, "bounded",
                         "this choice costs %.3f us, and none less than %.3f",
                         (double)p.formats.cost * 1e-6, (double)p.formats.bound * 1e-6);
+    p.label = weft_value_labels(graph, p.formats.arena);
     p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
     p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
     if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */

@@ -78,6 +78,8 @@ static const struct step {
     {PASS_cse, 2},
     {PASS_dce, 2},
     {PASS_dead_results, 2},
+    /* Last: a rewrite after it would have to decide where its values lie. */
+    {PASS_propagate_memory_format, 0},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 

@@ -39,6 +39,18 @@ static void fill_element(const struct weft_tensor *tensor, int64_t place, bool h
                            hostile ? whole[bits % 14] : (int64_t)(bits >> 40) % 7 - 2 * weft_dtype_is_signed(dtype));
 }
 
+/* Elements from the first to the last, or 0. */
+static int64_t reach_of(const struct weft_tensor *tensor)
+{
+    int64_t reach = 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->extent[i] < 0)
+            return 0; /* sizes that the graph refuses */
+        reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
+    }
+    return weft_tensor_count(tensor) == 0 ? 0 : reach;
+}
+
 /* Extents and strides as the graph states them, dense where it states blocks that no strides go through; the elements'
  * reach. */
 static int64_t place_tensor(const struct weft_graph *graph, weft_val param, const int64_t *symbols,
@@ -54,13 +66,29 @@ static int64_t place_tensor(const struct weft_graph *graph, weft_val param, cons
     if (weft_layout_logical_strides(graph->dims, &layout, type, stride))
         for (int i = 0; i < type->rank; i++)
             tensor->stride[i] = weft_dim_most(graph->dims, stride[i], symbols);
-    int64_t reach = 1;
-    for (int i = 0; i < tensor->rank; i++) {
-        if (tensor->extent[i] < 0)
-            return 0; /* sizes that the graph refuses */
-        reach += tensor->extent[i] > 0 ? (tensor->extent[i] - 1) * tensor->stride[i] : 0;
+    return reach_of(tensor);
+}
+
+/* The same for result i, in the layout that the plan chose where the graph does not require one. False where that
+ * depends on a size. */
+static bool place_result(const struct weft_trial *trial, const struct weft_planned *planned, uint32_t i,
+                         struct weft_tensor *tensor, int64_t *ret_reach)
+{
+    const struct weft_graph *graph = trial->graph;
+    struct weft_port port;
+    *ret_reach = place_tensor(graph, graph->ret[i].value, trial->symbols, tensor);
+    const struct weft_layout layout = weft_layout_of(graph, graph->ret[i].value);
+    if (layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED)
+        return true;
+    if (weft_plan_output(planned->plan, i, &port) != WEFT_OK)
+        abort();
+    for (int axis = 0; axis < port.rank; axis++) {
+        if (port.stride[axis] < 0)
+            return false;
+        tensor->stride[axis] = port.stride[axis];
     }
-    return weft_tensor_count(tensor) == 0 ? 0 : reach;
+    *ret_reach = reach_of(tensor);
+    return true;
 }
 
 static void *new_memory(size_t bytes)
@@ -141,12 +169,11 @@ static bool bind(struct weft_trial *trial, const struct weft_planned *planned, b
     }
     for (uint32_t i = 0; i < graph->returns; i++) {
         struct weft_tensor tensor = {0};
-        const int64_t reach = place_tensor(graph, graph->ret[i].value, trial->symbols, &tensor);
-        if (graph->ret[i].mut.id)
+        int64_t reach;
+        if (!outputs || graph->ret[i].mut.id || !place_result(trial, planned, i, &tensor, &reach))
             continue;
-        if (outputs)
-            tensor.data = keep(ports, (size_t)weft_dtype_bytes(tensor.dtype, reach));
-        if (outputs && weft_bind_output(planned->execution, i, &tensor) != WEFT_OK)
+        tensor.data = keep(ports, (size_t)weft_dtype_bytes(tensor.dtype, reach));
+        if (weft_bind_output(planned->execution, i, &tensor) != WEFT_OK)
             return false;
     }
     return weft_run(planned->execution) == WEFT_OK;
