@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc, conv_depth.inc,
- * direct.inc and winograd.inc.
+ * slide.inc, windows.inc, grouped.inc, direct.inc, transposed.inc and winograd.inc.
  *
  * The form follows from sizes and the strides of y, since results are written once and in vectors, while x is copied
  * anyway; only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
@@ -76,8 +76,7 @@ static bool columns_pay(const struct weft_conv_shape *s, bool point)
     return across * (o + (point ? 0 : 12)) * k < (double)weft_pieces(s->o, 16) * pixels * (k + 6);
 }
 
-/* Depthwise by tiles that know the window. Planes are turned for it, which takes as long as a window of 3x3; where
- * their rows fill vectors, those slide along them (PLANES), unless they would have to leave out every other number. */
+/* Depthwise by tiles that know the window. Planes are turned for it, which takes as long as a window of 3x3. */
 static bool windows_pay(const struct weft_conv_shape *s)
 {
     const int64_t across = s->kernel[2];
@@ -87,9 +86,17 @@ static bool windows_pay(const struct weft_conv_shape *s)
         if (s->dilation[d] != 1 || s->stride[d] > 2)
             return false;
     }
-    if ((s->x_c != 1 && s->x_at[2] != 1) || (!s->y_rows && s->y_at[2] != 1))
-        return false;
-    return s->x_c == 1 || s->y_rows || across > 3 || s->stride[2] == 2 || s->out[2] <= 16;
+    return (s->x_c == 1 || s->x_at[2] == 1) && (s->y_rows || s->y_at[2] == 1);
+}
+
+/* Depthwise in planes whose rows are contiguous. Narrow rows leave lanes empty, for which wide windows pay more than
+ * what it costs to turn planes to pixels (WINDOWS). */
+static bool slide_pays(const struct weft_conv_shape *s)
+{
+    const bool rows = s->x_at[2] == 1 && s->y_at[2] == 1 && !s->y_rows;
+    const bool steps = s->stride[2] == 1 || (s->stride[2] == 2 && s->dilation[2] == 1);
+    return s->groups > 1 && s->c == 1 && s->o <= 2 && rows && steps && s->dilation[1] == 1 &&
+           (s->out[2] > 8 || (s->out[2] > 4 && s->kernel[2] <= 5));
 }
 
 /* Groups that leave most lanes of a vector empty, which sixteen results of several groups fill. One tap or few results
@@ -108,6 +115,8 @@ static enum weft_conv_form choose(const struct weft_conv *conv, const struct wef
     if (m != 0)
         return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
+    if (flat && slide_pays(s))
+        return WEFT_CONV_SLIDE;
     if (flat && windows_pay(s))
         return WEFT_CONV_WINDOWS;
     if (flat && groups_pay(s))
@@ -252,6 +261,10 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         const struct weft_windows plan = weft_windows_plan(s);
         *ret_units = s->n * s->out[1] * plan.pieces;
         return plan.band_size + plan.block_size;
+    }
+    if (form == WEFT_CONV_SLIDE) {
+        *ret_units = images * s->o * s->out[1];
+        return weft_conv_aligned(s->in[2]) + (conv->w_packed ? 0 : weft_conv_aligned(s->o * s->k));
     }
     if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {
         const struct weft_conv_band band = weft_conv_band(s, form);

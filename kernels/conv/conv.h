@@ -20,6 +20,7 @@
  *   DIRECT    X[pixels,K] · W[K,o] for any order of axes, nothing gathered: direct.h.
  *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
+ *   SLIDE     the same over x where it lies, if its rows are contiguous, at steps of one or two: slide.inc.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
  *   GROUPED   few channels and results per group, vectors across the results of groups.
@@ -42,6 +43,7 @@ enum weft_conv_form {
     WEFT_CONV_POINT_COLUMNS,
     WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,
+    WEFT_CONV_SLIDE,
     WEFT_CONV_CHANNELS,
     WEFT_CONV_WINDOWS,
     WEFT_CONV_GROUPED,

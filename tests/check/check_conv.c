@@ -82,8 +82,8 @@ static void choose_adjoint(struct weft_check *check, struct weft_conv *v)
 static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_form form, struct sizes *ret_sizes)
 {
     const bool windows = form == WEFT_CONV_WINDOWS && weft_check_between(check, 0, 7) != 0;
-    const bool depth = windows || form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS ||
-                       weft_check_between(check, 0, 4) == 0;
+    const bool depth = windows || form == WEFT_CONV_PLANES || form == WEFT_CONV_SLIDE ||
+                       form == WEFT_CONV_CHANNELS || weft_check_between(check, 0, 4) == 0;
     const bool point =
         form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS || weft_check_between(check, 0, 7) == 0;
     const bool deep = weft_check_between(check, 0, 31) == 0, one = windows || form == WEFT_CONV_CHANNELS;
