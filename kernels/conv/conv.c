@@ -228,8 +228,8 @@ struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_
     return band;
 }
 
-/* Weights are packed as [taps][groups]. */
-static bool interleaves(enum weft_conv_form form) { return form == WEFT_CONV_CHANNELS || form == WEFT_CONV_WINDOWS; }
+/* Weights are packed as [sixteen results][taps][c][16]. */
+static bool by_sixteens(enum weft_conv_form form) { return form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED; }
 
 /* Floats of scratch besides weights; units of work that parts may share. */
 static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
@@ -274,13 +274,12 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     return 0;
 }
 
-/* Floats of all packed weights. WINDOWS reads whole vectors at their end, GROUPED has sixteens of results. */
+/* Floats of all packed weights. */
 static int64_t packed_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (form == WEFT_CONV_GROUPED)
+    if (by_sixteens(weft_conv_kernels[conv->form].form))
         return weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS) * WEFT_WINDOWS_CHANNELS * s->k;
-    return weft_conv_group_size(conv, s) * s->groups + (form == WEFT_CONV_WINDOWS ? WEFT_CONV_SLACK : 0);
+    return weft_conv_group_size(conv, s) * s->groups;
 }
 
 /* Results that fill one vector of 256 bits, of which a core does as many in a cycle as it has lanes of 512 bits to fill
@@ -308,7 +307,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN) {
-        const bool all = interleaves(form) || form == WEFT_CONV_GROUPED;
+        const bool all = form == WEFT_CONV_CHANNELS || by_sixteens(form);
         floats += weft_conv_aligned(all ? packed_size(conv, &s) : weft_conv_group_size(conv, &s));
     }
     conv->scratch = (size_t)floats * sizeof(float);
@@ -320,7 +319,7 @@ const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kern
 /* --- packed weights --- */
 
 /* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
- * vectors; CHANNELS, WINDOWS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
+ * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
@@ -360,9 +359,9 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
             int64_t tap[3];
             weft_conv_unravel(s->kernel, t, tap);
             const weft_loose_f32 *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
-            if (interleaves(form))
+            if (form == WEFT_CONV_CHANNELS)
                 pack[t * s->groups] = *at;
-            for (int64_t c = 0; !interleaves(form) && c < s->c; c++)
+            for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
                 pack[o * s->k + t * s->c + c] = at[c * s->w_c];
         }
     }
@@ -374,8 +373,8 @@ size_t weft_conv_pack_bytes(const struct weft_conv *conv)
     return (size_t)packed_size(conv, &s) * sizeof(float);
 }
 
-/* GROUPED: [sixteen results][taps][c][16], what is behind the last result as zeros. */
-static void pack_grouped(const struct weft_conv_shape *s, float *pack, const weft_loose_f32 *w)
+/* What is behind the last result as zeros. */
+static void pack_sixteens(const struct weft_conv_shape *s, float *pack, const weft_loose_f32 *w)
 {
     const int64_t lanes = WEFT_WINDOWS_CHANNELS;
     for (int64_t o = 0; o < weft_pieces(s->groups * s->o, lanes) * lanes; o++) {
@@ -393,12 +392,12 @@ static void pack_grouped(const struct weft_conv_shape *s, float *pack, const wef
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    if (weft_conv_kernels[conv->form].form == WEFT_CONV_GROUPED) {
-        pack_grouped(&s, pack, w);
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    if (by_sixteens(form)) {
+        pack_sixteens(&s, pack, w);
         return;
     }
-    const bool interleaved = interleaves(weft_conv_kernels[conv->form].form);
-    const int64_t size = interleaved ? 1 : weft_conv_group_size(conv, &s);
+    const int64_t size = form == WEFT_CONV_CHANNELS ? 1 : weft_conv_group_size(conv, &s);
     for (int64_t g = 0; g < s.groups; g++)
         weft_conv_pack_group(conv, &s, pack + g * size, w, g);
 }
