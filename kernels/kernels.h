@@ -437,6 +437,7 @@ struct weft_conv {
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
+    int32_t skips;           /* set by prepare: axes along which DIRECT leaves out taps in the padding, as bits */
     int32_t form;            /* set by prepare: which loops; with gemm.swapped, which pack they read */
     int32_t parts;
     size_t scratch;          /* per part */

@@ -26,6 +26,16 @@ const unsigned weft_conv_kernel_count = sizeof weft_conv_kernels / sizeof *weft_
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+bool weft_conv_is_inside(const struct weft_conv_shape *s)
+{
+    for (int d = 0; d < 3; d++) {
+        const int64_t reach = (s->out[d] - 1) * s->stride[d] + (s->kernel[d] - 1) * s->dilation[d] + 1 - s->pad[d];
+        if (s->pad[d] > 0 || reach > s->in[d])
+            return false;
+    }
+    return true;
+}
+
 struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
 {
     struct weft_conv_shape s = {.n = conv->n, .groups = conv->groups, .taps = 1, .pixels = 1};
@@ -48,6 +58,12 @@ struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
     for (int d = 1; d >= 0 && (s.out[d] == 1 || s.y_at[d] == s.line * s.y_at[2]); d--)
         s.line *= s.out[d];
     s.y_rows = s.y_o == 1 && conv->o > 1;
+    s.adjoint = conv->transposed && s.stride[0] * s.stride[1] * s.stride[2] > 1;
+    for (int d = 0; d < 3 && conv->transposed && !s.adjoint; d++) {
+        s.w_first += (s.kernel[d] - 1) * s.w_at[d];
+        s.w_at[d] = -s.w_at[d], s.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
+    }
+    s.bordered = s.c > 1 && (s.adjoint || !weft_conv_is_inside(&s));
     return s;
 }
 
@@ -109,7 +125,7 @@ static bool groups_pay(const struct weft_conv_shape *s)
 
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    if (conv->transposed)
+    if (s->adjoint)
         return WEFT_CONV_TRANSPOSED;
     const int m = weft_winograd_choose(conv, s);
     if (m != 0)
@@ -250,12 +266,12 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     if (form == WEFT_CONV_DIRECT) {
         const struct weft_direct plan = weft_direct_plan(conv, s);
         *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
-        return plan.band_size + plan.block_size + plan.offsets_size;
+        return plan.band_size + plan.block_size + plan.list_size;
     }
     if (form == WEFT_CONV_TRANSPOSED) {
         const struct weft_transposed plan = weft_transposed_plan(conv, s);
         *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
-        return plan.direct.band_size + plan.direct.block_size + plan.lists_size;
+        return plan.direct.band_size + plan.direct.block_size + plan.direct.list_size;
     }
     if (form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED) {
         const struct weft_windows plan = weft_windows_plan(s);
@@ -304,6 +320,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
         prepare_point(conv, &s, workers);
         return;
     }
+    conv->skips = form == WEFT_CONV_DIRECT ? weft_direct_skips(conv, &s) : 0;
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN) {
@@ -337,7 +354,7 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
                           const weft_loose_f32 *w, int64_t g)
 {
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const weft_loose_f32 *from = w + g * s->w_group;
+    const weft_loose_f32 *from = w + g * s->w_group + s->w_first;
     if (weft_winograd_of(form)) {
         weft_winograd_pack(conv, s, weft_winograd_of(form), pack, from);
         return;
@@ -381,7 +398,8 @@ static void pack_sixteens(const struct weft_conv_shape *s, float *pack, const we
         for (int64_t t = 0; t < s->taps; t++) {
             int64_t tap[3];
             weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from = w + o * s->w_o + weft_conv_offset(tap, s->w_at);
+            const weft_loose_f32 *from =
+                w + o / s->o * s->w_group + o % s->o * s->w_o + s->w_first + weft_conv_offset(tap, s->w_at);
             float *to = pack + ((o / lanes * s->taps + t) * s->c) * lanes + o % lanes;
             for (int64_t c = 0; c < s->c; c++)
                 to[c * lanes] = o < s->groups * s->o ? from[c * s->w_c] : 0;

@@ -7,9 +7,13 @@
  * with C = c / groups, g the group of o, t the taps of the kernel in row-major order, K = taps·C, and X equal to x
  * inside and +0 outside. So there is one chain per result, the taps outside and the channels inside (which is the order
  * in which a channels-last array has them side by side), and every form below computes it: form, layout, packing, parts
- * and CPU level change no bit. A tap in the padding is a multiplication by zero and not left out: it costs nothing in a
- * product of matrices, and an infinite weight over the border gives NaN in every form alike. As in gemm.h, which NaN is
- * not defined.
+ * and CPU level change no bit. A tap in the padding is a multiplication by zero, so an infinite weight over the border
+ * gives NaN in every form alike. As in gemm.h, which NaN is not defined.
+ *
+ * An adjoint that moves by one along all axes is the convolution with its taps in reverse order; transposed.h has the
+ * others. Where C > 1 and some window reaches over the border, and in those others, y is s(K) + 0: a result that is
+ * zero is +0. Thereby a form may leave out multiplications by zero, if no weight is infinite or NaN, and change no bit:
+ * fma(0, w, s) is s, but for the sign of a zero, which no later term of the chain but a zero can see.
  *
  * A bias is added last, rounded once; then the epilogue gets pieces of y: whatever a form has finished at once, as soon
  * as it will not be touched again. Every form calls it; which pieces it gets depends on form, parts and level.
@@ -24,7 +28,7 @@
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
  *   GROUPED   few channels and results per group, vectors across the results of groups.
- *   TRANSPOSED  the other formula, of the adjoint: transposed.h.
+ *   TRANSPOSED  the formula of adjoints that move by more than one.
  *   PLAIN     the formula, or that of the adjoint.
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
@@ -73,10 +77,14 @@ struct weft_conv_shape {
     int64_t x_n, x_c, x_at[3], y_n, y_o, y_at[3], w_o, w_c, w_at[3]; /* strides of the arrays */
     int64_t taps, k, pixels;
     int64_t w_group; /* elements of w from group to group */
+    int64_t w_first; /* of the first tap */
+    bool adjoint; /* a transposed one that moves by more than one; others are convolutions with their taps reversed */
     int64_t line; /* so many pixels of y follow each other at the stride y_at[2] */
     bool y_rows;  /* the unit stride of y is along its channels */
+    bool bordered; /* +0 is added to all results */
 };
 struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv);
+bool weft_conv_is_inside(const struct weft_conv_shape *s); /* no window reaches over the border */
 
 /* Index of an element in the spatial axes from a number in row-major order. */
 static inline void weft_conv_unravel(const int64_t extent[3], int64_t number, int64_t ret_index[3])

@@ -49,7 +49,7 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
     struct weft_conv_shape s = weft_conv_shape(conv);
     if (conv->w_packed) { /* [o][taps][c] */
         s.w_o = s.k, s.w_c = 1, s.w_group = s.o * s.k;
-        s.w_at[2] = s.c, s.w_at[1] = s.kernel[2] * s.w_at[2], s.w_at[0] = s.kernel[1] * s.w_at[1];
+        s.w_first = 0, s.w_at[2] = s.c, s.w_at[1] = s.kernel[2] * s.w_at[2], s.w_at[0] = s.kernel[1] * s.w_at[1];
     }
     const int64_t channels = s.groups * s.o, total = s.n * channels * s.pixels;
     const int64_t end = weft_cut(total, parts, part + 1);
@@ -60,10 +60,11 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
         for (int d = 0; d < 3; d++)
             at[d] = pixel[d] * s.stride[d] - s.pad[d];
         const float *from = data->x + n * s.x_n + o / s.o * s.c * s.x_c;
-        const float *weights = data->w + o / s.o * s.w_group + o % s.o * s.w_o;
-        const float sum = conv->transposed ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
+        const float *weights = data->w + s.w_first + o / s.o * s.w_group + o % s.o * s.w_o;
+        const float sum = s.adjoint ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
         const struct weft_conv_piece piece = weft_conv_piece(&s, data, n, o, 1, i % s.pixels, 1);
-        *piece.data = data->bias ? sum + data->bias[o] : sum;
+        const float result = s.bordered ? sum + 0.0f : sum;
+        *piece.data = data->bias ? result + data->bias[o] : result;
         if (conv->epilogue)
             conv->epilogue(data->user, &piece);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* direct.c: what DIRECT copies, and its weights. */
+/* direct.c: what DIRECT copies, which taps it leaves out, and its weights. */
 #include "kernels/conv/direct.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -14,14 +15,10 @@ enum {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static bool inside(const struct weft_conv_shape *s)
+/* A window begins with the pixel, and ends in x. */
+static bool is_in_place(const struct weft_conv_shape *s)
 {
-    for (int d = 0; d < 3; d++) {
-        const int64_t reach = (s->out[d] - 1) * s->stride[d] + (s->kernel[d] - 1) * s->dilation[d] + 1 - s->pad[d];
-        if (s->pad[d] != 0 || reach > s->in[d])
-            return false;
-    }
-    return true;
+    return s->pad[0] == 0 && s->pad[1] == 0 && s->pad[2] == 0 && weft_conv_is_inside(s);
 }
 
 static void lay_band(struct weft_direct *p, const struct weft_conv_shape *s)
@@ -45,24 +42,107 @@ static void lay_band(struct weft_direct *p, const struct weft_conv_shape *s)
 struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     struct weft_direct p = {.channel = s->x_c, .at = {s->x_at[0] * s->dilation[0], s->x_at[1], s->x_at[2]}};
-    p.in_place = inside(s) && (s->c <= FEW || s->x_c % ALIAS != 0);
+    p.in_place = is_in_place(s) && (s->c <= FEW || s->x_c % ALIAS != 0);
     p.rows = s->out[1];
     if (!p.in_place)
         lay_band(&p, s);
-    const bool joined = p.channel == 1 && s->dilation[2] == 1 && (p.at[2] == s->c || s->kernel[2] == 1);
-    p.run = joined ? s->kernel[2] * s->c : s->c;
-    p.runs = joined ? s->kernel[0] * s->kernel[1] : s->taps;
-    if (p.run * 2 > WEFT_DIRECT_DEPTH && joined)
-        p.run = s->c, p.runs = s->taps;
-    p.offsets_size = weft_conv_aligned(2 * p.runs);
+    p.list_size = weft_conv_aligned(4 * s->taps);
     p.block_size = s->y_rows ? 0 : WEFT_DIRECT_BLOCK * conv->gemm.kernel->columns;
     return p;
+}
+
+/* --- taps in the padding ------------------------------------------------------------------------------------------ */
+
+static int64_t quotient_up(int64_t a, int64_t b) { return a <= 0 ? 0 : b == 1 ? a : (a + b - 1) / b; }
+
+struct weft_direct_axis weft_direct_axis(int64_t results, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
+                                         int64_t extent, bool exact)
+{
+    struct weft_direct_axis axis = {.count = 0};
+    for (int64_t i = 0; exact && i < results; axis.count++) {
+        if (axis.count == WEFT_DIRECT_CLASSES)
+            break;
+        int64_t next = results;
+        for (int64_t t = 0; t < kernel; t++) { /* the results with which it comes in and goes out */
+            const int64_t in = quotient_up(pad - t * dilation, stride);
+            const int64_t out = quotient_up(pad - t * dilation + extent, stride);
+            next = in > i && in < next ? in : next;
+            next = out > i && out < next ? out : next;
+        }
+        axis.first[axis.count] = i;
+        weft_conv_inside(i * stride - pad, dilation, extent, kernel, &axis.from[axis.count], &axis.to[axis.count]);
+        i = next;
+        axis.first[axis.count + 1] = i;
+    }
+    if (!exact || axis.first[axis.count] != results)
+        axis = (struct weft_direct_axis){.count = 1, .first = {0, results}, .from = {0}, .to = {kernel}};
+    return axis;
+}
+
+/* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of an area besides its tiles, of a vector of a
+ * result that is turned. */
+#define TILE_COST 40
+#define TAP_COST  5
+#define AREA_COST 250
+#define TURN_COST 25
+
+/* What a slice of y takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
+static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
+{
+    const int64_t vectors = smaller(weft_pieces(s->o, lanes), 4), rows = vectors == 4 ? 6 : 8;
+    double sum = 0;
+    for (int64_t i = 0; i < axis[0].count * axis[1].count * axis[2].count; i++) {
+        const int64_t at[3] = {i / axis[2].count / axis[1].count, i / axis[2].count % axis[1].count,
+                               i % axis[2].count};
+        int64_t taps = 1, pixels = 1, extent = 0;
+        for (int d = 0; d < 3; d++) {
+            extent = axis[d].first[at[d] + 1] - axis[d].first[at[d]];
+            taps *= axis[d].to[at[d]] - axis[d].from[at[d]], pixels *= extent;
+        }
+        const double tiles = (double)weft_pieces(pixels, rows);
+        const double work = larger(pixels, 2) * (double)(taps * s->c * vectors);
+        const double turns = s->y_rows ? 0 : (double)(pixels / extent * weft_pieces(extent, lanes) * vectors);
+        sum += AREA_COST + tiles * (TILE_COST + TAP_COST * (double)taps) + work + TURN_COST * turns;
+    }
+    return sum;
+}
+
+int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    struct weft_direct_axis axis[3];
+    for (int d = 0; d < 3; d++)
+        axis[d] = weft_direct_axis(s->out[d], s->kernel[d], s->stride[d], s->dilation[d], s->pad[d], s->in[d], false);
+    double best = area_costs(s, axis, conv->gemm.kernel->lanes);
+    int32_t skips = 0;
+    for (int d = 0; d < 3 && s->bordered; d++) {
+        const struct weft_direct_axis whole = axis[d];
+        axis[d] = weft_direct_axis(s->out[d], s->kernel[d], s->stride[d], s->dilation[d], s->pad[d], s->in[d], true);
+        const double cost = area_costs(s, axis, conv->gemm.kernel->lanes);
+        if (cost < best)
+            best = cost, skips |= 1 << d;
+        else
+            axis[d] = whole;
+    }
+    return skips;
+}
+
+/* --- weights ------------------------------------------------------------------------------------------------------ */
+
+void weft_direct_pack_finite(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack)
+{
+    const int64_t count = weft_direct_finite(conv->gemm.kernel, s);
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++)
+        finite &= fabsf(pack[i]) < INFINITY;
+    memset(pack + count, 0, 16 * sizeof *pack);
+    pack[count] = finite;
 }
 
 void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                       const weft_loose_f32 *w)
 {
     const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
+    float *const all = pack;
     for (int64_t j = 0; j < weft_direct_panels(kernel, s->o); j++) {
         const struct weft_direct_panel panel = weft_direct_panel(kernel, s->o, j);
         for (int64_t t = 0; t < s->taps; t++, pack += s->c * panel.width) {
@@ -75,4 +155,5 @@ void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape
                        (size_t)(panel.width - panel.columns) * sizeof *pack);
         }
     }
+    weft_direct_pack_finite(conv, s, all);
 }

@@ -6,7 +6,11 @@
  * Where windows reach over the border, bands of rows are copied with the padding written out; else x is read in place.
  * So a number is copied once or twice, and not once for each tap as in COLUMNS.
  *
- * Vectors run along o. Where y has planes, blocks of pixels are computed beside each other in scratch and turned. */
+ * Vectors run along o. Where y has planes, blocks of pixels are computed beside each other in scratch and turned.
+ *
+ * Results whose windows have the same taps inside of x make areas, rectangles of pixels whose tiles leave out the other
+ * taps (conv.h says why they may). An area costs a list of taps, and tiles of its own: prepare chooses the axes along
+ * which taps are left out, all of them only where that is worth it. */
 #ifndef WEFT_DIRECT_H
 #define WEFT_DIRECT_H
 
@@ -22,10 +26,21 @@ struct weft_direct {
     int64_t rows;              /* of y that a band serves at most; they have one index along axis 0 */
     int64_t in_rows, columns;  /* of the band; its depth is kernel[0] */
     int64_t channel, at[3];    /* strides in floats of what is read, x or the band; at[0] from tap to tap */
-    int64_t run, runs;         /* so many numbers at a stride of `channel`, or of 1 where taps join; so often */
-    int64_t band_size, block_size, offsets_size;
+    int64_t band_size, block_size, list_size;
 };
 struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s);
+
+/* Results of an axis by what they see: class i, results [first[i], first[i + 1]), sees the taps [from[i], to[i]). */
+enum { WEFT_DIRECT_CLASSES = 12 };
+struct weft_direct_axis {
+    int64_t count, first[WEFT_DIRECT_CLASSES + 1], from[WEFT_DIRECT_CLASSES], to[WEFT_DIRECT_CLASSES];
+};
+/* Result i sees x at i·stride - pad + t·dilation. One class that sees all taps unless `exact`, and where there would be
+ * too many. */
+struct weft_direct_axis weft_direct_axis(int64_t results, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
+                                         int64_t extent, bool exact);
+/* The axes along which it pays to leave out taps, as bits. */
+int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s);
 
 /* Panels of results: as even as whole vectors of `lanes` allow. Returns how many there are. */
 struct weft_direct_panel {
@@ -42,11 +57,17 @@ static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_
                   width = weft_cut(vectors, panels, i + 1) * kernel->lanes - first;
     return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
 }
-/* Floats of the weights of a group: panels [tap][channel][width], the last one filled with zeros. */
-static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
+/* Floats of the weights of a group: panels [tap][channel][width], the last one filled with zeros. Behind them, in a
+ * line of its own, there is a 1 if all are finite, or 0. */
+static inline int64_t weft_direct_finite(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
 {
     return weft_pieces(s->o, kernel->lanes) * kernel->lanes * s->k;
 }
+static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
+{
+    return weft_direct_finite(kernel, s) + 16;
+}
+void weft_direct_pack_finite(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack);
 void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                       const weft_loose_f32 *w);
 

@@ -24,26 +24,41 @@ static void reach(const struct weft_conv_shape *s, int d, int64_t *ret_least, in
 
 struct weft_transposed weft_transposed_plan(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    struct weft_transposed p = {.grid = *s, .phases = 1};
+    struct weft_transposed p = {.grid = *s};
     for (int d = 0; d < 3; d++) {
         int64_t least, most;
         reach(s, d, &least, &most);
         p.grid.out[d] = weft_pieces(s->out[d], s->stride[d]), p.grid.kernel[d] = most - least + 1;
         p.grid.stride[d] = p.grid.dilation[d] = 1, p.grid.pad[d] = -least;
-        p.phases *= s->stride[d];
     }
     p.grid.line = p.grid.out[2];
     p.direct = weft_direct_plan(conv, &p.grid);
-    p.direct.run = s->c;
     p.direct.block_size *= s->stride[2];
-    p.lists_size = weft_conv_aligned(2 * (s->taps + p.phases + 1));
+    p.direct.list_size = weft_conv_aligned(4 * s->taps);
     return p;
+}
+
+void weft_transposed_along(const struct weft_conv_shape *s, int d, int64_t phase, struct weft_transposed_phase *ret)
+{
+    ret->taps[d] = ret->first[d] = 0, ret->step[d] = 1;
+    for (int64_t t = s->kernel[d] - 1; t >= 0; t--) {
+        const int64_t place = phase + s->pad[d] - t * s->dilation[d];
+        if (place % s->stride[d] != 0)
+            continue;
+        if (ret->taps[d] == 0)
+            ret->first[d] = place / s->stride[d];
+        else
+            ret->step[d] = (place / s->stride[d] - ret->first[d]) / ret->taps[d];
+        ret->taps[d]++;
+    }
+    ret->from[d] = 0, ret->to[d] = ret->taps[d];
 }
 
 void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w)
 {
     const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
+    float *const all = pack;
     const int64_t phases = s->stride[0] * s->stride[1] * s->stride[2];
     for (int64_t j = 0; j < weft_direct_panels(kernel, s->o); j++) {
         const struct weft_direct_panel panel = weft_direct_panel(kernel, s->o, j);
@@ -61,4 +76,5 @@ void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_s
             pack += s->c * panel.width;
         }
     }
+    weft_direct_pack_finite(conv, s, all);
 }

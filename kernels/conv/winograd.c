@@ -29,7 +29,7 @@ static double cost(const struct weft_conv_shape *s, int m)
 
 int weft_winograd_choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    if (conv->spatial != 2 || s->c < 16 || s->o < 8 || conv->arithmetic == WEFT_CONV_CHAIN || conv->transposed)
+    if (conv->spatial != 2 || s->c < 16 || s->o < 8 || conv->arithmetic == WEFT_CONV_CHAIN || s->adjoint)
         return 0;
     for (int d = 1; d < 3; d++) {
         if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1)

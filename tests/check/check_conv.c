@@ -238,15 +238,30 @@ static void hook(void *user, const struct weft_conv_piece *p)
     }
 }
 
+/* Whether conv.h adds +0 to the sums, which Winograd's have in them. */
+static bool adds_zero(const struct weft_conv *v)
+{
+    bool over = false;
+    for (int d = 0; d < v->spatial; d++) {
+        const int64_t window = (v->kernel[d] - 1) * v->dilation[d];
+        const int64_t pad = v->transposed ? window - v->pad[d] : v->pad[d];
+        over = over || (v->transposed && v->stride[d] > 1) || pad > 0;
+        over = over || (v->out_extent[d] - 1) * v->stride[d] + window - pad >= v->in_extent[d];
+    }
+    return over && v->c > v->groups && !weft_winograd_of(weft_conv_kernels[v->form].form);
+}
+
 /* Sums to results. */
 static void finish(const struct weft_conv *v, float *y, const float *bias)
 {
+    const bool plus_zero = adds_zero(v);
     int64_t pixels = 1;
     for (int d = 0; d < v->spatial; d++)
         pixels *= v->out_extent[d];
     for (int64_t i = 0; i < v->n * v->o * pixels; i++) {
         const int64_t n = i / pixels / v->o, o = i / pixels % v->o;
         float *const to = y + place_of(v, n, o, i % pixels);
+        *to = plus_zero ? *to + 0.0f : *to;
         *to = bias ? *to + bias[o] : *to;
         *to = v->epilogue ? *to + mark(n, o, i % pixels) : *to;
     }
