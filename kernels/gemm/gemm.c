@@ -11,7 +11,8 @@
  *          of that cache would not hold one, since each cut reads and writes C once more.
  *   few rows, B in place   kc is eight: eight rows of B are read side by side, from end to end, which is what memory is
  *          fastest at, while the rows of C stay in the second-level cache.
- *   few rows, panels   So much of a panel is read at a time that the second tile finds it in the first-level cache.
+ *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
+ *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
  *   short k   The bands of rows are one tile high, so that C is written from end to end.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
@@ -164,8 +165,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
     if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
         l->kc = STREAMS;
-    } else if (few && l->b_panels && l->m > l->rows) {
-        l->nc = kernel->columns, l->kc = SHORT_K;
+    } else if (few && l->b_panels) {
+        l->nc = kernel->columns;
     } else if (l->pack_a && !(few && strided)) {
         l->mc = BAND_ROWS, l->kc = smaller(l->kc, BAND_DEPTH);
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
