@@ -22,7 +22,7 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     struct weft_execution *e = weft_allocate(plan->context, sizeof *e);
     if (!e)
         return WEFT_ERR_NOMEM;
-    *e = (struct weft_execution){.plan = plan};
+    *e = (struct weft_execution){.plan = plan, .poison = weft_poison_asked()};
     const struct weft_graph *g = plan->graph;
     if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) ||
         !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||

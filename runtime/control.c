@@ -13,16 +13,6 @@
  * control_frame.c gives it sizes, control_run.c runs it. */
 #include "runtime/runtime.h"
 
-struct weft_layout weft_plan_param_layout(const struct weft_plan *plan, uint32_t i)
-{
-    return plan->param_layout ? plan->param_layout[i] : weft_home_layout(plan->graph, plan->graph->param[i]);
-}
-
-struct weft_layout weft_plan_return_layout(const struct weft_plan *plan, uint32_t i)
-{
-    return plan->return_layout ? plan->return_layout[i] : weft_home_layout(plan->graph, plan->graph->ret[i].value);
-}
-
 /* Where an outer value lies, as seen from its first element. */
 static struct weft_layout layout_of(const struct weft_plan *plan, weft_val v)
 {

@@ -15,6 +15,7 @@ static void place_text(const struct weft_plan *plan, const struct weft_frame *fr
     case WEFT_IN_RETURN:
         snprintf(text, bytes, "%s%u+%lld", plan->return_layout ? "result" : "out", storage->index, inside);
         break;
+    case WEFT_IN_PARAM: snprintf(text, bytes, "in%u+%lld", storage->index, inside); break;
     case WEFT_IN_ARENA:
         snprintf(text, bytes, "arena+%lld",
                  (long long)(arena + frame->place[plan->home[v.id].storage]) + inside);
@@ -31,12 +32,14 @@ static void annotate_bodies(struct weft_plan *plan, const struct weft_frame *fra
         weft_plan_annotate(control->body[i], sized->body[i], arena + frame->place[control->room] + sized->arena);
 }
 
-int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame)
+int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame, const bool *bound)
 {
     int64_t all = 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         const bool inside = step->kind == &weft_step_pad && step->part == 1;
+        if (step->bound && !bound[step->bound - 1])
+            continue;
         if (step->kind != &weft_step_copy && step->kind != &weft_step_keep && step->kind != &weft_step_concat &&
             !inside)
             continue;
@@ -63,11 +66,28 @@ static void annotate_placed(struct weft_plan *plan, const struct weft_frame *fra
     }
 }
 
+/* `value`: of "at", "parts", "steps"; one step is not worth saying. */
+static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
+                          const char *const *value)
+{
+    const char *keys[4] = {"at", "parts"}, *values[4] = {value[0], value[1]};
+    uint32_t count = 2;
+    const struct weft_alias *alias = &plan->alias.of[step->out.id];
+    if (strcmp(value[2], "1") != 0) {
+        keys[count] = "steps";
+        values[count++] = value[2];
+    }
+    if (alias->kind != WEFT_ALIAS_OWN) {
+        keys[count] = "in";
+        values[count++] = weft_alias_word(plan->graph, &plan->alias, alias->in);
+    }
+    weft_set_plan(plan->graph, step->node, kernel, count, keys, values);
+}
+
 /* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
  * bodies are nested. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
 {
-    static const char *const keys[] = {"at", "parts", "steps"};
     for (uint32_t i = 0, steps = 1; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         if (step->control)
@@ -86,8 +106,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         place_text(plan, frame, step->out, arena, place, sizeof place);
         snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
         snprintf(count, sizeof count, "%u", steps);
-        const char *const values[] = {place, parts, count};
-        weft_set_plan(plan->graph, step->node, kernel, steps > 1 ? 3 : 2, keys, values);
+        annotate_step(plan, step, kernel, (const char *[]){place, parts, count});
         steps = 1;
         const bool reference = step->kind == &weft_step_reference;
         weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], reference ? "fallback" : "chosen",

@@ -89,8 +89,9 @@ static void size_value(const struct weft_plan *plan, struct weft_frame *frame, w
         frame->too_large = v;
 }
 
-static int64_t block_bytes(const struct weft_plan *plan, struct weft_frame *frame, const struct weft_storage *s)
+int64_t weft_frame_block_bytes(const struct weft_plan *plan, struct weft_frame *frame, uint32_t number)
 {
+    const struct weft_storage *s = &plan->storage[number];
     if (s->control)
         return weft_control_bytes(plan, frame, s->control);
     return weft_dtype_bytes(s->dtype, frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]));
@@ -106,7 +107,7 @@ static bool place_storages(const struct weft_plan *plan, struct weft_frame *fram
             block[i] = (struct weft_block){.first = s->first, .last = s->last};
             if (s->kind != WEFT_IN_ARENA || s->last < s->first)
                 continue;
-            block[i].bytes = block_bytes(plan, frame, s);
+            block[i].bytes = weft_frame_block_bytes(plan, frame, i);
         }
         frame->arena_bytes = weft_place_blocks(block, plan->storages, order);
         for (uint32_t i = 0; i < plan->storages; i++)

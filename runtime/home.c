@@ -4,9 +4,9 @@
  * A view lives where its operand lives, if a strided layout can say so; else it is copied. A result is computed where
  * the caller wants it; a reshape or transpose that is returned hands its home back to the value that it is a view of,
  * so that the last kernel writes the result itself. A result that is a view of an input, or of another result, may be
- * given to the caller as such. What a concat or a padding would only copy is computed inside its result
- * (destination.c). Constants stay in their file. Everything else is a block of the arena, alive from the step that
- * writes it, or the first part of it, to the last that reads it. */
+ * given to the caller as such. What is computed in the memory of another value, and where, is decided in sched/alias.h.
+ * Constants stay in their file. Everything else is a block of the arena, alive from the step that writes it, or the
+ * first part of it, to the last that reads it. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -40,17 +40,6 @@ void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const s
     weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
 }
 
-/* As stated, or row-major where nothing is decided. From offset 0: a value that is computed or bound begins where its
- * storage does. */
-struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v)
-{
-    struct weft_layout layout = weft_layout_of(g, v);
-    if (layout.kind != WEFT_STORED)
-        return weft_layout_row_major(weft_type_of(g, v)->rank);
-    layout.offset = weft_dim_of(0);
-    return layout;
-}
-
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
 {
     plan->pack = weft_grow(plan->graph->arena, plan->pack, &plan->pack_capacity, plan->packs + 1, sizeof *plan->pack);
@@ -68,7 +57,8 @@ void weft_home_params(struct weft_plan *plan)
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->params; i++) {
         const struct weft_type *type = weft_type_of(g, g->param[i]);
-        const struct weft_layout layout = weft_plan_param_layout(plan, i);
+        const struct weft_layout layout =
+            plan->param_layout ? plan->param_layout[i] : weft_own_layout(g, g->param[i]);
         struct weft_storage storage = {.kind = WEFT_IN_PARAM, .dtype = type->dtype, .index = i, .value = g->param[i]};
         weft_layout_logical_strides(g->dims, &layout, type, storage.stride);
         plan->param_storage[i] = add_storage(plan, storage);
@@ -76,66 +66,72 @@ void weft_home_params(struct weft_plan *plan)
     }
 }
 
-/* What v is a view of, through reshapes and transposes, which keep all elements; and how v lies if that is stored as
- * its layout says. False where one of them cannot be a view. */
-static bool find_root(const struct weft_graph *g, weft_val v, weft_val *ret_root, struct weft_layout *ret_layout)
+/* Whether a node's kernel, or the reference evaluator, writes rows with gaps as fast as without. */
+static bool is_strided(const void *user, weft_node n)
 {
-    enum { MOST_VIEWS = 16 };
-    weft_node view[MOST_VIEWS];
-    int views = 0;
-    for (weft_node n = weft_def(g, v); n.id; n = weft_def(g, v)) {
-        if (weft_opcode_of(g, n) != WEFT_OP_reshape && weft_opcode_of(g, n) != WEFT_OP_transpose)
-            break;
-        if (views == MOST_VIEWS)
-            return false;
-        view[views++] = n;
-        v = weft_operand(g, n, 0);
-    }
-    *ret_root = v;
-    *ret_layout = weft_home_layout(g, v);
-    while (views > 0) {
-        const struct weft_layout from = *ret_layout;
-        if (!weft_home_view_layout(g, view[--views], &from, ret_layout))
-            return false;
-    }
-    return true;
+    const struct weft_plan *plan = user;
+    struct weft_step step = {.node = n, .out = weft_result(plan->graph, n, 0)};
+    return weft_opcode_of(plan->graph, n) != WEFT_OP_custom && weft_step_choose(plan, n, &step) && step.kind->strided;
 }
 
-/* A result whose layout is left open lies like what it is a view of, packed. */
-static struct weft_layout open_layout(const struct weft_graph *g, weft_val v)
-{
-    weft_val root;
-    struct weft_layout layout;
-    if (!find_root(g, v, &root, &layout) || weft_layout_overlaps(g->dims, &layout, weft_type_of(g, v)))
-        return weft_layout_row_major(weft_type_of(g, v)->rank);
-    layout.dense = true;
-    layout.align = 0;
-    layout.offset = weft_dim_of(0);
-    return layout;
-}
-
-/* Result slots: the value itself, or what it is a view of, is computed there, unless that has a home already (a
- * parameter, a constant, the value of an earlier slot): then a copy at the end fills the slot. */
-void weft_home_returns(struct weft_plan *plan)
+/* A result is computed where the caller wants it, or in the parameter that it is the new value of; else a copy at the
+ * end fills its slot. */
+static void place_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->returns; i++) {
-        weft_val v = g->ret[i].value, root;
+        const weft_val v = g->ret[i].value;
+        const struct weft_alias_return *ret = &plan->alias.ret[i];
         struct weft_storage storage = {
             .kind = WEFT_IN_RETURN, .dtype = weft_type_of(g, v)->dtype, .index = i, .value = v};
-        const bool open = !plan->return_layout && weft_layout_of(g, v).kind == WEFT_UNDECIDED;
-        struct weft_layout layout = open ? open_layout(g, v) : weft_plan_return_layout(plan, i), view;
-        weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), storage.stride);
+        weft_layout_logical_strides(g->dims, &ret->layout, weft_type_of(g, v), storage.stride);
         plan->return_storage[i] = add_storage(plan, storage);
-        if (find_root(g, v, &root, &view) && !weft_is(root, v) &&
-            weft_layout_equal(g->dims, &view, &layout, weft_type_of(g, v))) {
-            v = root;
-            layout = weft_home_layout(g, v);
-        }
-        const weft_node def = weft_def(g, v);
-        if (def.id && !plan->home[v.id].storage && !(weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE)))
-            weft_home_set(plan, v, plan->return_storage[i], &layout);
+        if (ret->computed.id)
+            weft_home_set(plan, ret->computed, plan->return_storage[i], plan->alias.of[ret->computed.id].layout);
     }
+}
+
+void weft_home_results(struct weft_plan *plan, bool alone)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_alias_query query = {.graph = plan->graph, .param_layout = plan->param_layout,
+                                           .return_layout = plan->return_layout, .strided = is_strided, .user = plan};
+    if (alone)
+        weft_find_returns(&query, &plan->alias);
+    else
+        weft_find_aliases(&query, &plan->alias);
+    weft_arena_close(&g->root->scratch);
+    place_returns(plan);
+    for (uint32_t i = 1; i < g->values; i++) {
+        const struct weft_alias *alias = &plan->alias.of[i];
+        if (alias->kind == WEFT_ALIAS_OWN)
+            continue;
+        if (!plan->home[alias->owner.id].storage)
+            weft_home_block(plan, alias->owner);
+        weft_home_set(plan, (weft_val){i}, plan->home[alias->owner.id].storage, alias->layout);
+    }
+}
+
+const bool *weft_home_inside(const struct weft_plan *plan, weft_node n)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_home *result = &plan->home[weft_result(g, n, 0).id];
+    if (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE)
+        return NULL;
+    const uint32_t places = weft_places_in(g, n);
+    bool *inside = NULL;
+    weft_dim along = weft_dim_of(0);
+    for (uint32_t i = 0; i < places; i++) {
+        const weft_val v = weft_operand(g, n, i);
+        struct weft_layout place;
+        if (plan->home[v.id].storage == result->storage && weft_place_in(g, n, i, along, result->layout, &place) &&
+            weft_same_places(g, weft_type_of(g, v), &place, plan->home[v.id].layout)) {
+            inside = inside ? inside : weft_new(g->arena, bool, places);
+            inside[i] = true;
+        }
+        along = weft_place_behind(g, n, i, along);
+    }
+    return inside;
 }
 
 /* Does the value lie as the caller wants result i? */
@@ -166,6 +162,8 @@ void weft_home_share(struct weft_plan *plan)
         const bool is_result = storage->kind == WEFT_IN_RETURN && home->storage != plan->return_storage[i];
         plan->shared[i] = (is_input || is_result) && !g->ret[i].mut.id && lies_as_promised(plan, i);
     }
+    for (uint32_t i = 0; i < g->returns; i++)
+        plan->shared[i] |= plan->alias.ret[i].updated;
 }
 
 static struct weft_layout splat_layout(int rank)
@@ -204,49 +202,11 @@ void weft_home_constant(struct weft_plan *plan, weft_val v)
     weft_home_set(plan, v, add_storage(plan, storage), &layout);
 }
 
-bool weft_home_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
-                           struct weft_layout *ret)
-{
-    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0)), *to = weft_type_of(g, weft_result(g, n, 0));
-    int axis[WEFT_MAX_RANK];
-    bool view = false;
-    if (weft_dtype_bits(type->dtype) < 8)
-        return false;
-    switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_transpose:
-        for (int i = 0; i < type->rank; i++)
-            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
-        view = weft_layout_transpose(from, axis, ret);
-        break;
-    case WEFT_OP_bcast:
-        for (int i = 0; i < type->rank; i++)
-            axis[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
-        view = weft_layout_broadcast(g->dims, from, type, to, axis, ret);
-        break;
-    case WEFT_OP_reshape:
-        view = weft_layout_reshape(g->dims, from, type, to, ret);
-        break;
-    case WEFT_OP_slice: {
-        weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
-        for (int i = 0; i < type->rank; i++) {
-            start[i] = weft_attr_at(g, n, WEFT_ATTR_start, (unsigned)i);
-            step[i] = weft_attr_at(g, n, WEFT_ATTR_step, (unsigned)i);
-        }
-        view = weft_layout_slice(g->dims, from, type, start, step, ret);
-        break;
-    }
-    default:
-        break;
-    }
-    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
-    return view && weft_layout_logical_strides(g->dims, ret, to, stride);
-}
-
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
 {
     const struct weft_home from = plan->home[weft_operand(plan->graph, n, 0).id];
     struct weft_layout layout;
-    const bool view = weft_home_view_layout(plan->graph, n, from.layout, &layout);
+    const bool view = weft_view_layout(plan->graph, n, from.layout, &layout);
     if (view)
         weft_home_set(plan, v, from.storage, &layout);
     return view;
@@ -257,7 +217,7 @@ void weft_home_block(struct weft_plan *plan, weft_val v)
     const struct weft_graph *g = plan->graph;
     const uint32_t storage = add_storage(plan, (struct weft_storage){
         .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
-    const struct weft_layout layout = weft_home_layout(g, v);
+    const struct weft_layout layout = weft_own_layout(g, v);
     weft_home_set(plan, v, storage, &layout);
 }
 

@@ -125,7 +125,7 @@ static int32_t copies_of(const struct weft_plan *plan, weft_val v)
     int32_t copies = 0;
     for (uint32_t slot = g->value[v.id].first_return; slot; slot = g->ret[slot - 1].next)
         copies += (plan->home[v.id].storage != plan->return_storage[slot - 1] && !plan->shared[slot - 1]) +
-                  (g->ret[slot - 1].mut.id != 0);
+                  (g->ret[slot - 1].mut.id && !plan->alias.ret[slot - 1].updated);
     return copies;
 }
 

@@ -76,7 +76,8 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step, cons
     if (step.kind == &weft_step_scatter) {
         struct weft_step both[2];
         weft_step_split_scatter(g, &step, both);
-        add_step(plan, both[0]);
+        if (!inside)
+            add_step(plan, both[0]);
         add_step(plan, both[1]);
         return;
     }
@@ -137,8 +138,8 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     }
 }
 
-/* Results that were computed elsewhere are copied, and the new values of mutable parameters go last: until then the old
- * ones may be read. */
+/* Results that were computed elsewhere are copied, and the new values of mutable parameters that were not computed in
+ * place go last: until then the old ones may be read. */
 static void plan_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
@@ -148,7 +149,7 @@ static void plan_returns(struct weft_plan *plan)
                                               .inputs = 1, .to = plan->return_storage[i],
                                               .bound = plan->shared[i] ? i + 1 : 0});
     for (uint32_t i = 0; i < g->returns; i++)
-        if (g->ret[i].mut.id)
+        if (g->ret[i].mut.id && !plan->alias.ret[i].updated)
             add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
                                               .inputs = 1, .from = plan->return_storage[i],
                                               .to = plan->home[g->ret[i].mut.id].storage});
@@ -164,7 +165,7 @@ static bool check_layouts(const struct weft_graph *g)
         const weft_val v = {i};
         if (g->node[weft_def(g, v).id].dead)
             continue;
-        const struct weft_layout layout = weft_home_layout(g, v);
+        const struct weft_layout layout = weft_own_layout(g, v);
         weft_dim stride[WEFT_MAX_RANK];
         const bool packed = weft_dtype_bits(weft_type_of(g, v)->dtype) < 8;
         if (packed && !weft_layout_is_row_major(&layout)) {
@@ -211,9 +212,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
         plan->hint = hint_symbols(g);
     plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
-    weft_home_returns(plan);
-    if (!reference && !weft_environment_names("WEFT_SKIP", "plan.destination", /* all= */ false))
-        weft_home_destinations(plan);
+    weft_home_results(plan, reference || weft_environment_names("WEFT_SKIP", "mark_aliases", /* all= */ false));
     weft_foreach_node(g, n)
         plan_node(plan, n, reference);
     weft_home_share(plan);

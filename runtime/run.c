@@ -124,6 +124,16 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
     }
 }
 
+static void poison(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t step, bool after)
+{
+    if (!walker->run->execution->poison)
+        return;
+    weft_walker_meet(walker);
+    if (walker->worker == 0)
+        weft_poison_blocks(scope, step, after);
+    weft_walker_meet(walker);
+}
+
 void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope)
 {
     const struct weft_plan *plan = scope->plan;
@@ -141,7 +151,9 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
         const bool measured = inner && walker->worker == 0 && plan->step[i].kind == &weft_step_reference;
         if (measured)
             last = now_ns();
+        poison(walker, scope, i, /* after= */ false);
         work_on_step(walker, scope, i);
+        poison(walker, scope, i, /* after= */ true);
         if (measured)
             run->inner_fallback_ns += now_ns() - last;
         const bool changes_hands =
@@ -185,6 +197,8 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     const struct weft_plan *plan = e->plan;
     memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
     struct weft_run run = {.execution = e, .ns = ns};
+    if (e->poison)
+        weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
     const int workers = few ? e->frame->most_parts : plan->workers;
     if (workers > 1 && weft_gang_size(plan->context) == 1)
@@ -245,6 +259,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     if (!e || !ret_statistics)
         return WEFT_ERR_ARGUMENT;
     const struct weft_plan *plan = e->plan;
+    const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
     const struct weft_statistics all = {.size = ret_statistics->size,
                                         .arena_bytes = (int64_t)e->arena.bytes,
                                         .constant_bytes = plan->constant_bytes,
@@ -255,7 +270,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .fallback_ns = e->fallback_ns,
                                         .relayout_ns = e->relayout_ns,
                                         .total_ns = e->total_ns,
-                                        .copied_bytes = e->frame ? weft_plan_copied_bytes(plan, e->frame) : 0};
+                                        .copied_bytes = copied};
     if (!ret_statistics->size)
         return WEFT_ERR_ARGUMENT;
     memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);

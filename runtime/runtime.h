@@ -12,6 +12,7 @@
 
 #include "ir/ir.h"
 #include "kernels/kernels.h"
+#include "sched/alias.h"
 
 #include <stdatomic.h>
 
@@ -114,6 +115,7 @@ struct weft_plan {
     uint32_t storages, steps, packs;
     uint32_t storage_capacity, step_capacity, pack_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
+    struct weft_aliases alias;    /* what is computed in the memory of others */
     bool share;             /* results may be views of what the caller has already */
     bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
     size_t descriptor_bytes;
@@ -138,41 +140,28 @@ void weft_plan_fill(struct weft_plan *plan, bool reference);
 uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
 /* Gives back what the bodies hold outside of the graph's arena. */
 void weft_plan_drop_controls(struct weft_plan *plan);
-/* How parameter or result i of the plan lies: as the outer value does, or as the graph states. */
-struct weft_layout weft_plan_param_layout(const struct weft_plan *plan, uint32_t i);
-struct weft_layout weft_plan_return_layout(const struct weft_plan *plan, uint32_t i);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 
 /* Zeroed memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
-/* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
- * its storage does. */
-struct weft_layout weft_home_layout(const struct weft_graph *g, weft_val v);
-/* Parameters; then results, or what they reshape, that are computed where the caller wants them. */
+/* Parameters, where the caller has them. */
 void weft_home_params(struct weft_plan *plan);
-void weft_home_returns(struct weft_plan *plan);
+/* Results, and whatever is computed in the memory of another value (sched/alias.h); `alone`: nothing is. Comes when
+ * parameters have homes and nothing else has. */
+void weft_home_results(struct weft_plan *plan, bool alone);
+/* Which operands of a concat or an update, or whether the body of a padding, are where the result has them already, so
+ * that there is nothing to copy: a flag each, or NULL if none is and for all other ops. */
+const bool *weft_home_inside(const struct weft_plan *plan, weft_node n);
 /* When all values have homes: which results are views of inputs or of other results, and need not be copied. */
 void weft_home_share(struct weft_plan *plan);
 void weft_home_constant(struct weft_plan *plan, weft_val v);
-/* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
-bool weft_home_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
-                           struct weft_layout *ret);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
 void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
 void weft_home_block(struct weft_plan *plan, weft_val v);
 /* A storage in the arena for the bodies of a control. */
 uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
-
-/* --- destination.c: values computed inside of results ------------------------------------------------------------- */
-
-/* Gives homes inside the results of concats and paddings to what these would copy, where nothing speaks against it, and
- * records a remark for each operand. Comes when parameters and results have homes and nothing else has. */
-void weft_home_destinations(struct weft_plan *plan);
-/* Which operands of a concat, or whether the body of a padding, are where the result has them already, so that there is
- * nothing to copy: a flag each, or NULL if none is and for all other ops. */
-const bool *weft_home_inside(const struct weft_plan *plan, weft_node n);
 
 /* --- weights.c ---------------------------------------------------------------------------------------------------- */
 
@@ -185,8 +174,8 @@ void weft_plan_settle_constants(struct weft_plan *plan);
 /* --- describe.c --------------------------------------------------------------------------------------------------- */
 
 /* Bytes that steps write which only move elements, for the sizes of the frame: copies, operands of concats, what is
- * inside of a padding. Bodies of controls count for themselves. */
-int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame);
+ * inside of a padding. Bodies of controls count for themselves. `bound`, by return slot: is a tensor bound to it? */
+int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame, const bool *bound);
 /* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step; also of bodies. `arena`: where
  * the plan's blocks begin in the arena. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
@@ -324,6 +313,8 @@ int64_t weft_control_place(const struct weft_plan *plan, const struct weft_frame
                            uint32_t i);
 /* What the bodies of a step need while they run; `again`: after sizing and binding them anew. */
 void weft_control_bind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step, bool again);
+/* Bytes of a block of the arena. */
+int64_t weft_frame_block_bytes(const struct weft_plan *plan, struct weft_frame *frame, uint32_t storage);
 /* Elements from the first to the last, or 0 if there are none. */
 int64_t weft_tensor_span(const struct weft_tensor *tensor);
 void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame);
@@ -347,7 +338,7 @@ struct weft_execution {
     int64_t *symbols;
     void **base;                        /* by storage */
     struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
-    bool ran;
+    bool ran, poison;
     int64_t total_ns, fallback_ns, relayout_ns;
     char error[512];
 };
@@ -379,6 +370,11 @@ static inline void weft_walker_meet(const struct weft_walker *walker)
         weft_barrier_wait(&walker->run->barrier);
 }
 void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope);
+/* poison.c: does WEFT_DEBUG ask for it; the execution's own results; the blocks that live from this step on, or until
+ * it. */
+bool weft_poison_asked(void);
+void weft_poison_results(struct weft_execution *execution);
+void weft_poison_blocks(const struct weft_scope *scope, uint32_t step, bool after);
 /* control_run.c: runs the bodies of a step. */
 void weft_run_control(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t step);
 

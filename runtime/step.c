@@ -170,12 +170,6 @@ static bool choose_pad(const struct weft_plan *plan, weft_node n, struct weft_st
     return choose_copy(plan, n, repeats ? &weft_step_table : &weft_step_pad, step);
 }
 
-static bool scatters(const struct weft_graph *g, weft_node n)
-{
-    const char *form = weft_attr_word(g, n, WEFT_ATTR_form);
-    return strcmp(form, "none") == 0 || (strcmp(form, "add") == 0 && is_f32(g, weft_result(g, n, 0)));
-}
-
 /* Axes that a resize changes, as far as the graph can tell. */
 static int resized_axes(const struct weft_graph *g, weft_node n)
 {
@@ -249,7 +243,7 @@ static bool choose_family(const struct weft_plan *plan, weft_node node, struct w
         return choose_copy(plan, node, &weft_step_gather, step) && take_operands(g, node, step);
     case WEFT_OP_scatter_elements:
     case WEFT_OP_scatter_nd:
-        if (!scatters(g, node))
+        if (!weft_is_update(g, node))
             return refuse(step, "its kernel stores, and adds f32, but combines in no other way");
         return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
     case WEFT_OP_dynamic_update:

@@ -202,7 +202,8 @@ WEFT_API int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, 
 WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                         weft_val *ret_value);
 /* As weft_param, for a buffer that the run updates: its old value is an operand like any other, and weft_return_mut
- * names its new one. Only a whole graph has such parameters, no body. */
+ * names its new one. Where nobody reads the old value later, the new one is computed over it, so that a run that fails
+ * may leave a part of it there; else it is copied at the end. Only a whole graph has such parameters, no body. */
 WEFT_API int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                             weft_val *ret_value);
 /* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
@@ -234,7 +235,8 @@ WEFT_API int weft_append(struct weft_graph *graph, const struct weft_op *op, wef
 /* Declares the results of the graph, in order; a second call replaces the first. */
 WEFT_API int weft_return(struct weft_graph *graph, const weft_val *values, size_t count);
 /* As weft_return; result i is also the new value of the `mut` parameter updated[i], of the same type, where that is not
- * none (id 0). Each `mut` parameter gets exactly one. */
+ * none (id 0). Each `mut` parameter gets exactly one. Where no tensor is bound to such a result and it was computed in
+ * place, weft_output shows the parameter's buffer. */
 WEFT_API int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count);
 /* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
 WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alias.h: which values are computed in the memory of others. This is the one place that decides it; the pass
+ * mark_aliases writes it into the graph, and a plan follows it (runtime/home.c).
+ *
+ *   graph @step(%w: mut f32[64], %g: f32[64], %y: f32[64]) {
+ *     %d: f32[64] = mul %g, %g               ! in=%e      %e reads it last, where it writes
+ *     %e: f32[64] = exp %d                   ! in=%n      %n reads it last, and takes its place
+ *     %n: f32[64] = sub %w, %e               ! in=%w      nobody reads the old %w any more
+ *     %a: f32[64] = relu %y                  ! in=%c      the concat has a place for it
+ *     %c: f32[128] = concat %n, %a axis=0                 %n is copied: it lives in %w
+ *     return %c, mut %w = %n
+ *   }
+ *
+ * Comes when storage is decided: every value has its layout, and what can be a view of its operand is one. Three kinds
+ * of values then want to live elsewhere:
+ *
+ *   PART      an operand of a concat, or the body of a padding: inside of the result that would copy it;
+ *   OVER      an operand of an elementwise node or of an update (dynamic_update, scatter): where the result is, which
+ *             is written over it;
+ *   UPDATED   the new value of a `mut` parameter: in the parameter's memory, over the old value.
+ *
+ * What is computed there is seldom the value itself but the value that it reshapes or transposes, the root, and the
+ * layout that the root needs is that of the place seen through the views backwards. A root has one place. Parameters'
+ * new values come first; then nodes are asked from the last to the first, so that a result has its own place before
+ * its operands want to be in it, and of two that want one value the later gets it.
+ *
+ * Refused, with a remark that says why:
+ *   - the root is a parameter or a constant, is returned, or lives in another value already; a slice or a broadcast is
+ *     between: the root is more or less than the operand;
+ *   - its layout stores the axes in another order than the place, its elements have another size, its rows would become
+ *     shorter than a cache line, or its kernel does not write rows with gaps at full speed;
+ *   - another view of it would become a copy;
+ *   - OVER: a later node reads the root or a view of it, or the same node reads it at another index than it writes; or
+ *     it is wanted inside a concat, or is a concat with a part that is read later: those save copies, this only memory;
+ *   - UPDATED, and all that lives in there: the old value is read later, or returned; the result is promised in another
+ *     layout;
+ *   - extents come out of data, so that the place would be known too late.
+ *
+ * An elementwise kernel may write over an operand since each element is read before it is written and by nobody else:
+ * operand and result have the same strides, and parts of a parallel region share out the indices of both alike. */
+#ifndef WEFT_ALIAS_H
+#define WEFT_ALIAS_H
+
+#include "ir/ir.h"
+
+enum weft_alias_kind { WEFT_ALIAS_OWN, WEFT_ALIAS_PART, WEFT_ALIAS_OVER, WEFT_ALIAS_UPDATED, WEFT_ALIAS_KINDS };
+
+struct weft_alias {
+    uint8_t kind;
+    weft_val in;                      /* the value in whose place this one is; none: it has a place of its own */
+    weft_val owner;                   /* at the end of that chain: the value whose memory it is */
+    const struct weft_layout *layout; /* in that memory */
+    uint32_t until;                   /* position of the node that overwrites it; UINT32_MAX: none */
+};
+
+/* Where a result of the graph is. */
+struct weft_alias_return {
+    struct weft_layout layout;        /* as the caller sees it */
+    weft_val computed;                /* the value that is computed in the caller's memory, or none */
+    bool updated;                     /* it lives in the `mut` parameter that it is the new value of */
+};
+
+struct weft_alias_query {
+    struct weft_graph *graph;
+    const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL: as stated */
+    /* Does the node's kernel write rows with gaps between them as fast as without? NULL: all do, but custom ones. */
+    bool (*strided)(const void *user, weft_node node);
+    const void *user;
+};
+
+struct weft_aliases {
+    struct weft_alias *of;            /* by value id */
+    struct weft_alias_return *ret;    /* by return slot */
+    const char **label;               /* names of values, by id */
+    uint32_t marked[WEFT_ALIAS_KINDS];
+};
+
+/* How parameter i, and result i as the caller sees it, lie. */
+struct weft_layout weft_alias_param_layout(const struct weft_alias_query *query, uint32_t i);
+/* Where results are computed if nothing is marked. What is found lives as long as the graph; on the way, both need the
+ * root graph's scratch memory. */
+void weft_find_returns(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
+/* The whole of it, with remarks of `mark_aliases`. Each mark asks weft_permit. */
+void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
+
+/* "%c": a value as what stands right of `!` names it; characters that the language has other uses for are `_`. */
+const char *weft_alias_word(struct weft_graph *graph, const struct weft_aliases *aliases, weft_val value);
+
+/* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
+ * its storage does. */
+struct weft_layout weft_own_layout(const struct weft_graph *graph, weft_val value);
+/* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
+bool weft_view_layout(const struct weft_graph *graph, weft_node view, const struct weft_layout *from,
+                      struct weft_layout *ret);
+/* Does the node only replace some elements of operand 0, in one of the ways that kernels can do in place? */
+bool weft_is_update(const struct weft_graph *graph, weft_node node);
+/* How many operands have a place in the node's result: those of a concat, the body of a padding, operand 0 of an
+ * update, those of an elementwise node. */
+uint32_t weft_places_in(const struct weft_graph *graph, weft_node node);
+/* The place of an operand in the result, which is stored in `result`; of a concat's it begins at `along` its axis. */
+bool weft_place_in(const struct weft_graph *graph, weft_node node, uint32_t operand, weft_dim along,
+                   const struct weft_layout *result, struct weft_layout *ret);
+/* Where the operand behind this one begins. */
+weft_dim weft_place_behind(const struct weft_graph *graph, weft_node node, uint32_t operand, weft_dim along);
+/* Same places, but for axes of extent 1, which have none. */
+bool weft_same_places(const struct weft_graph *graph, const struct weft_type *type, const struct weft_layout *a,
+                      const struct weft_layout *b);
+
+/* --- what the files of alias share -------------------------------------------------------------------------------- */
+
+/* A value and how it is stored in the memory of its root. */
+struct weft_seen {
+    weft_val value;
+    struct weft_layout own, wanted;
+};
+
+/* The last reader of a value or of its views; position 0: none, UINT32_MAX: the caller, since it is returned. */
+struct weft_last {
+    uint32_t position;
+    weft_node reader;
+};
+
+struct weft_aliasing {
+    const struct weft_alias_query *query;
+    struct weft_graph *graph;
+    struct weft_aliases *result;
+    struct weft_seen *seen;           /* room for walks over views */
+    uint32_t seen_capacity;
+    bool *wanted;                     /* by value: a concat or padding has a place for it */
+    struct weft_last *last;           /* by value */
+    weft_node reader;                 /* who speaks against the last wish, or none */
+    bool sized_by_data;               /* some extent of the graph comes out of data */
+};
+
+/* alias_root.c. From the operand to the value that is computed, and with it from the place to the layout that this
+ * value needs; or a constant message. `layout` may be NULL. */
+const char *weft_alias_root(const struct weft_graph *graph, weft_val *value, struct weft_layout *layout);
+/* Can the root be stored like this: its kernel, its rows, its other views? `operand` is the root or a view of it, and
+ * comes to lie in `place`. */
+const char *weft_alias_check_root(struct weft_aliasing *a, weft_val root, const struct weft_layout *layout,
+                                  weft_val operand, const struct weft_layout *place, int kind);
+
+/* alias_reader.c */
+void weft_alias_find_last(struct weft_aliasing *a);
+/* Does anybody read the value, stored like this, or a view of it, at position `until` or later, other than node `over`
+ * where it writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
+const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
+                                     uint32_t until, weft_node over, const struct weft_layout *result);
+/* If the owner is a `mut` parameter: is its old value dead when node `def` writes `result` there? */
+const char *weft_alias_check_old(struct weft_aliasing *a, weft_val owner, weft_node def,
+                                 const struct weft_layout *result);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alias_place.c: layouts of views, and the places that operands have in results. */
+#include "sched/alias.h"
+
+#include <string.h>
+
+struct weft_layout weft_own_layout(const struct weft_graph *g, weft_val v)
+{
+    struct weft_layout layout = weft_layout_of(g, v);
+    if (layout.kind != WEFT_STORED)
+        return weft_layout_row_major(weft_type_of(g, v)->rank);
+    layout.offset = weft_dim_of(0);
+    return layout;
+}
+
+/* --- views -------------------------------------------------------------------------------------------------------- */
+
+static bool slice_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
+                         struct weft_layout *ret)
+{
+    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0));
+    weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type->rank; i++) {
+        start[i] = weft_attr_at(g, n, WEFT_ATTR_start, i);
+        step[i] = weft_attr_at(g, n, WEFT_ATTR_step, i);
+    }
+    return weft_layout_slice(g->dims, from, type, start, step, ret);
+}
+
+bool weft_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from, struct weft_layout *ret)
+{
+    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0)), *to = weft_type_of(g, weft_result(g, n, 0));
+    const int op = weft_opcode_of(g, n);
+    int axis[WEFT_MAX_RANK];
+    bool view = false;
+    if (weft_dtype_bits(type->dtype) < 8)
+        return false;
+    for (unsigned i = 0; i < type->rank && (op == WEFT_OP_transpose || op == WEFT_OP_bcast); i++)
+        axis[i] = (int)weft_dim_value(weft_attr_at(g, n, op == WEFT_OP_transpose ? WEFT_ATTR_perm : WEFT_ATTR_dims, i));
+    if (op == WEFT_OP_transpose)
+        view = weft_layout_transpose(from, axis, ret);
+    else if (op == WEFT_OP_bcast)
+        view = weft_layout_broadcast(g->dims, from, type, to, axis, ret);
+    else if (op == WEFT_OP_reshape)
+        view = weft_layout_reshape(g->dims, from, type, to, ret);
+    else if (op == WEFT_OP_slice)
+        view = slice_layout(g, n, from, ret);
+    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
+    return view && weft_layout_logical_strides(g->dims, ret, to, stride);
+}
+
+bool weft_same_places(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *a,
+                      const struct weft_layout *b)
+{
+    weft_dim one[WEFT_MAX_RANK], two[WEFT_MAX_RANK];
+    if (!weft_layout_logical_strides(g->dims, a, type, one) || !weft_layout_logical_strides(g->dims, b, type, two))
+        return false;
+    bool same = weft_dim_same(a->offset, b->offset);
+    for (int i = 0; same && i < type->rank; i++)
+        same = weft_dim_is(type->extent[i], 1) || weft_dim_same(one[i], two[i]);
+    return same;
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------- */
+
+/* A padding that adds on all sides, or nothing; cut elements have no place in the result. */
+static bool pads_only(const struct weft_graph *g, weft_node n)
+{
+    if (weft_attr_find(g, n, WEFT_ATTR_form))
+        return false;
+    for (unsigned i = 0; i < 2u * weft_type_of(g, weft_result(g, n, 0))->rank; i++) {
+        int64_t low, high;
+        weft_dim_range(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, i), &low, &high);
+        if (low < 0)
+            return false;
+    }
+    return true;
+}
+
+bool weft_is_update(const struct weft_graph *g, weft_node n)
+{
+    const int op = weft_opcode_of(g, n);
+    if (op == WEFT_OP_dynamic_update)
+        return true;
+    if (op != WEFT_OP_scatter_elements && op != WEFT_OP_scatter_nd)
+        return false;
+    const char *form = weft_attr_word(g, n, WEFT_ATTR_form);
+    return strcmp(form, "none") == 0 ||
+           (strcmp(form, "add") == 0 && weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32);
+}
+
+/* A bitcast is elementwise, but done by a copy. */
+static bool is_elementwise(const struct weft_graph *g, weft_node n)
+{
+    return (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) && weft_opcode_of(g, n) != WEFT_OP_bitcast;
+}
+
+uint32_t weft_places_in(const struct weft_graph *g, weft_node n)
+{
+    const int op = weft_opcode_of(g, n);
+    if (g->node[n.id].results != 1 || weft_dtype_bits(weft_type_of(g, weft_result(g, n, 0))->dtype) < 8)
+        return 0;
+    if (op == WEFT_OP_concat || is_elementwise(g, n))
+        return g->node[n.id].operands;
+    return op == WEFT_OP_pad ? pads_only(g, n) : weft_is_update(g, n);
+}
+
+weft_dim weft_place_behind(const struct weft_graph *g, weft_node n, uint32_t operand, weft_dim along)
+{
+    if (weft_opcode_of(g, n) != WEFT_OP_concat)
+        return along;
+    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, operand));
+    return weft_dim_add(g->dims, along, type->extent[weft_attr_int(g, n, WEFT_ATTR_axis)]);
+}
+
+bool weft_place_in(const struct weft_graph *g, weft_node n, uint32_t operand, weft_dim along,
+                   const struct weft_layout *result, struct weft_layout *ret)
+{
+    const struct weft_type *type = weft_type_of(g, weft_result(g, n, 0));
+    const int op = weft_opcode_of(g, n);
+    *ret = *result;
+    if (op != WEFT_OP_pad && op != WEFT_OP_concat)
+        return weft_dtype_bits(type->dtype) == weft_dtype_bits(weft_type_of(g, weft_operand(g, n, operand))->dtype);
+    weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+    for (unsigned i = 0; i < type->rank; i++) {
+        start[i] = op == WEFT_OP_pad ? weft_attr_at(g, n, WEFT_ATTR_pad, i) : weft_dim_of(0);
+        step[i] = weft_dim_of(1);
+    }
+    if (op == WEFT_OP_concat)
+        start[weft_attr_int(g, n, WEFT_ATTR_axis)] = along;
+    return weft_layout_slice(g->dims, result, type, start, step, ret);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alias_reader.c: is a value dead when something is written over it?
+ *
+ * A value is read by the nodes that have it as an operand, and by those that read a view of it. Nodes run in order, so
+ * positions say what comes later; the last reader of each value is found in one walk from the end. A view that turns
+ * out to be a copy counts as a view here: that may refuse what would be right, but never the other way round. The node
+ * that writes may itself read, but only where it writes: then each element is read before it is overwritten, and by
+ * nobody else. */
+#include "sched/alias.h"
+
+static void read_by(struct weft_last *last, const struct weft_last *reader)
+{
+    if (reader->position > last->position)
+        *last = *reader;
+}
+
+void weft_alias_find_last(struct weft_aliasing *a)
+{
+    const struct weft_graph *g = a->graph;
+    for (uint32_t i = 0; i < g->returns; i++)
+        a->last[g->ret[i].value.id].position = UINT32_MAX;
+    for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
+        const struct weft_last itself = {.position = g->position[n.id], .reader = n};
+        for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
+            struct weft_last *last = &a->last[weft_operand(g, n, i).id];
+            read_by(last, &itself);
+            if (weft_op_of(g, n)->traits & WEFT_VIEW)
+                read_by(last, &a->last[weft_result(g, n, 0).id]);
+        }
+    }
+}
+
+/* Does operand slot `use` of node `over`, stored like this, lie where the node writes? */
+static bool reads_where_it_writes(const struct weft_graph *g, weft_node over, uint32_t use,
+                                  const struct weft_layout *result, const struct weft_layout *layout)
+{
+    const uint32_t operand = use - 1 - g->node[over.id].first_operand;
+    weft_dim along = weft_dim_of(0);
+    struct weft_layout place;
+    if (operand >= weft_places_in(g, over))
+        return false;
+    for (uint32_t i = 0; i < operand; i++)
+        along = weft_place_behind(g, over, i, along);
+    return weft_place_in(g, over, operand, along, result, &place) &&
+           weft_same_places(g, weft_type_of(g, weft_operand(g, over, operand)), &place, layout);
+}
+
+static void see(struct weft_aliasing *a, uint32_t *count, weft_val value, const struct weft_layout *layout)
+{
+    a->seen = weft_grow(&a->graph->root->scratch, a->seen, &a->seen_capacity, *count + 1, sizeof *a->seen);
+    a->seen[(*count)++] = (struct weft_seen){.value = value, .wanted = *layout};
+}
+
+/* Of a value whose last reader is `over`: does that read it, and its views, nowhere but where it writes? */
+static bool all_where_it_writes(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
+                                weft_node over, const struct weft_layout *result)
+{
+    const struct weft_graph *g = a->graph;
+    uint32_t count = 0;
+    see(a, &count, value, layout);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t use = g->value[a->seen[i].value.id].first_use; use; use = g->slot[use - 1].next) {
+            const weft_node user = g->slot[use - 1].node;
+            const bool is_view = weft_op_of(g, user)->traits & WEFT_VIEW;
+            struct weft_layout view;
+            if (user.id == over.id && !reads_where_it_writes(g, over, use, result, &a->seen[i].wanted))
+                return false;
+            if (is_view && weft_view_layout(g, user, &a->seen[i].wanted, &view))
+                see(a, &count, weft_result(g, user, 0), &view);
+        }
+    return true;
+}
+
+const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
+                                     uint32_t until, weft_node over, const struct weft_layout *result)
+{
+    const struct weft_last last = a->last[value.id];
+    if (last.position < until)
+        return NULL;
+    if (last.position == UINT32_MAX)
+        return "it is returned, or a view of it is";
+    if (last.position == until && over.id && all_where_it_writes(a, value, layout, over, result))
+        return NULL;
+    a->reader = last.reader;
+    return last.position > until ? "it is read later" : "it is read at another index than is written";
+}
+
+const char *weft_alias_check_old(struct weft_aliasing *a, weft_val owner, weft_node def,
+                                 const struct weft_layout *result)
+{
+    const struct weft_graph *g = a->graph;
+    if (!g->value[owner.id].is_param)
+        return NULL;
+    const struct weft_layout layout = weft_alias_param_layout(a->query, g->value[owner.id].result);
+    const char *reason = weft_alias_check_readers(a, owner, &layout, g->position[def.id], def, result);
+    return !reason       ? NULL
+           : a->reader.id ? "the old value is read later, or at another index than is written"
+                          : "the old value is returned";
+}
