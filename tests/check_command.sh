@@ -154,7 +154,7 @@ expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=fo
 expect 0 '^com.microsoft.QuickGelu 1 1 1$' "$weft" opt --list-onnx
 expect 0 'file="F" offset=N' "$weft" opt --list-ops
 expect 0 "WEFT_SKIP: nothing is called 'csee'" env WEFT_SKIP=csee,cse "$weft" check small.weft
-expect 0 "WEFT_DEBUG: nothing is called 'poison'" env WEFT_DEBUG=poison "$weft" check small.weft
+expect 0 "WEFT_DEBUG: nothing is called 'vailidate'" env WEFT_DEBUG=vailidate "$weft" check small.weft
 expect 0 "WEFT_PRINT: nothing is called 'nopass'" env WEFT_PRINT=nopass "$weft" check small.weft
 cat >wrong.weft <<'TEXT'
 graph @wrong(%x: f32[2]) {
