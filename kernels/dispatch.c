@@ -39,6 +39,8 @@ static const struct weft_kernel_info kernels[] = {
     {"relayout", "weft_relayout_runs__avx2", WEFT_CPU_AVX2},
     {"relayout", "weft_relayout_runs__avx512", AVX512},
     {"relayout", "weft_relayout_narrow__ref", 0},
+    {"relayout", "weft_relayout_weave__avx2", WEFT_CPU_AVX2},
+    {"relayout", "weft_relayout_weave__avx512", AVX512},
     {"relayout", "weft_relayout_strided__ref", 0},
 
 #define RESIZE(level, cpu) {"resize", "weft_blend_f32__" #level, cpu},

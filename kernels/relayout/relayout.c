@@ -5,6 +5,8 @@
  *   runs        both arrays are contiguous along the innermost axis: rows that are moved as they are
  *   transpose   the result is contiguous along one axis and the operand along another: tiles through registers
  *               (tiles.c)
+ *   weave       the same with a short side that is whole in its array, or small matrices: a few vectors at a time
+ *               (weave.c)
  *   narrow      the same where blocks of registers would be empty for the most part: element by element
  *   blocked     short runs, of which neighbours in the operand are not neighbours in the result: tiles of runs, so
  *               that lines which hold parts of several are still at hand when the next part is wanted
@@ -16,6 +18,7 @@
  * and a plain store reads each line before it writes it. "Large" is an eighth of the last cache, and a quarter where
  * rows do not begin at lines, since streaming costs more there. */
 #include "kernels/relayout/tiles.h"
+#include "kernels/relayout/weave.h"
 
 #define GRAIN       64
 #define SHORT_RUN   512 /* bytes */
@@ -70,6 +73,8 @@ const char *weft_copy_name(const struct weft_copy *copy)
         return weft_mover_find(copy->cpu)->runs;
     case WEFT_COPY_TRANSPOSE:
         return best_tile(copy)->name;
+    case WEFT_COPY_WEAVE:
+        return weft_weave_name(copy);
     case WEFT_COPY_NARROW:
         return "weft_relayout_narrow__ref";
     default:
@@ -157,7 +162,9 @@ void weft_copy_prepare(struct weft_copy *copy, int workers)
         copy->in_stride[i] = axes[i].stride[1];
     }
     const int64_t cache = copy->cache ? (int64_t)copy->cache : GUESS_CACHE;
-    if (copy->form == WEFT_COPY_TRANSPOSE && !fills_blocks(copy))
+    if (copy->form == WEFT_COPY_TRANSPOSE && weft_weave_kind(copy) != WEFT_WEAVE_NONE)
+        copy->form = WEFT_COPY_WEAVE;
+    else if (copy->form == WEFT_COPY_TRANSPOSE && !fills_blocks(copy))
         copy->form = WEFT_COPY_NARROW;
     copy->stream = total >= cache / 4 ? WEFT_STREAM_ALWAYS : total >= cache / 8 ? WEFT_STREAM_LINES : WEFT_STREAM_NEVER;
     copy->parts = weft_parts_for(2 * total, workers);
@@ -251,6 +258,8 @@ void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int 
 {
     if (copy->form == WEFT_COPY_RUNS || copy->form == WEFT_COPY_STRIDED)
         run_lines(copy, out, in, part, parts);
+    else if (copy->form == WEFT_COPY_WEAVE)
+        weft_weave_copy(copy, out, in, part, parts);
     else
         weft_copy_tiles(copy, out, in, part, parts);
 }

@@ -7,7 +7,8 @@
 #include "kernels/walk.h"
 
 /* What a prepared copy is: `form` in the descriptor. */
-enum weft_copy_form { WEFT_COPY_RUNS, WEFT_COPY_TRANSPOSE, WEFT_COPY_NARROW, WEFT_COPY_BLOCKED, WEFT_COPY_STRIDED };
+enum weft_copy_form { WEFT_COPY_RUNS, WEFT_COPY_TRANSPOSE, WEFT_COPY_WEAVE, WEFT_COPY_NARROW, WEFT_COPY_BLOCKED,
+                      WEFT_COPY_STRIDED };
 /* When its result goes past the caches: `stream`. */
 enum weft_copy_stream {
     WEFT_STREAM_NEVER,
