@@ -7,8 +7,8 @@
  *   %d: f32[N,16] = slice %c start=[0 16] end=[N 32]
  *   %y: f32[N,16] = neg %d
  *
- * Here are the rules about slices; those about concats and paddings are in split_concat_join.c. A slice is a view and
- * costs nothing, so:
+ * Here are the rules about slices; those about concats and paddings are in split_concat_join.c, about what is seen
+ * through reshapes and transposes in split_concat_views.c. A slice is a view and costs nothing, so:
  *
  *   - a gather by indices that are known and go up in equal steps is a slice, and a dynamic slice at known starts too;
  *   - a slice of a slice is one slice of what that one cuts;
@@ -23,7 +23,7 @@
  * one wide concat cost the product of both.
  * Keeps every bit. Needs: casts and reshapes merged, constants found (canonicalize, cancel_transpose, fold_const).
  * Not done: slices of several neighbouring operands where others read the concat; splits whose pieces go through the
- * same op before they meet again; equal beginnings of two concats. */
+ * same computation before they meet again; equal beginnings of two concats. */
 #include "passes/split_concat.h"
 
 #include <stdlib.h>
@@ -54,6 +54,18 @@ void weft_cut_all(const struct weft_type *type, struct weft_cut *ret)
         ret->end[i] = type->extent[i];
         ret->step[i] = weft_dim_of(1);
     }
+}
+
+bool weft_cuts_meet(const struct weft_cut *a, const struct weft_cut *b, unsigned rank, unsigned axis)
+{
+    for (unsigned i = 0; i < rank; i++) {
+        const bool along = i == axis;
+        if (!weft_dim_same(a->step[i], b->step[i]) || (along && !weft_dim_is(a->step[i], 1)) ||
+            !weft_dim_same(along ? a->end[i] : a->start[i], b->start[i]) ||
+            (!along && !weft_dim_same(a->end[i], b->end[i])))
+            return false;
+    }
+    return true;
 }
 
 bool weft_dim_at_most(struct weft_dims *dims, weft_dim a, weft_dim b)
@@ -312,6 +324,6 @@ static const struct weft_rule rules[] = {
 
 bool weft_pass_split_concat(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_split_concat_joins};
-    return weft_progress(graph, weft_apply_rules(graph, "split_concat", sets, 2), 0);
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_split_concat_joins, weft_split_concat_views};
+    return weft_progress(graph, weft_apply_rules(graph, "split_concat", sets, 3), 0);
 }

@@ -15,6 +15,10 @@ weft_val weft_build_slice(struct weft_builder *b, weft_val x, const struct weft_
 /* a <= b for all values of the symbols? */
 bool weft_dim_at_most(struct weft_dims *dims, weft_dim a, weft_dim b);
 
+/* Does the second slice of one value begin where the first ends along the axis, and take the same elsewhere? */
+bool weft_cuts_meet(const struct weft_cut *a, const struct weft_cut *b, unsigned rank, unsigned axis);
+
 extern const struct weft_rule_set weft_split_concat_joins; /* split_concat_join.c */
+extern const struct weft_rule_set weft_split_concat_views; /* split_concat_views.c */
 
 #endif

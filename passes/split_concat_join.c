@@ -152,16 +152,8 @@ static bool goes_on(const struct weft_graph *g, const struct run *run, const str
 {
     if (run->uniform && next->uniform)
         return same_element(&run->element, &next->element);
-    if (!run->source.id || !weft_is(run->source, next->source))
-        return false;
-    for (unsigned i = 0; i < weft_type_of(g, run->source)->rank; i++) {
-        const bool along = i == axis;
-        if (!weft_dim_same(run->cut.step[i], next->cut.step[i]) || (along && !weft_dim_is(run->cut.step[i], 1)) ||
-            !weft_dim_same(along ? run->cut.end[i] : run->cut.start[i], next->cut.start[i]) ||
-            (!along && !weft_dim_same(run->cut.end[i], next->cut.end[i])))
-            return false;
-    }
-    return true;
+    return run->source.id && weft_is(run->source, next->source) &&
+           weft_cuts_meet(&run->cut, &next->cut, weft_type_of(g, run->source)->rank, axis);
 }
 
 static weft_val build_run(struct weft_rewriting *r, const struct run *run, unsigned axis)
