@@ -15,10 +15,35 @@ enum {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* A window begins with the pixel, and ends in x. */
-static bool is_in_place(const struct weft_conv_shape *s)
+/* The axes along which windows reach over the border, as bits. */
+static int32_t open_axes(const struct weft_conv_shape *s)
 {
-    return s->pad[0] == 0 && s->pad[1] == 0 && s->pad[2] == 0 && weft_conv_is_inside(s);
+    int32_t bits = 0;
+    for (int d = 0; d < 3; d++) {
+        const int64_t reach = (s->out[d] - 1) * s->stride[d] + (s->kernel[d] - 1) * s->dilation[d] + 1 - s->pad[d];
+        bits |= (s->pad[d] > 0 || reach > s->in[d]) << d;
+    }
+    return bits;
+}
+
+static bool is_in_place(const struct weft_conv_shape *s, int32_t skips)
+{
+    const int32_t open = open_axes(s);
+    if (s->x_c == 1)
+        return (open & ~skips) == 0;
+    return open == 0 && (s->c <= FEW || s->x_c % ALIAS != 0);
+}
+
+/* Rows of a band: those from the first to the last that the rows of y see, or only those that some tap sees. */
+static void lay_rows(struct weft_direct *p, const struct weft_conv_shape *s, int64_t fits)
+{
+    const int64_t window = (s->kernel[1] - 1) * s->dilation[1] + 1;
+    const int64_t apart = larger(1, (fits / s->kernel[1] - 1) / s->stride[1] + 1);
+    const bool gaps = s->kernel[1] > 1 && (apart - 1) * s->stride[1] + 1 < s->dilation[1];
+    p->rows = smaller(s->out[1], gaps ? apart : larger(1, (fits - window) / s->stride[1] + 1));
+    p->rows = weft_pieces(s->out[1], weft_pieces(s->out[1], p->rows));
+    p->groups = gaps ? s->kernel[1] : 1;
+    p->group = (p->rows - 1) * s->stride[1] + (gaps ? 1 : window);
 }
 
 static void lay_band(struct weft_direct *p, const struct weft_conv_shape *s)
@@ -26,24 +51,22 @@ static void lay_band(struct weft_direct *p, const struct weft_conv_shape *s)
     const bool turned = s->x_c != 1 && s->x_at[2] == 1 && s->c >= TURNED;
     const bool planes = s->x_c != 1 && s->c > 1 && !turned;
     const int64_t pixel = planes ? 1 : turned ? weft_conv_aligned(s->c) : s->c;
-    const int64_t window = (s->kernel[1] - 1) * s->dilation[1] + 1;
     p->columns = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
     const int64_t pitch = planes ? weft_conv_aligned(p->columns) : p->columns * pixel;
-    const int64_t fits = (BAND_FLOATS / (pitch * s->kernel[0] * (planes ? s->c : 1)) - window) / s->stride[1] + 1;
-    p->rows = smaller(s->out[1], larger(1, fits));
-    p->rows = weft_pieces(s->out[1], weft_pieces(s->out[1], p->rows));
-    p->in_rows = (p->rows - 1) * s->stride[1] + window;
-    p->at[2] = pixel, p->at[1] = pitch, p->at[0] = p->in_rows * pitch;
+    lay_rows(p, s, BAND_FLOATS / (pitch * s->kernel[0] * (planes ? s->c : 1)));
+    p->at[2] = pixel, p->at[1] = pitch, p->at[0] = p->groups * p->group * pitch;
+    p->tap_row = p->groups > 1 ? p->group * pitch : s->dilation[1] * pitch;
     p->channel = planes ? s->kernel[0] * p->at[0] + 16 : 1;
     p->band_size = planes ? s->c * p->channel : s->kernel[0] * p->at[0] + 16 * pixel; /* behind it: whole vectors */
     p->band_size = weft_conv_aligned(p->band_size + WEFT_CONV_SLACK);
 }
 
-struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s)
+struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int32_t skips)
 {
     struct weft_direct p = {.channel = s->x_c, .at = {s->x_at[0] * s->dilation[0], s->x_at[1], s->x_at[2]}};
-    p.in_place = is_in_place(s) && (s->c <= FEW || s->x_c % ALIAS != 0);
+    p.in_place = is_in_place(s, skips);
     p.rows = s->out[1];
+    p.tap_row = s->x_at[1] * s->dilation[1];
     if (!p.in_place)
         lay_band(&p, s);
     p.list_size = weft_conv_aligned(4 * s->taps);
@@ -55,38 +78,38 @@ struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct w
 
 static int64_t quotient_up(int64_t a, int64_t b) { return a <= 0 ? 0 : b == 1 ? a : (a + b - 1) / b; }
 
-struct weft_direct_axis weft_direct_axis(int64_t results, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
-                                         int64_t extent, bool exact)
+struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d, bool exact)
 {
-    struct weft_direct_axis axis = {.count = 0};
-    for (int64_t i = 0; exact && i < results; axis.count++) {
-        if (axis.count == WEFT_DIRECT_CLASSES)
-            break;
+    struct weft_direct_axis axis = {.exact = exact};
+    const int64_t pad = s->pad[d], results = s->out[d];
+    for (int64_t i = 0; exact && i < results && axis.count < WEFT_DIRECT_CLASSES; axis.count++) {
         int64_t next = results;
-        for (int64_t t = 0; t < kernel; t++) { /* the results with which it comes in and goes out */
-            const int64_t in = quotient_up(pad - t * dilation, stride);
-            const int64_t out = quotient_up(pad - t * dilation + extent, stride);
+        for (int64_t t = 0; t < s->kernel[d]; t++) { /* the results with which it comes in and goes out */
+            const int64_t in = quotient_up(pad - t * s->dilation[d], s->stride[d]);
+            const int64_t out = quotient_up(pad - t * s->dilation[d] + s->in[d], s->stride[d]);
             next = in > i && in < next ? in : next;
             next = out > i && out < next ? out : next;
         }
         axis.first[axis.count] = i;
-        weft_conv_inside(i * stride - pad, dilation, extent, kernel, &axis.from[axis.count], &axis.to[axis.count]);
+        weft_conv_inside(i * s->stride[d] - pad, s->dilation[d], s->in[d], s->kernel[d], &axis.from[axis.count],
+                         &axis.to[axis.count]);
         i = next;
         axis.first[axis.count + 1] = i;
     }
     if (!exact || axis.first[axis.count] != results)
-        axis = (struct weft_direct_axis){.count = 1, .first = {0, results}, .from = {0}, .to = {kernel}};
+        axis = (struct weft_direct_axis){.count = 1, .first = {0, results}, .to = {s->kernel[d]}};
     return axis;
 }
 
 /* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of an area besides its tiles, of a vector of a
- * result that is turned. */
+ * result that is turned, of one of x that is copied to a band. */
 #define TILE_COST 40
 #define TAP_COST  5
 #define AREA_COST 250
 #define TURN_COST 25
+#define BAND_COST 2
 
-/* What a slice of y takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
+/* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
 {
     const int64_t vectors = smaller(weft_pieces(s->o, lanes), 4), rows = vectors == 4 ? 6 : 8;
@@ -107,23 +130,35 @@ static double area_costs(const struct weft_conv_shape *s, const struct weft_dire
     return sum;
 }
 
+/* What it takes to copy bands. */
+static double band_costs(const struct weft_conv *conv, const struct weft_conv_shape *s, int32_t skips)
+{
+    const struct weft_direct p = weft_direct_plan(conv, s, skips);
+    if (p.in_place)
+        return 0;
+    const int64_t rows = s->out[0] * weft_pieces(s->out[1], p.rows) * p.groups * p.group * s->kernel[0];
+    return BAND_COST * (double)(rows * p.columns * weft_pieces(s->c, conv->gemm.kernel->lanes));
+}
+
 int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    struct weft_direct_axis axis[3];
-    for (int d = 0; d < 3; d++)
-        axis[d] = weft_direct_axis(s->out[d], s->kernel[d], s->stride[d], s->dilation[d], s->pad[d], s->in[d], false);
-    double best = area_costs(s, axis, conv->gemm.kernel->lanes);
-    int32_t skips = 0;
-    for (int d = 0; d < 3 && s->bordered; d++) {
-        const struct weft_direct_axis whole = axis[d];
-        axis[d] = weft_direct_axis(s->out[d], s->kernel[d], s->stride[d], s->dilation[d], s->pad[d], s->in[d], true);
-        const double cost = area_costs(s, axis, conv->gemm.kernel->lanes);
-        if (cost < best)
-            best = cost, skips |= 1 << d;
-        else
-            axis[d] = whole;
+    const int32_t open = open_axes(s);
+    int32_t best = 0;
+    double least = 0;
+    for (int32_t skips = 0; skips < 8; skips++) {
+        struct weft_direct_axis axis[3];
+        bool exact = (skips & ~open) == 0 && (skips == 0 || s->bordered);
+        for (int d = 0; d < 3 && exact; d++) {
+            axis[d] = weft_direct_axis(s, d, skips >> d & 1);
+            exact = axis[d].exact == (skips >> d & 1);
+        }
+        if (!exact)
+            continue;
+        const double cost = area_costs(s, axis, conv->gemm.kernel->lanes) + band_costs(conv, s, skips);
+        if (skips == 0 || cost < least)
+            least = cost, best = skips;
     }
-    return skips;
+    return best;
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
  *
  * A tile is a few pixels by a panel of results o. It reads each number of x through the pixel's pointer and the tap's
  * offset, so pixels may lie anywhere, strides and dilation cost nothing, and channels may be neighbours or planes.
- * Where windows reach over the border, bands of rows are copied with the padding written out; else x is read in place.
+ * Where taps in the padding are read, bands of rows are copied with the padding written out; else x is read in place.
  * So a number is copied once or twice, and not once for each tap as in COLUMNS.
  *
  * Vectors run along o. Where y has planes, blocks of pixels are computed beside each other in scratch and turned.
@@ -24,21 +24,23 @@ enum {
 struct weft_direct {
     bool in_place;
     int64_t rows;              /* of y that a band serves at most; they have one index along axis 0 */
-    int64_t in_rows, columns;  /* of the band; its depth is kernel[0] */
+    int64_t groups, group;     /* of the band: groups of neighbouring rows; its depth is kernel[0] */
+    int64_t columns;
     int64_t channel, at[3];    /* strides in floats of what is read, x or the band; at[0] from tap to tap */
+    int64_t tap_row;           /* floats from a row of taps to the next */
     int64_t band_size, block_size, list_size;
 };
-struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s);
+/* For areas that leave out taps along the axes `skips`. */
+struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int32_t skips);
 
 /* Results of an axis by what they see: class i, results [first[i], first[i + 1]), sees the taps [from[i], to[i]). */
 enum { WEFT_DIRECT_CLASSES = 12 };
 struct weft_direct_axis {
+    bool exact; /* no class has taps in the padding */
     int64_t count, first[WEFT_DIRECT_CLASSES + 1], from[WEFT_DIRECT_CLASSES], to[WEFT_DIRECT_CLASSES];
 };
-/* Result i sees x at i·stride - pad + t·dilation. One class that sees all taps unless `exact`, and where there would be
- * too many. */
-struct weft_direct_axis weft_direct_axis(int64_t results, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
-                                         int64_t extent, bool exact);
+/* Along axis d. One class that sees all taps unless `exact`, and where there would be too many. */
+struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d, bool exact);
 /* The axes along which it pays to leave out taps, as bits. */
 int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s);
 

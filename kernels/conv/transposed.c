@@ -32,7 +32,7 @@ struct weft_transposed weft_transposed_plan(const struct weft_conv *conv, const 
         p.grid.stride[d] = p.grid.dilation[d] = 1, p.grid.pad[d] = -least;
     }
     p.grid.line = p.grid.out[2];
-    p.direct = weft_direct_plan(conv, &p.grid);
+    p.direct = weft_direct_plan(conv, &p.grid, 0);
     p.direct.block_size *= s->stride[2];
     p.direct.list_size = weft_conv_aligned(4 * s->taps);
     return p;

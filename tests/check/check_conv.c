@@ -53,15 +53,17 @@ static void choose_square(struct weft_check *check, struct weft_conv *v)
 static void choose_axis(struct weft_check *check, struct weft_conv *v, int d, bool point, bool three, bool odd)
 {
     v->kernel[d] = point ? 1 : three ? 3 : weft_check_between(check, 1, 4);
-    v->stride[d] = point ? 1 : weft_check_between(check, 1, 3), v->dilation[d] = weft_check_between(check, 1, 2);
-    v->pad[d] = point ? 0 : weft_check_between(check, 0, 3);
+    const bool far = weft_check_between(check, 0, 3) == 0;
+    v->stride[d] = point ? 1 : weft_check_between(check, 1, 3);
+    v->dilation[d] = weft_check_between(check, 1, far ? 7 : 2);
+    v->pad[d] = point ? 0 : weft_check_between(check, 0, far ? 9 : 3);
     if (odd) {
         v->kernel[d] = weft_check_between(check, 1, 3) * 2 + 1, v->dilation[d] = 1;
         v->stride[d] = weft_check_between(check, 1, 2);
     }
     v->in_extent[d] = weft_check_between(check, 1, v->spatial == 1 ? 90 : v->spatial == 2 ? 18 : 6);
     const int64_t window = (v->kernel[d] - 1) * v->dilation[d] + 1;
-    const int64_t padded = v->in_extent[d] + v->pad[d] + (point ? 0 : weft_check_between(check, 0, 3));
+    const int64_t padded = v->in_extent[d] + v->pad[d] + (point ? 0 : weft_check_between(check, 0, far ? 9 : 3));
     v->in_extent[d] += padded < window ? window - padded : 0;
     v->out_extent[d] = padded < window ? 1 : (padded - window) / v->stride[d] + 1;
 }
