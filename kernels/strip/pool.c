@@ -10,7 +10,8 @@
  *              their chains then run side by side
  *   rows       any strides: for each row of results, the operand's rows are folded into one line of columns, which has
  *              the identity where padding is; the results slide over that line. So there is no test per element, edges
- *              cost what the middle does, and a window of h by w costs h + w and not h · w
+ *              cost what the middle does, and a window of h by w costs h + w and not h · w. Rows of few results stay
+ *              in registers instead (pool_strips.inc)
  * All take the terms of a result in the same order (pool.h), so layouts do not change bits either. Parts are rows of
  * results, or planes.
  *
@@ -20,7 +21,7 @@
 #include "kernels/walk.h"
 
 #define ROOM  240 /* more elements that a line in phases may need */
-#define BATCH 16  /* rows whose columns are folded before results slide over them */
+#define BATCH 32  /* rows of a plane that are folded together */
 
 enum form { ROWS, CHANNELS, PLANES, FORMS };
 
@@ -144,6 +145,21 @@ struct piece {
     int64_t from, lines;
 };
 
+/* Rows of few results go by strips: from the two vectors of columns that a strip may see, as many results as these
+ * suffice for. False for longer rows, whose lines fold each column once and no longer wait for their own stores. */
+static bool set_strips(const struct space *s, struct weft_pool_line *l, int32_t *index)
+{
+    const int64_t columns = s->loops->strip_columns, reach = (s->kernel[2] - 1) * s->dilation[2];
+    const int64_t lanes = columns / 2, most = reach < columns ? (columns - 1 - reach) / s->stride[2] + 1 : 0;
+    if (!columns || s->out[2] > lanes || s->in_step[2] != 1 || s->out_step[2] != 1 || most < 3 * lanes / 4)
+        return false;
+    l->strip = least(most, lanes), l->first = -s->pad[2], l->width = s->in[2], l->reach = reach, l->index = index;
+    for (int64_t t = 0; t < s->kernel[2]; t++)
+        for (int64_t o = 0; o < WEFT_POOL_STRIP; o++)
+            index[t * WEFT_POOL_STRIP + o] = o < l->strip ? (int32_t)(o * s->stride[2] + t * s->dilation[2]) : 0;
+    return true;
+}
+
 /* The ends of lines and the counts are set here once and for all rows. */
 static void set_piece(const struct space *s, struct piece *p, int64_t from, int64_t to)
 {
@@ -172,12 +188,13 @@ static void set_piece(const struct space *s, struct piece *p, int64_t from, int6
 }
 
 /* Arrays whose rows are not contiguous, or strides with more phases than there is room for. */
-static void strided_row(const struct space *s, const struct piece *p, const struct weft_pool_row *row)
+static void strided_row(const struct space *s, const struct piece *p, float *out, const float *in,
+                        const struct weft_pool_row *row)
 {
     const struct weft_pool_line *const l = &p->line;
     float buffer[256];
     if (l->inside)
-        s->loops->columns(s->op, l->column + l->left, row->in, &row->taps, s->in_step[2], l->inside);
+        s->loops->columns(s->op, l->column + l->left, in + row->in, &row->taps, s->in_step[2], l->inside);
     if (l->phased)
         s->loops->phases(l->phase, l->pitch, l->column, l->stride, l->span);
     for (int64_t i = 0; i < l->results; i += 256) {
@@ -189,28 +206,28 @@ static void strided_row(const struct space *s, const struct piece *p, const stru
             for (int64_t k = 0; k < n; k++)
                 s->loops->slide(s->op, buffer + k, l->column + (i + k) * l->stride, 0, 1, l->taps, l->dilation, 1,
                                 l->count + i + k, row->counted);
-        weft_copy_strided(sizeof *buffer, row->out + i * s->out_step[2], s->out_step[2], buffer, 1, n);
+        weft_copy_strided(sizeof *buffer, out + row->out + i * s->out_step[2], s->out_step[2], buffer, 1, n);
     }
 }
 
-/* At most p->lines rows, which begin at their first result and at the operand's first element. */
-static void rows_of_piece(const struct space *s, const struct piece *p, struct weft_pool_row *row, int64_t rows)
+/* At most p->lines rows of one plane. */
+static void rows_of_piece(const struct space *s, const struct piece *p, float *out, const float *in,
+                          const struct weft_pool_row *row, int64_t rows)
 {
     const int64_t start = p->from * s->stride[2] - s->pad[2] + p->line.left;
-    for (int64_t r = 0; r < rows; r++) {
-        row[r].out += p->from * s->out_step[2];
-        if (p->line.inside)
-            row[r].in += start * s->in_step[2];
-    }
-    if (s->in_step[2] == 1 && s->out_step[2] == 1 && (p->line.phased || p->line.stride == 1))
-        s->loops->rows(s->op, &p->line, row, rows);
+    out += p->from * s->out_step[2];
+    if (p->line.inside && !p->line.index)
+        in += start * s->in_step[2];
+    if (s->in_step[2] == 1 && s->out_step[2] == 1 && (p->line.phased || p->line.stride == 1 || p->line.index))
+        s->loops->rows(s->op, &p->line, out, in, row, rows);
     else
         for (int64_t r = 0; r < rows; r++)
-            strided_row(s, p, &row[r]);
+            strided_row(s, p, out, in, &row[r]);
 }
 
 /* One result of a window wider than a line: its chain goes on from line to line. */
-static void wide_result(const struct space *s, float *column, const struct weft_pool_row *row, int64_t o)
+static void wide_result(const struct space *s, float *column, float *out, const float *in,
+                        const struct weft_pool_row *row, int64_t o)
 {
     const struct span w = span_at(s, 2, o);
     const int64_t first = o * s->stride[2] - s->pad[2] + w.first * s->dilation[2];
@@ -219,30 +236,33 @@ static void wide_result(const struct space *s, float *column, const struct weft_
     float all = weft_fold_identity(s->op);
     for (int64_t i = 0; i < span; i += most + s->dilation[2] - 1) {
         const int64_t n = least(span - i, most);
-        s->loops->columns(s->op, column, row->in + (first + i) * s->in_step[2], &row->taps, s->in_step[2], n);
+        s->loops->columns(s->op, column, in + row->in + (first + i) * s->in_step[2], &row->taps, s->in_step[2], n);
         for (int64_t k = 0; k < n; k += s->dilation[2])
             all = weft_fold_apply(s->op, column[k], all);
     }
-    row->out[o * s->out_step[2]] = s->pool->mean ? all / (row->counted * (float)w.counted) : all;
+    out[row->out + o * s->out_step[2]] = s->pool->mean ? all / (row->counted * (float)w.counted) : all;
 }
 
 /* A row of which no line holds all columns. */
-static void long_row(const struct space *s, struct piece *p, const struct weft_pool_row *row)
+static void long_row(const struct space *s, struct piece *p, float *out, const float *in,
+                     const struct weft_pool_row *row)
 {
     const int64_t most = results_of_line(s);
     for (int64_t o = 0; most == 0 && o < s->out[2]; o++)
-        wide_result(s, p->line.column, row, o);
+        wide_result(s, p->line.column, out, in, row, o);
     for (int64_t from = 0; most > 0 && from < s->out[2]; from += most) {
-        struct weft_pool_row part = *row;
         set_piece(s, p, from, least(from + most, s->out[2]));
-        rows_of_piece(s, p, &part, 1);
+        rows_of_piece(s, p, out, in, row, 1);
     }
 }
 
-static struct weft_pool_row row_at(const struct space *s, float *out, const float *in, int64_t depth, int64_t height)
+/* Row `at` of a plane. */
+static struct weft_pool_row row_at(const struct space *s, int64_t at)
 {
+    const int64_t depth = at / s->out[1], height = at % s->out[1];
     const struct span d = span_at(s, 0, depth), h = span_at(s, 1, height);
-    return (struct weft_pool_row){out, in + place_of(s, 0, depth, &d) + place_of(s, 1, height, &h),
+    return (struct weft_pool_row){depth * s->out_step[0] + height * s->out_step[1],
+                                  place_of(s, 0, depth, &d) + place_of(s, 1, height, &h),
                                   {{d.end - d.first, h.end - h.first, 0},
                                    {s->dilation[0] * s->in_step[0], s->dilation[1] * s->in_step[1], 0}},
                                   (float)(d.counted * h.counted)};
@@ -250,13 +270,13 @@ static struct weft_pool_row row_at(const struct space *s, float *out, const floa
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
 
-static void row_of_channels(const struct space *s, struct weft_pool_row *row)
+static void row_of_channels(const struct space *s, float *out, const float *in, struct weft_pool_row *row)
 {
     row->taps.step[2] = s->dilation[2] * s->in_step[2];
     for (int64_t o = 0; o < s->out[2]; o++) {
         const struct span w = span_at(s, 2, o);
         row->taps.count[2] = w.end - w.first;
-        s->loops->channels(s->op, row->out + o * s->out_step[2], row->in + place_of(s, 2, o, &w), &row->taps,
+        s->loops->channels(s->op, out + row->out + o * s->out_step[2], in + row->in + place_of(s, 2, o, &w), &row->taps,
                            s->pool->c, row->counted * (float)w.counted);
     }
 }
@@ -298,34 +318,30 @@ static void some_rows(const struct space *s, enum form form, float *out, const f
     /* Lines of both arrays must not be a multiple of 4096 bytes apart: loads take such places for one. */
     float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64))), count[WEFT_POOL_LINE];
     struct piece piece = {.line = {.column = memory, .phase = memory + WEFT_POOL_LINE + 32, .count = count}};
+    int32_t index[2 * WEFT_POOL_STRIP * WEFT_POOL_STRIP] __attribute__((aligned(64)));
     struct weft_pool_row row[BATCH];
     const struct weft_pool *const pool = s->pool;
     const bool whole = form == ROWS && results_of_line(s) >= s->out[2];
-    const int64_t planes = form == CHANNELS ? 1 : pool->c;
-    int64_t height = at % s->out[1], depth = at / s->out[1] % s->out[0], rows = 0;
-    int64_t c = at / s->out[1] / s->out[0] % planes, n = at / s->out[1] / s->out[0] / planes;
-    if (whole)
+    const int64_t planes = form == CHANNELS ? 1 : pool->c, height = s->out[0] * s->out[1];
+    int64_t first = -1, rows = 0, most = 1; /* the rows that are in row[] */
+    if (whole) {
         set_piece(s, &piece, 0, s->out[2]);
-    for (; at < end; at++) {
-        const float *const from = in + n * pool->in_stride[0] + c * pool->in_stride[1];
-        row[rows] = row_at(s, out + n * pool->out_stride[0] + c * pool->out_stride[1] + depth * s->out_step[0] +
-                                  height * s->out_step[1], from, depth, height);
-        if (form == CHANNELS) {
-            row_of_channels(s, row);
-        } else if (!whole) {
-            long_row(s, &piece, row);
-        } else if (++rows == piece.lines || at + 1 == end) {
-            rows_of_piece(s, &piece, row, rows);
-            rows = 0;
-        }
-        if (++height < s->out[1])
-            continue;
-        height = 0;
-        if (++depth < s->out[0])
-            continue;
-        depth = 0;
-        if (++c == planes)
-            c = 0, n++;
+        most = set_strips(s, &piece.line, index) ? BATCH : piece.lines;
+    }
+    for (; at < end; at += rows) {
+        const int64_t n = at / height / planes, c = at / height % planes, from = at % height;
+        const int64_t here = least(least(height - from, end - at), most);
+        float *const to = out + n * pool->out_stride[0] + c * pool->out_stride[1];
+        const float *const plane = in + n * pool->in_stride[0] + c * pool->in_stride[1];
+        for (int64_t r = 0; (first != from || rows != here) && r < here; r++)
+            row[r] = row_at(s, from + r);
+        first = from, rows = here;
+        if (form == CHANNELS)
+            row_of_channels(s, to, plane, row);
+        else if (!whole)
+            long_row(s, &piece, to, plane, row);
+        else
+            rows_of_piece(s, &piece, to, plane, row, rows);
     }
 }
 

@@ -12,7 +12,8 @@
 
 enum {
     WEFT_POOL_LINE = 4096, /* columns that are folded at once */
-    WEFT_POOL_PLANES = 16  /* planes that are folded side by side */
+    WEFT_POOL_PLANES = 16, /* planes that are folded side by side */
+    WEFT_POOL_STRIP = 16   /* results of a strip at most; places for each tap in its table */
 };
 
 /* Taps that lie inside the array: how many, and their distances in elements; depth, height, width. */
@@ -20,11 +21,10 @@ struct weft_taps {
     int64_t count[3], step[3];
 };
 
-/* A row of results: where it goes, the operand's first element that its columns are made of, the taps along depth and
- * height and how many of them a mean counts. */
+/* A row of results, the same in each plane: where it goes, the operand's first element that its columns are made of,
+ * both in elements of their planes, the taps along depth and height and how many of them a mean counts. */
 struct weft_pool_row {
-    float *out;
-    const float *in;
+    int64_t out, in;
     struct weft_taps taps;
     float counted;
 };
@@ -36,6 +36,11 @@ struct weft_pool_line {
     int64_t left, inside, span, pitch, step, results;
     int64_t stride, taps, dilation;
     bool phased;
+    /* Not NULL if rows go by strips (pool_strips.inc) of so many results: for each tap the places of the columns that
+     * they want, counted from the strip's first. Rows of the operand then are given from their column 0 on; they have
+     * `width` columns, and the first result's first tap is at column `first`. */
+    const int32_t *index;
+    int64_t strip, first, width, reach; /* reach: columns from a result's first tap to its last */
 };
 
 struct weft_pool_loops {
@@ -48,10 +53,12 @@ struct weft_pool_loops {
      * counted · count[i]. */
     void (*slide)(int op, float *out, const float *phase, int64_t pitch, int64_t stride, int64_t taps, int64_t dilation,
                   int64_t n, const float *count, float counted);
+    int32_t strip_columns; /* that a strip may see, or 0 */
     /* All three for so many rows that are contiguous in both arrays, with phases if the stride is not 1. Lines are made
      * one after another before results slide over them: a load that spans two stores waits until both are in the cache.
      */
-    void (*rows)(int op, const struct weft_pool_line *line, const struct weft_pool_row *row, int64_t rows);
+    void (*rows)(int op, const struct weft_pool_line *line, float *out, const float *in,
+                 const struct weft_pool_row *row, int64_t rows);
     /* out[c] = (op over all taps of x[tap + c]) / divisor. */
     void (*channels)(int op, float *out, const float *x, const struct weft_taps *taps, int64_t channels, float divisor);
     /* ret[p] = (op over all taps of plane[p]) / divisor, for WEFT_POOL_PLANES planes whose rows are contiguous. */

@@ -167,26 +167,38 @@ static void slide(int op, float *out, const float *phase, int64_t pitch, int64_t
         EITHER(op, slide_of, out, phase, pitch, stride, taps, dilation, n, count, counted);
 }
 
-INLINE void rows_of(int op, const struct weft_pool_line *l, const struct weft_pool_row *row, int64_t rows)
+#if LANES > 4
+#include "kernels/strip/pool_strips.inc"
+#endif
+
+INLINE void rows_of(int op, const struct weft_pool_line *l, float *out, const float *in,
+                    const struct weft_pool_row *row, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++)
-        columns_of(op, l->column + r * l->step + l->left, row[r].in, &row[r].taps, 1, l->inside);
+        columns_of(op, l->column + r * l->step + l->left, in + row[r].in, &row[r].taps, 1, l->inside);
     if (l->stride == 1) {
         for (int64_t r = 0; r < rows; r++)
-            slide_of(op, row[r].out, l->column + r * l->step, 0, 1, l->taps, l->dilation, l->results, l->count,
+            slide_of(op, out + row[r].out, l->column + r * l->step, 0, 1, l->taps, l->dilation, l->results, l->count,
                      row[r].counted);
         return;
     }
     for (int64_t r = 0; r < rows; r++)
         phases(l->phase + r * l->step, l->pitch, l->column + r * l->step, l->stride, l->span);
     for (int64_t r = 0; r < rows; r++)
-        slide_of(op, row[r].out, l->phase + r * l->step, l->pitch, l->stride, l->taps, l->dilation, l->results,
+        slide_of(op, out + row[r].out, l->phase + r * l->step, l->pitch, l->stride, l->taps, l->dilation, l->results,
                  l->count, row[r].counted);
 }
 
-static void rows(int op, const struct weft_pool_line *line, const struct weft_pool_row *row, int64_t count)
+static void rows(int op, const struct weft_pool_line *line, float *out, const float *in,
+                 const struct weft_pool_row *row, int64_t count)
 {
-    EITHER(op, rows_of, line, row, count);
+#if LANES > 4
+    if (line->index) {
+        EITHER(op, strips_of, line, out, in, row, count);
+        return;
+    }
+#endif
+    EITHER(op, rows_of, line, out, in, row, count);
 }
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
@@ -245,4 +257,5 @@ static void planes(int op, float *ret, const float *const *plane, const struct w
         EITHER(op, planes_some, ret + p, plane + p, taps, divisor);
 }
 
-const struct weft_pool_loops LEVEL(weft_pool_loops) = {columns, phases, slide, rows, channels, planes};
+const struct weft_pool_loops LEVEL(weft_pool_loops) = {
+    columns, phases, slide, LANES > 4 ? 2 * LANES : 0, rows, channels, planes};
