@@ -330,7 +330,7 @@ struct weft_gemm_loops {
     int64_t band;            /* tiles of a block of mc rows */
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
-    bool pack_a, pack_b, b_panels, aside;
+    bool pack_a, pack_b, b_panels, b_lines, aside;
 };
 
 /* Any strides (elements), so transposes are strides; a batch stride of 0 repeats an operand. What is computed, to the

@@ -7,6 +7,7 @@
  *          scratch.
  *   B      is read from panels of columns. They are packed ahead (constants), copied to scratch nc columns at a time
  *          (columns that are not contiguous, or enough rows to pay for the copy), or B is read in place.
+ *          Up to eight rows multiply by columns that are lines along k as they turn them in registers.
  *   kc     A panel of kc x columns stays in the second-level cache while all rows pass it: so k is cut only where half
  *          of that cache would not hold one, since each cut reads and writes C once more.
  *   few rows, B in place   kc is eight: eight rows of B are read side by side, from end to end, which is what memory is
@@ -16,8 +17,8 @@
  *   short k   The bands of rows are one tile high, so that C is written from end to end.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
- * chains, so prepare exchanges the operands (`swapped`); so it does for a single column of results. A C with no unit
- * stride goes through a tile on the stack. */
+ * chains, so prepare exchanges the operands (`swapped`); so it does for a handful of columns of results. A C with no
+ * unit stride goes through a tile on the stack. */
 #include "kernels/gemm/gemm.h"
 
 #include <assert.h>
@@ -39,6 +40,9 @@ enum {
     THIN_K = 16,
     THIN_COLUMNS = 256,
     THIN_ROWS = 2,
+    NARROW_COLUMNS = 6,
+    NARROW_ROWS = 64,
+    LINES_K = 32,
     LINES_COLUMNS = 8,   /* packed as lines: a B that a handful of dot products may want */
     HEADER = 64,         /* bytes of shared memory before the partial sums: how many parts are done */
     SLICE_UNITS = 16,    /* blocks of 8 x 64 results below which k is cut */
@@ -95,20 +99,33 @@ int32_t weft_gemm_lanes(const struct weft_gemm *g)
 
 /* --- the loops --- */
 
+/* C is a column, or lies by columns. */
+static bool is_column(const struct weft_gemm *g)
+{
+    return g->kernel->code->transpose && g->m > 1 && (g->n == 1 || (g->c_row == 1 && g->c_col != 1));
+}
+
+/* Few columns and many rows of A, which are better turned than multiplied by vectors that are mostly empty. */
+static bool is_narrow(const struct weft_gemm *g)
+{
+    return g->kernel->code->lines && g->n > 1 && g->n <= NARROW_COLUMNS && g->kernel->code->lines[g->n - 1] &&
+           g->m >= NARROW_ROWS && g->k >= LINES_K && g->a_col == 1 && !g->prologue_a && !g->prologue_b;
+}
+
 /* Panels of few columns are packed as lines when a run with few rows wants dot products: whatever m is, since one pack
  * serves all m. */
 static int32_t pack_form(const struct weft_gemm *g)
 {
     const bool lines = g->n == 1 || (g->n <= LINES_COLUMNS && g->b_row == 1 && !g->one_chain);
-    return g->swapped || lines ? WEFT_GEMM_LINES : WEFT_GEMM_PANELS;
+    return is_column(g) || lines ? WEFT_GEMM_LINES : WEFT_GEMM_PANELS;
 }
 
-static bool is_swapped(const struct weft_gemm *g)
+/* Whether tiles turn columns of B, which lie along k. */
+static bool is_lines(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
-    if (!g->kernel->code->transpose)
-        return false;
-    const bool column = g->n == 1 || (g->c_row == 1 && g->c_col != 1);
-    return column && g->m > 1;
+    weft_gemm_tile_fn *const *const tiles = g->kernel->code->lines;
+    return tiles && l->m > 0 && l->m <= WEFT_GEMM_ROWS && tiles[l->m - 1] && l->k >= LINES_K && l->b_row == 1 &&
+           l->b_col != 1 && !l->b_panels && !g->prologue_a && !g->prologue_b;
 }
 
 /* The product as the loops see it: operands exchanged if swapped, a packed operand as the array it is. Strides along an
@@ -116,12 +133,14 @@ static bool is_swapped(const struct weft_gemm *g)
 static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 {
     const bool lines = g->b_packed && (g->pack_form == WEFT_GEMM_LINES || g->kernel->columns == 1);
-    const int64_t b_row = lines ? 1 : g->b_row, b_col = lines ? g->k : g->b_col;
+    const bool panel = g->b_packed && !lines && g->swapped; /* of a few columns: the only one */
+    const int64_t b_row = lines ? 1 : panel ? g->kernel->columns : g->b_row;
+    const int64_t b_col = lines ? g->k : panel ? 1 : g->b_col;
     struct weft_gemm_loops l = {
         .m = g->m, .n = g->n, .k = g->k, .a_batch = g->a_batch, .a_row = g->a_row, .a_col = g->a_col,
         .b_batch = g->b_batch, .b_row = b_row, .b_col = b_col, .c_batch = g->c_batch, .c_row = g->c_row,
         .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col,
-        .b_panels = g->b_packed && !lines};
+        .b_panels = g->b_packed && !lines && !panel};
     if (g->swapped) {
         l.m = g->n, l.n = g->m;
         l.a_batch = g->b_batch, l.a_row = b_col, l.a_col = b_row;
@@ -143,6 +162,8 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
  * where the time goes into writing long rows of C, which is fastest from end to end. */
 static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
 {
+    if (l->b_lines)
+        return l->m;
     const int64_t width = (larger(1, smaller(l->n, kernel->columns)) + 7) / 8;
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
@@ -160,10 +181,12 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool strided = l->b_col != 1 && !l->b_panels;
     const bool few = l->m <= FEW_ROWS;
     l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
-    l->pack_b = strided || (g->swapped ? g->prologue_a : g->prologue_b) ||
+    l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
-    if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
+    if (l->b_lines) {
+        l->mc = l->m;
+    } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
         l->kc = STREAMS;
     } else if (few && l->b_panels) {
         l->nc = kernel->columns;
@@ -209,10 +232,11 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     gemm->kernel = weft_gemm_find(gemm->cpu);
     gemm->slices = weft_gemm_slices(gemm);
     gemm->lanes = weft_gemm_lanes(gemm);
-    gemm->swapped = is_swapped(gemm);
+    gemm->swapped = is_column(gemm) || is_narrow(gemm);
     gemm->pack_form = pack_form(gemm);
     gemm->loops = oriented(gemm);
     struct weft_gemm_loops *l = &gemm->loops;
+    l->b_lines = is_lines(gemm, l);
     l->rows = gemm->kernel->code->transpose ? tile_rows(gemm->kernel, l) : 1;
     l->aside = gemm->scaled && gemm->beta != 0;
     choose_blocks(gemm, l);

@@ -59,6 +59,7 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
 struct weft_gemm_code {
     weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *masked[WEFT_GEMM_WIDTHS];
+    weft_gemm_tile_fn *const *lines; /* by rows - 1, or NULL: up to kernel->lanes columns, b[p + j·b_row] */
     weft_gemm_transpose_fn *transpose;
     weft_gemm_dots_fn *dots;             /* 8 lanes */
     weft_gemm_dots_fn *long_dots;        /* 32 lanes */

@@ -39,6 +39,22 @@
 #define MOST    6
 #include "kernels/gemm/gemm_rows.inc"
 #include "kernels/gemm/gemm_transpose_avx512.inc"
+#define ROWS 1
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 2
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 3
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 4
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 5
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 6
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 7
+#include "kernels/gemm/gemm_lines.inc"
+#define ROWS 8
+#include "kernels/gemm/gemm_lines.inc"
 #define PANEL 64
 #include "kernels/gemm/gemm_finish.inc"
 #include "kernels/gemm/gemm_lanes.inc"
@@ -51,12 +67,15 @@ static weft_gemm_tile_fn *const masked_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
 static weft_gemm_tile_fn *const masked_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 1);
 static weft_gemm_tile_fn *const masked_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
 static weft_gemm_tile_fn *const masked_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 1);
+static weft_gemm_tile_fn *const lines_of[WEFT_GEMM_ROWS] = {
+    lines_1, lines_2, lines_3, lines_4, lines_5, lines_6, lines_7, lines_8};
 
 const struct weft_gemm_code weft_gemm_f32_6x64__avx512 = {
     .whole = {[1] = weft_gemm_whole_8__avx512, whole_16, weft_gemm_whole_24__avx512, whole_32,
               weft_gemm_whole_40__avx512, whole_48, NULL, whole_64},
     .masked = {[1] = weft_gemm_masked_8__avx512, masked_16, weft_gemm_masked_24__avx512, masked_32,
                weft_gemm_masked_40__avx512, masked_48, masked_64, masked_64},
+    .lines = lines_of,
     .transpose = transpose,
     .dots = dots,
     .long_dots = long_dots,

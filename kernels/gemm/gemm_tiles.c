@@ -36,6 +36,19 @@ static int64_t row_of(const struct work *w, int64_t tile)
     return tile * w->l->least + smaller(tile, w->l->spare);
 }
 
+static void run_tile(const struct work *w, int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row,
+                     float *c, int64_t c_row, int64_t rows, int64_t columns, bool from_c)
+{
+    const struct weft_gemm_kernel *const kernel = w->gemm->kernel;
+    if (!w->l->b_lines) {
+        weft_gemm_tile(kernel, rows, columns)(k, a, a_row, b, b_row, c, c_row, columns, from_c);
+        return;
+    }
+    for (int64_t j = 0; j < columns; j += kernel->lanes)
+        kernel->code->lines[rows - 1](k, a, a_row, b + j * w->l->b_col, w->l->b_col, c + j, c_row,
+                                      smaller(kernel->lanes, columns - j), from_c);
+}
+
 /* A tile that C cannot hold as it is: no unit stride, or beta needs the old values. */
 static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const float *a, int64_t a_row,
                            const float *b, int64_t b_row, int64_t row, int64_t rows, int64_t column, int64_t columns)
@@ -47,10 +60,13 @@ static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const
         for (int64_t j = 0; j < columns; j++)
             aside[i][j] = c[i * w->c_row + j * w->c_col];
     }
-    weft_gemm_tile(w->gemm->kernel, rows, columns)(k, a, a_row, b, b_row, aside[0], WEFT_GEMM_COLUMNS, columns,
-                                                   from_c);
+    run_tile(w, k, a, a_row, b, b_row, aside[0], WEFT_GEMM_COLUMNS, rows, columns, from_c);
     if (w->finish && depth + k == w->k_end) {
         weft_gemm_finish(w->gemm, w->data, aside[0], WEFT_GEMM_COLUMNS, w->batch, row, rows, column, columns);
+        return;
+    }
+    if (w->c_row == 1) {
+        weft_gemm_gather(w->gemm->kernel, c, w->c_col, aside[0], 1, WEFT_GEMM_COLUMNS, columns, rows);
         return;
     }
     for (int64_t i = 0; i < rows; i++) {
@@ -86,8 +102,7 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
-            weft_gemm_tile(kernel, rows, columns)(k, at, a_row, b, b_row, c, w->c_row, columns,
-                                                  depth > w->k_begin);
+            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
         }
@@ -145,7 +160,7 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
         for (int64_t j = column; j < column_end; j += whole) {
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
-                                                 : w->b + depth * l->b_row + j;
+                                                 : w->b + depth * l->b_row + j * l->b_col;
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, j, depth, k);
         }
@@ -212,7 +227,7 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
         w.band = data->scratch;
     if (l->pack_b)
         w.block = (float *)data->scratch + weft_gemm_band_size(l);
-    if (!sliced && !w.finish && !l->pack_a && !l->pack_b && l->c_col == 1 && l->kc >= l->k) {
+    if (!sliced && !w.finish && !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k) {
         run_plainly(&w, begin, end);
         return;
     }

@@ -55,6 +55,8 @@ static void choose_extents(struct weft_check *check, const struct weft_gemm_kern
     g->k = deep ? weft_check_between(check, 2000, 9000) : weft_check_between(check, 0, chance(check, 3) ? 600 : 40);
     if (thin)
         *(chance(check, 2) ? &g->m : &g->n) = weft_check_between(check, 1, chance(check, 2) ? 8 : 1);
+    if (thin && g->n <= 8 && chance(check, 2))
+        g->m = weft_check_between(check, 1, 200);
     if (thin && chance(check, 3))
         g->m = weft_check_between(check, 1, 8), g->n = weft_check_between(check, 1, 8);
     if (deep || chance(check, 3))
