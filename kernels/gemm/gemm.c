@@ -39,7 +39,9 @@ enum {
     SHORT_K = 128,
     THIN_K = 16,
     THIN_COLUMNS = 256,
-    THIN_ROWS = 2,
+    THIN_ROWS = 4,
+    THIN_FAR_ROWS = 3,   /* where C has more than FAR floats and leaves the second-level cache */
+    FAR = 256 << 10,
     NARROW_COLUMNS = 6,
     NARROW_ROWS = 64,
     LINES_K = 32,
@@ -158,8 +160,8 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
- * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide; and two
- * where the time goes into writing long rows of C, which is fastest from end to end. */
+ * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide; and
+ * three or four where the time goes into writing long rows of C, which is fastest from end to end. */
 static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
 {
     if (l->b_lines)
@@ -168,8 +170,8 @@ static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct wef
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
-    if (l->k <= THIN_K && l->n >= THIN_COLUMNS)
-        rows = THIN_ROWS;
+    if (l->k <= THIN_K && l->n >= THIN_COLUMNS && kernel->columns == WEFT_GEMM_COLUMNS)
+        rows = l->m * l->n > FAR ? THIN_FAR_ROWS : THIN_ROWS;
     while (!kernel->code->masked[width][rows - 1])
         rows--;
     return rows;
