@@ -8,7 +8,6 @@
 
 /* --- graph.c: ids, values, nodes, uses ---------------------------------------------------------------------------- */
 
-typedef struct { uint32_t id; } weft_node; /* id 0 is "none" */
 #define WEFT_NO_VALUE ((weft_val){0})
 #define WEFT_NO_NODE ((weft_node){0})
 

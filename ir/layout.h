@@ -5,8 +5,6 @@
 
 #include "ir/dims.h"
 
-#define WEFT_MAX_STORAGE 16
-
 /* One storage axis: digit (index[axis] / div) % mod of a logical index; mod 0 means no modulus. */
 struct weft_axis {
     uint8_t axis;

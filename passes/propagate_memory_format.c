@@ -72,15 +72,32 @@ static const char *layout_text(const struct placing *p, weft_val v, uint32_t lay
     return text.length ? text.data : "row-major";
 }
 
+/* A layout, and whose kernel writes it if that is not weft's. */
+static const char *choice_text(const struct placing *p, weft_val v, uint32_t layout, const struct weft_format_own *own)
+{
+    const char *const text = layout_text(p, v, layout);
+    return own ? weft_arena_format(p->formats.arena, "%s by %s", text, own->kernel->name) : text;
+}
+
 /* Says what was chosen, and what the best other choice would have cost. */
 static void explain(struct placing *p, weft_val v)
 {
     const struct weft_formats *f = &p->formats;
-    if (f->second[v.id] == f->written[v.id])
+    if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
         return;
     weft_add_remark_at(p->graph, who, p->label[v.id], "stored", "%s; %s would cost %.3f us more",
-                       layout_text(p, v, f->written[v.id]), layout_text(p, v, f->second[v.id]),
-                       (double)f->second_ps[v.id] * 1e-6);
+                       choice_text(p, v, f->written[v.id], f->chosen[v.id]),
+                       choice_text(p, v, f->second[v.id], f->second_own[v.id]), (double)f->second_ps[v.id] * 1e-6);
+}
+
+/* The node runs in this kernel of the caller's. */
+static void take_kernel(struct placing *p, weft_node n)
+{
+    const weft_val v = weft_result(p->graph, n, 0);
+    if (!p->formats.chosen[v.id] || !weft_permit(p->graph, who, v))
+        return;
+    weft_set_plan(p->graph, n, p->formats.chosen[v.id]->kernel->name, 0, NULL, NULL);
+    p->changed = true;
 }
 
 static void set_layout(struct placing *p, weft_val v, uint32_t layout)
@@ -125,9 +142,10 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
     p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .value = copy};
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
-    weft_add_remark_at(g, who, p->label[v.id], "converted", "from %s to %s, %.3f us",
-                       layout_text(p, v, p->stored[v.id]), layout_text(p, v, layout),
-                       (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) * 1e-6);
+    const double ps = (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout);
+    weft_add_remark_at(g, who, p->label[v.id], "converted", "from %s to %s, %.3f us%s",
+                       layout_text(p, v, p->stored[v.id]), layout_text(p, v, layout), ps * 1e-6,
+                       weft_is_const(g, v) ? ", once" : "");
     return copy;
 }
 
@@ -216,8 +234,11 @@ static void place(struct placing *p)
             set_layout(p, g->param[i], p->formats.written[g->param[i].id]);
         }
     }
-    weft_foreach_node(g, n)
+    weft_foreach_node(g, n) {
         place_results(p, n);
+        if (g->node[n.id].results)
+            take_kernel(p, n);
+    }
     const weft_node last = g->last;
     for (weft_node n = g->first; n.id; n = g->node[n.id].next) {
         for (uint32_t i = 0; i < g->node[n.id].operands && weft_opcode_of(g, n) != WEFT_OP_relayout; i++) {

@@ -262,6 +262,13 @@ static int compile(void *arg)
     return WEFT_OK;
 }
 
+static int refuse_target(void *context)
+{
+    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){0},
+               "plans do not run kernels of the caller's: this target is for passes");
+    return WEFT_ERR_UNSUPPORTED;
+}
+
 int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
 {
     if (!graph || !ret_plan)
@@ -270,6 +277,8 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     struct compile c = {.source = graph->root};
     if (given && !weft_take_options(&c.options, sizeof c.options, given))
         return WEFT_ERR_ARGUMENT;
+    if (c.options.target && c.options.target->kernel)
+        return weft_protected(context, refuse_target, context);
     c.plan = weft_allocate(context, sizeof *c.plan);
     if (!c.plan)
         return WEFT_ERR_NOMEM;

@@ -17,14 +17,31 @@
 
 #include "sched/labelling.h"
 #include "sched/pins.h"
+#include "sched/target.h"
 
-enum { WEFT_MAX_FORMATS = 8 };
+enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
 
 struct weft_format_list {
     uint8_t count;
     bool is_fact;                      /* of a parameter: it is stored in layout[0] and nothing else */
     uint16_t dropped;                  /* candidates for which there was no room */
     uint32_t layout[WEFT_MAX_FORMATS];
+    uint32_t own;                      /* of result 0 of a node that kernels of the caller's compute: the first, + 1 */
+};
+
+/* A kernel of the caller's that fits a node, and what it asks for. */
+struct weft_format_own {
+    const struct weft_target_kernel *kernel;
+    uint32_t next;                     /* of the same node, + 1 */
+    int64_t ps;
+    uint32_t *layout;                  /* by operand, then by result; WEFT_ANY_FORMAT: it takes any */
+};
+#define WEFT_ANY_FORMAT UINT32_MAX
+
+/* One way to compute a value: in layout number `format` of its list, by a kernel of the caller's or by weft's own. */
+struct weft_format_choice {
+    uint32_t format;
+    const struct weft_format_own *own; /* or NULL */
 };
 
 struct weft_formats {
@@ -33,10 +50,14 @@ struct weft_formats {
     struct weft_arena *arena;
     bool unbound;                      /* as if the caller took every result in any layout: for the price of promises */
     struct weft_format_list *list;     /* by value */
+    struct weft_format_own *own;       /* kernels of the caller's that fit, node by node */
+    uint32_t owns, own_capacity;
     /* the choice */
     uint32_t *written;                 /* by value: the layout that its node writes */
     uint32_t *read;                    /* by operand slot: the layout in which it is read */
+    const struct weft_format_own **chosen; /* by value: the kernel of the caller's that computes it, or NULL */
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
+    const struct weft_format_own **second_own; /* and by which kernel of the caller's */
     int64_t *second_ps;                /* what it would cost more */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major;                 /* ps: of storing all values row-major */
@@ -52,6 +73,14 @@ static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 /* Opens `formats` for a graph whose nodes are neither grouped nor planned. All memory is the arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
                           struct weft_arena *arena, bool unbound);
+
+/* --- format_own.c ------------------------------------------------------------------------------------------------- */
+
+/* Asks the target's kernels about a node: those that fit are added to the list of its first result. What they say of
+ * layouts that is wrong is a remark, and then they do not fit. True if there is one. */
+bool weft_format_ask_own(struct weft_formats *formats, weft_node node);
+/* The ways to compute a value, at most WEFT_MAX_CHOICES; their number. */
+uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value, struct weft_format_choice *ret_choice);
 
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format_choose.c: the labelling problem of memory formats.
  *
- * A node of the problem for each value: its choices are the layouts in which its node may write it. A value that is
+ * A node of the problem for each value: its choices are the layouts in which its node may write it, and the kernels of
+ * the caller's that may do it. A value that is
  * read more than once has another node: its choices are the sets of layouts in which it is there to be read, so that a
  * conversion which two readers share is paid once. Edges are conversions, and what ops pay for reading in another order
  * than they write; results of one op are tied to its first.
@@ -20,6 +21,7 @@ struct chooser {
     struct weft_labelling labelling;
     uint32_t *node;          /* by value: of the labelling, + 1; 0: none */
     uint32_t *set;           /* by value: the node for what is read, + 1; 0: as written */
+    struct weft_format_choice **choice; /* by value: how it may be written, as many as its node has choices */
     int64_t **convert;       /* by value: [from][to] of its list */
 };
 
@@ -47,10 +49,21 @@ static int64_t converted(const struct chooser *c, weft_val v, uint32_t from, uin
     return c->convert[v.id][from * list_of(c, v)->count + to];
 }
 
+/* The layout in which choice number `at` writes it, as number of the list. */
+static uint32_t written_in(const struct chooser *c, weft_val v, uint32_t at) { return c->choice[v.id][at].format; }
+
+static uint32_t choices_of(const struct chooser *c, weft_val v)
+{
+    return c->labelling.node[c->node[v.id] - 1].choices;
+}
+
+/* Who runs the graph with kernels of his own converts constants once, before. */
 static void price_conversions(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
     c->convert[v.id] = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
+    if (c->formats->target->kernel && weft_is_const(c->graph, v))
+        return;
     for (uint32_t from = 0; from < list->count; from++)
         for (uint32_t to = 0; to < list->count; to++)
             if (from != to)
@@ -74,11 +87,17 @@ static void add_value(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
     const struct weft_value *value = &c->graph->value[v.id];
-    int64_t cost[WEFT_MAX_FORMATS];
-    for (uint32_t i = 0; i < list->count; i++)
-        cost[i] = weft_label_add((int64_t)i,
-                                 value->def.id ? weft_format_write_ps(c->formats, v, list->layout[i]) : 0);
-    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, list->is_fact ? 1 : list->count, cost);
+    struct weft_format_choice choice[WEFT_MAX_CHOICES];
+    int64_t cost[WEFT_MAX_CHOICES];
+    const uint32_t choices = weft_format_choices(c->formats, v, choice);
+    c->choice[v.id] = weft_new(c->formats->arena, struct weft_format_choice, choices);
+    memcpy(c->choice[v.id], choice, choices * sizeof *choice);
+    for (uint32_t i = 0; i < choices; i++)
+        cost[i] = weft_label_add((int64_t)i, choice[i].own ? choice[i].own->ps
+                                             : value->def.id ? weft_format_write_ps(c->formats, v,
+                                                                                    list->layout[choice[i].format])
+                                                             : 0);
+    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, choices, cost);
     price_conversions(c, v);
     if (value->uses + value->returns < 2 || list->count < 2)
         return;
@@ -88,7 +107,7 @@ static void add_value(struct chooser *c, weft_val v)
     int64_t *edge = weft_labelling_edge(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1);
     for (uint32_t from = 0; from < rows; from++)
         for (uint32_t s = 0; s < sets; s++)
-            edge[from * sets + s] = set_cost(c, v, from, s);
+            edge[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
 }
 
 /* --- the edges ---------------------------------------------------------------------------------------------------- */
@@ -104,7 +123,8 @@ static int64_t best_read(const struct chooser *c, weft_val v, uint32_t at, const
     for (uint32_t i = 0; i < list->count; i++) {
         if (!(there >> i & 1))
             continue;
-        const int64_t whole = c->set[v.id] ? price[i] : weft_label_add(price[i], converted(c, v, at, i));
+        const int64_t whole =
+            c->set[v.id] ? price[i] : weft_label_add(price[i], converted(c, v, written_in(c, v, at), i));
         if (whole < best) {
             best = whole;
             *ret_layout = i;
@@ -119,22 +139,36 @@ static uint32_t found_of(const struct chooser *c, weft_val v)
     return (c->set[v.id] ? c->set[v.id] : c->node[v.id]) - 1;
 }
 
+/* What reading an operand costs by layout of its list, where the node writes its result as `choice` says. */
+static void price_reads(const struct chooser *c, struct weft_pin pin, const struct weft_format_choice *choice,
+                        int64_t *ret_price)
+{
+    const struct weft_format_list *list = list_of(c, weft_pin_value(c->graph, pin));
+    const uint32_t result = list_of(c, weft_result(c->graph, pin.node, 0))->layout[choice->format];
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t wanted = choice->own ? choice->own->layout[pin.index] : 0;
+        if (choice->own)
+            ret_price[i] = wanted == WEFT_ANY_FORMAT || wanted == list->layout[i] ? 0 : WEFT_LABEL_NEVER;
+        else
+            ret_price[i] = weft_format_read_ps(c->formats, pin, list->layout[i], result);
+    }
+}
+
 static void add_operand(struct chooser *c, weft_node n, uint32_t index)
 {
     const struct weft_pin pin = {.node = n, .index = index};
     const weft_val v = weft_operand(c->graph, n, index), result = weft_result(c->graph, n, 0);
-    const struct weft_format_list *list = list_of(c, v), *results = list_of(c, result);
-    const uint32_t from = found_of(c, v), to = c->node[result.id] - 1, rows = c->labelling.node[from].choices;
+    const uint32_t from = found_of(c, v), to = c->node[result.id] - 1, rows = c->labelling.node[from].choices,
+                   results = choices_of(c, result);
     int64_t price[WEFT_MAX_FORMATS];
     uint32_t layout;
-    if (rows == 1 && results->count == 1)
+    if (rows == 1 && results == 1)
         return;
     int64_t *edge = weft_labelling_edge(&c->labelling, from, to);
-    for (uint32_t r = 0; r < results->count; r++) {
-        for (uint32_t i = 0; i < list->count; i++)
-            price[i] = weft_format_read_ps(c->formats, pin, list->layout[i], results->layout[r]);
+    for (uint32_t r = 0; r < results; r++) {
+        price_reads(c, pin, &c->choice[result.id][r], price);
         for (uint32_t at = 0; at < rows; at++)
-            edge[at * results->count + r] = best_read(c, v, at, price, &layout);
+            edge[at * results + r] = best_read(c, v, at, price, &layout);
     }
 }
 
@@ -152,18 +186,29 @@ static void add_return(struct chooser *c, uint32_t i)
             weft_label_add(c->labelling.node[found].cost[at], best_read(c, v, at, price, &layout));
 }
 
-/* Results of one node are written by one loop: those beyond the first pay for another order as a conversion would. */
+/* Results of one node are written by one loop: those beyond the first pay for another order as a conversion would.
+ * Kernels of the caller's say how they write each. */
+static int64_t tie_ps(const struct chooser *c, weft_val first, const struct weft_format_choice *choice, weft_val v,
+                      uint32_t layout)
+{
+    const uint32_t with = list_of(c, first)->layout[choice->format];
+    const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
+    if (choice->own)
+        return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;
+    return with == layout ? 0 : weft_format_convert_ps(c->formats, v, layout, 0) +
+                                weft_format_convert_ps(c->formats, first, with, 0);
+}
+
 static void tie_results(struct chooser *c, weft_node n)
 {
     for (uint32_t i = 1; i < c->graph->node[n.id].results; i++) {
         const weft_val first = weft_result(c->graph, n, 0), v = weft_result(c->graph, n, i);
-        const struct weft_format_list *a = list_of(c, first), *b = list_of(c, v);
+        const uint32_t rows = choices_of(c, first), columns = choices_of(c, v);
         int64_t *edge = weft_labelling_edge(&c->labelling, c->node[first.id] - 1, c->node[v.id] - 1);
-        for (uint32_t k = 0; k < a->count; k++)
-            for (uint32_t m = 0; m < b->count; m++)
-                if (a->layout[k] != b->layout[m])
-                    edge[k * b->count + m] = weft_format_convert_ps(c->formats, v, b->layout[m], 0) +
-                                             weft_format_convert_ps(c->formats, first, a->layout[k], 0);
+        for (uint32_t k = 0; k < rows; k++)
+            for (uint32_t m = 0; m < columns; m++)
+                edge[k * columns + m] =
+                    tie_ps(c, first, &c->choice[first.id][k], v, list_of(c, v)->layout[written_in(c, v, m)]);
     }
 }
 
@@ -194,8 +239,9 @@ static int64_t row_major_cost(struct chooser *c)
         uint32_t row = 0;
         while (row < list->count && list->layout[row] != 0)
             row++;
-        if (c->node[v] && !list->is_fact && row < list->count)
-            choice[c->node[v] - 1] = row;
+        for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){v}); i++)
+            if (written_in(c, (weft_val){v}, i) == row)
+                choice[c->node[v] - 1] = i;
         if (c->set[v] && row < list->count)
             choice[c->set[v] - 1] = row;
     }
@@ -209,13 +255,15 @@ static void weigh_others(struct chooser *c, uint32_t *choice)
     const struct weft_label_links links = weft_labelling_links(&c->labelling, f->arena);
     for (uint32_t v = 1; v < c->graph->values; v++) {
         const struct weft_format_list *list = &f->list[v];
+        const uint32_t choices = c->node[v] ? choices_of(c, (weft_val){v}) : 0;
         f->second[v] = f->written[v];
-        if (!c->node[v] || list->is_fact || list->count < 2)
+        f->second_own[v] = f->chosen[v];
+        if (choices < 2)
             continue;
         const uint32_t node = c->node[v] - 1, chosen = choice[node];
-        int64_t cost[WEFT_MAX_FORMATS], read[MOST_SETS], best = WEFT_LABEL_NEVER;
+        int64_t cost[WEFT_MAX_CHOICES], read[MOST_SETS], best = WEFT_LABEL_NEVER;
         weft_labelling_beside(&c->labelling, &links, choice, node, cost);
-        for (uint32_t i = 0; c->set[v] && i < list->count; i++) {
+        for (uint32_t i = 0; c->set[v] && i < choices; i++) {
             const uint32_t set = c->set[v] - 1;
             int64_t least = WEFT_LABEL_NEVER;
             choice[node] = i;
@@ -223,13 +271,15 @@ static void weigh_others(struct chooser *c, uint32_t *choice)
             for (uint32_t s = 0; s < c->labelling.node[set].choices; s++)
                 least = read[s] < least ? read[s] : least;
             cost[i] = cost[i] < WEFT_LABEL_NEVER && least < WEFT_LABEL_NEVER
-                          ? cost[i] - set_cost(c, (weft_val){v}, i, choice[set]) + least : WEFT_LABEL_NEVER;
+                          ? cost[i] - set_cost(c, (weft_val){v}, c->choice[v][i].format, choice[set]) + least
+                          : WEFT_LABEL_NEVER;
         }
         choice[node] = chosen;
-        for (uint32_t i = 0; i < list->count; i++)
+        for (uint32_t i = 0; i < choices; i++)
             if (i != chosen && cost[i] < best) {
                 best = cost[i];
-                f->second[v] = list->layout[i];
+                f->second[v] = list->layout[c->choice[v][i].format];
+                f->second_own[v] = c->choice[v][i].own;
                 f->second_ps[v] = best - cost[chosen];
             }
     }
@@ -239,18 +289,22 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
 {
     struct weft_formats *f = c->formats;
     struct weft_graph *g = c->graph;
-    for (uint32_t v = 1; v < g->values; v++)
-        if (c->node[v])
-            f->written[v] = f->list[v].layout[answer->choice[c->node[v] - 1]];
+    for (uint32_t v = 1; v < g->values; v++) {
+        if (!c->node[v])
+            continue;
+        const struct weft_format_choice *choice = &c->choice[v][answer->choice[c->node[v] - 1]];
+        f->written[v] = f->list[v].layout[choice->format];
+        f->chosen[v] = choice->own;
+    }
     weft_foreach_node(g, n)
         for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++) {
             const struct weft_pin pin = {.node = n, .index = i};
             const weft_val v = weft_operand(g, n, i);
             const struct weft_format_list *list = list_of(c, v);
+            const weft_val result = weft_result(g, n, 0);
             int64_t price[WEFT_MAX_FORMATS];
             uint32_t layout;
-            for (uint32_t k = 0; k < list->count; k++)
-                price[k] = weft_format_read_ps(f, pin, list->layout[k], f->written[weft_result(g, n, 0).id]);
+            price_reads(c, pin, &c->choice[result.id][answer->choice[c->node[result.id] - 1]], price);
             best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
             f->read[g->node[n.id].first_operand + i] = list->layout[layout];
         }
@@ -262,6 +316,7 @@ void weft_formats_choose(struct weft_formats *f)
     struct chooser c = {.formats = f, .graph = g,
                         .node = weft_new(f->arena, uint32_t, g->values),
                         .set = weft_new(f->arena, uint32_t, g->values),
+                        .choice = weft_new(f->arena, struct weft_format_choice *, g->values),
                         .convert = weft_new(f->arena, int64_t *, g->values)};
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
@@ -273,7 +328,9 @@ void weft_formats_choose(struct weft_formats *f)
         return;
     f->written = weft_new(f->arena, uint32_t, g->values);
     f->read = weft_new(f->arena, uint32_t, g->slots);
+    f->chosen = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->second = weft_new(f->arena, uint32_t, g->values);
+    f->second_own = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->second_ps = weft_new(f->arena, int64_t, g->values);
     f->row_major = row_major_cost(&c);
     take_answer(&c, &answer);

@@ -50,6 +50,18 @@ static void wish_channels_last(struct collector *c, weft_val value)
     add_layout(c, value, &layout);
 }
 
+/* What kernels of the caller's ask for. */
+static void wish_own(struct collector *c, weft_node n)
+{
+    const struct weft_formats *f = c->formats;
+    const uint32_t operands = c->graph->node[n.id].operands, pins = operands + c->graph->node[n.id].results;
+    for (uint32_t k = f->list[weft_result(c->graph, n, 0).id].own; k; k = f->own[k - 1].next)
+        for (uint32_t i = 0; i < pins; i++)
+            if (f->own[k - 1].layout[i] != WEFT_ANY_FORMAT)
+                add(c, i < operands ? weft_operand(c->graph, n, i) : weft_result(c->graph, n, i - operands),
+                    f->own[k - 1].layout[i]);
+}
+
 static void begin(struct collector *c)
 {
     struct weft_graph *g = c->graph;
@@ -63,7 +75,9 @@ static void begin(struct collector *c)
         for (uint32_t i = 0; i < g->node[n.id].results; i++)
             add(c, weft_result(g, n, i), 0);
         const int op = weft_opcode_of(g, n);
-        if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
+        if (weft_format_ask_own(c->formats, n)) {
+            wish_own(c, n);
+        } else if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
             wish_channels_last(c, weft_operand(g, n, 0));
             wish_channels_last(c, weft_result(g, n, 0));
         }

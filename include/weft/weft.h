@@ -241,6 +241,59 @@ WEFT_API int weft_return_mut(struct weft_graph *graph, const weft_val *values, c
 /* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
 WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);
 
+/* --- graphs: reading ---------------------------------------------------------------------------------------------- */
+
+typedef struct { uint32_t id; } weft_node; /* a node of one graph; id 0 is "none" */
+
+/* Inputs and results in order; none (id 0) where there is no i-th. Counts are 0 for a graph that is NULL. */
+WEFT_API size_t weft_graph_params(const struct weft_graph *graph);
+WEFT_API weft_val weft_graph_param(const struct weft_graph *graph, size_t i);
+WEFT_API size_t weft_graph_returns(const struct weft_graph *graph);
+WEFT_API weft_val weft_graph_return(const struct weft_graph *graph, size_t i);
+/* The node that is executed after `node`; after none the first, after the last none. Nodes of bodies are nodes of the
+ * bodies' graphs. */
+WEFT_API weft_node weft_next_node(const struct weft_graph *graph, weft_node node);
+
+struct weft_node_facts {
+    size_t size;           /* set by the caller */
+    const char *op;        /* "conv" */
+    const char *kernel;    /* the name right of `!`, or NULL */
+    const char *group;     /* the name of `fuse @group { … }` around it, or NULL */
+    size_t operands, results;
+};
+WEFT_API int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_node_facts *ret_facts);
+/* None beyond the last. */
+WEFT_API weft_val weft_node_operand(const struct weft_graph *graph, weft_node node, size_t i);
+WEFT_API weft_val weft_node_result(const struct weft_graph *graph, weft_node node, size_t i);
+/* An attribute by its name: as the node states it, else as its default says; a list that is not stated has count 0.
+ * Extents in `integers` are of the graph; an integer that depends on a symbol is given at its hint. WEFT_ERR_ARGUMENT
+ * where the op has no such attribute, or the node neither states it nor has it a default. */
+WEFT_API int weft_node_attribute(const struct weft_graph *graph, weft_node node, const char *name,
+                                 struct weft_attribute *ret_attribute);
+
+/* How a value is stored: axes from the outermost to the innermost, each a digit of the index i along a logical axis:
+ * (i / div) % mod, or i / div where mod is 0. */
+#define WEFT_MAX_STORAGE 16
+struct weft_storage_axis {
+    int32_t axis, reserved;
+    int64_t div, mod;
+    int64_t stride;        /* in elements, symbols at their hints */
+};
+struct weft_value_facts {
+    size_t size;           /* set by the caller */
+    const char *name;      /* without %; NULL: it is numbered */
+    weft_node node;        /* which computes it; none: an input */
+    int32_t dtype, rank;
+    weft_dim extent[WEFT_MAX_RANK];
+    int64_t hint[WEFT_MAX_RANK]; /* the extents, symbols at their hints */
+    int32_t decided;       /* 0: it may lie anyhow ({?}), and there are no storage axes */
+    int32_t storage_axes;
+    struct weft_storage_axis storage[WEFT_MAX_STORAGE];
+    int64_t offset;        /* of the first element, in elements */
+    size_t uses;           /* operands that are this value, and results of the graph */
+};
+WEFT_API int weft_value_read(const struct weft_graph *graph, weft_val value, struct weft_value_facts *ret_facts);
+
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 
 /* Runs one pass by its name, with - or _ ("fold_batchnorm"; `weft opt --list-passes`). `target` NULL: the context's.
@@ -348,6 +401,34 @@ struct weft_custom {
 /* Makes a function known to a context, for good; strings are copied. Call it before graphs that use the function are
  * evaluated or compiled: without it they can be read, printed and changed, but not run. A name is registered once. */
 WEFT_API int weft_register(struct weft_context *context, const struct weft_custom *custom);
+
+/* --- kernels of the caller's: layouts for a framework that computes by itself ------------------------------------- */
+
+/* A framework that has kernels of its own describes them as alternatives, lets passes decide layouts and which of them
+ * computes what, and reads the graph back. Worked example: examples/own_kernels.c.
+ *
+ * A target of the caller's is the context's, with kernels. Under it `propagate_memory_format` takes for a node one of
+ * the kernels that fit it, where there are any, and weft's own prices else. The kernel of a node is named right of `!`,
+ * and `relayout` nodes stand where data has to be converted: of constants once, before the first run, which costs
+ * nothing here. Plans know no such kernels: weft_compile refuses the target. */
+struct weft_kernel {
+    size_t size;
+    const char *name;        /* letters, digits, _ and .; up to 63 */
+    const char *op;          /* the op it computes, "conv" */
+    void *user;              /* handed to all of these, which may not change the graph */
+    /* Can it compute this node? NULL: every node of its op. */
+    bool (*fits)(void *user, const struct weft_graph *graph, weft_node node);
+    /* The layout that operand i has to have, or for i = operands + k result k, as text: "{0 1/16 2 3 1%16}". NULL: any
+     * for an operand, row-major for a result. The function NULL: row-major everywhere. */
+    const char *(*layout)(void *user, const struct weft_graph *graph, weft_node node, size_t i);
+    /* What a call takes, in microseconds, without conversions, at the hints of symbols. */
+    double (*cost)(void *user, const struct weft_graph *graph, weft_node node);
+};
+/* A target with what the context's target has and no kernels yet. It belongs to the context, which must outlive it. */
+WEFT_API int weft_target_create(struct weft_context *context, struct weft_target **ret_target);
+WEFT_API void weft_target_destroy(struct weft_target *target);
+/* Adds a kernel; strings are copied. A name is used once. */
+WEFT_API int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel);
 
 /* --- plan and execution ------------------------------------------------------------------------------------------- */
 

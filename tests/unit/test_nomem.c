@@ -112,6 +112,47 @@ static int register_function(struct world *w)
     return status;
 }
 
+static double no_cost(void *user, const struct weft_graph *graph, weft_node node) { return 1; }
+
+/* A target with a kernel for whatever the world's graph adds up, and a pass that takes it. */
+static int own_kernel(struct world *w)
+{
+    const struct weft_kernel kernel = {.size = sizeof kernel, .name = "own", .op = "add", .cost = no_cost};
+    struct weft_target *target = UNTOUCHED;
+    struct weft_graph *copy = NULL;
+    int status = weft_target_create(w->context, &target);
+    if (status != WEFT_OK)
+        return target == UNTOUCHED ? status : WEFT_OK;
+    status = weft_target_add(target, &kernel);
+    if (status == WEFT_OK)
+        status = weft_graph_clone(w->graph, &copy);
+    if (status == WEFT_OK)
+        status = weft_run_pass(copy, "propagate_memory_format", target);
+    weft_graph_destroy(copy);
+    weft_target_destroy(target);
+    return status < 0 ? status : WEFT_OK;
+}
+
+/* Nothing is needed but where a stride is an expression that the graph does not have yet. */
+static int read_graph(struct world *w)
+{
+    struct weft_node_facts node = {.size = sizeof node};
+    struct weft_value_facts value = {.size = sizeof value};
+    struct weft_attribute attribute;
+    int status = WEFT_OK;
+    for (weft_node n = weft_next_node(w->graph, (weft_node){0}); n.id && status == WEFT_OK;
+         n = weft_next_node(w->graph, n)) {
+        status = weft_node_read(w->graph, n, &node);
+        if (status == WEFT_OK)
+            status = weft_value_read(w->graph, weft_node_result(w->graph, n, 0), &value);
+        (void)weft_node_attribute(w->graph, n, "axis", &attribute);
+        assert_true(weft_node_operand(w->graph, n, node.operands).id == 0);
+    }
+    assert_true(weft_graph_param(w->graph, weft_graph_params(w->graph)).id == 0);
+    assert_true(weft_graph_return(w->graph, weft_graph_returns(w->graph)).id == 0);
+    return status;
+}
+
 /* An ONNX model with an `if` whose condition is known. */
 static int load_fixed(struct world *w)
 {
@@ -297,6 +338,11 @@ static const struct entry {
     {open_context, "weft_open", true},
     {load, "weft_load", true},
     {register_function, "weft_register", true},
+    {own_kernel, "weft_target_create weft_target_add weft_target_destroy", true},
+    {read_graph,
+     "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
+     "weft_node_operand weft_node_result weft_node_attribute weft_value_read",
+     false},
     {load_fixed, "weft_load_fixed", true},
     {parse, "weft_parse", true},
     {parse_long, "weft_parse", true},

@@ -9,8 +9,10 @@
 static const char *const null_functions =
     "weft_dtype_from_name weft_open weft_close weft_last_error weft_context_target weft_free_text weft_load "
     "weft_load_fixed weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
-    "weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant weft_splat "
-    "weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
+    "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
+    "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_target_create weft_target_destroy "
+    "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
+    "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
@@ -74,6 +76,34 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_run_pipeline(NULL, NULL));
     assert_null_refused(weft_evaluate(NULL, NULL, 0, NULL, 0));
     assert_int_equal(b->graph->values + b->graph->bodies + weft_symbol_count(b->graph->dims), 1);
+}
+
+static void refuse_null_readings(struct builder *b)
+{
+    struct weft_attribute attribute;
+    struct weft_target *target = NULL;
+    const struct weft_kernel kernel = {.size = sizeof kernel};
+    const weft_node node = {1};
+    weft_val v;
+    assert_int_equal(weft_graph_params(NULL) + weft_graph_returns(NULL), 0);
+    assert_int_equal(weft_graph_param(NULL, 0).id + weft_graph_return(NULL, 0).id + weft_next_node(NULL, node).id, 0);
+    assert_int_equal(weft_node_operand(NULL, node, 0).id + weft_node_result(NULL, node, 0).id, 0);
+    assert_null_refused(weft_node_read(NULL, node, &(struct weft_node_facts){.size = sizeof(struct weft_node_facts)}));
+    assert_null_refused(weft_node_attribute(NULL, node, "axis", &attribute));
+    assert_null_refused(weft_value_read(NULL, (weft_val){1},
+                                        &(struct weft_value_facts){.size = sizeof(struct weft_value_facts)}));
+    assert_int_equal(weft_splat(b->graph, WEFT_F32, 0, NULL, 1, &v), WEFT_OK);
+    assert_null_refused(weft_node_read(b->graph, node, NULL));
+    assert_null_refused(weft_node_attribute(b->graph, node, NULL, &attribute));
+    assert_null_refused(weft_node_attribute(b->graph, node, "value", NULL));
+    assert_null_refused(weft_value_read(b->graph, v, NULL));
+    assert_null_refused(weft_target_create(NULL, &target));
+    assert_null_refused(weft_target_create(b->context, NULL));
+    assert_null_refused(weft_target_add(NULL, &kernel));
+    assert_int_equal(weft_target_create(b->context, &target), WEFT_OK);
+    assert_null_refused(weft_target_add(target, NULL));
+    weft_target_destroy(target);
+    weft_target_destroy(NULL);
 }
 
 static void refuse_null_plans(struct builder *b)
@@ -154,6 +184,7 @@ static void test_null_is_a_wrong_argument(void **state)
     weft_execution_destroy(NULL);
     refuse_null_graphs(&b);
     refuse_null_plans(&b);
+    refuse_null_readings(&b);
     refuse_null_results(&b);
     close_builder(&b);
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target.c: making targets of the caller's, and asking their kernels. Kernels stay in the order in which they were
+ * added: of equal ones the first is taken. */
+#include "sched/target.h"
+
+#include "ir/public.h"
+
+#include <string.h>
+
+/* --- the target --------------------------------------------------------------------------------------------------- */
+
+int weft_target_create(struct weft_context *context, struct weft_target **ret_target)
+{
+    if (!context || !ret_target)
+        return WEFT_ERR_ARGUMENT;
+    struct weft_target *target = weft_allocate(context, sizeof *target);
+    if (!target)
+        return WEFT_ERR_NOMEM;
+    *target = context->target;
+    target->context = context;
+    *ret_target = target;
+    return WEFT_OK;
+}
+
+void weft_target_destroy(struct weft_target *target)
+{
+    if (!target || !target->context)
+        return;
+    struct weft_context *context = target->context;
+    for (struct weft_target_kernel *k = target->kernel, *next; k; k = next) {
+        next = k->next;
+        weft_release(context, k, sizeof *k);
+    }
+    weft_release(context, target, sizeof *target);
+}
+
+static bool is_name(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 0 && length < 64 &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.") == length;
+}
+
+struct addition {
+    struct weft_target *target;
+    const struct weft_kernel *given;
+};
+
+static int add_kernel(void *arg)
+{
+    const struct addition *a = arg;
+    struct weft_context *context = a->target->context;
+    struct weft_kernel kernel;
+    if (!weft_take_options(&kernel, sizeof kernel, a->given))
+        return weft_wrong(context, NULL, "weft_kernel.size is not set");
+    if (!kernel.name || !is_name(kernel.name))
+        return weft_wrong(context, kernel.name, "the name of a kernel is letters, digits, _ and ., up to 63");
+    const int opcode = kernel.op ? weft_opcode_find(kernel.op, strlen(kernel.op)) : 0;
+    if (!opcode)
+        return weft_wrong(context, kernel.name, "it computes no op that weft knows");
+    if (!kernel.cost)
+        return weft_wrong(context, kernel.name, "a kernel has to say what it costs");
+    struct weft_target_kernel **end = &a->target->kernel;
+    for (; *end; end = &(*end)->next)
+        if (strcmp((*end)->name, kernel.name) == 0)
+            return weft_wrong(context, kernel.name, "there is a kernel of this name already");
+    struct weft_target_kernel *added = weft_allocate(context, sizeof *added);
+    if (!added)
+        return WEFT_ERR_NOMEM;
+    *added = (struct weft_target_kernel){.kernel = kernel, .opcode = opcode};
+    memcpy(added->name, kernel.name, strlen(kernel.name));
+    added->kernel.name = added->name;
+    added->kernel.op = weft_ops[opcode].name;
+    *end = added;
+    return WEFT_OK;
+}
+
+int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel)
+{
+    if (!target || !target->context || !kernel)
+        return WEFT_ERR_ARGUMENT;
+    return weft_protected(target->context, add_kernel, &(struct addition){target, kernel});
+}
+
+/* --- asking a kernel ---------------------------------------------------------------------------------------------- */
+
+bool weft_target_kernel_fits(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
+{
+    return k->opcode == weft_opcode_of(graph, node) &&
+           (!k->kernel.fits || k->kernel.fits(k->kernel.user, graph, node));
+}
+
+bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_graph *graph, weft_node node,
+                               uint32_t i, struct weft_layout *ret, const char **ret_message)
+{
+    const uint32_t operands = graph->node[node.id].operands;
+    const weft_val value = i < operands ? weft_operand(graph, node, i) : weft_result(graph, node, i - operands);
+    const struct weft_type *type = weft_type_of(graph, value);
+    const char *text = k->kernel.layout ? k->kernel.layout(k->kernel.user, graph, node, i) : NULL;
+    *ret = weft_layout_row_major(type->rank);
+    if (!text)
+        return i >= operands || !k->kernel.layout;
+    const char *cursor = text, *message = NULL;
+    if (!weft_layout_parse(graph->dims, &cursor, text + strlen(text), ret, &message) || *cursor)
+        message = message ? message : "there is something after the layout";
+    if (!message && ret->kind != WEFT_STORED)
+        message = "a kernel asks for a layout that is decided";
+    if (!message)
+        message = weft_layout_check(ret, type);
+    if (!message && weft_layout_overlaps(graph->dims, ret, type))
+        message = "elements share places";
+    if (message) {
+        *ret_message = message;
+        return false;
+    }
+    weft_layout_canonical(graph->dims, ret, type);
+    return true;
+}
+
+int64_t weft_target_kernel_ps(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
+{
+    const double ps = k->kernel.cost(k->kernel.user, graph, node) * 1e6, most = 1e13;
+    return ps >= most ? (int64_t)most : ps > 0 ? (int64_t)ps : 0; /* also of NaN */
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target.h: targets of the caller's, and the kernels that belong to them. */
+#ifndef WEFT_TARGET_H
+#define WEFT_TARGET_H
+
+#include "ir/ir.h"
+
+struct weft_target_kernel {
+    struct weft_target_kernel *next;
+    struct weft_kernel kernel; /* its names are the ones below */
+    int opcode;
+    char name[64];
+};
+
+/* Whether the kernel can compute the node. */
+bool weft_target_kernel_fits(const struct weft_target_kernel *kernel, const struct weft_graph *graph, weft_node node);
+/* The layout that the kernel asks of operand i, or of result i - operands, canonical. False where any will do. What
+ * cannot be read as a layout of that value gives a message, and any layout. */
+bool weft_target_kernel_layout(const struct weft_target_kernel *kernel, struct weft_graph *graph, weft_node node,
+                               uint32_t i, struct weft_layout *ret, const char **ret_message);
+/* Picoseconds of a call, at least 0. */
+int64_t weft_target_kernel_ps(const struct weft_target_kernel *kernel, const struct weft_graph *graph, weft_node node);
+
+#endif
