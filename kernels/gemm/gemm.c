@@ -14,7 +14,7 @@
  *          fastest at, while the rows of C stay in the second-level cache.
  *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
  *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
- *   short k   The bands of rows are one tile high, so that C is written from end to end.
+ *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
  * chains, so prepare exchanges the operands (`swapped`); so it does for a handful of columns of results. A C with no
@@ -38,10 +38,9 @@ enum {
     WAYS_COLUMNS = 32,
     SHORT_K = 128,
     THIN_K = 16,
-    THIN_COLUMNS = 256,
-    THIN_ROWS = 4,
-    THIN_FAR_ROWS = 3,   /* where C has more than FAR floats and leaves the second-level cache */
-    FAR = 256 << 10,
+    FLAT_COLUMNS = 24,
+    FLAT_ROWS = 4,
+    FAR = 256 << 10,     /* floats: more than the second-level cache */
     NARROW_COLUMNS = 6,
     NARROW_ROWS = 64,
     LINES_K = 32,
@@ -160,18 +159,22 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
- * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide; and
- * three or four where the time goes into writing long rows of C, which is fastest from end to end. */
-static int64_t tile_rows(const struct weft_gemm_kernel *kernel, const struct weft_gemm_loops *l)
+ * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide. Four
+ * where little depth meets much memory: low tiles look further ahead into rows that are too short for hardware to
+ * fetch, and write C from end to end, which is what it is fastest at. */
+static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
+    const struct weft_gemm_kernel *const kernel = g->kernel;
     if (l->b_lines)
         return l->m;
     const int64_t width = (larger(1, smaller(l->n, kernel->columns)) + 7) / 8;
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
-    if (l->k <= THIN_K && l->n >= THIN_COLUMNS && kernel->columns == WEFT_GEMM_COLUMNS)
-        rows = l->m * l->n > FAR ? THIN_FAR_ROWS : THIN_ROWS;
+    const int64_t moved = g->batch * (l->m * l->n + l->k * (l->m + l->n));
+    if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > FAR || l->k <= THIN_K) &&
+        kernel->columns == WEFT_GEMM_COLUMNS)
+        rows = FLAT_ROWS;
     while (!kernel->code->masked[width][rows - 1])
         rows--;
     return rows;
@@ -184,7 +187,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool few = l->m <= FEW_ROWS;
     l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
-                (!l->b_panels && l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns);
+                (!l->b_panels && l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->k > SHORT_K &&
+                 l->b_row > 2 * kernel->columns);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
     if (l->b_lines) {
         l->mc = l->m;
@@ -239,7 +243,7 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     gemm->loops = oriented(gemm);
     struct weft_gemm_loops *l = &gemm->loops;
     l->b_lines = is_lines(gemm, l);
-    l->rows = gemm->kernel->code->transpose ? tile_rows(gemm->kernel, l) : 1;
+    l->rows = gemm->kernel->code->transpose ? tile_rows(gemm, l) : 1;
     l->aside = gemm->scaled && gemm->beta != 0;
     choose_blocks(gemm, l);
     choose_parts(gemm, workers);
