@@ -31,6 +31,7 @@ enum {
     PACK_ROWS = 200,     /* from so many rows on, packing a panel of B costs less than reading it in place */
     PACK_FAR = 48,       /* the same where there are more than PACK_K terms: */
     PACK_K = 1024,       /* terms from which a panel in place, a few lines of each page, has no room in that cache */
+    PACK_FLOATS = 32 << 10, /* a smaller B of short k stays near in place */
     FEW_ROWS = 12,
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
@@ -186,9 +187,9 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool strided = l->b_col != 1 && !l->b_panels;
     const bool few = l->m <= FEW_ROWS;
     l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
+    const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
-                (!l->b_panels && l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->k > SHORT_K &&
-                 l->b_row > 2 * kernel->columns);
+                (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
     if (l->b_lines) {
         l->mc = l->m;
