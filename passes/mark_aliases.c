@@ -9,6 +9,7 @@
  * What is decided, in which order, and what is refused: sched/alias.h. A plan decides anew, since it also knows its
  * kernels and, in bodies, how outer values lie; so what stands in a text is for readers and for frameworks with kernels
  * of their own, and a text that claims what is wrong does no harm.
+ * A node that makes the new value of a `mut` parameter is moved behind the readers of the old one, where that can be.
  * Comes last, when the layouts of all values are decided. Needs: ORDER. Keeps: nothing. Graphs that are grouped or
  * planned already are left alone, which includes those that were marked. */
 #include "passes/passes.h"
@@ -32,7 +33,7 @@ bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *
         return weft_progress(graph, false, 0);
     const struct weft_alias_query query = {.graph = graph};
     struct weft_aliases aliases;
-    bool changed = false;
+    bool changed = weft_delay_updates(graph);
     weft_find_aliases(&query, &aliases);
     for (uint32_t i = 1; i < graph->values; i++) {
         const struct weft_alias *alias = &aliases.of[i];

@@ -61,6 +61,8 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
     plan->fallbacks += body->fallbacks;
     plan->relayouts += body->relayouts;
     plan->constant_bytes += body->constant_bytes;
+    for (int kind = 0; kind < WEFT_ALIAS_KINDS; kind++)
+        plan->alias.marked[kind] += body->alias.marked[kind];
     plan->inner_steps += (int32_t)body->steps + body->inner_steps;
 }
 

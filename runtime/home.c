@@ -96,10 +96,12 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     const struct weft_graph *g = plan->graph;
     const struct weft_alias_query query = {.graph = plan->graph, .param_layout = plan->param_layout,
                                            .return_layout = plan->return_layout, .strided = is_strided, .user = plan};
-    if (alone)
+    if (alone) {
         weft_find_returns(&query, &plan->alias);
-    else
+    } else {
+        weft_delay_updates(plan->graph);
         weft_find_aliases(&query, &plan->alias);
+    }
     weft_arena_close(&g->root->scratch);
     place_returns(plan);
     for (uint32_t i = 1; i < g->values; i++) {

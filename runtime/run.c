@@ -259,6 +259,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     if (!e || !ret_statistics)
         return WEFT_ERR_ARGUMENT;
     const struct weft_plan *plan = e->plan;
+    const int32_t *const marked = plan->alias.marked; /* those of bodies, which run along, included */
     const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
     const struct weft_statistics all = {.size = ret_statistics->size,
                                         .arena_bytes = (int64_t)e->arena.bytes,
@@ -270,7 +271,10 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .fallback_ns = e->fallback_ns,
                                         .relayout_ns = e->relayout_ns,
                                         .total_ns = e->total_ns,
-                                        .copied_bytes = copied};
+                                        .copied_bytes = copied,
+                                        .inside = marked[WEFT_ALIAS_PART],
+                                        .overwriting = marked[WEFT_ALIAS_OVER],
+                                        .updating = marked[WEFT_ALIAS_UPDATED]};
     if (!ret_statistics->size)
         return WEFT_ERR_ARGUMENT;
     memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);

@@ -32,8 +32,8 @@
  *   - another view of it would become a copy;
  *   - OVER: a later node reads the root or a view of it, or the same node reads it at another index than it writes; or
  *     it is wanted inside a concat, or is a concat with a part that is read later: those save copies, this only memory;
- *   - UPDATED, and all that lives in there: the old value is read later, or returned; the result is promised in another
- *     layout;
+ *   - UPDATED, and all that lives in there: the old value is read later, and the node cannot wait for it
+ *     (alias_order.c), or is returned; the result is promised in another layout;
  *   - extents come out of data, so that the place would be known too late.
  *
  * An elementwise kernel may write over an operand since each element is read before it is written and by nobody else:
@@ -72,7 +72,7 @@ struct weft_aliases {
     struct weft_alias *of;            /* by value id */
     struct weft_alias_return *ret;    /* by return slot */
     const char **label;               /* names of values, by id */
-    uint32_t marked[WEFT_ALIAS_KINDS];
+    int32_t marked[WEFT_ALIAS_KINDS]; /* how many of each kind */
 };
 
 /* How parameter i, and result i as the caller sees it, lie. */
@@ -80,6 +80,9 @@ struct weft_layout weft_alias_param_layout(const struct weft_alias_query *query,
 /* Where results are computed if nothing is marked. What is found lives as long as the graph; on the way, both need the
  * root graph's scratch memory. */
 void weft_find_returns(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
+/* alias_order.c: moves the nodes that make new values of `mut` parameters behind the readers of the old ones, where the
+ * graph lets them. To be called before the other. True if it moved one. */
+bool weft_delay_updates(struct weft_graph *graph);
 /* The whole of it, with remarks of `mark_aliases`. Each mark asks weft_permit. */
 void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
 
@@ -141,7 +144,7 @@ const char *weft_alias_check_root(struct weft_aliasing *a, weft_val root, const 
                                   weft_val operand, const struct weft_layout *place, int kind);
 
 /* alias_reader.c */
-void weft_alias_find_last(struct weft_aliasing *a);
+void weft_alias_find_last(const struct weft_graph *graph, struct weft_last *ret_last);
 /* Does anybody read the value, stored like this, or a view of it, at position `until` or later, other than node `over`
  * where it writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
 const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,

@@ -14,18 +14,17 @@ static void read_by(struct weft_last *last, const struct weft_last *reader)
         *last = *reader;
 }
 
-void weft_alias_find_last(struct weft_aliasing *a)
+void weft_alias_find_last(const struct weft_graph *g, struct weft_last *ret)
 {
-    const struct weft_graph *g = a->graph;
     for (uint32_t i = 0; i < g->returns; i++)
-        a->last[g->ret[i].value.id].position = UINT32_MAX;
+        ret[g->ret[i].value.id].position = UINT32_MAX;
     for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
         const struct weft_last itself = {.position = g->position[n.id], .reader = n};
         for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
-            struct weft_last *last = &a->last[weft_operand(g, n, i).id];
+            struct weft_last *last = &ret[weft_operand(g, n, i).id];
             read_by(last, &itself);
             if (weft_op_of(g, n)->traits & WEFT_VIEW)
-                read_by(last, &a->last[weft_result(g, n, 0).id]);
+                read_by(last, &ret[weft_result(g, n, 0).id]);
         }
     }
 }

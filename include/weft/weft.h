@@ -536,6 +536,9 @@ struct weft_statistics {
     int64_t relayout_ns;
     int64_t total_ns;       /* of the last timed run, all kernels */
     int64_t copied_bytes;   /* written in a run by steps that only move elements: copies, concats, paddings */
+    int32_t inside;         /* values computed inside of the concat or padding that would copy them, */
+    int32_t overwriting;    /* where their last reader writes its result over them, */
+    int32_t updating;       /* and in the `mut` parameter that they are the new value of */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once with a clock around each kernel. For each step `fn` gets the kernel's name, the value it computes, ns. */

@@ -139,6 +139,9 @@ static void a_chain_has_one_block(void **state)
     struct weft_statistics statistics = {.size = sizeof statistics};
     assert_int_equal(weft_execution_statistics(s.execution, &statistics), WEFT_OK);
     assert_true(statistics.arena_bytes < 3 * 256);
+    assert_int_equal(statistics.inside, 0);
+    assert_int_equal(statistics.overwriting, 2);
+    assert_int_equal(statistics.updating, 0);
     close_scene(&s);
 }
 
@@ -161,11 +164,27 @@ static void a_cache_is_not_copied(void **state)
 static void a_reader_of_the_old_value_is_named(void **state)
 {
     struct scene s = open_scene("graph @g(%w: mut f32[8,8], %g: f32[8,8]) {\n  %n: f32[8,8] = sub %w, %g\n"
-                                "  %m: f32[8] = reduce_max %w axes=[1]\n  return mut %w = %n, %m\n}\n",
+                                "  %r: f32[8,8] = transpose %n perm=[1 0]\n  %m: f32[8,8] = max %w, %r\n"
+                                "  return mut %w = %n, %m\n}\n",
                                 WEFT_COMPILE_NO_PASSES);
     assert_true(says(&s, "%n", "refused", "copied into %w: the old value is read later"));
     assert_true(says(&s, "%n", "refused", "by %m"));
     run_scene(&s, 256);
+    close_scene(&s);
+}
+
+/* What is written over takes with it all that is computed inside. */
+static void a_part_of_what_is_overwritten(void **state)
+{
+    struct scene s = open_scene("graph @g(%x: f32[2,16], %y: f32[2,16], %z: f32[2,32]) {\n"
+                                "  %a: f32[2,16] = relu %x\n  %b: f32[2,16] = neg %y\n"
+                                "  %c: f32[2,32] = concat %a, %b axis=1\n  %e: f32[2,32] = abs %z\n"
+                                "  %d: f32[4,32] = concat %c, %e axis=0\n  %n: f32[4,32] = neg %d\n"
+                                "  %s: f32[4] = reduce_max %n axes=[1]\n  %t: f32[2] = reduce_max %a axes=[1]\n"
+                                "  return %s, %t\n}\n", WEFT_COMPILE_NO_PASSES);
+    assert_true(says(&s, "%d", "done", "where %n is written over it"));
+    assert_true(says(&s, "%a", "refused", "copied into %c: it is read later, by %t"));
+    run_scene(&s, 128);
     close_scene(&s);
 }
 
@@ -271,7 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_has_one_block),           cmocka_unit_test(a_cache_is_not_copied),
         cmocka_unit_test(a_reader_of_the_old_value_is_named), cmocka_unit_test(a_value_that_stays_is_not_copied),
-        cmocka_unit_test(graphs_that_update),
+        cmocka_unit_test(a_part_of_what_is_overwritten),   cmocka_unit_test(graphs_that_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
