@@ -62,6 +62,15 @@ static void wish_own(struct collector *c, weft_node n)
                     f->own[k - 1].layout[i]);
 }
 
+/* Is an intermediate value stored in a layout that the graph requires? Row-major is what is said where nothing is. A
+ * view lies where its operand does, and what is returned has a promise instead. */
+static bool is_stated(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_layout layout = weft_layout_of(g, v);
+    return g->value[v.id].layout && layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED &&
+           !g->value[v.id].returns && !(weft_op_of(g, weft_def(g, v))->traits & WEFT_VIEW);
+}
+
 static void begin(struct collector *c)
 {
     struct weft_graph *g = c->graph;
@@ -72,8 +81,13 @@ static void begin(struct collector *c)
         add(c, g->param[i], 0);
     }
     weft_foreach_node(g, n) {
-        for (uint32_t i = 0; i < g->node[n.id].results; i++)
-            add(c, weft_result(g, n, i), 0);
+        for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+            const weft_val v = weft_result(g, n, i);
+            c->formats->list[v.id].is_fact = is_stated(g, v);
+            if (c->formats->list[v.id].is_fact)
+                add(c, v, g->value[v.id].layout);
+            add(c, v, 0);
+        }
         const int op = weft_opcode_of(g, n);
         if (weft_format_ask_own(c->formats, n)) {
             wish_own(c, n);
