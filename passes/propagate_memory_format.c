@@ -13,8 +13,8 @@
  * storage of their operand, and so an order that follows from it.
  *
  * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; a parameter or
- * result that says {?} is stored as suits the graph. An intermediate value keeps a layout that the graph requires of it;
- * hints and proposals are weighed like all else. What all promises together cost is a remark.
+ * result that says {?} is stored as suits the graph. What all promises together cost is a remark. An intermediate value
+ * keeps a layout that the graph requires of it; hints and proposals are weighed like all else.
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/passes.h"
