@@ -105,14 +105,19 @@ static bool windows_pay(const struct weft_conv_shape *s)
     return (s->x_c == 1 || s->x_at[2] == 1) && (s->y_rows || s->y_at[2] == 1);
 }
 
-/* Depthwise in planes whose rows are contiguous. Narrow rows leave lanes empty, for which wide windows pay more than
- * what it costs to turn planes to pixels (WINDOWS). */
+/* Depthwise in planes whose rows are contiguous. Where WINDOWS could do it, too, times are weighed, in vectors of
+ * multiply-adds for sixteen results: rows that do not fill vectors and pairs of loads against turning x and y. */
 static bool slide_pays(const struct weft_conv_shape *s)
 {
     const bool rows = s->x_at[2] == 1 && s->y_at[2] == 1 && !s->y_rows;
     const bool steps = s->stride[2] == 1 || (s->stride[2] == 2 && s->dilation[2] == 1);
-    return s->groups > 1 && s->c == 1 && s->o <= 2 && rows && steps && s->dilation[1] == 1 &&
-           (s->out[2] > 8 || (s->out[2] > 4 && s->kernel[2] <= 5));
+    if (s->groups < 2 || s->c != 1 || s->o > 2 || !rows || !steps || s->dilation[1] != 1)
+        return false;
+    if (!windows_pay(s))
+        return s->out[2] > 4;
+    const double fill = (double)s->out[2] / (double)(16 * weft_pieces(s->out[2], 16)), taps = (double)s->taps;
+    const double slide = s->stride[2] == 1 ? 1.2 * taps : 1.4 * taps + 20;
+    return slide < fill * (taps + 6.5 * (double)(1 + s->stride[1] * s->stride[2]));
 }
 
 /* Groups that leave most lanes of a vector empty, which sixteen results of several groups fill. One tap or few results
@@ -222,7 +227,7 @@ struct weft_windows weft_windows_plan(const struct weft_conv_shape *s)
 {
     struct weft_windows p = {.pieces = weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS)};
     p.width = larger(s->out[2], WEFT_WINDOWS_PIXELS);
-    p.columns = (p.width - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
+    p.columns = larger(s->in[2], (p.width - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1);
     const int64_t pixel = s->c * WEFT_WINDOWS_CHANNELS, window = (s->kernel[1] - 1) * s->dilation[1] + 1;
     p.rows = smaller(s->out[1], larger(2, (WINDOW_FLOATS / (p.columns * pixel) - window) / s->stride[1] + 1));
     const int64_t in_rows = (p.rows - 1) * s->stride[1] + window, slack = 16; /* pixels: whole turns */

@@ -24,20 +24,6 @@ static inline vector vector_odd(vector a, vector b)
     return _mm256_castpd_ps(_mm256_permute4x64_pd(quarters, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-/* Half a vector of a, then of b, both from element `first` on, at most LANES / 2. */
-static inline vector vector_of_halves(vector a, vector b, int first)
-{
-    const __m256i index = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3), _mm256_set1_epi32(first));
-    return _mm256_blend_ps(_mm256_permutevar8x32_ps(a, index), _mm256_permutevar8x32_ps(b, index), 0xf0);
-}
-
-/* The first low_count lanes of the lower half, high_count of the upper one. */
-static inline void vector_store_halves(float *low, int64_t low_count, float *high, int64_t high_count, vector v)
-{
-    _mm_maskstore_ps(low, _mm256_castsi256_si128(lanes_first(low_count)), _mm256_castps256_ps128(v));
-    _mm_maskstore_ps(high, _mm256_castsi256_si128(lanes_first(high_count)), _mm256_extractf128_ps(v, 1));
-}
-
 /* Transposes 8 x 8: two rounds within each 128-bit half, one that exchanges halves. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {

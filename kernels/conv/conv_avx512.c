@@ -24,20 +24,6 @@ static inline vector vector_odd(vector a, vector b)
     return _mm512_permutex2var_ps(a, index, b);
 }
 
-/* Half a vector of a, then of b, both from element `first` on, at most LANES / 2. */
-static inline vector vector_of_halves(vector a, vector b, int first)
-{
-    const __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    return _mm512_permutex2var_ps(a, _mm512_add_epi32(index, _mm512_set1_epi32(first)), b);
-}
-
-/* The first low_count lanes of the lower half, high_count of the upper one. */
-static inline void vector_store_halves(float *low, int64_t low_count, float *high, int64_t high_count, vector v)
-{
-    _mm256_mask_storeu_ps(low, (__mmask8)lanes_first(low_count), _mm512_castps512_ps256(v));
-    _mm256_mask_storeu_ps(high, (__mmask8)lanes_first(high_count), _mm512_extractf32x8_ps(v, 1));
-}
-
 /* Transposes 16 x 16: two rounds within each 128-bit quarter, two that move the quarters. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
 {
