@@ -176,7 +176,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > FAR || l->k <= THIN_K) &&
         kernel->columns == WEFT_GEMM_COLUMNS)
         rows = FLAT_ROWS;
-    while (!kernel->code->masked[width][rows - 1])
+    while (!kernel->code->ragged[width][rows - 1])
         rows--;
     return rows;
 }

@@ -52,13 +52,13 @@ typedef void weft_gemm_finish_fn(const struct weft_gemm_finish *finish, float *c
 /* to[i] += from[i]. */
 typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 
-/* Tiles by [width][rows - 1], where a width e is for 8·(e - 1) < columns <= 8·e. `masked` takes any such number of
- * columns; `whole` just 8·e, in vectors without masks, which cost a tile of two vectors a thirtieth of its time. NULL
- * where the registers do not suffice, or there is no such vector; but up to the kernel's rows, the next width has a
- * masked one then. The reference has no tiles. */
+/* Tiles by [width][rows - 1], where a width e is for 8·(e - 1) < columns <= 8·e. `ragged` takes any such number of
+ * columns, `whole` just 8·e, in vectors that lie where they are aligned in a panel. NULL where the registers do not
+ * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. The reference
+ * has no tiles. */
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
 struct weft_gemm_code {
-    weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *masked[WEFT_GEMM_WIDTHS];
+    weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *ragged[WEFT_GEMM_WIDTHS];
     weft_gemm_tile_fn *const *lines; /* by rows - 1, or NULL: up to kernel->lanes columns, b[p + j·b_row] */
     weft_gemm_transpose_fn *transpose;
     weft_gemm_dots_fn *dots;             /* 8 lanes */
@@ -88,8 +88,8 @@ static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *k
     const int64_t width = (columns + 7) / 8;
     if (columns % 8 == 0 && code->whole[width] && code->whole[width][rows - 1])
         return code->whole[width][rows - 1];
-    weft_gemm_tile_fn *const tile = code->masked[width][rows - 1];
-    return tile ? tile : code->masked[width + 1][rows - 1];
+    weft_gemm_tile_fn *const tile = code->ragged[width][rows - 1];
+    return tile ? tile : code->ragged[width + 1][rows - 1];
 }
 
 /* --- gemm_grid.c: cutting work into parts --- */

@@ -63,18 +63,18 @@ static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 static weft_gemm_tile_fn *const whole_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 0);
 static weft_gemm_tile_fn *const whole_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 0);
 static weft_gemm_tile_fn *const whole_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 0);
-static weft_gemm_tile_fn *const masked_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
-static weft_gemm_tile_fn *const masked_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 1);
-static weft_gemm_tile_fn *const masked_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
-static weft_gemm_tile_fn *const masked_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 1);
+static weft_gemm_tile_fn *const ragged_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
+static weft_gemm_tile_fn *const ragged_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 1);
+static weft_gemm_tile_fn *const ragged_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
+static weft_gemm_tile_fn *const ragged_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 1);
 static weft_gemm_tile_fn *const lines_of[WEFT_GEMM_ROWS] = {
     lines_1, lines_2, lines_3, lines_4, lines_5, lines_6, lines_7, lines_8};
 
 const struct weft_gemm_code weft_gemm_f32_6x64__avx512 = {
     .whole = {[1] = weft_gemm_whole_8__avx512, whole_16, weft_gemm_whole_24__avx512, whole_32,
               weft_gemm_whole_40__avx512, whole_48, NULL, whole_64},
-    .masked = {[1] = weft_gemm_masked_8__avx512, masked_16, weft_gemm_masked_24__avx512, masked_32,
-               weft_gemm_masked_40__avx512, masked_48, masked_64, masked_64},
+    .ragged = {[1] = weft_gemm_ragged_8__avx512, ragged_16, weft_gemm_ragged_24__avx512, ragged_32,
+               weft_gemm_ragged_40__avx512, ragged_48, ragged_64, ragged_64},
     .lines = lines_of,
     .transpose = transpose,
     .dots = dots,

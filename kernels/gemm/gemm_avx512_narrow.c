@@ -32,6 +32,6 @@
 weft_gemm_tile_fn *const weft_gemm_whole_8__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 weft_gemm_tile_fn *const weft_gemm_whole_24__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 0);
 weft_gemm_tile_fn *const weft_gemm_whole_40__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_5(5, 0);
-weft_gemm_tile_fn *const weft_gemm_masked_8__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
-weft_gemm_tile_fn *const weft_gemm_masked_24__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
-weft_gemm_tile_fn *const weft_gemm_masked_40__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_5(5, 1);
+weft_gemm_tile_fn *const weft_gemm_ragged_8__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
+weft_gemm_tile_fn *const weft_gemm_ragged_24__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
+weft_gemm_tile_fn *const weft_gemm_ragged_40__avx512[WEFT_GEMM_ROWS] = GEMM_TILES_5(5, 1);

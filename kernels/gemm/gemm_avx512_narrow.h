@@ -8,8 +8,8 @@
 extern weft_gemm_tile_fn *const weft_gemm_whole_8__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_whole_24__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_whole_40__avx512[WEFT_GEMM_ROWS];
-extern weft_gemm_tile_fn *const weft_gemm_masked_8__avx512[WEFT_GEMM_ROWS];
-extern weft_gemm_tile_fn *const weft_gemm_masked_24__avx512[WEFT_GEMM_ROWS];
-extern weft_gemm_tile_fn *const weft_gemm_masked_40__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_ragged_8__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_ragged_24__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_ragged_40__avx512[WEFT_GEMM_ROWS];
 
 #endif
