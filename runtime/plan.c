@@ -284,7 +284,9 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
         return WEFT_ERR_NOMEM;
     *c.plan = (struct weft_plan){.context = context, .target = c.options.target ? *c.options.target : context->target};
     c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
-    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD ? WEFT_CONV_CHAIN : WEFT_CONV_F2;
+    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
+                          : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
+                                                                      : WEFT_CONV_F2;
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);

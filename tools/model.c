@@ -9,7 +9,8 @@ static bool compile(const struct weft_model_options *options, struct weft_model 
     const struct weft_compile_options compile = {.size = sizeof compile,
                                                  .flags =
                                                      (options->reference ? WEFT_COMPILE_REFERENCE : 0) |
-                                                     (options->no_winograd ? WEFT_COMPILE_NO_WINOGRAD : 0)};
+                                                     (options->no_winograd ? WEFT_COMPILE_NO_WINOGRAD : 0) |
+                                                     (options->winograd_4 ? WEFT_COMPILE_WINOGRAD_4 : 0)};
     double before = weft_tool_now_ms();
     if (weft_compile(model->graph, &compile, &model->plan) < 0)
         return false;

@@ -97,12 +97,14 @@ struct weft_model_options {
     int number;                /* of the graph in its file */
     bool reference;            /* every node by the evaluator */
     bool no_winograd;          /* convolutions by their formula */
+    bool winograd_4;           /* or by the fastest transforms, with their error */
     struct weft_words inputs;  /* npy files in order; none: random */
     const char *folder;        /* of input_N.npy, used when there are no inputs; or NULL */
     struct weft_words fixed;   /* "NAME=X.npy": inputs that become constants */
     struct weft_words sizes;   /* "N=4": symbols of random inputs, and what those of given inputs must be */
 };
 #define WEFT_NO_WINOGRAD_HELP "3x3 convolutions by their formula: slower, but infinities do not become NaN"
+#define WEFT_WINOGRAD_4_HELP "3x3 convolutions by F(4x4,3x3): faster, with a larger rounding error"
 #define WEFT_FIX_HELP "an input that is the same in every run: a constant"
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
@@ -113,7 +115,8 @@ struct weft_model_options {
     {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "at most so many threads"},                                   \
     {"--cpu", WEFT_OPTION_WORD, &(o)->cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},                \
     {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "compute every node by the reference evaluator"},         \
-    {"--no-winograd", WEFT_OPTION_FLAG, &(o)->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP}
+    {"--no-winograd", WEFT_OPTION_FLAG, &(o)->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},                               \
+    {"--winograd-4", WEFT_OPTION_FLAG, &(o)->winograd_4, NULL, WEFT_WINOGRAD_4_HELP}
 
 struct weft_model {
     struct weft_context *context;
