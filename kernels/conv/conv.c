@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c: the choice of form, its scratch and its packed weights. The loops are in conv_gemm.inc, conv_depth.inc,
+/* conv.c: the choice of form and its scratch. The loops are in conv_gemm.inc, conv_depth.inc,
  * slide.inc, windows.inc, grouped.inc, direct.inc, transposed.inc and winograd.inc.
  *
  * The form follows from sizes and the strides of y, since results are written once and in vectors, while x is copied
@@ -8,8 +8,6 @@
 #include "kernels/conv/direct.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
-
-#include <string.h>
 
 enum {
     PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */
@@ -249,9 +247,6 @@ struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_
     return band;
 }
 
-/* Weights are packed as [sixteen results][taps][c][16]. */
-static bool by_sixteens(enum weft_conv_form form) { return form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED; }
-
 /* Floats of scratch besides weights; units of work that parts may share. */
 static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
                              int64_t *ret_units)
@@ -295,14 +290,6 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     return 0;
 }
 
-/* Floats of all packed weights. */
-static int64_t packed_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
-{
-    if (by_sixteens(weft_conv_kernels[conv->form].form))
-        return weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS) * WEFT_WINDOWS_CHANNELS * s->k;
-    return weft_conv_group_size(conv, s) * s->groups;
-}
-
 /* Results that fill one vector of 256 bits, of which a core does as many in a cycle as it has lanes of 512 bits to fill
  * with them, or more. */
 static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
@@ -328,102 +315,13 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     conv->skips = form == WEFT_CONV_DIRECT ? weft_direct_skips(conv, &s) : 0;
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
-    if (!conv->w_packed && form != WEFT_CONV_PLAIN) {
-        const bool all = form == WEFT_CONV_CHANNELS || by_sixteens(form);
-        floats += weft_conv_aligned(all ? packed_size(conv, &s) : weft_conv_group_size(conv, &s));
-    }
+    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
+        floats += weft_conv_aligned(weft_conv_packed_aside(conv, &s));
     conv->scratch = (size_t)floats * sizeof(float);
     conv->parts = weft_gemm_parts(work(&s), units, workers);
 }
 
 const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }
-
-/* --- packed weights --- */
-
-/* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
- * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
-int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
-{
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (weft_winograd_of(form)) {
-        const struct weft_winograd plan = weft_winograd_plan(conv, s, weft_winograd_of(form));
-        return plan.passes * plan.pass_size;
-    }
-    if (form == WEFT_CONV_POINT_ROWS)
-        return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
-    const bool panels = form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED;
-    return panels ? weft_direct_weights(conv->gemm.kernel, s) : s->o * s->k;
-}
-
-void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                          const weft_loose_f32 *w, int64_t g)
-{
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const weft_loose_f32 *from = w + g * s->w_group + s->w_first;
-    if (weft_winograd_of(form)) {
-        weft_winograd_pack(conv, s, weft_winograd_of(form), pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_POINT_ROWS) {
-        weft_gemm_pack(&conv->gemm, pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_TRANSPOSED) {
-        weft_transposed_pack(conv, s, pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_DIRECT) {
-        weft_direct_pack(conv, s, pack, from);
-        return;
-    }
-    for (int64_t o = 0; o < s->o; o++) {
-        for (int64_t t = 0; t < s->taps; t++) {
-            int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
-            if (form == WEFT_CONV_CHANNELS)
-                pack[t * s->groups] = *at;
-            for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
-                pack[o * s->k + t * s->c + c] = at[c * s->w_c];
-        }
-    }
-}
-
-size_t weft_conv_pack_bytes(const struct weft_conv *conv)
-{
-    const struct weft_conv_shape s = weft_conv_shape(conv);
-    return (size_t)packed_size(conv, &s) * sizeof(float);
-}
-
-/* What is behind the last result as zeros. */
-static void pack_sixteens(const struct weft_conv_shape *s, float *pack, const weft_loose_f32 *w)
-{
-    const int64_t lanes = WEFT_WINDOWS_CHANNELS;
-    for (int64_t o = 0; o < weft_pieces(s->groups * s->o, lanes) * lanes; o++) {
-        for (int64_t t = 0; t < s->taps; t++) {
-            int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from =
-                w + o / s->o * s->w_group + o % s->o * s->w_o + s->w_first + weft_conv_offset(tap, s->w_at);
-            float *to = pack + ((o / lanes * s->taps + t) * s->c) * lanes + o % lanes;
-            for (int64_t c = 0; c < s->c; c++)
-                to[c * lanes] = o < s->groups * s->o ? from[c * s->w_c] : 0;
-        }
-    }
-}
-
-void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
-{
-    const struct weft_conv_shape s = weft_conv_shape(conv);
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (by_sixteens(form)) {
-        pack_sixteens(&s, pack, w);
-        return;
-    }
-    const int64_t size = form == WEFT_CONV_CHANNELS ? 1 : weft_conv_group_size(conv, &s);
-    for (int64_t g = 0; g < s.groups; g++)
-        weft_conv_pack_group(conv, &s, pack + g * size, w, g);
-}
 
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts)
 {

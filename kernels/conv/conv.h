@@ -167,5 +167,7 @@ static inline int64_t weft_conv_offsets_size(const struct weft_conv_shape *s) { 
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g);
 int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s); /* floats */
+/* Floats that a part packs weights to which are not packed yet: of a group, or of all. */
+int64_t weft_conv_packed_aside(const struct weft_conv *conv, const struct weft_conv_shape *s);
 
 #endif
