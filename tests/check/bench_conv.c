@@ -2,13 +2,14 @@
 /* bench_conv.c: convolutions for weft-check --bench.
  *
  * n, c, o, in and k (one to three axes; the kernel has as many numbers, or one), stride, pad (both ends alike),
- * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed, and as=chain or f4 for an
- * arithmetic that is not what plans have unless told otherwise. */
+ * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed, as=chain or f4 for an
+ * arithmetic that is not what plans have unless told otherwise, and relu for a bias and a relu by epilogue: their peer
+ * is our convolution, then both in one pass over y. */
 #include "tests/check/bench_peers.h"
 
 #include <stdio.h>
 
-enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED, AS };
+enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED, AS, RELU };
 
 static const struct weft_case_key keys[] = {
     [N] = {.name = "n", .most = 1, .low = 1, .otherwise = 1},
@@ -24,13 +25,15 @@ static const struct weft_case_key keys[] = {
     [W] = {.name = "w", .most = 1, .words = "const plain"},
     [TRANSPOSED] = {.name = "transposed"},
     [AS] = {.name = "as", .most = 1, .words = "f2 chain f4"},
+    [RELU] = {.name = "relu"},
     {0},
 };
+
+static const struct bench_window_keys window_keys = {IN, K, STRIDE, PAD, DILATION};
 
 struct bench_window bench_conv_of(const struct weft_case *c)
 {
     struct bench_window w = {
-        .spatial = c->count[IN],
         .last = c->value[LAYOUT][0],
         .transposed = c->value[TRANSPOSED][0],
         .n = c->value[N][0],
@@ -38,21 +41,15 @@ struct bench_window bench_conv_of(const struct weft_case *c)
         .o = c->value[O][0],
         .groups = c->value[GROUPS][0],
     };
-    for (int i = 0; i < w.spatial; i++) {
-        w.in[i] = c->value[IN][i];
-        w.kernel[i] = weft_case_at(c, K, i), w.stride[i] = weft_case_at(c, STRIDE, i);
-        w.dilation[i] = weft_case_at(c, DILATION, i), w.pad[i] = w.pad_after[i] = weft_case_at(c, PAD, i);
-    }
-    bench_window_finish(&w);
+    bench_window_read(&w, c, &window_keys);
     return w;
 }
 
 static const char *problem_with(const struct weft_case *c)
 {
-    const int lists[] = {K, STRIDE, PAD, DILATION};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        if (c->count[lists[i]] > 1 && c->count[lists[i]] != c->count[IN])
-            return "k, stride, pad and dilation have one number, or as many as 'in'";
+    const char *const wrong = bench_window_lists(c, &window_keys);
+    if (wrong)
+        return wrong;
     const struct bench_window w = bench_conv_of(c);
     return bench_window_problem(&w);
 }
@@ -66,16 +63,56 @@ static void set(struct weft_bench *bench, const struct weft_case *c, struct weft
         .flops = 2.0 * (double)terms * (double)w.taps,
         .read = 4.0 * (double)(w.x_size + w.w_size),
         .written = 4.0 * (double)w.y_size,
-        .in = {weft_bench_floats(bench, w.x_size), weft_bench_floats(bench, w.w_size)},
+        .in = {weft_bench_floats(bench, w.x_size), weft_bench_floats(bench, w.w_size), weft_bench_floats(bench, w.o)},
         .out = weft_bench_alloc(bench, (size_t)w.y_size * sizeof(float)),
         .out_bytes = (size_t)w.y_size * sizeof(float),
     };
 }
 
+/* --- bias and relu --- */
+
+/* The kernels of the runtime, along runs of a piece. */
+struct relu {
+    weft_strip_fn add, relu;
+};
+
+static struct relu relu_find(uint32_t cpu)
+{
+    return (struct relu){weft_strip_find("add", WEFT_K_F32, WEFT_K_F32, cpu)->fn,
+                         weft_strip_find("relu", WEFT_K_F32, WEFT_K_F32, cpu)->fn};
+}
+
+/* `bias` of the first channel, or NULL. */
+static void relu(const struct relu *r, const struct weft_conv_piece *p, const float *bias)
+{
+    const bool across = p->channel_stride == 1;
+    const int64_t runs = across ? p->pixels : p->channels, step = across ? p->pixel_stride : p->channel_stride;
+    struct weft_strip_args args = {.n = across ? p->channels : p->pixels, .stride = {1, 1, across}};
+    for (int64_t i = 0; i < runs; i++) {
+        args.out = p->data + i * step, args.in[0] = args.out;
+        if (bias) {
+            args.in[1] = across ? bias : bias + i;
+            r->add(&args);
+        }
+        r->relu(&args);
+    }
+}
+
+/* --- ours --- */
+
 struct ours {
     struct weft_conv conv;
     struct weft_conv_data data;
+    const float *bias;       /* for a pass of its own, over the rows of y */
+    struct weft_conv_piece image;
+    struct relu relu;
 };
+
+static void relu_hook(void *user, const struct weft_conv_piece *piece)
+{
+    relu(user, piece, NULL);
+}
+
 
 static void run(void *user, int part, int parts)
 {
@@ -83,9 +120,13 @@ static void run(void *user, int part, int parts)
     struct weft_conv_data data = t->data;
     data.scratch = (char *)data.scratch + (size_t)part * t->conv.scratch;
     weft_conv_run(&t->conv, &data, part, parts);
+    struct weft_conv_piece image = t->image;
+    for (int64_t n = 0; t->bias && n < t->conv.n; n++, image.data += t->conv.y_stride[0])
+        relu(&t->relu, &image, t->bias);
 }
 
-static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+/* apart: bias and relu in a pass of their own. */
+static void make(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers, bool apart,
                  struct weft_contestant *ret)
 {
     const struct bench_window w = bench_conv_of(problem->c);
@@ -101,8 +142,16 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     }
     for (int i = 0; i < 2 + w.spatial; i++)
         v->x_stride[i] = w.x_stride[i], v->y_stride[i] = w.y_stride[i], v->w_stride[i] = w.w_stride[i];
+    const bool finishes = problem->c->value[RELU][0];
+    v->epilogue = finishes && !apart ? relu_hook : NULL;
     weft_conv_prepare(v, workers);
-    t->data = (struct weft_conv_data){.y = problem->out, .x = problem->in[0], .w = problem->in[1]};
+    t->data = (struct weft_conv_data){.y = problem->out, .x = problem->in[0], .w = problem->in[1], .user = &t->relu};
+    t->relu = relu_find(cpu);
+    t->data.bias = finishes && !apart ? problem->in[2] : NULL;
+    t->bias = apart ? problem->in[2] : NULL;
+    t->image = (struct weft_conv_piece){
+        .data = problem->out, .channel_stride = w.y_stride[1], .pixel_stride = w.y_stride[1 + w.spatial],
+        .channels = w.o, .pixels = w.y_size / (w.n * w.o)};
     if (v->w_packed) {
         float *const pack = weft_bench_alloc(bench, weft_conv_pack_bytes(v));
         weft_conv_pack(v, pack, problem->in[1]);
@@ -110,6 +159,24 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     }
     t->data.scratch = weft_bench_alloc(bench, v->scratch * (size_t)workers);
     *ret = (struct weft_contestant){.name = weft_conv_name(v), .run = run, .user = t, .parts = v->parts};
+}
+
+static bool ours(struct weft_bench *bench, const struct weft_problem *problem, uint32_t cpu, int workers,
+                 struct weft_contestant *ret)
+{
+    make(bench, problem, cpu, workers, false, ret);
+    return true;
+}
+
+/* One thread, since the pass begins where the convolution has ended. */
+static bool pass(struct weft_bench *bench, const struct weft_problem *problem, int threads, struct weft_contestant *ret)
+{
+    if (threads != 1 || !problem->c->value[RELU][0])
+        return false;
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    make(bench, problem, cpu.flags, 1, true, ret);
+    ret->name = "pass";
     return true;
 }
 
@@ -129,11 +196,25 @@ static void draw(struct weft_bench *bench, char *line, size_t bytes)
              weft_bench_between(bench, 0, 1) ? "nhwc" : "nchw");
 }
 
+#ifdef WITH_ONEDNN
+static bool onednn(struct weft_bench *bench, const struct weft_problem *problem, int threads,
+                   struct weft_contestant *ret)
+{
+    return !problem->c->value[RELU][0] && bench_onednn_conv(bench, problem, threads, ret);
+}
+static bool onednn_own(struct weft_bench *bench, const struct weft_problem *problem, int threads,
+                       struct weft_contestant *ret)
+{
+    return !problem->c->value[RELU][0] && bench_onednn_conv_own(bench, problem, threads, ret);
+}
+#endif
+
 static const struct weft_peer peers[] = {
 #ifdef WITH_ONEDNN
-    {"onednn", bench_onednn_conv},
-    {"onednn-own", bench_onednn_conv_own},
+    {"onednn", onednn},
+    {"onednn-own", onednn_own},
 #endif
+    {"pass", pass},
     {0},
 };
 

@@ -36,9 +36,14 @@ struct bench_window {
     int64_t x_stride[5], y_stride[5], w_stride[5]; /* elements: n, channels, axes; of w: as given, results first or, */
     int64_t x_size, y_size, w_size, taps;          /* transposed, channels first */
 };
-/* out extents, strides and sizes from the other fields. */
-void bench_window_finish(struct bench_window *window);
-/* NULL, or what is wrong with it. */
+/* Where a family has the keys of its windows. */
+struct bench_window_keys {
+    int in, k, stride, pad, dilation;
+};
+/* Reads them; the padding is the same at both ends. Then out extents, strides and sizes from the other fields. */
+void bench_window_read(struct bench_window *window, const struct weft_case *c, const struct bench_window_keys *keys);
+/* NULL, or what is wrong with the lists of a case, or with its window. */
+const char *bench_window_lists(const struct weft_case *c, const struct bench_window_keys *keys);
 const char *bench_window_problem(const struct bench_window *window);
 
 struct bench_window bench_conv_of(const struct weft_case *c);

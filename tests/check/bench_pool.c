@@ -23,28 +23,24 @@ static const struct weft_case_key keys[] = {
     {0},
 };
 
+static const struct bench_window_keys window_keys = {IN, K, STRIDE, PAD, DILATION};
+
 struct bench_window bench_pool_of(const struct weft_case *c, bool *ret_mean, bool *ret_count_pad)
 {
     struct bench_window w = {
-        .spatial = c->count[IN], .last = c->value[LAYOUT][0], .n = c->value[N][0],
+        .last = c->value[LAYOUT][0], .n = c->value[N][0],
         .c = c->value[C][0],     .o = c->value[C][0],         .groups = c->value[C][0],
     };
-    for (int i = 0; i < w.spatial; i++) {
-        w.in[i] = c->value[IN][i];
-        w.kernel[i] = weft_case_at(c, K, i), w.stride[i] = weft_case_at(c, STRIDE, i);
-        w.dilation[i] = weft_case_at(c, DILATION, i), w.pad[i] = w.pad_after[i] = weft_case_at(c, PAD, i);
-    }
-    bench_window_finish(&w);
+    bench_window_read(&w, c, &window_keys);
     *ret_mean = c->value[KIND][0], *ret_count_pad = c->value[COUNT_PAD][0];
     return w;
 }
 
 static const char *problem_with(const struct weft_case *c)
 {
-    const int lists[] = {K, STRIDE, PAD, DILATION};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        if (c->count[lists[i]] > 1 && c->count[lists[i]] != c->count[IN])
-            return "k, stride, pad and dilation have one number, or as many as 'in'";
+    const char *const wrong = bench_window_lists(c, &window_keys);
+    if (wrong)
+        return wrong;
     bool mean, count_pad;
     const struct bench_window w = bench_pool_of(c, &mean, &count_pad);
     for (int i = 0; i < w.spatial; i++)
