@@ -104,8 +104,9 @@ static bool windows_pay(const struct weft_conv_shape *s)
 }
 
 /* Depthwise in planes whose rows are contiguous. Where WINDOWS could do it, too, times are weighed, in vectors of
- * multiply-adds for sixteen results: rows that do not fill vectors and pairs of loads against turning x and y. */
-static bool slide_pays(const struct weft_conv_shape *s)
+ * multiply-adds for sixteen results: rows that do not fill vectors and pairs of loads against turning x and y. Sixteen
+ * registers of AVX2 hold neither weights nor masks, which leaves sliding behind. */
+static bool slide_pays(const struct weft_conv_shape *s, uint32_t cpu)
 {
     const bool rows = s->x_at[2] == 1 && s->y_at[2] == 1 && !s->y_rows;
     const bool steps = s->stride[2] == 1 || (s->stride[2] == 2 && s->dilation[2] == 1);
@@ -113,6 +114,8 @@ static bool slide_pays(const struct weft_conv_shape *s)
         return false;
     if (!windows_pay(s))
         return s->out[2] > 4;
+    if (!(cpu & WEFT_CPU_AVX512))
+        return false;
     const double fill = (double)s->out[2] / (double)(16 * weft_pieces(s->out[2], 16)), taps = (double)s->taps;
     const double slide = s->stride[2] == 1 ? 1.2 * taps : 1.4 * taps + 20;
     return slide < fill * (taps + 6.5 * (double)(1 + s->stride[1] * s->stride[2]));
@@ -134,7 +137,7 @@ static enum weft_conv_form choose(const struct weft_conv *conv, const struct wef
     if (m != 0)
         return m == 2 ? WEFT_CONV_WINOGRAD_2 : WEFT_CONV_WINOGRAD_4;
     const bool flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0;
-    if (flat && slide_pays(s))
+    if (flat && slide_pays(s, conv->cpu))
         return WEFT_CONV_SLIDE;
     if (flat && windows_pay(s))
         return WEFT_CONV_WINDOWS;
