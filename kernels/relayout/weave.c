@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { SPAN = 4096, MATRICES = 64 }; /* along the long axis, that a part takes at least */
+enum { FEWEST = 2048 };              /* elements that are worth a table */
 
 static bool wide_vectors(const struct weft_copy *copy)
 {
@@ -30,7 +31,10 @@ enum weft_weave_kind weft_weave_kind(const struct weft_copy *copy)
     const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
     const int64_t rows = copy->extent[row_axis], columns = copy->extent[column_axis];
     const int vector = wide_vectors(copy) ? 64 : 16, group = vector / copy->bytes;
-    if (!(copy->cpu & WEFT_CPU_AVX2) || rows < 2 || columns < 2)
+    int64_t elements = 1;
+    for (int i = 0; i < copy->rank; i++)
+        elements *= copy->extent[i];
+    if (!(copy->cpu & WEFT_CPU_AVX2) || rows < 2 || columns < 2 || elements < FEWEST)
         return WEFT_WEAVE_NONE;
     const bool in_dense = copy->in_stride[row_axis] == columns, out_dense = copy->out_stride[column_axis] == rows;
     const int64_t bytes = rows * columns * copy->bytes;
