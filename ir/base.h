@@ -20,11 +20,13 @@
 #endif
 _Noreturn void weft_assert_failed(const char *condition, const char *file, int line);
 
+struct weft_prices;
 struct weft_target_kernel;
 struct weft_target {
     uint32_t cpu;        /* WEFT_CPU_* of kernels/kernels.h: what kernels may use */
     int32_t threads;
     size_t l1, l2, l3;   /* bytes of data cache: per core, per core, shared */
+    const struct weft_prices *prices; /* sched/prices.h; NULL: those that weft ships */
     char name[64];       /* "avx512+bf16 2 threads", for messages */
     struct weft_context *context;              /* of a target of the caller's; NULL in that of a context */
     struct weft_target_kernel *kernel;         /* the caller's, a list in the order in which they were added */

@@ -91,6 +91,20 @@ static void detect_brand(char brand[64])
         strcpy(brand, "x86-64");
 }
 
+/* Family and model each have a part that only counts beyond what fits the old four bits. */
+static void detect_identity(struct weft_cpu *cpu)
+{
+    const struct regs vendor = leaf(0, 0), basic = leaf(1, 0);
+    const unsigned text[3] = {vendor.b, vendor.d, vendor.c};
+    memcpy(cpu->vendor, text, sizeof text);
+    for (char *c = cpu->vendor; *c; c++)
+        if (*c <= ' ' || *c == '/' || *c > '~')
+            *c = '_'; /* it is part of names of files */
+    const unsigned family = basic.a >> 8 & 15, model = basic.a >> 4 & 15;
+    cpu->family = (int32_t)(family == 15 ? family + (basic.a >> 20 & 255) : family);
+    cpu->model = (int32_t)(family == 15 || family == 6 ? model + (basic.a >> 16 & 15) * 16 : model);
+}
+
 /* Intel lists caches in leaf 4, AMD in 0x8000001d, in the same form: type, level, ways, partitions, line, sets. */
 static void detect_caches(struct weft_cpu *cpu)
 {
@@ -170,6 +184,7 @@ void weft_cpu_detect(struct weft_cpu *ret)
 {
     *ret = (struct weft_cpu){.flags = detect_flags()};
     detect_brand(ret->brand);
+    detect_identity(ret);
     detect_caches(ret);
     ret->workers = cpus_paid(cpus_allowed());
 }

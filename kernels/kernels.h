@@ -29,6 +29,8 @@
 struct weft_cpu {
     uint32_t flags;      /* what machine and operating system offer */
     char brand[64];
+    char vendor[13];     /* "AuthenticAMD" */
+    int32_t family, model;
     size_t l1, l2, l3;   /* bytes of data cache: per core, per core, shared; guesses where the CPU does not say */
     int32_t workers;     /* threads this process should use: CPU set and container limits respected */
 };

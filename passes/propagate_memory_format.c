@@ -274,6 +274,18 @@ static void price_promises(struct placing *p)
                         (double)(p->formats.cost - unbound.cost) * 1e-6);
 }
 
+/* What was weighed, where there was something to choose. */
+static void say_costs(struct placing *p)
+{
+    const struct weft_formats *f = &p->formats;
+    if (f->row_major == f->cost && f->channels_last == f->cost)
+        return;
+    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed",
+                    "%.3f us as chosen, %.3f row-major throughout, %.3f channels-last; prices: %s",
+                    (double)f->cost * 1e-6, (double)f->row_major * 1e-6, (double)f->channels_last * 1e-6,
+                    weft_prices_of(f->target)->from);
+}
+
 bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
 {
     if (!is_ready(graph))
@@ -282,6 +294,7 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
     weft_formats_collect(&p.formats, graph, target, &graph->root->scratch, /* unbound= */ false);
     weft_formats_choose(&p.formats);
     price_promises(&p);
+    say_costs(&p);
     if (p.formats.bound < p.formats.cost)
         weft_add_remark(graph, who, graph->ret[0].value, "bounded",
                         "this choice costs %.3f us, and none less than %.3f",

@@ -81,6 +81,11 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     context->target = (struct weft_target){.cpu = cpu.flags & mask, .threads = workers < 1 ? 1 : workers,
                                            .l1 = cpu.l1, .l2 = cpu.l2, .l3 = cpu.l3};
     describe(&context->target);
+    const int status = weft_prices_open(context, options.prices, &cpu);
+    if (status < 0) {
+        weft_close(context);
+        return status;
+    }
     *ret_context = context;
     return WEFT_OK;
 }
@@ -90,6 +95,7 @@ void weft_close(struct weft_context *context)
     if (!context)
         return;
     weft_customs_free(context);
+    weft_prices_close(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;
     allocator.release(allocator.user, context, sizeof *context);

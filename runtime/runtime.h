@@ -13,8 +13,17 @@
 #include "ir/ir.h"
 #include "kernels/kernels.h"
 #include "sched/alias.h"
+#include "sched/prices.h"
 
 #include <stdatomic.h>
+
+/* --- price_file.c ------------------------------------------------------------------------------------------------- */
+
+/* Reads the prices that the caller, the environment or the user's cache has for the target of a context. */
+int weft_prices_open(struct weft_context *context, const char *given, const struct weft_cpu *cpu);
+void weft_prices_close(struct weft_context *context);
+/* Where the cache has the prices of a machine by this name; false if there is no cache. */
+bool weft_prices_path(const char *machine, char *path, size_t bytes);
 
 /* --- executor.c --------------------------------------------------------------------------------------------------- */
 

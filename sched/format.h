@@ -3,7 +3,8 @@
  * all values at once.
  *
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
- *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion
+ *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion, of kernels by
+ *              order of channels; at the rates of the target (prices.h)
  *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
  *              for each operand the layout that its node reads
  *
@@ -17,6 +18,7 @@
 
 #include "sched/labelling.h"
 #include "sched/pins.h"
+#include "sched/prices.h"
 #include "sched/target.h"
 
 enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
@@ -60,7 +62,7 @@ struct weft_formats {
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
     int64_t *second_ps;                /* what it would cost more */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
-    int64_t row_major;                 /* ps: of storing all values row-major */
+    int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */
 };
 
 /* --- format_collect.c --------------------------------------------------------------------------------------------- */
@@ -84,7 +86,9 @@ uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value,
 
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 
-/* Bytes of a value, symbols at their hints. */
+/* Elements of a value, symbols at their hints. */
+int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
+/* Bytes that are read of a value; of a broadcast, those of its operand. */
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 /* A conversion, done by a copy of its own. 0 if the layouts are the same. */
 int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
@@ -94,10 +98,30 @@ int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value,
  * reading it as it likes best. For a view: the price of its result, if that is not where its operand is. */
 int64_t weft_format_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
+/* So many of what the price is for. */
+int64_t weft_format_rate_ps(const struct weft_formats *formats, double count, enum weft_price price);
+/* Moving so many bytes, at the price of the memory where so many are (`first`: of its private level), slowed down; and
+ * what that is more than streaming. */
+int64_t weft_format_stream_ps(const struct weft_formats *formats, enum weft_price first, int64_t bytes,
+                              enum weft_price percent);
+int64_t weft_format_extra_ps(const struct weft_formats *formats, enum weft_price first, int64_t bytes,
+                             enum weft_price percent);
+/* Do neighbours in memory differ in axis 1? */
+bool weft_format_is_last(const struct weft_formats *formats, weft_val value, uint32_t layout);
 /* What the caller is given: the price of handing return `i`, stored in this layout, over as promised. */
 int64_t weft_format_return_ps(const struct weft_formats *formats, uint32_t i, uint32_t layout);
 /* The layout promised for return i, or false if weft may choose. */
 bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32_t *ret_layout);
+
+/* --- format_kernel.c ---------------------------------------------------------------------------------------------- */
+
+/* Does the op have a kernel with a price by order of channels: convolution, pooling, resize? */
+bool weft_format_is_window(int op);
+/* The kernel's time, channels-last or row-major; 0 of all other ops. */
+int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node, bool last);
+/* What becomes of an operand of a concat that is stored in the order of the result: nothing, if it may be computed in
+ * place in long pieces; else it is written with gaps, or copied. */
+int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t result);
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 

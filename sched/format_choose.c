@@ -230,20 +230,32 @@ static void pose(struct chooser *c)
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
 
-/* Row-major wherever there is a choice. */
-static int64_t row_major_cost(struct chooser *c)
+/* Where a list has row-major, or channels-last; the first where there is no second. */
+static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
+{
+    const struct weft_format_list *list = &c->formats->list[v];
+    uint32_t row = 0;
+    while (row < list->count && list->layout[row] != 0)
+        row++;
+    for (uint32_t i = 0; last && i < list->count; i++)
+        if (weft_type_of(c->graph, (weft_val){v})->rank > 2 && list->layout[i] != 0 &&
+            weft_format_is_last(c->formats, (weft_val){v}, list->layout[i]))
+            return i;
+    return row;
+}
+
+/* One order wherever there is a choice. */
+static int64_t uniform_cost(struct chooser *c, bool last)
 {
     uint32_t *choice = weft_new(c->formats->arena, uint32_t, c->labelling.nodes);
     for (uint32_t v = 1; v < c->graph->values; v++) {
         const struct weft_format_list *list = &c->formats->list[v];
-        uint32_t row = 0;
-        while (row < list->count && list->layout[row] != 0)
-            row++;
+        const uint32_t at = place_in(c, v, last);
         for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){v}); i++)
-            if (written_in(c, (weft_val){v}, i) == row)
+            if (written_in(c, (weft_val){v}, i) == at)
                 choice[c->node[v] - 1] = i;
-        if (c->set[v] && row < list->count)
-            choice[c->set[v] - 1] = row;
+        if (c->set[v] && at < list->count)
+            choice[c->set[v] - 1] = at;
     }
     return weft_labelling_cost(&c->labelling, choice);
 }
@@ -332,7 +344,8 @@ void weft_formats_choose(struct weft_formats *f)
     f->second = weft_new(f->arena, uint32_t, g->values);
     f->second_own = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->second_ps = weft_new(f->arena, int64_t, g->values);
-    f->row_major = row_major_cost(&c);
+    f->row_major = uniform_cost(&c, /* last= */ false);
+    f->channels_last = uniform_cost(&c, /* last= */ true);
     take_answer(&c, &answer);
     weigh_others(&c, answer.choice);
 }

@@ -6,24 +6,17 @@
  * who asks, for this page prices both. Orders are compared on the dimensions that both pins have (pins.h): where a
  * reduced axis lies, or one that a broadcast adds, does not matter to the other side.
  *
- * Prices are bytes at the speed of the memory that a value of that size lives in, times a factor for the kind of
- * access. The numbers below were measured on one machine (bench/README.md, Layouts); they are there to rank layouts,
- * not to foretell times. */
+ * Costs are bytes at the speed of the memory that a value of that size lives in, times a factor for the kind of
+ * access; the rates are the target's (prices.h). They are there to rank layouts, not to foretell times. What kernels
+ * cost in either order of channels is in format_kernel.c. */
 #include "sched/format.h"
 
-/* Picoseconds a byte, of values that fit the private cache, the shared one, neither; one way, all threads. */
-enum { PS_PRIVATE = 10, PS_SHARED = 20, PS_MEMORY = 50 };
-enum { PS_STEP = 1000000 }; /* a kernel more: start, barrier, cold caches */
-/* How much longer than streaming, in percent. */
-enum { RUNS_PERCENT = 130, TRANSPOSE_PERCENT = 200, GENERAL_PERCENT = 400, STRIDED_PERCENT = 520, GAPS_PERCENT = 150 };
 enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
-enum { PS_MULTIPLY_ADD = 10 }; /* of a convolution, all threads: 100 billion a second */
-/* What a convolution that mixes channels takes longer row-major than channels-last: 4 % (1x1) to 30 % (3x3 of 7x7). */
-enum { CONV_ROW_MAJOR_PERCENT = 12 };
+enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
-static int64_t hint_elements(const struct weft_graph *g, weft_val value)
+int64_t weft_format_elements(const struct weft_graph *g, weft_val value)
 {
     const struct weft_type *type = weft_type_of(g, value);
     double elements = 1;
@@ -41,20 +34,71 @@ int64_t weft_format_bytes(const struct weft_formats *f, weft_val value)
         value = weft_operand(g, weft_def(g, value), 0);
     if (weft_is_const(g, value) && weft_const_splat(g, value, &element))
         return 0;
-    return weft_dtype_bytes(weft_type_of(g, value)->dtype, hint_elements(g, value));
+    return weft_dtype_bytes(weft_type_of(g, value)->dtype, weft_format_elements(g, value));
 }
 
-static int64_t stream_ps(const struct weft_formats *f, int64_t bytes)
+/* The row of a level of memory, given the row of the first. */
+static enum weft_price level_of(const struct weft_formats *f, enum weft_price first, int64_t bytes)
 {
-    const int64_t each = bytes > (int64_t)f->target->l3 / 2   ? PS_MEMORY
-                         : bytes > (int64_t)f->target->l2 / 2 ? PS_SHARED
-                                                              : PS_PRIVATE;
-    return bytes * each;
+    return first + (bytes > (int64_t)f->target->l3 / 2 ? 2 : bytes > (int64_t)f->target->l2 / 2 ? 1 : 0);
 }
 
-static int64_t percent(int64_t ps, int64_t factor) { return ps / 100 * factor; }
+int64_t weft_format_rate_ps(const struct weft_formats *f, double count, enum weft_price price)
+{
+    const double most = 1e15; /* sums of many stay numbers */
+    const double ps = count * weft_price_of(f->target, price) * 1e-3;
+    return (int64_t)(ps < most ? ps : most);
+}
+
+int64_t weft_format_stream_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
+                              enum weft_price percent)
+{
+    return weft_format_rate_ps(f, (double)bytes * weft_price_of(f->target, percent) * 1e-2, level_of(f, first, bytes));
+}
+
+int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
+                             enum weft_price percent)
+{
+    const int32_t factor = weft_price_of(f->target, percent);
+    return factor <= 100 ? 0 : weft_format_rate_ps(f, (double)bytes * (factor - 100) * 1e-2, level_of(f, first, bytes));
+}
+
+static int64_t step_ps(const struct weft_formats *f)
+{
+    return 1000 * weft_price_of(f->target, f->target->threads > 1 ? WEFT_PRICE_step_many : WEFT_PRICE_step_one);
+}
 
 /* --- conversions -------------------------------------------------------------------------------------------------- */
+
+/* The axis along which neighbours in memory differ is short in one of the layouts. */
+static bool is_narrow(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *layout)
+{
+    int64_t side = 0;
+    for (int i = 0; i < layout->axes; i++) {
+        const struct weft_axis *axis = &layout->axis[i];
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]) / axis->div;
+        const int64_t here = axis->mod && axis->mod < extent ? axis->mod : extent;
+        side = here > 1 ? here : side;
+    }
+    return side > 0 && side < NARROW;
+}
+
+static enum weft_price conversion_price(const struct weft_formats *f, weft_val value, const struct weft_layout *from,
+                                        const struct weft_layout *to)
+{
+    struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, value);
+    int64_t run;
+    const enum weft_conversion kind = weft_layout_conversion(g->dims, from, to, type, &run);
+    if (kind == WEFT_CONVERT_NONE)
+        return WEFT_PRICE_COUNT;
+    if (kind == WEFT_CONVERT_GENERAL)
+        return WEFT_PRICE_convert_general;
+    if (kind == WEFT_CONVERT_RUNS && weft_dtype_bytes(type->dtype, run) >= RUN_BYTES)
+        return WEFT_PRICE_convert_runs;
+    return is_narrow(g, type, from) || is_narrow(g, type, to) ? WEFT_PRICE_convert_narrow
+                                                              : WEFT_PRICE_convert_transpose;
+}
 
 int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
 {
@@ -63,20 +107,15 @@ int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uin
     if (from == to)
         return 0;
     const struct weft_layout a = weft_layout_at(g, from, type->rank), b = weft_layout_at(g, to, type->rank);
-    const int64_t bytes = weft_dtype_bytes(type->dtype, hint_elements(g, value)), both = 2 * stream_ps(f, bytes);
-    int64_t run;
-    switch (weft_layout_conversion(g->dims, &a, &b, type, &run)) {
-    case WEFT_CONVERT_NONE:
-        return 0;
-    case WEFT_CONVERT_RUNS:
-        run = weft_dtype_bytes(type->dtype, run);
-        return PS_STEP + percent(both, run < RUN_BYTES ? TRANSPOSE_PERCENT : RUNS_PERCENT);
-    case WEFT_CONVERT_TRANSPOSE:
-        return PS_STEP + percent(both, TRANSPOSE_PERCENT);
-    case WEFT_CONVERT_GENERAL:
-        break;
-    }
-    return PS_STEP + percent(both, GENERAL_PERCENT);
+    const int64_t bytes = weft_dtype_bytes(type->dtype, weft_format_elements(g, value));
+    const enum weft_price price = conversion_price(f, value, &a, &b);
+    return price == WEFT_PRICE_COUNT ? 0 : step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price);
+}
+
+/* Of a copy between orders that is made inside of a kernel. */
+static int64_t turn_ps(const struct weft_formats *f, weft_val value)
+{
+    return weft_format_stream_ps(f, WEFT_PRICE_copy_private, weft_format_bytes(f, value), WEFT_PRICE_convert_transpose);
 }
 
 /* --- orders ------------------------------------------------------------------------------------------------------- */
@@ -164,7 +203,7 @@ static int fastest_dim(const struct weft_formats *f, weft_val value, uint32_t nu
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_channels_last(const struct weft_formats *f, weft_val value, uint32_t number)
+bool weft_format_is_last(const struct weft_formats *f, weft_val value, uint32_t number)
 {
     int dim[WEFT_MAX_RANK];
     for (int i = 0; i < WEFT_MAX_RANK; i++)
@@ -182,15 +221,7 @@ static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint
         axis[i] = i;
     const int fastest = fastest_dim(f, value, layout, axis);
     return fastest == WEFT_NO_DIM || fastest >= rank - 2
-               ? 0 : percent(2 * stream_ps(f, weft_format_bytes(f, value)), TRANSPOSE_PERCENT);
-}
-
-static int64_t conv_work(const struct weft_formats *f, weft_node n)
-{
-    const struct weft_graph *g = f->graph;
-    const weft_val weight = weft_operand(g, n, 1);
-    const int64_t filters = weft_dim_hint(g->dims, weft_type_of(g, weight)->extent[0]);
-    return filters > 0 ? hint_elements(g, weft_result(g, n, 0)) * (hint_elements(g, weight) / filters) : 0;
+               ? 0 : turn_ps(f, value);
 }
 
 int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint32_t layout)
@@ -203,18 +234,13 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
         return 0; /* see weft_format_read_ps */
     if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED)
         return layout == 0 ? 0 : WEFT_LABEL_NEVER;
-    switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_matmul: case WEFT_OP_attention:
+    const int op = weft_opcode_of(g, n);
+    if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
         return matrix_ps(f, pin, layout);
-    case WEFT_OP_conv: case WEFT_OP_conv_transpose:
-        if (is_channels_last(f, value, layout) ||
-            (layout == 0 && weft_attr_int(g, n, WEFT_ATTR_groups) > 1))
-            return 0;
-        return percent(conv_work(f, n) * PS_MULTIPLY_ADD, CONV_ROW_MAJOR_PERCENT) +
-               (layout ? weft_format_convert_ps(f, value, 0, layout) : 0);
-    default:
-        return 0;
-    }
+    if (layout == 0 || weft_format_is_last(f, value, layout))
+        return weft_format_kernel_ps(f, n, /* last= */ layout != 0);
+    return weft_format_kernel_ps(f, n, /* last= */ false) +
+           (weft_format_is_window(op) ? weft_format_convert_ps(f, value, 0, layout) : 0);
 }
 
 /* A view is where its operand is; in another order it is a copy. */
@@ -265,24 +291,28 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
         return matrix_ps(f, operand, layout);
     if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
-        const bool last = is_channels_last(f, to, result);
-        const bool agrees = last ? is_channels_last(f, value, layout) : layout == 0;
-        return agrees ? 0 : percent(2 * stream_ps(f, weft_format_bytes(f, value)), TRANSPOSE_PERCENT);
+        const bool last = weft_format_is_last(f, to, result);
+        const bool agrees = last ? weft_format_is_last(f, value, layout) : layout == 0;
+        return agrees ? 0 : turn_ps(f, value);
     }
-    const int64_t stream = stream_ps(f, weft_format_bytes(f, value));
-    switch (agreement_of(g, operand, layout, result)) {
-    case SAME_ORDER:
+    const int64_t bytes = weft_format_bytes(f, value);
+    const enum agreement agreement = agreement_of(g, operand, layout, result);
+    if (op == WEFT_OP_concat)
+        return agreement == SAME_ORDER
+                   ? weft_format_join_ps(f, operand, result)
+                   : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
+    if (agreement == SAME_ORDER)
         return 0;
-    case SAME_RUNS:
-        return percent(stream, GAPS_PERCENT - 100);
-    case OTHER_ORDER:
-        break;
-    }
+    if (agreement == SAME_RUNS)
+        return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_runs);
     if (op == WEFT_OP_transpose || op == WEFT_OP_slice || op == WEFT_OP_bcast) { /* then it is no view */
-        const int64_t bytes = weft_dtype_bytes(weft_type_of(g, to)->dtype, hint_elements(g, to));
-        return PS_STEP + percent(2 * stream_ps(f, bytes), TRANSPOSE_PERCENT);
+        const int64_t copied = weft_dtype_bytes(weft_type_of(g, to)->dtype, weft_format_elements(g, to));
+        return step_ps(f) +
+               weft_format_stream_ps(f, WEFT_PRICE_copy_private, copied, WEFT_PRICE_convert_transpose);
     }
-    return percent(stream, STRIDED_PERCENT - 100);
+    return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
+                                weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE ? WEFT_PRICE_access_strided
+                                                                                       : WEFT_PRICE_access_along);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */

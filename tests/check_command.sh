@@ -43,11 +43,14 @@ sed -e 's/^weft 1//; s/@small/@second/' small.weft | cat small.weft - >two.weft
 mkfifo pipe.weft
 mkdir folder.weft
 
+WEFT_PRICES='' # the shipped ones, whatever was calibrated here
+export WEFT_PRICES
+
 expect 2 'usage: weft' "$weft"
 expect 0 'usage: weft' "$weft" --help
 expect 0 '^weft [0-9]' "$weft" --version
 expect 2 "no subcommand 'fly'" "$weft" fly
-for command in run check conform bench dot explain opt; do
+for command in run check conform bench calibrate dot explain opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -272,5 +275,42 @@ TEXT
         expect 0 '</svg>' cat small.svg
     fi
 fi
+
+# Prices: measured, written, found again; refused where they are damaged, unknown or another machine's.
+cat >pictures.weft <<'TEXT'
+weft 1
+graph @pictures(%x: f32[1,32,14,14], %w: f32[32,32,3,3]) {
+  %y: f32[1,32,14,14] = conv %x, %w pad=[1 1 1 1]
+  %z: f32[1,32,14,14] = max_pool %y kernel=[3 3] pad=[1 1 1 1]
+  return %z
+}
+TEXT
+expect 0 'prices: shipped' "$weft" explain pictures.weft
+expect 0 'written to quick.prices' "$weft" calibrate --quick -o quick.prices
+expect 0 '^conv_point_first [1-9][0-9]*$' cat quick.prices
+expect 0 'prices: quick.prices' env WEFT_PRICES=quick.prices "$weft" explain pictures.weft
+expect 0 'f32\[1,32,14,14\]' env WEFT_PRICES=quick.prices "$weft" run pictures.weft
+expect 0 '"threads": 1, "prices": {"read_private": {"price": ' \
+    "$weft" calibrate --quick --json --threads 1 -o one.prices
+expect 0 'resize by weights' "$weft" calibrate --list
+expect 1 'nowhere' "$weft" calibrate --shipped -o folder/that/is/nowhere/a.prices
+expect 2 'one word too many' "$weft" calibrate here
+sed -e 's/^read_shared/read_shard/' quick.prices >unknown.prices
+expect 1 "unknown.prices:5:0: no price is called 'read_shard'" \
+    env WEFT_PRICES=unknown.prices "$weft" run pictures.weft
+sed -e 's/^machine .*/machine GenuineOther-6-1/' quick.prices >other.prices
+expect 1 'prices of another machine: GenuineOther-6-1, and this is' \
+    env WEFT_PRICES=other.prices "$weft" run pictures.weft
+head -c 300 quick.prices >cut.prices
+expect 1 'cut.prices' env WEFT_PRICES=cut.prices "$weft" run pictures.weft
+expect 1 'nowhere.prices' env WEFT_PRICES=nowhere.prices "$weft" run pictures.weft
+expect 1 'pipe.weft' timeout 10 env WEFT_PRICES=pipe.weft "$weft" run pictures.weft
+cached="env -u WEFT_PRICES XDG_CACHE_HOME=$work/cache"
+expect 0 "written to $work/cache/weft/.*[.]prices" $cached "$weft" calibrate --shipped
+expect 0 'prices: .*/cache/weft/' $cached "$weft" explain pictures.weft
+for file in cache/weft/*.prices; do
+    echo 'weft prices 1' >"$file"
+done
+expect 0 'warning: .* is missing' $cached "$weft" explain pictures.weft
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -34,7 +34,8 @@ int weft_golden_main(const char *const *path, int paths, bool bless)
     char **list = weft_golden_find(path, paths, &files);
     struct weft_golden_score score = {0};
     struct weft_context *context = NULL;
-    if (weft_open(NULL, &context) < 0) {
+    const struct weft_context_options options = {.size = sizeof options, .prices = ""}; /* the same text everywhere */
+    if (weft_open(&options, &context) < 0) {
         fputs("weft opt: cannot open a context\n", stderr);
         return WEFT_EXIT_FAILED;
     }

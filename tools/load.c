@@ -110,18 +110,28 @@ int weft_tool_no_level(const char *level, const char *from)
     return WEFT_EXIT_USAGE;
 }
 
-int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context)
+static int open_with(const char *cpu, int threads, const char *prices, struct weft_context **ret_context)
 {
     const char *level = cpu ? cpu : getenv("WEFT_CPU");
     uint32_t flags;
     if (level && (cpu || *level) && !weft_cpu_parse(level, &flags))
         return weft_tool_no_level(level, cpu ? "--cpu" : "the environment's WEFT_CPU");
     const struct weft_context_options options = {
-        .size = sizeof options, .diagnose = show_message, .cpu = cpu, .threads = threads};
+        .size = sizeof options, .diagnose = show_message, .cpu = cpu, .threads = threads, .prices = prices};
     const int status = weft_open(&options, ret_context);
     if (status < 0)
         fprintf(stderr, "weft: cannot start: %s\n", weft_status_text(status));
     return status < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+}
+
+int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context)
+{
+    return open_with(cpu, threads, NULL, ret_context);
+}
+
+int weft_tool_open_shipped(const char *cpu, int threads, struct weft_context **ret_context)
+{
+    return open_with(cpu, threads, "", ret_context);
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */

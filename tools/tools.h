@@ -16,6 +16,7 @@ enum weft_exit {
 };
 
 int weft_cmd_bench(int argc, char **argv);
+int weft_cmd_calibrate(int argc, char **argv);
 int weft_cmd_check(int argc, char **argv);
 int weft_cmd_conform(int argc, char **argv);
 int weft_cmd_dot(int argc, char **argv);
@@ -63,6 +64,8 @@ int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) _
 
 /* A context whose errors and warnings go to stderr. Returns an exit code, after saying what is wrong. */
 int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
+/* The same with the prices that weft ships, whatever the environment and the cache say. */
+int weft_tool_open_shipped(const char *cpu, int threads, struct weft_context **ret_context);
 /* Graph number `number` of a file, from 0; only weft text has more than one. `fixed` lists inputs that become
  * constants, as "NAME=X.npy"; it may be NULL. Returns an exit code. */
 int weft_tool_load(struct weft_context *context, const char *path, int number, const struct weft_words *fixed,

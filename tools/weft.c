@@ -18,6 +18,7 @@ static const struct command {
     {"check", weft_cmd_check, "can it run? every unsupported op at once"},
     {"conform", weft_cmd_conform, "run the ONNX backend tests"},
     {"bench", weft_cmd_bench, "measure a model"},
+    {"calibrate", weft_cmd_calibrate, "measure this machine, so that layouts are chosen by its prices"},
     {"dot", weft_cmd_dot, "draw a model's plan"},
     {"explain", weft_cmd_explain, "what became of each node, and why"},
     {"opt", weft_cmd_opt, "run passes on text; run golden tests"},
@@ -32,7 +33,7 @@ static void print_help(FILE *to)
           "weft compiles tensor graphs (ONNX files or weft text) for this CPU and runs them.\n\n",
           to);
     for (const struct command *c = commands; c->name; c++)
-        fprintf(to, "  %-8s %s\n", c->name, c->help);
+        fprintf(to, "  %-9s %s\n", c->name, c->help);
     fputs("\nExit codes: 0 it worked, 1 it failed, 2 the command line makes no sense.\n", to);
 }
 

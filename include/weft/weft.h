@@ -123,9 +123,13 @@ struct weft_context_options {
     const char *cpu; /* "avx2", "avx512", "baseline": mask over what there is; NULL: WEFT_CPU, else everything */
     int32_t threads; /* upper bound on workers; 0: what the executor and the container allow */
     int32_t reserved;
+    const char *prices; /* a file of `weft calibrate`, by which layouts are chosen; "": the prices that weft ships;
+                           NULL: WEFT_PRICES, else what is in the user's cache for this machine, else those */
 };
 
-/* Opens a context; `options` may be NULL. The caller closes it after everything made from it is destroyed. */
+/* Opens a context; `options` may be NULL. The caller closes it after everything made from it is destroyed. Prices that
+ * were asked for and are damaged, or another machine's, are WEFT_ERR_SYNTAX, with messages to `diagnose`; of those in
+ * the cache that is a warning, and the shipped ones are used. */
 WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
 WEFT_API void weft_close(struct weft_context *context);
 /* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What layouts are predicted to cost, beside what they cost: row-major, channels-last throughout, as chosen.
+
+    python3 bench/layouts.py [--weft build/weft] [--threads N] [--rounds N] [--seconds S] MODEL...
+
+Row-major is the plan without propagate_memory_format; channels-last is forced by prices that make row-major kernels a
+thousand times as dear. Each round is three processes in turns, as memory lies differently in each; times are medians
+over rounds of a process's median, ratios medians of the ratios of a round. Predictions are in the remark "weighed" of
+weft explain; they leave out what is the same in every layout. WEFT_PRICES holds as for every command.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+VARIANTS = ("row-major", "channels-last", "chosen")
+DEARER = 1000
+
+
+def run(weft, words, extra=None):
+    done = subprocess.run([weft, *words], env={**os.environ, **(extra or {})}, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"layouts.py: {weft} {' '.join(words)}:\n{done.stderr}")
+    return done.stdout
+
+
+def forced_prices(weft, threads, folder):
+    """The shipped prices, but for row-major kernels."""
+    path = os.path.join(folder, "forced.prices")
+    run(weft, ["calibrate", "--shipped", "-o", path, *threads])
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r"^(\w+_first) (\d+)$", lambda m: f"{m[1]} {int(m[2]) * DEARER}", text, flags=re.M)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def predicted(weft, model, threads):
+    """Milliseconds by variant, or None where no layout is at stake."""
+    found = re.search(r"weighed: ([\d.]+) us as chosen, ([\d.]+) row-major throughout, ([\d.]+) channels-last",
+                      run(weft, ["explain", model, *threads]))
+    return found and dict(zip(VARIANTS, (float(found[i]) / 1000 for i in (2, 3, 1))))
+
+
+def measured(options, model, threads, forced):
+    extra = {"row-major": {"WEFT_SKIP": "propagate_memory_format"}, "channels-last": {"WEFT_PRICES": forced},
+             "chosen": {}}
+    times = {variant: [] for variant in VARIANTS}
+    words = ["bench", model, "--json", "--no-verify", "--seconds", str(options.seconds), *threads]
+    for turn in range(options.rounds):
+        for i in range(len(VARIANTS)):
+            variant = VARIANTS[(turn + i) % len(VARIANTS)]
+            times[variant].append(json.loads(run(options.weft, words, extra[variant]))["median_ms"])
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--weft", default="build/weft")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    options = parser.parse_args()
+    threads = ["--threads", str(options.threads)] if options.threads else []
+    print("| model | predicted ms: row-major | channels-last | chosen "
+          "| measured ms: row-major | channels-last | chosen | chosen / better |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        forced = forced_prices(options.weft, threads, folder)
+        for model in options.models:
+            name = os.path.basename(model)
+            name = os.path.basename(os.path.dirname(os.path.abspath(model))) if name == "model.onnx" else name
+            prices = predicted(options.weft, model, threads)
+            if not prices:
+                print(f"| {name} | no layout is at stake | | | | | | |", flush=True)
+                continue
+            times = measured(options, model, threads, forced)
+            better = min(VARIANTS[:2], key=lambda variant: statistics.median(times[variant]))
+            ratio = statistics.median(a / b for a, b in zip(times["chosen"], times[better]))
+            cells = [f"{prices[v]:.3f}" for v in VARIANTS] + [f"{statistics.median(times[v]):.3f}" for v in VARIANTS]
+            print(f"| {name} | {' | '.join(cells)} | {ratio:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* price_file.c: the prices of the machine that a context is opened on (sched/prices.h).
+ *
+ *   weft_context_options.prices, else WEFT_PRICES   this file, or weft_open fails; "": the shipped ones
+ *   $XDG_CACHE_HOME/weft/<machine>.prices           where `weft calibrate` writes; ~/.cache without the variable
+ *   neither                                         the shipped ones
+ *
+ * Nobody asked for the file in the cache, so damage in it is a warning and not an error: a program must not cease to
+ * start because of what another one left there. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 32 << 10, PATH_BYTES = 4096 };
+
+bool weft_prices_path(const char *machine, char *path, size_t bytes)
+{
+    const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
+    int length = -1;
+    if (cache && cache[0] == '/')
+        length = snprintf(path, bytes, "%s/weft/%s.prices", cache, machine);
+    else if (home && home[0] == '/')
+        length = snprintf(path, bytes, "%s/.cache/weft/%s.prices", home, machine);
+    return length > 0 && (size_t)length < bytes;
+}
+
+struct search {
+    struct weft_context *context;
+    const char *path;
+    const char *machine;
+    int severity;
+};
+
+static void say(const struct search *s, int status, const char *what)
+{
+    const struct weft_place place = {.file = s->path};
+    if (s->severity == WEFT_ERROR)
+        weft_error(s->context, status, &place, "%s", what);
+    else
+        weft_note(s->context, s->severity, &place, "%s", what);
+}
+
+/* The number of bytes, or -1 after saying what is wrong. */
+static ssize_t read_text(const struct search *s, char text[MOST_BYTES])
+{
+    const int file = open(s->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe without a writer does not hang */
+    struct stat status;
+    ssize_t bytes = -1;
+    if (file < 0 || fstat(file, &status) != 0)
+        say(s, WEFT_ERR_IO, strerror(errno));
+    else if (!S_ISREG(status.st_mode) || status.st_size >= MOST_BYTES)
+        say(s, WEFT_ERR_SYNTAX, "this is no file of prices");
+    else if ((bytes = read(file, text, MOST_BYTES)) < 0)
+        say(s, WEFT_ERR_IO, strerror(errno));
+    if (file >= 0)
+        close(file);
+    return bytes;
+}
+
+static int take(void *user)
+{
+    const struct search *const s = user;
+    char text[MOST_BYTES];
+    const ssize_t bytes = read_text(s, text);
+    struct weft_prices prices;
+    if (bytes < 0 || !weft_prices_parse(s->context, s->severity, s->path, text, (size_t)bytes, s->machine, &prices))
+        return WEFT_OK; /* an error is the status of the call */
+    struct weft_prices *const kept = weft_allocate(s->context, sizeof *kept);
+    if (!kept)
+        return WEFT_ERR_NOMEM;
+    *kept = prices;
+    s->context->target.prices = kept;
+    return WEFT_OK;
+}
+
+int weft_prices_open(struct weft_context *context, const char *given, const struct weft_cpu *cpu)
+{
+    char machine[WEFT_MACHINE_BYTES], path[PATH_BYTES];
+    weft_machine_name(cpu, context->target.cpu, machine);
+    given = given ? given : getenv("WEFT_PRICES");
+    struct search search = {.context = context, .path = given, .machine = machine, .severity = WEFT_ERROR};
+    if (!given) {
+        struct stat status;
+        if (!weft_prices_path(machine, path, sizeof path) || stat(path, &status) != 0)
+            return WEFT_OK;
+        search.path = path;
+        search.severity = WEFT_WARNING;
+    }
+    return search.path[0] ? weft_protected(context, take, &search) : WEFT_OK;
+}
+
+void weft_prices_close(struct weft_context *context)
+{
+    weft_release(context, (void *)context->target.prices, sizeof *context->target.prices);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prices.c: the table of prices, and its text. A line of the text is a word and a number; what is wrong with it is said
+ * with the line, and the rest is read nevertheless, so that one look at a damaged file finds all damage. */
+#include "sched/prices.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
+#define PRICE(name, unit, shipped, help) {#name, unit, help, shipped},
+#include "sched/prices.def"
+#undef PRICE
+};
+
+const struct weft_prices weft_prices_shipped = {
+    .machine = "two cores of Zen 4", .threads = 2, .from = "shipped",
+    .price = {
+#define PRICE(name, unit, shipped, help) shipped,
+#include "sched/prices.def"
+#undef PRICE
+    },
+};
+
+const struct weft_prices *weft_prices_of(const struct weft_target *target)
+{
+    return target->prices ? target->prices : &weft_prices_shipped;
+}
+
+void weft_machine_name(const struct weft_cpu *cpu, uint32_t flags, char ret_name[WEFT_MACHINE_BYTES])
+{
+    char levels[48];
+    weft_cpu_describe(flags, levels, sizeof levels);
+    snprintf(ret_name, WEFT_MACHINE_BYTES, "%s-%d-%d-%zuK-%zuK-%zuK-%s", cpu->vendor, cpu->family, cpu->model,
+             cpu->l1 >> 10, cpu->l2 >> 10, cpu->l3 >> 10, levels);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static const char first_line[] = "weft prices 1";
+enum { FIRST_LINE = 1, LINE_BYTES = 256, MOST_PRICE = 1000000000 };
+
+struct reader {
+    struct weft_context *context;
+    int severity;
+    struct weft_place place;
+    const char *machine;
+    struct weft_prices prices;
+    int32_t given[WEFT_PRICE_COUNT]; /* the line, or 0 */
+    bool right;
+};
+
+static void complain(struct reader *r, const char *format, ...) WEFT_PRINTF(2, 3);
+static void complain(struct reader *r, const char *format, ...)
+{
+    char message[LINE_BYTES + 128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (r->severity == WEFT_ERROR)
+        weft_error(r->context, WEFT_ERR_SYNTAX, &r->place, "%s", message);
+    else
+        weft_note(r->context, r->severity, &r->place, "%s", message);
+    r->right = false;
+}
+
+/* A whole number from 1 to MOST_PRICE; 0 for all else. */
+static int32_t read_number(const char *word)
+{
+    char *end;
+    const long long number = strtoll(word, &end, 10);
+    return end == word || *end || number < 1 || number > MOST_PRICE ? 0 : (int32_t)number;
+}
+
+static void read_price(struct reader *r, const char *name, const char *value)
+{
+    unsigned i = 0;
+    while (i < WEFT_PRICE_COUNT && strcmp(weft_price_list[i].name, name) != 0)
+        i++;
+    if (i == WEFT_PRICE_COUNT) {
+        complain(r, "no price is called '%s'; weft calibrate --list shows them all", name);
+        return;
+    }
+    const int32_t number = read_number(value);
+    if (!number)
+        complain(r, "'%s' is no price for %s: a whole number from 1 to %d is", value, name, MOST_PRICE);
+    else if (r->given[i])
+        complain(r, "%s was given in line %d already", name, r->given[i]);
+    r->prices.price[i] = number;
+    r->given[i] = r->place.line;
+}
+
+static void read_line(struct reader *r, char *line)
+{
+    line[strcspn(line, "#\r")] = '\0';
+    char *rest = NULL;
+    if (r->place.line == FIRST_LINE) {
+        const size_t length = strlen(first_line);
+        if (strncmp(line, first_line, length) != 0 || line[length + strspn(line + length, " \t")])
+            complain(r, "this is no file of prices: it does not begin with '%s'", first_line);
+        return;
+    }
+    const char *const word = strtok_r(line, " \t", &rest), *const value = strtok_r(NULL, " \t", &rest);
+    const bool one_value = value && !strtok_r(NULL, " \t", &rest);
+    if (word && !one_value) {
+        complain(r, "'%s' wants one value", word);
+    } else if (word && strcmp(word, "machine") == 0) {
+        if (strcmp(value, r->machine) != 0)
+            complain(r, "these are prices of another machine: %s, and this is %s", value, r->machine);
+        snprintf(r->prices.machine, sizeof r->prices.machine, "%s", value);
+    } else if (word && strcmp(word, "threads") == 0) {
+        r->prices.threads = read_number(value);
+        if (!r->prices.threads)
+            complain(r, "'%s' is no number of threads", value);
+    } else if (word) {
+        read_price(r, word, value);
+    }
+}
+
+static void find_gaps(struct reader *r)
+{
+    int missing = 0;
+    const char *first = NULL;
+    for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
+        if (!r->given[i] && missing++ == 0)
+            first = weft_price_list[i].name;
+    r->place.line = 0;
+    if (!r->prices.machine[0] || !r->prices.threads)
+        complain(r, "the line '%s …' is missing", r->prices.machine[0] ? "threads" : "machine");
+    if (missing)
+        complain(r, "%s is missing%s", first, missing > 1 ? ", and more" : "");
+}
+
+bool weft_prices_parse(struct weft_context *context, int severity, const char *path, const char *text, size_t bytes,
+                       const char *machine, struct weft_prices *ret_prices)
+{
+    struct reader r = {.context = context, .severity = severity, .place = {.file = path}, .machine = machine,
+                       .right = true};
+    for (size_t at = 0; at < bytes && (r.right || r.place.line > FIRST_LINE);) {
+        const char *const end = memchr(text + at, '\n', bytes - at);
+        const size_t length = end ? (size_t)(end - text) - at : bytes - at;
+        char line[LINE_BYTES];
+        r.place.line++;
+        if (length < sizeof line && !memchr(text + at, '\0', length)) {
+            memcpy(line, text + at, length);
+            line[length] = '\0';
+            read_line(&r, line);
+        } else {
+            complain(&r, "this is no line of a file of prices");
+        }
+        at += length + 1;
+    }
+    if (r.place.line == 0)
+        complain(&r, "this is no file of prices: it is empty");
+    if (r.right)
+        find_gaps(&r);
+    const size_t length = strlen(path), room = sizeof r.prices.from - 1;
+    snprintf(r.prices.from, sizeof r.prices.from, "%s", path + (length > room ? length - room : 0));
+    if (r.right)
+        *ret_prices = r.prices;
+    return r.right;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+void weft_prices_print(const struct weft_prices *prices, struct weft_text *text)
+{
+    weft_text_format(text, "weft prices 1\nmachine %s\nthreads %d\n", prices->machine, prices->threads);
+    for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
+        weft_text_format(text, "%s %d\n", weft_price_list[i].name, prices->price[i]);
+}

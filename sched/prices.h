@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prices.h: what things cost on the machine that a target describes: rates that format_price.c and format_kernel.c make
+ * costs of, which rank layouts; they do not foretell times.
+ *
+ *   weft prices 1
+ *   machine AuthenticAMD-25-17-32K-1024K-32768K-avx512+bf16+vnni
+ *   threads 2
+ *   read_private 4210
+ *   …                                a line for each row of prices.def, in any order; # begins a comment
+ *
+ * A target without prices has those that weft ships. Others are measured by `weft calibrate` and belong to one machine:
+ * a file that names another machine is refused, and so is one where a price is missing, unknown, given twice or no
+ * whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All threads of
+ * the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by ratios. */
+#ifndef WEFT_PRICES_H
+#define WEFT_PRICES_H
+
+#include "ir/base.h"
+#include "kernels/kernels.h"
+
+enum weft_price {
+#define PRICE(name, unit, shipped, help) WEFT_PRICE_##name,
+#include "sched/prices.def"
+#undef PRICE
+    WEFT_PRICE_COUNT
+};
+
+struct weft_price_info {
+    const char *name, *unit, *help;
+    int32_t shipped;
+};
+extern const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT];
+
+enum { WEFT_MACHINE_BYTES = 128 };
+struct weft_prices {
+    char machine[WEFT_MACHINE_BYTES]; /* where they were measured */
+    int32_t threads;                  /* by so many */
+    int32_t price[WEFT_PRICE_COUNT];
+    char from[192];                   /* "shipped", or the end of the file's path: for messages */
+};
+extern const struct weft_prices weft_prices_shipped;
+
+/* The prices of a target, and one of them. */
+const struct weft_prices *weft_prices_of(const struct weft_target *target);
+static inline int64_t weft_price_of(const struct weft_target *target, enum weft_price price)
+{
+    return weft_prices_of(target)->price[price];
+}
+
+/* "AuthenticAMD-25-17-32K-1024K-32768K-avx512+bf16+vnni": vendor, family, model, caches, and the levels in `flags`. A
+ * word that may be a file's name. */
+void weft_machine_name(const struct weft_cpu *cpu, uint32_t flags, char ret_name[WEFT_MACHINE_BYTES]);
+
+/* Reads a text as above. Where it does not parse or is of another machine than `machine`, messages name `path` and the
+ * line, as errors or warnings (`severity`); then *ret_prices is as before. */
+bool weft_prices_parse(struct weft_context *context, int severity, const char *path, const char *text, size_t bytes,
+                       const char *machine, struct weft_prices *ret_prices);
+/* The text. What is parsed from it is equal. */
+void weft_prices_print(const struct weft_prices *prices, struct weft_text *text);
+
+#endif
