@@ -5,9 +5,10 @@
     python3 bench/layouts.py [--weft build/weft] [--threads N] [--rounds N] [--seconds S] MODEL...
 
 Row-major is the plan without propagate_memory_format; channels-last is forced by prices that make row-major kernels a
-thousand times as dear. Each round is three processes in turns, as memory lies differently in each; times are medians
-over rounds of a process's median, ratios medians of the ratios of a round. Predictions are in the remark "weighed" of
-weft explain; they leave out what is the same in every layout. WEFT_PRICES holds as for every command.
+hundred times as dear. Each round is a process of each in turns, as memory lies differently in each; times are medians
+over rounds of a process's median, ratios medians of the ratios of a round. Plans that are the same, step by step, are
+measured as one, since the same plan differs by up to a tenth from process to process. Predictions are in the remark
+"weighed" of weft explain; they leave out what is the same in every layout. WEFT_PRICES holds as for every command.
 """
 import argparse
 import json
@@ -19,7 +20,7 @@ import sys
 import tempfile
 
 VARIANTS = ("row-major", "channels-last", "chosen")
-DEARER = 1000
+DEARER = 100
 
 
 def run(weft, words, extra=None):
@@ -48,16 +49,24 @@ def predicted(weft, model, threads):
     return found and dict(zip(VARIANTS, (float(found[i]) / 1000 for i in (2, 3, 1))))
 
 
+def plan_of(weft, model, threads, extra):
+    """What the steps are and how their results are stored."""
+    return [line for line in run(weft, ["explain", model, *threads], extra).splitlines() if line.startswith("  now ")]
+
+
 def measured(options, model, threads, forced):
     extra = {"row-major": {"WEFT_SKIP": "propagate_memory_format"}, "channels-last": {"WEFT_PRICES": forced},
              "chosen": {}}
-    times = {variant: [] for variant in VARIANTS}
+    plans = {variant: plan_of(options.weft, model, threads, extra[variant]) for variant in VARIANTS}
+    like = {v: next(u for u in VARIANTS if plans[u] == plans[v]) for v in VARIANTS}
+    distinct = sorted(set(like.values()), key=VARIANTS.index)
+    times = {variant: [] for variant in distinct}
     words = ["bench", model, "--json", "--no-verify", "--seconds", str(options.seconds), *threads]
     for turn in range(options.rounds):
-        for i in range(len(VARIANTS)):
-            variant = VARIANTS[(turn + i) % len(VARIANTS)]
+        for i in range(len(distinct)):
+            variant = distinct[(turn + i) % len(distinct)]
             times[variant].append(json.loads(run(options.weft, words, extra[variant]))["median_ms"])
-    return times
+    return {variant: times[like[variant]] for variant in VARIANTS}
 
 
 def main():

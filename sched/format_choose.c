@@ -239,7 +239,9 @@ static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
         row++;
     for (uint32_t i = 0; last && i < list->count; i++)
         if (weft_type_of(c->graph, (weft_val){v})->rank > 2 && list->layout[i] != 0 &&
-            weft_format_is_last(c->formats, (weft_val){v}, list->layout[i]))
+            weft_format_is_last(c->formats, (weft_val){v}, list->layout[i]) &&
+            (!weft_def(c->graph, (weft_val){v}).id ||
+             weft_format_write_ps(c->formats, (weft_val){v}, list->layout[i]) < WEFT_LABEL_NEVER))
             return i;
     return row;
 }

@@ -12,6 +12,7 @@
 #include "sched/format.h"
 
 enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
+enum { MIXED_WINDOW = 2 };  /* a window that reads in one order and writes in another, beside row-major */
 enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -303,6 +304,8 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
                    : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
     if (agreement == SAME_ORDER)
         return 0;
+    if (weft_format_is_window(op)) /* loops for neighbours on one side only: several times the time of either order */
+        return MIXED_WINDOW * weft_format_kernel_ps(f, operand.node, /* last= */ false);
     if (agreement == SAME_RUNS)
         return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_runs);
     if (op == WEFT_OP_transpose || op == WEFT_OP_slice || op == WEFT_OP_bcast) { /* then it is no view */
