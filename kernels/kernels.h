@@ -97,8 +97,11 @@ struct weft_map {
     double param[2];
     /* set by prepare */
     int32_t parts;    /* at most so many parts are worth it */
-    int32_t period;   /* of the innermost axis: after so many elements the operands with a `within` begin again; or 0 */
-    int64_t within[1 + WEFT_K_MAX_IN]; /* their stride up to there; elsewhere 0 */
+    /* Of the innermost axis: after so many elements those operands begin again that `again` has as bits; 0: none. Up to
+     * there they are pieces of so many elements, with strides from piece to piece and within one. */
+    int32_t period, piece;
+    uint32_t again;
+    int64_t within[1 + WEFT_K_MAX_IN][2];
 };
 /* Merges axes that are contiguous in all arrays, puts the axis with the best strides innermost, sets parts (1 for small
  * work). */

@@ -66,6 +66,8 @@ static const struct step {
     {PASS_canonicalize, 2},
     {PASS_fold_range, 2},
     {PASS_cancel_transpose, 2},
+    /* After cancel_transpose, which leaves one reshape of several; after decompose, which leaves elementwise ops. */
+    {PASS_split_reshape, 2},
     /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
     {PASS_fold_batchnorm, 2},
     {PASS_fold_shape, 2},

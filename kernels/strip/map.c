@@ -8,7 +8,8 @@
  *
  * A short innermost axis along which some operands are the same for each index of the next axis (a scale for each of 24
  * channels, pixels of 24 channels) would cost a call for a few vectors. There the two axes become one, and a run gets
- * those operands written out several times over in a buffer that stays in L1.
+ * those operands written out several times over in a buffer that stays in L1. The same with two short axes (a scale for
+ * each of 8 groups of 3 channels).
  *
  * The strip kernels check strides, not this file: a transposed operand works and is gathered. Making it fast is the
  * business of layouts, or of a relayout before. */
@@ -18,8 +19,10 @@
 #include <string.h>
 
 #define GRAIN        64   /* parts begin at multiples of it: whole cache lines of f32 */
-#define REPEAT_BYTES 4096 /* of each operand that is written out several times */
-#define LEAST_COPIES 4    /* fewer would save too few calls */
+/* Of each operand that is written out several times. Not 4096: it would lie at the same place of a page as the result
+ * all along, and loads would wait for stores. */
+#define REPEAT_BYTES 3968
+#define LEAST_COPIES 4    /* of one short axis: fewer would save too few calls */
 #define LEAST_USES   4    /* of what is written out */
 
 /* What an innermost axis is worth: contiguous arrays, the result above all, and long enough to pay for the call. */
@@ -40,28 +43,36 @@ static int64_t written_out(const struct weft_map *map, int64_t period)
     return REPEAT_BYTES / widest / period * period;
 }
 
-/* Makes the two innermost axes one, if they are one in the result and each operand either is one as well or begins
- * again; sets the period. */
-static bool join_repeated(struct weft_map *map, struct weft_axis *axes, int rank)
+/* Makes one axis of the innermost `pieces` axes (1 or 2) and the one around them, if they are one in the result and
+ * each operand either is one as well or begins again; sets the period. */
+static bool join_repeated(struct weft_map *map, struct weft_axis *axes, int rank, int pieces)
 {
-    if (rank < 2)
+    if (rank <= pieces)
         return false;
-    struct weft_axis *const outer = &axes[rank - 2];
-    const struct weft_axis *const inner = &axes[rank - 1];
-    if (inner->extent == 0 || inner->extent > REPEAT_BYTES)
+    struct weft_axis *const outer = &axes[rank - 1 - pieces];
+    const struct weft_axis *const inner = &axes[rank - 1], *const middle = &axes[rank - pieces];
+    if (inner->extent == 0 || inner->extent > REPEAT_BYTES || middle->extent > REPEAT_BYTES || middle->extent == 0)
         return false;
-    const int64_t period = inner->extent, length = written_out(map, period);
-    if (length < LEAST_COPIES * period || outer->extent * period < LEAST_USES * length)
+    const int64_t period = pieces == 1 ? inner->extent : inner->extent * middle->extent;
+    const int64_t length = written_out(map, period);
+    const int64_t least = pieces == 1 ? LEAST_COPIES : 1; /* two short axes are short calls whatever their product */
+    if (length < least * period || outer->extent * period < LEAST_USES * length)
         return false;
-    for (int a = 0; a <= map->inputs; a++)
-        if (outer->stride[a] != inner->stride[a] * period && (a == 0 || outer->stride[a] != 0))
-            return false;
+    map->again = 0;
     for (int a = 0; a <= map->inputs; a++) {
-        const bool again = outer->stride[a] == 0;
-        map->within[a] = again ? inner->stride[a] : 0;
+        const bool one = outer->stride[a] == inner->stride[a] * period &&
+                         (pieces == 1 || middle->stride[a] == inner->stride[a] * inner->extent);
+        if (!one && (a == 0 || outer->stride[a] != 0))
+            return false;
+        map->again |= one ? 0 : 1u << a;
+    }
+    for (int a = 0; a <= map->inputs; a++) {
+        const bool again = map->again >> a & 1;
+        map->within[a][0] = middle->stride[a], map->within[a][1] = inner->stride[a];
         outer->stride[a] = again ? 0 : inner->stride[a];
     }
     map->period = (int32_t)period;
+    map->piece = (int32_t)inner->extent;
     outer->extent *= period;
     return true;
 }
@@ -82,9 +93,10 @@ void weft_map_prepare(struct weft_map *map, int workers)
     if (!rank)
         axes[rank++] = (struct weft_axis){1, {1, 1, 1, 1}};
     map->period = 0;
-    memset(map->within, 0, sizeof map->within);
-    if (join_repeated(map, axes, rank)) {
+    if (join_repeated(map, axes, rank, 1)) {
         rank--;
+    } else if (join_repeated(map, axes, rank, 2)) {
+        rank -= 2;
     } else {
         int best = rank - 1;
         for (int i = rank - 2; i >= 0; i--)
@@ -103,23 +115,31 @@ void weft_map_prepare(struct weft_map *map, int workers)
     map->parts = weft_parts_for(total * bytes, workers);
 }
 
+/* Writes operand i out, as often as `most` elements ask for. */
+static void write_out(const struct weft_map *map, int i, const void *from, char *to, int64_t most)
+{
+    const int64_t *const stride = map->within[1 + i];
+    const int bytes = map->bytes[1 + i];
+    const int64_t period = map->period, length = written_out(map, period);
+    for (int64_t done = 0; done < period; done += map->piece)
+        weft_copy_strided(bytes, to + done * bytes, 1, (const char *)from + done / map->piece * stride[0] * bytes,
+                          stride[1], map->piece);
+    for (int64_t done = period; done < length && done < most; done += period)
+        memcpy(to + done * bytes, to, (size_t)(period * bytes));
+}
+
 /* Runs args->n elements, the first of which is number `phase` of a period. */
 static void run_repeated(const struct weft_map *map, struct weft_strip_args *args, int64_t phase)
 {
     _Alignas(64) char written[WEFT_K_MAX_IN][REPEAT_BYTES];
-    const int64_t period = map->period, length = written_out(map, period), total = args->n;
-    for (int i = 0; i < map->inputs; i++) {
-        const int bytes = map->bytes[1 + i];
-        if (!map->within[1 + i])
-            continue;
-        weft_copy_strided(bytes, written[i], 1, args->in[i], map->within[1 + i], period);
-        for (int64_t done = period; done < length && done < phase + total; done += period)
-            memcpy(written[i] + done * bytes, written[i], (size_t)(period * bytes));
-    }
+    const int64_t length = written_out(map, map->period), total = args->n;
+    for (int i = 0; i < map->inputs; i++)
+        if (map->again >> (1 + i) & 1)
+            write_out(map, i, args->in[i], written[i], phase + total);
     for (int64_t at = 0; at < total; at += args->n, phase = 0) {
         args->n = total - at < length - phase ? total - at : length - phase;
         for (int i = 0; i < map->inputs; i++) {
-            if (map->within[1 + i])
+            if (map->again >> (1 + i) & 1)
                 args->in[i] = written[i] + phase * map->bytes[1 + i], args->stride[1 + i] = 1;
         }
         map->kernel->fn(args);

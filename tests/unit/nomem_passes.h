@@ -99,9 +99,15 @@ static const char passes_text[] =
     "  %s3: f32[N,3,8] = concat %s1, %s2, %t4 axis=2\n"
     "  %s4: f32[N,3,12] = concat %s3, %x axis=2\n"
     "  %r12: f32[N,3,12] = neg %s4\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12\n"
+    /* split_reshape */
+    "  %j1: f32[N,12] = reshape %x\n"
+    "  %j2: f32[N] = reduce_max %j1 axes=[1]\n"
+    "  %j3: f32[N,12] = bcast %j2 dims=[0]\n"
+    "  %j4: f32[N,12] = sub %j1, %j3\n"
+    "  %r13: f32[N,3,4] = reshape %j4\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 14 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 15 };
 
 static inline void passes_evaluate(const struct weft_graph *graph, struct weft_context *context,
                                    struct weft_tensor *ret)

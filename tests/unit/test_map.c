@@ -41,7 +41,8 @@ static void a_bias_keeps_its_axis_innermost(void **state)
     weft_map_prepare(&map, 8);
     assert_int_equal(map.rank, 1); /* the bias begins again after 64 elements */
     assert_int_equal(map.period, 64);
-    assert_int_equal(map.within[2], 1);
+    assert_int_equal(map.again, 1 << 2);
+    assert_int_equal(map.within[2][1], 1);
     assert_int_equal(map.parts, 8);
     static float x[25600], one[25600], many[25600];
     float bias[64];
@@ -97,6 +98,39 @@ static void operands_that_begin_again(void **state)
     }
 }
 
+/* out[i,g,c] = x[i,g,c] - y[g]: a number for each of some groups of channels. */
+static void groups_that_begin_again(void **state)
+{
+    enum { OUTER = 4000, GROUPS = 8, MOST = 9 };
+    static float x[OUTER * GROUPS * MOST], got[OUTER * GROUPS * MOST];
+    float y[GROUPS];
+    for (int i = 0; i < OUTER * GROUPS * MOST; i++)
+        x[i] = (float)(i % 1013);
+    for (int i = 0; i < GROUPS; i++)
+        y[i] = (float)(1 + i);
+    for (int inner = 2; inner <= MOST; inner++) {
+        struct weft_map map = {
+            .kernel = weft_strip_find("sub", WEFT_K_F32, WEFT_K_F32, cpu.flags),
+            .inputs = 2,
+            .rank = 3,
+            .extent = {OUTER, GROUPS, inner},
+            .stride = {{GROUPS * inner, inner, 1}, {GROUPS * inner, inner, 1}, {0, 1, 0}},
+            .bytes = {4, 4, 4},
+        };
+        weft_map_prepare(&map, 2);
+        assert_int_equal(map.rank, 1);
+        assert_int_equal(map.period, GROUPS * inner);
+        assert_int_equal(map.piece, inner);
+        for (int parts = 1; parts < 8; parts += 3) {
+            memset(got, 0xff, sizeof got);
+            for (int part = 0; part < parts; part++)
+                weft_map_run(&map, got, (const void *const[]){x, y}, part, parts);
+            for (int i = 0; i < OUTER * GROUPS * inner; i++)
+                assert_true(got[i] == x[i] - y[i / inner % GROUPS]);
+        }
+    }
+}
+
 static void scalars_and_nothing(void **state)
 {
     const float x = -2.f;
@@ -139,6 +173,7 @@ int main(void)
         cmocka_unit_test(contiguous_axes_become_one),
         cmocka_unit_test(a_bias_keeps_its_axis_innermost),
         cmocka_unit_test(operands_that_begin_again),
+        cmocka_unit_test(groups_that_begin_again),
         cmocka_unit_test(scalars_and_nothing),
         cmocka_unit_test(kernels_respect_the_mask),
         cmocka_unit_test(the_list_has_every_kernel_once),
