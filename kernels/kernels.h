@@ -97,11 +97,11 @@ struct weft_map {
     double param[2];
     /* set by prepare */
     int32_t parts;    /* at most so many parts are worth it */
-    /* Of the innermost axis: after so many elements those operands begin again that `again` has as bits; 0: none. Up to
-     * there they are pieces of so many elements, with strides from piece to piece and within one. */
+    /* Of an innermost axis that was joined from short rows (strip/map_joined.c): elements of a row, and of a piece of
+     * it within which strides are even; 0: it was not. As bits by array: whose rows begin again; whose have gaps. */
     int32_t period, piece;
-    uint32_t again;
-    int64_t within[1 + WEFT_K_MAX_IN][2];
+    uint32_t again, gapped;
+    int64_t row[1 + WEFT_K_MAX_IN], within[1 + WEFT_K_MAX_IN][2]; /* strides from row to row, piece to piece, in one */
 };
 /* Merges axes that are contiguous in all arrays, puts the axis with the best strides innermost, sets parts (1 for small
  * work). */

@@ -131,6 +131,44 @@ static void groups_that_begin_again(void **state)
     }
 }
 
+/* out[i,j,c] = x[i,j,c] · s[c] in rows with gaps, of the operand, the result or both; what is between them stays. */
+static void rows_with_gaps(void **state)
+{
+    enum { OUTER = 2, MIDDLE = 700, MOST = 41, WIDE = 48, ALL = OUTER * MIDDLE * WIDE };
+    static float x[ALL], got[ALL];
+    float s[MOST];
+    for (int i = 0; i < ALL; i++)
+        x[i] = (float)(i % 1009);
+    for (int i = 0; i < MOST; i++)
+        s[i] = (float)(1 + i % 7);
+    for (int inner = 1; inner <= MOST; inner += 5)
+        for (int gaps = 1; gaps < 4; gaps++) {
+            const int to = gaps & 1 ? WIDE : inner, from = gaps & 2 ? WIDE : inner;
+            struct weft_map map = {
+                .kernel = weft_strip_find("mul", WEFT_K_F32, WEFT_K_F32, cpu.flags),
+                .inputs = 2,
+                .rank = 3,
+                .extent = {OUTER, MIDDLE, inner},
+                .stride = {{MIDDLE * to, to, 1}, {MIDDLE * from, from, 1}, {0, 0, 1}},
+                .bytes = {4, 4, 4},
+            };
+            weft_map_prepare(&map, 2);
+            if (inner > 1)
+                assert_int_equal(map.gapped, gaps);
+            for (int parts = 1; parts < 8; parts += 3) {
+                memset(got, 0xff, sizeof got);
+                for (int part = 0; part < parts; part++)
+                    weft_map_run(&map, got, (const void *const[]){x, s}, part, parts);
+                for (int i = 0; i < OUTER * MIDDLE; i++)
+                    for (int c = 0; c < to && i * to + c < ALL; c++)
+                        if (c < inner)
+                            assert_true(got[i * to + c] == x[i * from + c] * s[c]);
+                        else
+                            assert_true(got[i * to + c] != got[i * to + c]); /* NaN, as it was filled */
+            }
+        }
+}
+
 static void scalars_and_nothing(void **state)
 {
     const float x = -2.f;
@@ -174,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_bias_keeps_its_axis_innermost),
         cmocka_unit_test(operands_that_begin_again),
         cmocka_unit_test(groups_that_begin_again),
+        cmocka_unit_test(rows_with_gaps),
         cmocka_unit_test(scalars_and_nothing),
         cmocka_unit_test(kernels_respect_the_mask),
         cmocka_unit_test(the_list_has_every_kernel_once),
