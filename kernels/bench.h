@@ -104,6 +104,8 @@ struct weft_bench_family {
 
 /* --- for a family ------------------------------------------------------------------------------------------------- */
 
+/* Bytes of second-level cache, as plans hand them to kernels. */
+size_t weft_bench_cache(const struct weft_bench *bench);
 /* Memory of the case, aligned to a page; zeros. Ends with it. */
 void *weft_bench_alloc(struct weft_bench *bench, size_t bytes);
 /* The same, filled with numbers between -1 and 1. */

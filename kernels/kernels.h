@@ -353,6 +353,7 @@ struct weft_gemm {
      * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it. */
     weft_gemm_hook *prologue_a, *prologue_b, *epilogue;
     /* Options; 0 leaves them to prepare. */
+    size_t cache;            /* bytes of second-level cache that blocks are made for; 0: 1 MiB */
     int32_t grid[3];         /* boxes along the batch (or slices), the rows and the columns: their product is `parts` */
     int64_t block_m, block_n, block_k;
     int32_t max_slices;      /* of k */
@@ -439,6 +440,7 @@ struct weft_conv {
     int64_t x_stride[5], y_stride[5];  /* n, c or o, spatial… */
     int64_t w_stride[5];               /* o, c, kernel… */
     bool w_packed;           /* w was packed by weft_conv_pack */
+    size_t cache;            /* as of weft_gemm */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */

@@ -59,7 +59,8 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &bind->out;
     const int row = c->rank - 2, col = c->rank - 1;
     *s = (struct gemm_step){.gemm = {
-        .cpu = bind->plan->target.cpu, .m = c->extent[row], .n = c->extent[col], .k = a->extent[trans_a ? row : col],
+        .cpu = bind->plan->target.cpu, .cache = bind->plan->target.l2,
+        .m = c->extent[row], .n = c->extent[col], .k = a->extent[trans_a ? row : col],
         .a_row = a->stride[trans_a ? col : row], .a_col = a->stride[trans_a ? row : col],
         .b_row = b->stride[trans_b ? col : row], .b_col = b->stride[trans_b ? row : col],
         .c_row = c->stride[row], .c_col = c->stride[col]}};
@@ -119,6 +120,7 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
     const weft_node n = bind->step->node;
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
     *conv = (struct weft_conv){.cpu = bind->plan->target.cpu,
+                               .cache = bind->plan->target.l2,
                                .arithmetic = bind->plan->convolution,
                                .spatial = x->rank - 2,
                                .n = x->extent[0],

@@ -21,6 +21,8 @@ struct speed_block {
 };
 /* --- for families ------------------------------------------------------------------------------------------------- */
 
+size_t weft_bench_cache(const struct weft_bench *bench) { return weft_context_target(bench->context)->l2; }
+
 /* Staggered, so that arrays do not all begin in the same cache set. Large ones get huge pages where the system has
  * them, as the memory of plans does (runtime/context.c): ours, the probes' and what peers pack alike. */
 void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)

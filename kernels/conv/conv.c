@@ -309,7 +309,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
         cpu &= WEFT_CPU_AVX2;
     conv->form = find(chosen, cpu);
-    conv->gemm = (struct weft_gemm){.cpu = cpu, .kernel = weft_gemm_find(cpu)};
+    conv->gemm = (struct weft_gemm){.cpu = cpu, .cache = conv->cache, .kernel = weft_gemm_find(cpu)};
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
         prepare_point(conv, &s, workers);

@@ -24,6 +24,7 @@
 #include <assert.h>
 
 enum {
+    CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: see within_cache */
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
@@ -73,6 +74,16 @@ const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu)
 const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What was measured with a second-level cache of 1 MiB, for the one that there is. */
+static int64_t within_cache(const struct weft_gemm *g, int64_t measured)
+{
+    const int64_t cache = g->cache == 0           ? CACHE
+                          : g->cache < LEAST_CACHE ? LEAST_CACHE
+                          : g->cache > MOST_CACHE  ? MOST_CACHE
+                                                   : (int64_t)g->cache;
+    return measured * cache / CACHE;
+}
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
 static int64_t rounded(int64_t x, int64_t to) { return larger(1, weft_pieces(x, to)) * to; }
@@ -173,7 +184,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
     const int64_t moved = g->batch * (l->m * l->n + l->k * (l->m + l->n));
-    if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > FAR || l->k <= THIN_K) &&
+    if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > within_cache(g, FAR) || l->k <= THIN_K) &&
         kernel->columns == WEFT_GEMM_COLUMNS)
         rows = FLAT_ROWS;
     while (!kernel->code->ragged[width][rows - 1])
@@ -190,7 +201,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
-    l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n, l->kc = kernel->depth;
+    l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
+    l->kc = within_cache(g, kernel->depth);
     if (l->b_lines) {
         l->mc = l->m;
     } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
@@ -198,7 +210,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     } else if (few && l->b_panels) {
         l->nc = kernel->columns;
     } else if (l->pack_a && !(few && strided)) {
-        l->mc = BAND_ROWS, l->kc = smaller(l->kc, BAND_DEPTH);
+        l->mc = BAND_ROWS, l->kc = within_cache(g, smaller(kernel->depth, BAND_DEPTH));
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else {
         l->mc = l->k <= SHORT_K && !l->pack_b ? l->rows : PLACE_ROWS;

@@ -132,8 +132,9 @@ static void make(struct weft_bench *bench, const struct weft_problem *problem, u
     const struct bench_window w = bench_conv_of(problem->c);
     struct ours *const t = weft_bench_alloc(bench, sizeof *t);
     struct weft_conv *const v = &t->conv;
-    *v = (struct weft_conv){.cpu = cpu, .spatial = w.spatial, .n = w.n, .c = w.c, .o = w.o, .groups = w.groups,
-                            .transposed = w.transposed, .w_packed = problem->c->value[W][0] == 0};
+    *v = (struct weft_conv){.cpu = cpu, .cache = weft_bench_cache(bench), .spatial = w.spatial, .n = w.n, .c = w.c,
+                            .o = w.o, .groups = w.groups, .transposed = w.transposed,
+                            .w_packed = problem->c->value[W][0] == 0};
     const enum weft_conv_arithmetic arithmetic[] = {WEFT_CONV_F2, WEFT_CONV_CHAIN, WEFT_CONV_F4};
     v->arithmetic = arithmetic[problem->c->value[AS][0]];
     for (int i = 0; i < w.spatial; i++) {

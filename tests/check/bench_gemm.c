@@ -76,7 +76,7 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     const struct bench_gemm g = bench_gemm_of(problem->c);
     struct ours *const t = weft_bench_alloc(bench, sizeof *t);
     t->gemm = (struct weft_gemm){
-        .cpu = cpu, .batch = g.batch, .m = g.m, .n = g.n, .k = g.k,
+        .cpu = cpu, .cache = weft_bench_cache(bench), .batch = g.batch, .m = g.m, .n = g.n, .k = g.k,
         .a_batch = g.a_size, .a_row = g.a_transposed ? 1 : g.a_line, .a_col = g.a_transposed ? g.a_line : 1,
         .b_batch = g.b_size, .b_row = g.b_transposed ? 1 : g.b_line, .b_col = g.b_transposed ? g.b_line : 1,
         .c_batch = g.c_size, .c_row = g.c_line, .c_col = 1, .b_packed = g.constant,

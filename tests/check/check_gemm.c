@@ -94,6 +94,7 @@ static struct weft_gemm choose_case(struct weft_check *check, const struct weft_
     g.b_batch = weft_check_between(check, 0, 1) * span(1, 0, g.k, g.b_row, g.n, g.b_col);
     g.c_batch = span(1, 0, g.m, g.c_row, g.n, g.c_col);
     choose_options(check, &g);
+    g.cache = (size_t)weft_check_between(check, 0, 1) << weft_check_between(check, 15, 23);
     if (weft_check_between(check, 0, 1) && !g.prologue_b) {
         g.batch = 1;
         g.b_packed = true;
