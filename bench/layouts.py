@@ -44,7 +44,7 @@ def forced_prices(weft, threads, folder):
 
 def predicted(weft, model, threads):
     """Milliseconds by variant, or None where no layout is at stake."""
-    found = re.search(r"weighed: ([\d.]+) us as chosen, ([\d.]+) row-major throughout, ([\d.]+) channels-last",
+    found = re.search(r"weighed: ([\d.]+) us as chosen, ([\d.]+) us row-major throughout, ([\d.]+) us channels-last",
                       run(weft, ["explain", model, *threads]))
     return found and dict(zip(VARIANTS, (float(found[i]) / 1000 for i in (2, 3, 1))))
 

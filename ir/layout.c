@@ -262,10 +262,22 @@ static void move_single_axes(struct weft_layout *layout, const struct weft_type 
     }
 }
 
+/* Packed, and no axis in pieces: all there is to it is an order. */
+static bool is_order(const struct weft_layout *layout, const struct weft_type *type)
+{
+    return layout->dense && layout->axes == type->rank;
+}
+
 void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, const struct weft_type *type)
 {
     if (layout->kind != WEFT_STORED) {
         *layout = (struct weft_layout){.kind = layout->kind, .strength = layout->strength, .dense = true};
+        return;
+    }
+    if (is_order(layout, type)) { /* strides, which may be long expressions, would only be dropped again */
+        move_single_axes(layout, type);
+        memset(layout->stride, 0, sizeof layout->stride);
+        memset(&layout->axis[layout->axes], 0, sizeof *layout->axis * (WEFT_MAX_STORAGE - layout->axes));
         return;
     }
     const bool was_dense = layout->dense;

@@ -36,7 +36,7 @@ weft_val weft_graph_return(const struct weft_graph *graph, size_t i)
 
 weft_node weft_next_node(const struct weft_graph *graph, weft_node node)
 {
-    if (!graph || node.id >= graph->nodes)
+    if (!graph || (node.id && !is_node(graph, node)))
         return WEFT_NO_NODE;
     weft_node next = node.id ? graph->node[node.id].next : graph->first;
     while (next.id && graph->node[next.id].dead)
@@ -62,11 +62,14 @@ int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_n
     if (!is_node(graph, node) || !ret_facts)
         return WEFT_ERR_ARGUMENT;
     const struct weft_node_info *info = &graph->node[node.id];
-    const struct weft_node_facts facts = {.op = weft_ops[info->op].name,
-                                          .kernel = info->plan ? info->plan->kernel : NULL,
-                                          .group = info->group ? graph->group[info->group].name : NULL,
-                                          .operands = info->operands,
-                                          .results = info->results};
+    struct weft_node_facts facts = {.op = weft_ops[info->op].name,
+                                    .kernel = info->plan ? info->plan->kernel : NULL,
+                                    .group = info->group ? graph->group[info->group].name : NULL,
+                                    .operands = info->operands,
+                                    .results = info->results};
+    for (uint32_t i = 0; info->plan && i < info->plan->count; i++)
+        if (strcmp(info->plan->key[i], "in") == 0)
+            facts.in = info->plan->value[i];
     return give(ret_facts, &facts, sizeof facts);
 }
 

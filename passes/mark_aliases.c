@@ -11,7 +11,8 @@
  * of their own, and a text that claims what is wrong does no harm.
  * A node that makes the new value of a `mut` parameter is moved behind the readers of the old one, where that can be.
  * Comes last, when the layouts of all values are decided. Needs: ORDER. Keeps: nothing. Graphs that are grouped or
- * planned already are left alone, which includes those that were marked. */
+ * planned already are left alone, which includes those that were marked. What a kernel of the caller's computes has
+ * memory of its own: nobody knows whether it writes with gaps, or over what it reads. */
 #include "passes/passes.h"
 #include "sched/alias.h"
 
@@ -20,7 +21,7 @@
 static bool is_ready(const struct weft_graph *g)
 {
     weft_foreach_node(g, n) {
-        if (g->node[n.id].group || g->node[n.id].plan)
+        if (g->node[n.id].group || (g->node[n.id].plan && g->node[n.id].plan->count))
             return false;
     }
     return true;
@@ -31,7 +32,7 @@ bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *
     static const char *const key[] = {"in"};
     if (!is_ready(graph))
         return weft_progress(graph, false, 0);
-    const struct weft_alias_query query = {.graph = graph};
+    const struct weft_alias_query query = {.graph = graph, .keep_kernels = true};
     struct weft_aliases aliases;
     bool changed = weft_delay_updates(graph);
     weft_find_aliases(&query, &aliases);

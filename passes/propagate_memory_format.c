@@ -27,7 +27,8 @@ enum { MOST_PRICED = 20000, NOTEWORTHY_PS = 1000 };
 struct placing {
     struct weft_graph *graph;
     struct weft_formats formats;
-    const char **label;         /* by value, of the graph as it came: for remarks */
+    struct note *note;          /* remarks to be, until values have their last numbers */
+    uint32_t notes, note_capacity;
     uint32_t *stored;           /* by value: the layout that it really has */
     uint32_t values;            /* of the graph before this pass added some */
     struct copy *copy;          /* relayouts so far */
@@ -39,6 +40,11 @@ struct placing {
 struct copy {
     uint32_t layout, next;
     weft_val value;
+};
+
+struct note {
+    weft_val value;
+    const char *verdict, *text;
 };
 
 static bool is_ready(const struct weft_graph *g)
@@ -80,15 +86,30 @@ static const char *choice_text(const struct placing *p, weft_val v, uint32_t lay
     return own ? weft_arena_format(p->formats.arena, "%s by %s", text, own->kernel->name) : text;
 }
 
+static void note(struct placing *p, weft_val v, const char *verdict, const char *text)
+{
+    p->note = weft_grow(p->formats.arena, p->note, &p->note_capacity, p->notes + 1, sizeof *p->note);
+    p->note[p->notes++] = (struct note){v, verdict, text};
+}
+
+/* A value without a name is called by its number, which relayouts move. */
+static void write_notes(struct placing *p)
+{
+    const char **label = weft_value_labels(p->graph, p->formats.arena);
+    for (uint32_t i = 0; i < p->notes; i++)
+        weft_add_remark_at(p->graph, who, label[p->note[i].value.id], p->note[i].verdict, "%s", p->note[i].text);
+}
+
 /* Says what was chosen, and what the best other choice would have cost. */
 static void explain(struct placing *p, weft_val v)
 {
     const struct weft_formats *f = &p->formats;
     if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
         return;
-    weft_add_remark_at(p->graph, who, p->label[v.id], "stored", "%s; %s would cost %.3f us more",
-                       choice_text(p, v, f->written[v.id], f->chosen[v.id]),
-                       choice_text(p, v, f->second[v.id], f->second_own[v.id]), (double)f->second_ps[v.id] * 1e-6);
+    note(p, v, "stored",
+         weft_arena_format(f->arena, "%s; %s would cost %.3f us more",
+                           choice_text(p, v, f->written[v.id], f->chosen[v.id]),
+                           choice_text(p, v, f->second[v.id], f->second_own[v.id]), (double)f->second_ps[v.id] * 1e-6));
 }
 
 /* The node runs in this kernel of the caller's. */
@@ -144,9 +165,9 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
     const double ps = (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout);
-    weft_add_remark_at(g, who, p->label[v.id], "converted", "from %s to %s, %.3f us%s",
-                       layout_text(p, v, p->stored[v.id]), layout_text(p, v, layout), ps * 1e-6,
-                       weft_is_const(g, v) ? ", once" : "");
+    note(p, v, "converted",
+         weft_arena_format(p->formats.arena, "from %s to %s, %.3f us%s", layout_text(p, v, p->stored[v.id]),
+                           layout_text(p, v, layout), ps * 1e-6, weft_is_const(g, v) ? ", once" : ""));
     return copy;
 }
 
@@ -274,15 +295,19 @@ static void price_promises(struct placing *p)
                         (double)(p->formats.cost - unbound.cost) * 1e-6);
 }
 
+static const char *cost_text(const struct placing *p, int64_t ps)
+{
+    return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats.arena, "%.3f us", (double)ps * 1e-6) : "not possible";
+}
+
 /* What was weighed, where there was something to choose. */
 static void say_costs(struct placing *p)
 {
     const struct weft_formats *f = &p->formats;
     if (f->row_major == f->cost && f->channels_last == f->cost)
         return;
-    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed",
-                    "%.3f us as chosen, %.3f row-major throughout, %.3f channels-last; prices: %s",
-                    (double)f->cost * 1e-6, (double)f->row_major * 1e-6, (double)f->channels_last * 1e-6,
+    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed", "%s as chosen, %s row-major throughout, %s channels-last; "
+                    "prices: %s", cost_text(p, f->cost), cost_text(p, f->row_major), cost_text(p, f->channels_last),
                     weft_prices_of(f->target)->from);
 }
 
@@ -299,10 +324,10 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
         weft_add_remark(graph, who, graph->ret[0].value, "bounded",
                         "this choice costs %.3f us, and none less than %.3f",
                         (double)p.formats.cost * 1e-6, (double)p.formats.bound * 1e-6);
-    p.label = weft_value_labels(graph, p.formats.arena);
     p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
     p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
     if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */
         place(&p);
+    write_notes(&p);
     return weft_progress(graph, p.changed, 0);
 }

@@ -85,7 +85,7 @@ struct weft_step {
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
     int32_t pack_form;      /* the loops that it was packed for */
-    bool pack_swapped;
+    int32_t pack_inner;     /* of a convolution that is a product: that product's */
     uint32_t descriptor;    /* byte offset in a frame */
     uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
     uint32_t bound;         /* done only if a tensor is bound to this return slot, + 1; 0: always */

@@ -150,7 +150,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     fill_conv(bind, conv);
     conv->w_packed = bind->step->pack != 0;
     weft_conv_prepare(conv, bind->workers);
-    if (conv->w_packed && (conv->form != bind->step->pack_form || conv->gemm.swapped != bind->step->pack_swapped)) {
+    if (conv->w_packed && (conv->form != bind->step->pack_form || conv->gemm.pack_form != bind->step->pack_inner)) {
         conv->w_packed = false;
         weft_conv_prepare(conv, bind->workers);
     }
@@ -214,7 +214,7 @@ static void pack_conv(struct weft_plan *plan, struct weft_step *step, const stru
         return;
     step->pack = weft_plan_add_pack(plan, bytes);
     step->pack_form = conv.form;
-    step->pack_swapped = conv.gemm.swapped;
+    step->pack_inner = conv.gemm.pack_form;
     weft_conv_pack(&conv, plan->pack[step->pack].data, data);
 }
 

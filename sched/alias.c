@@ -202,10 +202,13 @@ static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish
     if (depends_on_data(a, wish->host) || depends_on_data(a, root))
         return "its place depends on sizes that come out of data";
     const char *reason = weft_alias_root(g, &root, &layout);
+    if (!reason && a->query->keep_kernels &&
+        (g->node[weft_def(g, root).id].plan || (wish->kind == WEFT_ALIAS_OVER && g->node[wish->over.id].plan)))
+        reason = "a kernel of the caller's writes it";
     if (!reason && wish->kind == WEFT_ALIAS_OVER)
         reason = check_copies(a, root, wish->over);
+    reason = reason ? reason : check_time(a, wish, root, &layout); /* before what walks over all views */
     reason = reason ? reason : weft_alias_check_root(a, root, &layout, wish->operand, &wish->place, wish->kind);
-    reason = reason ? reason : check_time(a, wish, root, &layout);
     if (!reason && weft_dims_tried(g->dims))
         reason = "its place has no expression";
     if (!reason && !weft_permit(g, who, root))

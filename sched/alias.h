@@ -66,6 +66,7 @@ struct weft_alias_query {
     /* Does the node's kernel write rows with gaps between them as fast as without? NULL: all do, but custom ones. */
     bool (*strided)(const void *user, weft_node node);
     const void *user;
+    bool keep_kernels; /* nodes that have a kernel right of `!` write memory of their own, and over no operand */
 };
 
 struct weft_aliases {

@@ -52,6 +52,7 @@ struct weft_formats {
     struct weft_arena *arena;
     bool unbound;                      /* as if the caller took every result in any layout: for the price of promises */
     struct weft_format_list *list;     /* by value */
+    struct weft_format_memo *memo;     /* prices of conversions */
     struct weft_format_own *own;       /* kernels of the caller's that fit, node by node */
     uint32_t owns, own_capacity;
     /* the choice */
@@ -86,6 +87,8 @@ uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value,
 
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 
+/* Before any price is asked for. */
+void weft_format_prices_open(struct weft_formats *formats);
 /* Elements of a value, symbols at their hints. */
 int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
 /* Bytes that are read of a value; of a broadcast, those of its operand. */

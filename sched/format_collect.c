@@ -135,6 +135,7 @@ void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph
     *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena, .unbound = unbound,
                                      .list = weft_new(arena, struct weft_format_list, graph->values)};
     struct collector c = {.formats = formats, .graph = graph};
+    weft_format_prices_open(formats);
     begin(&c);
     while (c.head < c.tail) {
         const struct wish wish = c.queue[c.head++];

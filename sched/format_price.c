@@ -101,16 +101,45 @@ static enum weft_price conversion_price(const struct weft_formats *f, weft_val v
                                                               : WEFT_PRICE_convert_transpose;
 }
 
-int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
+static int64_t convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
 {
     struct weft_graph *g = f->graph;
     const struct weft_type *type = weft_type_of(g, value);
-    if (from == to)
-        return 0;
     const struct weft_layout a = weft_layout_at(g, from, type->rank), b = weft_layout_at(g, to, type->rank);
     const int64_t bytes = weft_dtype_bytes(type->dtype, weft_format_elements(g, value));
     const enum weft_price price = conversion_price(f, value, &a, &b);
     return price == WEFT_PRICE_COUNT ? 0 : step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price);
+}
+
+/* Graphs repeat few types in few layouts, and are asked for the price of each conversion several times. */
+struct weft_format_memo {
+    struct weft_type type;
+    uint32_t from, to; /* equal: empty */
+    int64_t ps;
+};
+enum { MEMOS = 1 << 10 };
+
+static uint32_t memo_of(const struct weft_type *type, uint32_t from, uint32_t to)
+{
+    uint64_t hash = type->dtype * 31u + type->rank;
+    for (int i = 0; i < type->rank; i++)
+        hash = (hash ^ (uint64_t)type->extent[i].bits) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ from) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ to) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(hash >> 32) % MEMOS;
+}
+
+void weft_format_prices_open(struct weft_formats *f) { f->memo = weft_new(f->arena, struct weft_format_memo, MEMOS); }
+
+int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
+{
+    const struct weft_type *type = weft_type_of(f->graph, value);
+    if (from == to)
+        return 0;
+    struct weft_format_memo *memo = &f->memo[memo_of(type, from, to)];
+    if (memo->from != from || memo->to != to || !weft_type_same(&memo->type, type))
+        *memo = (struct weft_format_memo){*type, from, to, convert_ps(f, value, from, to)};
+    return memo->ps;
 }
 
 /* Of a copy between orders that is made inside of a kernel. */

@@ -113,6 +113,8 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
         *ret_message = message;
         return false;
     }
+    ret->strength = WEFT_REQUIRED; /* what a kernel asks for is no wish */
+    ret->align = 0;
     weft_layout_canonical(graph->dims, ret, type);
     return true;
 }
@@ -120,5 +122,5 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
 int64_t weft_target_kernel_ps(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
 {
     const double ps = k->kernel.cost(k->kernel.user, graph, node) * 1e6, most = 1e13;
-    return ps >= most ? (int64_t)most : ps > 0 ? (int64_t)ps : 0; /* also of NaN */
+    return ps >= most ? (int64_t)most : ps >= 0 ? (int64_t)ps : -1; /* also of NaN */
 }

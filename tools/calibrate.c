@@ -222,9 +222,13 @@ static int calibrate(struct calibrate *c, const struct options *options)
     if (is_busy(spread)) {
         fprintf(stderr, "weft calibrate: a quarter of the prices or more moved by more than %.0f %%: "
                         "the machine is busy with other things%s\n",
-                100 * most_spread, options->to ? "" : "; nothing is written");
+                100 * most_spread, options->to ? "; written as -o asks" : "; nothing is written");
         if (!options->to)
             return WEFT_EXIT_FAILED;
+    }
+    if (options->quick && !options->to) {
+        fputs("weft calibrate: nothing is written: --quick is for trying it out, unless -o names a file\n", stderr);
+        return WEFT_EXIT_OK;
     }
     return write_prices(c->context, options, &prices) ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
 }
@@ -234,9 +238,9 @@ int weft_cmd_calibrate(int argc, char **argv)
     struct options options = {0};
     const struct weft_option table[] = {
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE", "write the prices there instead of to the cache"},
-        {"--quick", WEFT_OPTION_FLAG, &options.quick, NULL, "few and short rounds, for trying it out"},
+        {"--quick", WEFT_OPTION_FLAG, &options.quick, NULL, "few and short rounds; writes with -o only"},
         {"--json", WEFT_OPTION_FLAG, &options.json, NULL, "one line of JSON instead of the table"},
-        {"--list", WEFT_OPTION_FLAG, &options.list, NULL, "what prices there are and what is shipped, nothing else"},
+        {"--list", WEFT_OPTION_FLAG, &options.list, NULL, "what prices there are, as they are shipped"},
         {"--shipped", WEFT_OPTION_FLAG, &options.shipped, NULL, "write the shipped prices as this machine's, to edit"},
         {"--threads", WEFT_OPTION_COUNT, &options.threads, "N", "at most so many threads"},
         {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},

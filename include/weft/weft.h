@@ -264,6 +264,7 @@ struct weft_node_facts {
     const char *kernel;    /* the name right of `!`, or NULL */
     const char *group;     /* the name of `fuse @group { … }` around it, or NULL */
     size_t operands, results;
+    const char *in;        /* "%c": in the memory of that value it is computed (pass mark_aliases), or NULL */
 };
 WEFT_API int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_node_facts *ret_facts);
 /* None beyond the last. */
@@ -425,7 +426,8 @@ struct weft_kernel {
     /* The layout that operand i has to have, or for i = operands + k result k, as text: "{0 1/16 2 3 1%16}". NULL: any
      * for an operand, row-major for a result. The function NULL: row-major everywhere. */
     const char *(*layout)(void *user, const struct weft_graph *graph, weft_node node, size_t i);
-    /* What a call takes, in microseconds, without conversions, at the hints of symbols. */
+    /* What a call takes, in microseconds, without conversions, at the hints of symbols. A kernel whose cost is negative
+     * or no number, or whose layouts cannot be read, is not taken: a remark says so. */
     double (*cost)(void *user, const struct weft_graph *graph, weft_node node);
 };
 /* A target with what the context's target has and no kernels yet. It belongs to the context, which must outlive it. */

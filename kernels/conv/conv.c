@@ -303,7 +303,7 @@ static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
 void weft_conv_prepare(struct weft_conv *conv, int workers)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0;
+    const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0 || s.k == 0;
     const enum weft_conv_form chosen = empty ? WEFT_CONV_PLAIN : choose(conv, &s);
     uint32_t cpu = conv->cpu;
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))

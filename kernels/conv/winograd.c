@@ -14,15 +14,16 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static double tiles_of(const struct weft_conv_shape *s, int m)
 {
-    return (double)s->n * (double)weft_pieces(s->out[1], m) * (double)weft_pieces(s->out[2], m);
+    return (double)weft_pieces(s->out[1], m) * (double)weft_pieces(s->out[2], m);
 }
 
-/* Multiply-adds that the convolution of a group is worth. */
+/* Multiply-adds that the convolution of one image and group is worth. How many images there are does not count: weights
+ * are packed for one formula, and an image alone gets the bits that it gets in a batch. */
 static double cost(const struct weft_conv_shape *s, int m)
 {
     const double c = (double)s->c, o = (double)s->o;
     if (m == 0)
-        return 9 * c * o * ((double)s->n * (double)s->pixels + U_COST);
+        return 9 * c * o * ((double)s->pixels + U_COST);
     const double points = (m + 2) * (m + 2), share = points / 16;
     return points * c * o * (tiles_of(s, m) + U_COST) + tiles_of(s, m) * share * (X_COST * c + M_COST * o);
 }

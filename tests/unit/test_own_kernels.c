@@ -102,6 +102,21 @@ static void blocks_and_open_layouts_are_read(void **state)
     weft_close(context);
 }
 
+static void marks_of_aliases_are_read(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[64]) {\n %a: f32[64] = exp %x\n"
+                                              " %c: f32[128] = concat %a, %x axis=0\n return %c\n}");
+    struct weft_node_facts facts = {.size = sizeof facts};
+    assert_int_equal(weft_run_pass(graph, "mark_aliases", NULL), 1);
+    assert_int_equal(weft_node_read(graph, node_of(graph, "exp"), &facts), WEFT_OK);
+    assert_string_equal(facts.in, "%c");
+    assert_int_equal(weft_node_read(graph, node_of(graph, "concat"), &facts), WEFT_OK);
+    assert_null(facts.in);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 static void ids_of_nothing_are_refused(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -282,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_graph_is_read_as_it_stands),
         cmocka_unit_test(attributes_are_read_with_their_defaults),
         cmocka_unit_test(blocks_and_open_layouts_are_read),
+        cmocka_unit_test(marks_of_aliases_are_read),
         cmocka_unit_test(ids_of_nothing_are_refused),
         cmocka_unit_test(the_cheaper_kernel_gets_its_layouts),
         cmocka_unit_test(conversions_that_cost_more_are_not_made),
