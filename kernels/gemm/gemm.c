@@ -234,7 +234,9 @@ static void choose_parts(struct weft_gemm *g, int workers)
     l->units[2] = weft_pieces(l->n, columns);
     const double flops = 2.0 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
     g->parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
-    const int64_t weight[3] = {0, l->rows, columns};
+    /* Where C is written from end to end, parts that share its rows would fetch each other's lines ahead. */
+    const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
+    const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
     weft_gemm_grid(l->units, weight, g->parts, l->cut);
     if (g->grid[0] > 0) {
         for (int d = 0; d < 3; d++)
