@@ -22,6 +22,8 @@ struct collector {
 static void add(struct collector *c, weft_val value, uint32_t layout)
 {
     struct weft_format_list *list = &c->formats->list[value.id];
+    if (layout && weft_dtype_bits(weft_type_of(c->graph, value)->dtype) < 8) /* these are row-major only */
+        return;
     for (int i = 0; i < list->count; i++)
         if (list->layout[i] == layout)
             return;

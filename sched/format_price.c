@@ -64,10 +64,9 @@ int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first
     return factor <= 100 ? 0 : weft_format_rate_ps(f, (double)bytes * (factor - 100) * 1e-2, level_of(f, first, bytes));
 }
 
-static int64_t step_ps(const struct weft_formats *f)
-{
-    return 1000 * weft_price_of(f->target, f->target->threads > 1 ? WEFT_PRICE_step_many : WEFT_PRICE_step_one);
-}
+/* With all workers, however many there are: sums in another layout are added in another order, and the number of
+ * workers may change no bit. */
+static int64_t step_ps(const struct weft_formats *f) { return 1000 * weft_price_of(f->target, WEFT_PRICE_step_many); }
 
 /* --- conversions -------------------------------------------------------------------------------------------------- */
 
