@@ -22,7 +22,7 @@
 
 static const char who[] = "propagate_memory_format";
 
-enum { MOST_PRICED = 20000, NOTEWORTHY_PS = 1000 };
+enum { NOTEWORTHY_PS = 1000 };
 
 struct placing {
     struct weft_graph *graph;
@@ -95,6 +95,8 @@ static void note(struct placing *p, weft_val v, const char *verdict, const char 
 /* A value without a name is called by its number, which relayouts move. */
 static void write_notes(struct placing *p)
 {
+    if (p->notes == 0)
+        return;
     const char **label = weft_value_labels(p->graph, p->formats.arena);
     for (uint32_t i = 0; i < p->notes; i++)
         weft_add_remark_at(p->graph, who, label[p->note[i].value.id], p->note[i].verdict, "%s", p->note[i].text);
@@ -278,32 +280,27 @@ static void place(struct placing *p)
     drop_idle_relayouts(p);
 }
 
-/* What the graph would cost if every result might be stored in any layout. */
-static void price_promises(struct placing *p)
-{
-    struct weft_formats unbound;
-    uint32_t promised, i = 0;
-    while (i < p->graph->returns && !weft_format_promised(&p->formats, i, &promised))
-        i++;
-    if (i == p->graph->returns || p->graph->live_nodes > MOST_PRICED)
-        return;
-    weft_formats_collect(&unbound, p->graph, p->formats.target, p->formats.arena, /* unbound= */ true);
-    weft_formats_choose(&unbound);
-    if (unbound.cost + NOTEWORTHY_PS < p->formats.cost)
-        weft_add_remark(p->graph, who, p->graph->ret[i].value, "promised",
-                        "the layouts that are promised for results cost %.3f us",
-                        (double)(p->formats.cost - unbound.cost) * 1e-6);
-}
-
 static const char *cost_text(const struct placing *p, int64_t ps)
 {
     return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats.arena, "%.3f us", (double)ps * 1e-6) : "not possible";
 }
 
-/* What was weighed, where there was something to choose. */
+static weft_val first_promised(const struct placing *p)
+{
+    uint32_t promised, i = 0;
+    while (!weft_format_promised(&p->formats, i, &promised))
+        i++;
+    return p->graph->ret[i].value;
+}
+
+/* What promises cost, and what was weighed where there was something to choose. */
 static void say_costs(struct placing *p)
 {
     const struct weft_formats *f = &p->formats;
+    if (f->free_cost + NOTEWORTHY_PS < f->cost)
+        weft_add_remark(p->graph, who, first_promised(p), "promised",
+                        "the layouts that are promised for results cost %.3f us",
+                        (double)(f->cost - f->free_cost) * 1e-6);
     if (f->row_major == f->cost && f->channels_last == f->cost)
         return;
     weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed", "%s as chosen, %s row-major throughout, %s channels-last; "
@@ -316,9 +313,8 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
     if (!is_ready(graph))
         return false;
     struct placing p = {.graph = graph, .values = graph->values};
-    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch, /* unbound= */ false);
+    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch);
     weft_formats_choose(&p.formats);
-    price_promises(&p);
     say_costs(&p);
     if (p.formats.bound < p.formats.cost)
         weft_add_remark(graph, who, graph->ret[0].value, "bounded",

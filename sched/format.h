@@ -50,9 +50,9 @@ struct weft_formats {
     struct weft_graph *graph;
     const struct weft_target *target;
     struct weft_arena *arena;
-    bool unbound;                      /* as if the caller took every result in any layout: for the price of promises */
     struct weft_format_list *list;     /* by value */
-    struct weft_format_memo *memo;     /* prices of conversions */
+    struct weft_format_memo *memo;     /* prices of conversions, a power of two of them */
+    uint32_t memos;
     struct weft_format_own *own;       /* kernels of the caller's that fit, node by node */
     uint32_t owns, own_capacity;
     /* the choice */
@@ -62,6 +62,7 @@ struct weft_formats {
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
     int64_t *second_ps;                /* what it would cost more */
+    int64_t free_cost;                 /* ps: of the best choice if the caller took every result in any layout */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */
 };
@@ -75,7 +76,7 @@ static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 }
 /* Opens `formats` for a graph whose nodes are neither grouped nor planned. All memory is the arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
-                          struct weft_arena *arena, bool unbound);
+                          struct weft_arena *arena);
 
 /* --- format_own.c ------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +129,7 @@ int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin 
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 
-/* Fills the choice; of `unbound` formats, cost and bound only. */
+/* Fills the choice. */
 void weft_formats_choose(struct weft_formats *formats);
 
 #endif

@@ -224,8 +224,6 @@ static void pose(struct chooser *c)
             add_operand(c, n, i);
         tie_results(c, n);
     }
-    for (uint32_t i = 0; i < g->returns; i++)
-        add_return(c, i);
 }
 
 /* --- the answer --------------------------------------------------------------------------------------------------- */
@@ -324,6 +322,23 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
         }
 }
 
+/* Solves the problem without what is promised for results, for the price of the promises, and adds those. True if there
+ * are any. */
+static bool add_returns(struct chooser *c, struct weft_label_answer *ret_free)
+{
+    uint32_t promised;
+    bool any = false;
+    weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret_free);
+    c->formats->free_cost = ret_free->cost;
+    for (uint32_t i = 0; i < c->graph->returns; i++) {
+        if (!weft_format_promised(c->formats, i, &promised))
+            continue;
+        add_return(c, i);
+        any = true;
+    }
+    return any;
+}
+
 void weft_formats_choose(struct weft_formats *f)
 {
     struct weft_graph *g = f->graph;
@@ -335,11 +350,10 @@ void weft_formats_choose(struct weft_formats *f)
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
     struct weft_label_answer answer;
-    weft_labelling_solve(&c.labelling, MOST_ENTRIES, &answer);
+    if (add_returns(&c, &answer))
+        weft_labelling_solve(&c.labelling, MOST_ENTRIES, &answer);
     f->cost = answer.cost;
     f->bound = answer.bound;
-    if (f->unbound)
-        return;
     f->written = weft_new(f->arena, uint32_t, g->values);
     f->read = weft_new(f->arena, uint32_t, g->slots);
     f->chosen = weft_new(f->arena, const struct weft_format_own *, g->values);

@@ -132,9 +132,9 @@ static void carry_on(struct collector *c, weft_node node, uint32_t index, uint32
 }
 
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
-                          struct weft_arena *arena, bool unbound)
+                          struct weft_arena *arena)
 {
-    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena, .unbound = unbound,
+    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena,
                                      .list = weft_new(arena, struct weft_format_list, graph->values)};
     struct collector c = {.formats = formats, .graph = graph};
     weft_format_prices_open(formats);

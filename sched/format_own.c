@@ -2,22 +2,7 @@
 /* format_own.c: kernels of the caller's as ways to compute a value. Where one fits a node, weft's own are no choice. */
 #include "sched/format.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 static const char who[] = "propagate_memory_format";
-
-/* Once: promises are priced by asking all kernels again. */
-static void WEFT_PRINTF(3, 4) refuse(struct weft_formats *f, weft_node n, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (!f->unbound)
-        weft_add_remark(f->graph, who, weft_result(f->graph, n, 0), "refused", "%s", text);
-}
 
 /* What one kernel asks for; NULL and a remark where that cannot be read. */
 static uint32_t *ask_layouts(struct weft_formats *f, const struct weft_target_kernel *kernel, weft_node n)
@@ -33,8 +18,9 @@ static uint32_t *ask_layouts(struct weft_formats *f, const struct weft_target_ke
             const weft_val v = i < operands ? weft_operand(g, n, i) : weft_result(g, n, i - operands);
             number[i] = weft_intern_layout(g, &layout, weft_type_of(g, v));
         } else if (message) {
-            refuse(f, n, "the layout that %s asks for, of %s %u: %s", kernel->name,
-                   i < operands ? "operand" : "result", i < operands ? i : i - operands, message);
+            weft_add_remark(g, who, weft_result(g, n, 0), "refused", "the layout that %s asks for, of %s %u: %s",
+                            kernel->name, i < operands ? "operand" : "result", i < operands ? i : i - operands,
+                            message);
             return NULL;
         }
     }
@@ -52,12 +38,12 @@ bool weft_format_ask_own(struct weft_formats *f, weft_node n)
         uint32_t *layout = weft_target_kernel_fits(k, g, n) ? ask_layouts(f, k, n) : NULL;
         const int64_t ps = layout ? weft_target_kernel_ps(k, g, n) : -1;
         if (layout && ps < 0)
-            refuse(f, n, "%s says that it costs less than nothing, or no number", k->name);
+            weft_add_remark(g, who, weft_result(g, n, 0), "refused",
+                            "%s says that it costs less than nothing, or no number", k->name);
         if (ps < 0)
             continue;
         f->own = weft_grow(f->arena, f->own, &f->own_capacity, f->owns + 1, sizeof *f->own);
-        f->own[f->owns++] = (struct weft_format_own){.kernel = k, .layout = layout,
-                                                     .ps = ps};
+        f->own[f->owns++] = (struct weft_format_own){.kernel = k, .layout = layout, .ps = ps};
         *(last ? &f->own[last - 1].next : &list->own) = f->owns;
         last = f->owns;
     }

@@ -116,26 +116,32 @@ struct weft_format_memo {
     uint32_t from, to; /* equal: empty */
     int64_t ps;
 };
-enum { MEMOS = 1 << 10 };
+enum { MOST_MEMOS = 1 << 10 };
 
-static uint32_t memo_of(const struct weft_type *type, uint32_t from, uint32_t to)
+static uint32_t hash_of(const struct weft_type *type, uint32_t from, uint32_t to)
 {
     uint64_t hash = type->dtype * 31u + type->rank;
     for (int i = 0; i < type->rank; i++)
         hash = (hash ^ (uint64_t)type->extent[i].bits) * 0x9e3779b97f4a7c15u;
     hash = (hash ^ from) * 0x9e3779b97f4a7c15u;
     hash = (hash ^ to) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(hash >> 32) % MEMOS;
+    return (uint32_t)(hash >> 32);
 }
 
-void weft_format_prices_open(struct weft_formats *f) { f->memo = weft_new(f->arena, struct weft_format_memo, MEMOS); }
+void weft_format_prices_open(struct weft_formats *f)
+{
+    f->memos = 1;
+    while (f->memos < MOST_MEMOS && f->memos < f->graph->values) /* bodies are small, and many */
+        f->memos *= 2;
+    f->memo = weft_new(f->arena, struct weft_format_memo, f->memos);
+}
 
 int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
 {
     const struct weft_type *type = weft_type_of(f->graph, value);
     if (from == to)
         return 0;
-    struct weft_format_memo *memo = &f->memo[memo_of(type, from, to)];
+    struct weft_format_memo *memo = &f->memo[hash_of(type, from, to) & (f->memos - 1)];
     if (memo->from != from || memo->to != to || !weft_type_same(&memo->type, type))
         *memo = (struct weft_format_memo){*type, from, to, convert_ps(f, value, from, to)};
     return memo->ps;
@@ -354,7 +360,7 @@ bool weft_format_promised(const struct weft_formats *f, uint32_t i, uint32_t *re
     const struct weft_return_slot *slot = &g->ret[i];
     const weft_val who = slot->mut.id ? slot->mut : slot->value;
     struct weft_layout layout = weft_layout_of(g, who);
-    if (f->unbound || layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)
+    if (layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)
         return false;
     *ret_layout = g->value[who.id].layout;
     return true;
