@@ -8,10 +8,15 @@
  *
  * Results that stream are made in place where rows begin at lines and vectors are lines; tiles then follow each other
  * along the rows of the operand, which memory serves best. Else they are made in a buffer on the stack that is drained
- * line by line (move_level.c), and tiles follow the rows of the result. A part is a range of tiles. */
+ * line by line (move_level.c), and tiles follow the rows of the result.
+ *
+ * A part is a slice of the result along its outermost axis that is long enough: as few places as can be where two
+ * threads write next to each other. Where parts of rows were shared out, each core fetched the lines behind its own
+ * ahead, which the other was writing: two threads then took up to three times as long as one. */
 #include "kernels/relayout/tiles.h"
 
 #define NARROW_SIDE 512 /* of a tile that is moved element by element: its other side is short */
+#define EVEN_ENOUGH 0.9 /* the mean part over the largest */
 
 struct tiling {
     struct weft_walk walk, ahead; /* over tiles; `ahead` is one further */
@@ -21,11 +26,10 @@ struct tiling {
 };
 
 /* The last of `rank` axes of the copy has the rows, the one before it the columns. Tiles follow each other along the
- * columns or along the rows. False if the part has no tiles. */
+ * columns or along the rows. False if there are no tiles. */
 static bool begin(struct tiling *t, const struct weft_copy *copy, int rank, bool along_columns, void *out,
-                  const void *in, int part, int parts)
+                  const void *in)
 {
-    int64_t units = 1;
     t->walk = weft_copy_walk(copy, out, in);
     t->walk.rank = rank;
     t->rows = rank - (along_columns ? 2 : 1), t->columns = rank - (along_columns ? 1 : 2);
@@ -36,15 +40,13 @@ static bool begin(struct tiling *t, const struct weft_copy *copy, int rank, bool
         t->walk.step[0][i] = copy->out_stride[axis] * copy->bytes * size;
         t->walk.step[1][i] = copy->in_stride[axis] * copy->bytes * size;
     }
+    t->at = 0, t->end = 1;
     for (int i = 0; i < rank; i++)
-        units *= t->walk.extent[i];
-    weft_share(units, 1, part, parts, &t->at, &t->end);
-    if (t->at >= t->end)
-        return false;
-    weft_walk_seek(&t->walk, t->at);
+        t->end *= t->walk.extent[i];
+    weft_walk_seek(&t->walk, 0);
     t->ahead = t->walk;
     weft_walk_next(&t->ahead, rank - 1);
-    return true;
+    return t->end > 0;
 }
 
 static bool next(struct tiling *t)
@@ -69,7 +71,7 @@ static bool in_lines(const struct weft_copy *copy, const void *out)
     return all % WEFT_LINE == 0;
 }
 
-static void transpose(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
+static void transpose(const struct weft_copy *copy, void *out, const void *in)
 {
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const weft_tile_fn make = weft_tile_find(copy);
@@ -80,7 +82,7 @@ static void transpose(const struct weft_copy *copy, void *out, const void *in, i
     const bool stream = copy->stream != WEFT_STREAM_NEVER && mover->whole_lines && in_lines(copy, out);
     const bool buffered = !stream && copy->stream == WEFT_STREAM_ALWAYS && rows * copy->bytes >= WEFT_TILE_RUN;
     struct tiling t = {.height = WEFT_TILE_RUN / copy->bytes, .width = WEFT_TILE_COLUMNS};
-    if (!begin(&t, copy, copy->rank, !buffered, out, in, part, parts))
+    if (!begin(&t, copy, copy->rank, !buffered, out, in))
         return;
     const int64_t first = t.at;
     char buffer[WEFT_TILE_COLUMNS * WEFT_BUFFER_PITCH + WEFT_LINE] __attribute__((aligned(WEFT_LINE)));
@@ -106,13 +108,13 @@ static void transpose(const struct weft_copy *copy, void *out, const void *in, i
 }
 
 /* Runs by the square: as many each way as make a few lines side by side in both arrays. */
-static void blocked(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
+static void blocked(const struct weft_copy *copy, void *out, const void *in)
 {
     const int inner = copy->rank - 1, row_axis = inner - 1, column_axis = inner - 2;
     const int64_t run = copy->extent[inner] * copy->bytes;
     const int64_t side = run < WEFT_TILE_RUN / 8 ? 32 : WEFT_TILE_RUN * 4 / run;
     struct tiling t = {.height = side, .width = side};
-    if (!begin(&t, copy, inner, true, out, in, part, parts))
+    if (!begin(&t, copy, inner, true, out, in))
         return;
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const int64_t rows = copy->extent[row_axis], columns = copy->extent[column_axis];
@@ -156,7 +158,7 @@ NARROW_TILE(narrow_32, weft_loose_u32)
 NARROW_TILE(narrow_64, weft_loose_u64)
 NARROW_TILE(narrow_128, struct sixteen)
 
-static void narrow(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
+static void narrow(const struct weft_copy *copy, void *out, const void *in)
 {
     const weft_tile_fn make = copy->bytes == 1   ? narrow_8
                               : copy->bytes == 2 ? narrow_16
@@ -165,7 +167,7 @@ static void narrow(const struct weft_copy *copy, void *out, const void *in, int 
                                                  : narrow_128;
     const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
     struct tiling t = {.height = NARROW_SIDE, .width = NARROW_SIDE};
-    if (!begin(&t, copy, copy->rank, true, out, in, part, parts))
+    if (!begin(&t, copy, copy->rank, true, out, in))
         return;
     do {
         make(&(struct weft_tile){t.walk.at[0], t.walk.at[1], copy->out_stride[column_axis] * copy->bytes,
@@ -176,12 +178,52 @@ static void narrow(const struct weft_copy *copy, void *out, const void *in, int 
     } while (next(&t));
 }
 
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+
+/* What is not cut along axis i: a few lines of the array that is contiguous along it. */
+static int64_t grain_of(const struct weft_copy *copy, int i)
+{
+    const bool contiguous = copy->in_stride[i] == 1 || copy->out_stride[i] == 1;
+    return contiguous && copy->bytes < WEFT_LINE ? WEFT_LINE / copy->bytes : 1;
+}
+
+/* The outermost axis of the result of which no part gets much more than another, or else the one that is best. */
+static int axis_to_cut(const struct weft_copy *copy, int parts)
+{
+    int best = 0;
+    double most = 0;
+    bool seen[WEFT_K_RANK] = {false};
+    for (int turn = 0; turn < copy->rank; turn++) {
+        int axis = -1;
+        for (int i = 0; i < copy->rank; i++)
+            if (!seen[i] && (axis < 0 || copy->out_stride[i] > copy->out_stride[axis]))
+                axis = i;
+        seen[axis] = true;
+        const int64_t grain = grain_of(copy, axis), grains = (copy->extent[axis] + grain - 1) / grain;
+        const double even = (double)grains / (double)((grains + parts - 1) / parts * parts);
+        if (even > most)
+            most = even, best = axis;
+        if (even >= EVEN_ENOUGH)
+            return axis;
+    }
+    return best;
+}
+
 void weft_copy_tiles(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
+    struct weft_copy slice = *copy;
+    if (parts > 1) {
+        const int axis = axis_to_cut(copy, parts);
+        int64_t first, end;
+        weft_share(copy->extent[axis], grain_of(copy, axis), part, parts, &first, &end);
+        slice.extent[axis] = end - first;
+        out = (char *)out + first * copy->out_stride[axis] * copy->bytes;
+        in = (const char *)in + first * copy->in_stride[axis] * copy->bytes;
+    }
     if (copy->form == WEFT_COPY_TRANSPOSE)
-        transpose(copy, out, in, part, parts);
+        transpose(&slice, out, in);
     else if (copy->form == WEFT_COPY_NARROW)
-        narrow(copy, out, in, part, parts);
+        narrow(&slice, out, in);
     else
-        blocked(copy, out, in, part, parts);
+        blocked(&slice, out, in);
 }
