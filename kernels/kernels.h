@@ -325,6 +325,10 @@ struct weft_gemm_piece {
 };
 typedef void weft_gemm_hook(void *user, const struct weft_gemm_piece *piece);
 
+/* A tile of results held in registers: gemm.h. */
+typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
+                               int64_t c_row, int64_t columns, bool from_c);
+
 /* The loops that prepare has chosen, as run walks them: in the orientation of the loops. */
 struct weft_gemm_loops {
     int64_t m, n, k;
@@ -336,6 +340,8 @@ struct weft_gemm_loops {
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
+    bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
+    weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
 };
 
 /* Any strides (elements), so transposes are strides; a batch stride of 0 repeats an operand. What is computed, to the

@@ -247,6 +247,20 @@ static void choose_parts(struct weft_gemm *g, int workers)
     l->band = l->mc / l->rows;
 }
 
+/* The tiles of a product that needs nothing else. */
+static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
+{
+    l->plain = g->kernel->code->transpose && g->lanes == 1 && g->slices == 1 && !g->scaled && !g->epilogue &&
+               !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k && l->m > 0 && l->n > 0;
+    for (int last = 0; l->plain && last < 2; last++) {
+        const int64_t columns = last ? l->n % g->kernel->columns : smaller(l->n, g->kernel->columns);
+        for (int spare = 0; columns > 0 && spare < 2; spare++) {
+            if (spare == 0 || l->spare > 0)
+                l->tile[last][spare] = weft_gemm_tile(g->kernel, l->least + spare, columns);
+        }
+    }
+}
+
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
 {
     assert(!gemm->b_packed || (gemm->batch == 1 && !gemm->prologue_b));
@@ -262,6 +276,7 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     l->aside = gemm->scaled && gemm->beta != 0;
     choose_blocks(gemm, l);
     choose_parts(gemm, workers);
+    choose_tiles(gemm, l);
     const int64_t floats = weft_gemm_band_size(l) + weft_gemm_block_size(l);
     gemm->scratch = gemm->lanes > 1 || !gemm->kernel->code->transpose ? 0 : (size_t)floats * sizeof(float);
     const int64_t sums = gemm->slices * aligned(gemm->m * gemm->n);
@@ -282,6 +297,8 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
+    else if (gemm->loops.plain && !data->bias)
+        weft_gemm_run_plainly(gemm, data, begin, end);
     else
         weft_gemm_run_tiles(gemm, data, begin, end);
 }
@@ -330,8 +347,15 @@ static void run_part(const struct weft_gemm *gemm, const struct weft_gemm_data *
 
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts)
 {
-    if (gemm->loops.m == 0 || gemm->loops.n == 0)
+    const struct weft_gemm_loops *l = &gemm->loops;
+    if (l->m == 0 || l->n == 0)
         return;
+    if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && !data->bias && parts == 1) {
+        const float *const a = gemm->swapped ? data->b : data->a, *const b = gemm->swapped ? data->a : data->b;
+        l->tile[l->n < gemm->kernel->columns][0](l->k, a, l->a_row, b, l->b_panels ? gemm->kernel->columns : l->b_row,
+                                                 data->c, l->c_row, l->n, false);
+        return;
+    }
     struct weft_gemm_data exchanged = *data;
     if (gemm->swapped)
         exchanged.a = data->b, exchanged.b = data->a;

@@ -30,10 +30,8 @@
 
 /* --- what an ISA file gives --- */
 
-/* One tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p], b[p·b_row + j]. With from_c the chains go on
- * from c. */
-typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
-                               int64_t c_row, int64_t columns, bool from_c);
+/* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
+ * b[p·b_row + j]. With from_c the chains go on from c. */
 /* to[i·to_row + j] = from[i + j·from_column]. */
 typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const weft_loose_f32 *from, int64_t from_column,
                                     int64_t rows, int64_t columns);
@@ -145,7 +143,9 @@ static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
 
 /* --- the loops: box [begin, end) of loops->units, results finished unless they are partial sums --- */
 
-/* gemm_tiles.c */
+/* gemm_tiles.c; where `plain` is set and there is no bias, run_plainly does the same. */
+void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                           const int64_t end[3]);
 void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
 /* gemm_lanes.c */

@@ -182,30 +182,28 @@ static void run_product(const struct work *w, int64_t tile, int64_t column)
     }
 }
 
-/* Products whose operands are read where they lie, in one block of k, and whose sums are the results: tiles and nothing
- * else, since small products are over in the time that it takes to ask what else there may be. */
-static void run_plainly(const struct work *w, const int64_t begin[3], const int64_t end[3])
+/* Tiles and nothing else, since small products are over in the time that it takes to ask what else there may be. */
+void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                           const int64_t end[3])
 {
-    const struct weft_gemm_loops *l = w->l;
-    const struct weft_gemm_kernel *kernel = w->gemm->kernel;
-    const int64_t whole = kernel->columns, band = smaller(l->band, end[1] - begin[1]);
-    const int64_t first = row_of(w, begin[1]);
+    const struct weft_gemm_loops *l = &gemm->loops;
+    const int64_t whole = gemm->kernel->columns, column_end = smaller(l->n, end[2] * whole);
+    const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
+    const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     for (int64_t n = begin[0]; n < end[0]; n++) {
-        const float *const a = w->data->a + n * l->a_batch, *const b = w->data->b + n * l->b_batch;
-        float *const c = w->data->c + n * l->c_batch;
-        for (int64_t t = begin[1], row = first, next; t < end[1]; t += band, row = next) {
-            const int64_t t_end = smaller(t + band, end[1]);
-            next = row_of(w, t_end);
-            for (int64_t j = begin[2] * whole; j < w->column_end; j += whole) {
-                const int64_t columns = smaller(whole, w->column_end - j);
-                const float *const panel = l->b_panels ? b + j * l->k : b + j;
-                const int64_t b_row = l->b_panels ? whole : l->b_row;
-                int64_t i = row;
+        const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
+        float *const c = data->c + n * l->c_batch;
+        for (int64_t t = begin[1], t_end, row = first, i; t < end[1]; t = t_end, row = i) {
+            t_end = smaller(t + l->band, end[1]);
+            for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
+                const int64_t columns = smaller(whole, column_end - j);
+                weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
+                i = row;
                 for (int64_t u = t; u < t_end; u++) {
-                    const int64_t rows = l->least + (u < l->spare);
-                    weft_gemm_tile(kernel, rows, columns)(l->k, a + i * l->a_row, l->a_row, panel, b_row,
-                                                          c + i * l->c_row + j, l->c_row, columns, false);
-                    i += rows;
+                    const bool spare = u < l->spare;
+                    tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
+                                l->c_row, columns, false);
+                    i += l->least + spare;
                 }
             }
         }
@@ -227,10 +225,6 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
         w.band = data->scratch;
     if (l->pack_b)
         w.block = (float *)data->scratch + weft_gemm_band_size(l);
-    if (!sliced && !w.finish && !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k) {
-        run_plainly(&w, begin, end);
-        return;
-    }
     for (int64_t n = begin[0]; n < end[0]; n++) {
         w.batch = sliced ? 0 : n;
         w.c = sliced ? weft_gemm_partial(gemm, data->shared, n) : data->c + n * l->c_batch;
