@@ -193,7 +193,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
-        for (int64_t t = begin[1], t_end, row = first, i; t < end[1]; t = t_end, row = i) {
+        for (int64_t t = begin[1], t_end, row = first, i = first; t < end[1]; t = t_end, row = i) {
             t_end = smaller(t + l->band, end[1]);
             for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
