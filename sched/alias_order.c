@@ -29,7 +29,7 @@ static bool delay(struct weft_graph *g, const struct weft_last *last, bool *move
     if (weft_alias_root(g, &value, NULL))
         return false;
     const weft_node def = weft_def(g, value);
-    if (g->node[def.id].group || g->node[def.id].results != 1 || !reader.id || moved[def.id] || moved[reader.id] ||
+    if (g->node[def.id].results != 1 || !reader.id || moved[def.id] || moved[reader.id] ||
         g->position[reader.id] <= g->position[def.id] || first_reader(g, value) <= g->position[reader.id])
         return false;
     if (!weft_permit(g, "mark_aliases", value))

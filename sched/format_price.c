@@ -41,7 +41,8 @@ int64_t weft_format_bytes(const struct weft_formats *f, weft_val value)
 /* The row of a level of memory, given the row of the first. */
 static enum weft_price level_of(const struct weft_formats *f, enum weft_price first, int64_t bytes)
 {
-    return first + (bytes > (int64_t)f->target->l3 / 2 ? 2 : bytes > (int64_t)f->target->l2 / 2 ? 1 : 0);
+    const bool fits_l2 = bytes <= (int64_t)f->target->l2 / 2, fits_l3 = bytes <= (int64_t)f->target->l3 / 2;
+    return first + (fits_l2 ? 0 : fits_l3 ? 1 : 2); /* without a shared cache all else is in memory */
 }
 
 int64_t weft_format_rate_ps(const struct weft_formats *f, double count, enum weft_price price)
@@ -66,7 +67,7 @@ int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first
 
 /* With all workers, however many there are: sums in another layout are added in another order, and the number of
  * workers may change no bit. */
-static int64_t step_ps(const struct weft_formats *f) { return 1000 * weft_price_of(f->target, WEFT_PRICE_step_many); }
+static int64_t step_ps(const struct weft_formats *f) { return 1000 * weft_price_of(f->target, WEFT_PRICE_step); }
 
 /* --- conversions -------------------------------------------------------------------------------------------------- */
 

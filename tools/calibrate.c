@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-    MOST_FLOATS = 64 << 20, LEAST_FLOATS = 4 << 20,
     APART = 1040,            /* floats by which results are off a page: as in plans, they share no sets with operands */
     MOST_PRICE = 1000000000,
 };
@@ -77,8 +76,7 @@ static int measure(void *user)
 {
     struct calibrate *const c = user;
     weft_arena_open(&c->arena, c->context);
-    const size_t wanted = c->cpu.l3 / 2; /* twice the shared cache */
-    c->floats = wanted < LEAST_FLOATS ? LEAST_FLOATS : wanted > MOST_FLOATS ? MOST_FLOATS : wanted;
+    c->floats = calibrate_memory_floats(&c->cpu);
     c->in = weft_allocate(c->context, c->floats * sizeof *c->in);
     c->memory = weft_allocate(c->context, (c->floats + APART) * sizeof *c->out);
     if (!c->in || !c->memory)

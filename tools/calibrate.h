@@ -30,7 +30,7 @@ struct calibrate_job {
     enum weft_price streamed;
     void (*run)(const struct calibrate_job *, void *scratch, int part, int parts);
     int parts;
-    bool alone, meets;       /* by one worker; all wait for each other after each run */
+    bool meets;              /* all wait for each other after each run */
     size_t scratch;          /* bytes for each part */
     const float *in;
     float *out;
@@ -70,6 +70,8 @@ struct calibrate {
 
 /* The next job, with the shared arrays. */
 struct calibrate_job *calibrate_add(struct calibrate *c, enum weft_price price, enum calibrate_how how, double units);
+/* How large the shared arrays must be for jobs that leave the caches. */
+size_t calibrate_memory_floats(const struct weft_cpu *cpu);
 void calibrate_add_memory(struct calibrate *c);
 void calibrate_add_kernels(struct calibrate *c);
 /* Times all jobs. `progress` is called before each round. */

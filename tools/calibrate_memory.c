@@ -28,10 +28,20 @@ static void run_along(const struct calibrate_job *j, void *scratch, int part, in
 
 /* --- jobs --------------------------------------------------------------------------------------------------------- */
 
+/* Does an array of these strides lie in one of those that all jobs share? */
+static bool fits(const struct calibrate *c, int rank, const int64_t *extent, const int64_t *stride)
+{
+    size_t last = 0;
+    for (int i = 0; i < rank; i++)
+        last += (size_t)((extent[i] - 1) * stride[i]);
+    return last < c->floats;
+}
+
 /* out[i, k, m] = relu(in[i, k, m]) by these strides. */
 static struct calibrate_job *add_map(struct calibrate *c, enum weft_price price, enum calibrate_how how,
                                      const int64_t extent[3], const int64_t out[3], const int64_t in[3])
 {
+    weft_assert(fits(c, 3, extent, out) && fits(c, 3, extent, in));
     struct calibrate_job *const j =
         calibrate_add(c, price, how, 4.0 * (double)(extent[0] * extent[1] * extent[2]));
     struct weft_map *const map = &j->with.map;
@@ -63,6 +73,7 @@ static struct calibrate_job *add_copy(struct calibrate *c, enum weft_price price
         copy->out_stride[i] = stride;
         copy->in_stride[i] = in[i];
     }
+    weft_assert(fits(c, rank, extent, in) && fits(c, rank, extent, copy->out_stride));
     weft_copy_prepare(copy, c->workers);
     j->run = run_copy;
     j->parts = copy->parts;
@@ -73,6 +84,7 @@ static struct calibrate_job *add_copy(struct calibrate *c, enum weft_price price
 static struct calibrate_job *add_along(struct calibrate *c, enum weft_price price, enum calibrate_how how,
                                        int64_t rows, int64_t columns, bool in, bool out)
 {
+    weft_assert((size_t)(rows * columns) <= c->floats);
     struct calibrate_job *const j = calibrate_add(c, price, how, 4.0 * (double)(rows * columns));
     struct weft_along *const a = &j->with.along;
     *a = (struct weft_along){.op = WEFT_K_CUMSUM, .dtype = WEFT_K_F32, .cpu = c->context->target.cpu, .rank = 1,
@@ -87,6 +99,7 @@ static struct calibrate_job *add_along(struct calibrate *c, enum weft_price pric
 
 static void add_reading(struct calibrate *c, enum weft_price price, int64_t floats)
 {
+    weft_assert((size_t)floats <= c->floats);
     const int64_t rows = 64, columns = floats / rows;
     struct calibrate_job *const j = calibrate_add(c, price, CALIBRATE_RATE, 4.0 * (double)(rows * columns));
     struct weft_reduce *const r = &j->with.reduce;
@@ -106,12 +119,11 @@ static void add_level(struct calibrate *c, int level, int64_t floats)
     add_copy(c, WEFT_PRICE_copy_private + (enum weft_price)level, CALIBRATE_RATE, 3, extent, row);
 }
 
-static void add_step(struct calibrate *c, enum weft_price price, bool alone)
+static void add_step(struct calibrate *c)
 {
     static const int64_t extent[] = {1, 1, 16}, row[] = {16, 16, 1};
-    struct calibrate_job *const j = add_map(c, price, CALIBRATE_STEP, extent, row, row);
-    j->alone = alone;
-    j->meets = !alone;
+    struct calibrate_job *const j = add_map(c, WEFT_PRICE_step, CALIBRATE_STEP, extent, row, row);
+    j->meets = true;
 }
 
 /* --- patterns ----------------------------------------------------------------------------------------------------- */
@@ -168,6 +180,14 @@ static int64_t floats_in(size_t bytes)
     return floats;
 }
 
+size_t calibrate_memory_floats(const struct weft_cpu *cpu)
+{
+    enum { MOST = 64 << 20, LEAST = 4 << 20 };
+    const size_t twice_shared = cpu->l3 / 2, in_no_private = (size_t)floats_in(2 * cpu->l2) * 2;
+    const size_t wanted = twice_shared < LEAST ? LEAST : twice_shared > MOST ? MOST : twice_shared;
+    return wanted > in_no_private ? wanted : in_no_private;
+}
+
 void calibrate_add_memory(struct calibrate *c)
 {
     const int64_t shared = floats_in(c->cpu.l3 / 4);
@@ -176,6 +196,5 @@ void calibrate_add_memory(struct calibrate *c)
     add_level(c, 1, shared > least ? shared : least);
     add_level(c, 2, (int64_t)c->floats);
     add_patterns(c, floats_in(2 * c->cpu.l2));
-    add_step(c, WEFT_PRICE_step_one, true);
-    add_step(c, WEFT_PRICE_step_many, false);
+    add_step(c);
 }

@@ -46,7 +46,7 @@ static double take_sample(struct calibrate *c, const struct calibrate_job *job, 
 {
     struct sample sample = {.calibrate = c, .job = job, .scratch = scratch, .repeats = repeats};
     const double before = weft_tool_now_ms();
-    weft_gang_run(c->context, job->alone ? 1 : c->workers, &sample.barrier, work, &sample);
+    weft_gang_run(c->context, c->workers, &sample.barrier, work, &sample);
     return (weft_tool_now_ms() - before) * 1e6 / repeats;
 }
 

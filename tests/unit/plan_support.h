@@ -55,6 +55,31 @@ static inline struct weft_plan *compile(const struct weft_graph *graph, uint32_t
     return plan;
 }
 
+/* A graph made ready to run. */
+struct scene {
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+};
+
+static inline struct scene open_scene(const char *text, uint32_t flags)
+{
+    struct scene s = {.context = open_context(2)};
+    s.graph = parse(s.context, text);
+    s.plan = compile(s.graph, flags);
+    assert_int_equal(weft_execution_create(s.plan, &s.execution), WEFT_OK);
+    return s;
+}
+
+static inline void close_scene(struct scene *s)
+{
+    weft_execution_destroy(s->execution);
+    weft_plan_destroy(s->plan);
+    weft_graph_destroy(s->graph);
+    weft_close(s->context);
+}
+
 /* Dense unless strides are given. Values are small multiples of 1/8, so that sums are exact in any order. */
 static inline struct weft_tensor tensor_of(float *data, int rank, const int64_t *extent)
 {

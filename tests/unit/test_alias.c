@@ -7,17 +7,10 @@
 enum { MOST = 8, SIDE = 8, ELEMENTS = 2048 };
 
 static float memory[MOST][ELEMENTS];
-
-struct scene {
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_plan *plan;
-    struct weft_execution *execution;
-    struct weft_tensor in[MOST];
-};
+static struct weft_tensor in[MOST];
 
 /* Small whole numbers; indices are small enough to be inside. */
-static void fill(struct scene *s, size_t i, uint32_t seed)
+static void fill(const struct scene *s, size_t i, uint32_t seed)
 {
     struct weft_port port;
     assert_int_equal(weft_plan_input(s->plan, i, &port), WEFT_OK);
@@ -31,24 +24,7 @@ static void fill(struct scene *s, size_t i, uint32_t seed)
             ((int64_t *)t.data)[k] = (k + seed) % 3;
         else if (port.dtype == WEFT_F32)
             memory[i][k] = (float)((k * 7 + (int)(i * 5 + seed)) % 31 - 15);
-    s->in[i] = t;
-}
-
-static struct scene open_scene(const char *text, uint32_t flags)
-{
-    struct scene s = {.context = open_context(2)};
-    s.graph = parse(s.context, text);
-    s.plan = compile(s.graph, flags);
-    assert_int_equal(weft_execution_create(s.plan, &s.execution), WEFT_OK);
-    return s;
-}
-
-static void close_scene(struct scene *s)
-{
-    weft_execution_destroy(s->execution);
-    weft_plan_destroy(s->plan);
-    weft_graph_destroy(s->graph);
-    weft_close(s->context);
+    in[i] = t;
 }
 
 static bool same(const struct weft_tensor *a, const struct weft_tensor *b)
@@ -78,7 +54,7 @@ static bool agrees(struct scene *s, bool bound, uint32_t seed)
     bool right = true;
     for (size_t i = 0; i < inputs; i++)
         fill(s, i, seed);
-    assert_int_equal(weft_evaluate(s->graph, s->in, inputs, want, outputs), WEFT_OK);
+    assert_int_equal(weft_evaluate(s->graph, in, inputs, want, outputs), WEFT_OK);
     for (size_t i = 0; i < outputs; i++) {
         struct weft_port port;
         assert_int_equal(weft_plan_output(s->plan, i, &port), WEFT_OK);
@@ -88,7 +64,7 @@ static bool agrees(struct scene *s, bool bound, uint32_t seed)
         assert_int_equal(weft_bind_output(s->execution, i, bound ? &t : NULL), WEFT_OK);
     }
     for (size_t i = 0; i < inputs; i++)
-        assert_int_equal(weft_bind_input(s->execution, i, &s->in[i]), WEFT_OK);
+        assert_int_equal(weft_bind_input(s->execution, i, &in[i]), WEFT_OK);
     if (weft_run(s->execution) != WEFT_OK)
         fail_msg("%s", weft_execution_error(s->execution));
     const struct weft_graph *g = s->graph;
@@ -96,7 +72,7 @@ static bool agrees(struct scene *s, bool bound, uint32_t seed)
         assert_int_equal(weft_output(s->execution, i, &got), WEFT_OK);
         right &= same(&want[i], &got) && (!bound || got.data == room[i]);
         if (g->ret[i].mut.id)
-            right &= same(&want[i], &s->in[g->value[g->ret[i].mut.id].result]);
+            right &= same(&want[i], &in[g->value[g->ret[i].mut.id].result]);
         weft_tensor_free(s->context, &want[i]);
     }
     return right;

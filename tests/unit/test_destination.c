@@ -48,30 +48,6 @@ static void compare(const struct weft_execution *execution, size_t i, const stru
     }
 }
 
-struct scene {
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_plan *plan;
-    struct weft_execution *execution;
-};
-
-static struct scene open_scene(const char *text)
-{
-    struct scene s = {.context = open_context(2)};
-    s.graph = parse(s.context, text);
-    s.plan = compile(s.graph, WEFT_COMPILE_NO_PASSES);
-    assert_int_equal(weft_execution_create(s.plan, &s.execution), WEFT_OK);
-    return s;
-}
-
-static void close_scene(struct scene *s)
-{
-    weft_execution_destroy(s->execution);
-    weft_plan_destroy(s->plan);
-    weft_graph_destroy(s->graph);
-    weft_close(s->context);
-}
-
 static void run_scene(struct scene *s, int64_t n, int64_t copied)
 {
     struct weft_tensor in[MOST], want[MOST] = {{0}};
@@ -95,7 +71,7 @@ static void run_scene(struct scene *s, int64_t n, int64_t copied)
 
 static void expect(const char *text, int64_t n, int64_t copied)
 {
-    struct scene s = open_scene(text);
+    struct scene s = open_scene(text, WEFT_COMPILE_NO_PASSES);
     run_scene(&s, n, copied);
     close_scene(&s);
 }
@@ -113,7 +89,7 @@ static bool says(const struct scene *s, const char *where, const char *verdict, 
 
 static void expect_refusal(const char *text, int64_t copied, const char *where, const char *reason)
 {
-    struct scene s = open_scene(text);
+    struct scene s = open_scene(text, WEFT_COMPILE_NO_PASSES);
     assert_true(says(&s, where, "refused", reason));
     run_scene(&s, 8, copied);
     close_scene(&s);
@@ -126,7 +102,7 @@ static void operands_of_a_concat(void **state)
     struct scene s = open_scene("graph @g(%x: f32[2,16,8], %y: f32[2,24,8]) {\n"
                                 "  %a: f32[2,16,8] = relu %x\n  %b: f32[2,24,8] = neg %y\n"
                                 "  %c: f32[2,40,8] = concat %a, %b axis=1\n  %z: f32[2,40] = sum %c axes=[2]\n"
-                                "  return %z\n}\n");
+                                "  return %z\n}\n", WEFT_COMPILE_NO_PASSES);
     char *text;
     assert_int_equal(weft_plan_print(s.plan, &text), WEFT_OK);
     assert_non_null(strstr(text, "concat %a, %b axis=1 ! weft_placed at=arena+0 steps=0"));
@@ -180,7 +156,7 @@ static void symbolic_extents(void **state)
                                     "  %c: f32[2*N + 4,16] = concat %a, %b, %x axis=0\n"
                                     "  %d: f32[2*N + 4,16] = abs %c\n"
                                     "  %e: f32[2*N + 4,32] = concat %c, %d axis=1\n  return %e\n}\n";
-    struct scene s = open_scene(text);
+    struct scene s = open_scene(text, WEFT_COMPILE_NO_PASSES);
     static const int64_t sizes[] = {3, 0, 1, 17};
     for (int i = 0; i < 4; i++)
         run_scene(&s, sizes[i], sizes[i] * 16 * 4); /* the parameter */
@@ -201,7 +177,7 @@ static void bodies_of_paddings(void **state)
            "  %d: f32[3,11,36] = neg %c\n  return %d\n}\n", 0, 0);
     struct scene s = open_scene("graph @g<N>(%x: f32[N,32], %v: f32[]) {\n"
                                 "  %a: f32[N,32] = relu %x\n  %c: f32[2*N,34] = pad %a, %v pad=[N 1 0 1]\n"
-                                "  return %c\n}\n");
+                                "  return %c\n}\n", WEFT_COMPILE_NO_PASSES);
     run_scene(&s, 5, 0);
     run_scene(&s, 0, 0);
     close_scene(&s);
@@ -224,7 +200,7 @@ static void two_want_one(void **state)
 {
     struct scene s = open_scene("graph @g(%x: f32[2,16]) {\n  %a: f32[2,16] = relu %x\n"
                                 "  %c: f32[2,32] = concat %a, %a axis=1\n  %n: f32[2,32] = neg %c\n"
-                                "  %d: f32[2,48] = concat %n, %a axis=1\n  return %d, %c\n}\n");
+                                "  %d: f32[2,48] = concat %n, %a axis=1\n  return %d, %c\n}\n", WEFT_COMPILE_NO_PASSES);
     assert_true(says(&s, "%a", "done", "inside %d"));
     assert_true(says(&s, "%a", "refused", "into %c"));
     run_scene(&s, 0, 2 * 128);

@@ -6,30 +6,6 @@
 #include <math.h>
 #include <unistd.h>
 
-struct scene {
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_plan *plan;
-    struct weft_execution *execution;
-};
-
-static struct scene open_scene(const char *text, uint32_t flags)
-{
-    struct scene c = {.context = open_context(2)};
-    c.graph = parse(c.context, text);
-    c.plan = compile(c.graph, flags);
-    assert_int_equal(weft_execution_create(c.plan, &c.execution), WEFT_OK);
-    return c;
-}
-
-static void close_scene(struct scene *c)
-{
-    weft_execution_destroy(c->execution);
-    weft_plan_destroy(c->plan);
-    weft_graph_destroy(c->graph);
-    weft_close(c->context);
-}
-
 static struct weft_tensor dense(void *data, int dtype, int rank, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     struct weft_tensor t = {.data = data, .dtype = dtype, .rank = rank, .extent = {a, b, c, d}};
