@@ -20,6 +20,7 @@ static void place_text(const struct weft_plan *plan, const struct weft_frame *fr
         snprintf(text, bytes, "arena+%lld",
                  (long long)(arena + frame->place[plan->home[v.id].storage]) + inside);
         break;
+    case WEFT_IN_CONSTANT: snprintf(text, bytes, "const+%lld", inside); break;
     default: snprintf(text, bytes, "-"); break;
     }
 }
@@ -63,6 +64,24 @@ static void annotate_placed(struct weft_plan *plan, const struct weft_frame *fra
         place_text(plan, frame, weft_result(plan->graph, n, 0), arena, place, sizeof place);
         const char *const values[] = {place, "0"};
         weft_set_plan(plan->graph, n, "weft_placed", 2, keys, values);
+    }
+}
+
+/* What was done when the plan was made. */
+static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *frame)
+{
+    for (uint32_t i = 1; i < plan->loads; i++) {
+        const weft_val v = plan->load[i].out;
+        const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
+        const char *kernel = weft_plan_load_kernel(plan, &plan->load[i]);
+        char place[40];
+        place_text(plan, frame, v, 0, place, sizeof place);
+        const char *const keys[] = {"when", "at"}, *const values[] = {"load", storage->data ? place : "-"};
+        weft_set_plan(plan->graph, plan->load[i].node, kernel, 2, keys, values);
+        weft_add_remark_at(plan->graph, "plan", plan->label[v.id], "loaded", "by %s when the plan is made, %s", kernel,
+                           storage->data ? weft_arena_format(plan->graph->arena, "%lld bytes",
+                                           (long long)weft_plan_constant_bytes(plan, storage))
+                                         : "and given back: it is read packed only, or not at all");
     }
 }
 
@@ -113,6 +132,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
     }
     annotate_placed(plan, frame, arena);
+    annotate_loaded(plan, frame);
 }
 
 int weft_plan_print(const struct weft_plan *plan, char **ret_text)

@@ -52,6 +52,14 @@ uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
     return plan->packs++;
 }
 
+void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack)
+{
+    struct weft_pack *dropped = &plan->pack[pack];
+    plan->constant_bytes -= (int64_t)dropped->bytes;
+    weft_release(plan->context, dropped->data, dropped->bytes);
+    *dropped = (struct weft_pack){0};
+}
+
 void weft_home_params(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
@@ -202,6 +210,14 @@ void weft_home_constant(struct weft_plan *plan, weft_val v)
             storage.data = NULL; /* weights.c makes a copy if one is wanted */
     }
     weft_home_set(plan, v, add_storage(plan, storage), &layout);
+}
+
+void weft_home_loaded(struct weft_plan *plan, weft_val v)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_layout layout = weft_own_layout(g, v);
+    weft_home_set(plan, v, add_storage(plan, (struct weft_storage){
+        .kind = WEFT_IN_CONSTANT, .dtype = weft_type_of(g, v)->dtype, .value = v}), &layout);
 }
 
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)

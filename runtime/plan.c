@@ -113,6 +113,8 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     }
     if ((weft_op_of(g, n)->traits & WEFT_VIEW) && !plan->home[first.id].storage && weft_home_view(plan, n, first))
         return;
+    if (!reference && weft_plan_load(plan, n))
+        return;
     for (unsigned i = 0; i < info->results; i++)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
@@ -201,7 +203,7 @@ static bool defines_symbols(const struct weft_graph *g, weft_node n)
 void weft_plan_fill(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
-    plan->storages = plan->packs = plan->controls = 1;
+    plan->storages = plan->packs = plan->controls = plan->loads = 1;
     plan->home = weft_new(g->arena, struct weft_home, g->values);
     plan->param_storage = weft_new(g->arena, uint32_t, g->params);
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);

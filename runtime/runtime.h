@@ -58,6 +58,8 @@ struct weft_storage {
     int32_t first, last;    /* steps between which it must live (arena) */
     bool splat;             /* a constant of one element for all indices */
     const void *data;       /* of constants; NULL where nothing reads them as they are */
+    uint32_t pack;          /* of constants: the memory of the plan that `data` is, or 0 */
+    uint32_t load;          /* of constants: the step that made it when the plan was made, or 0 */
     uint32_t control;       /* arena: the room of this control's bodies, and not of a value; or 0 */
     weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
 };
@@ -121,8 +123,9 @@ struct weft_plan {
     const struct weft_layout *row_major[WEFT_MAX_RANK + 1]; /* by rank, once a value has it */
     struct weft_step *step;
     struct weft_pack *pack;       /* [1, packs) */
-    uint32_t storages, steps, packs;
-    uint32_t storage_capacity, step_capacity, pack_capacity;
+    struct weft_step *load;       /* [1, loads): relayouts of constants, done already */
+    uint32_t storages, steps, packs, loads;
+    uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
     bool share;             /* results may be views of what the caller has already */
@@ -154,6 +157,8 @@ void weft_plan_drop_controls(struct weft_plan *plan);
 
 /* Zeroed memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
+/* Gives it back; its number stays. */
+void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack);
 /* Parameters, where the caller has them. */
 void weft_home_params(struct weft_plan *plan);
 /* Results, and whatever is computed in the memory of another value (sched/alias.h); `alone`: nothing is. Comes when
@@ -165,6 +170,8 @@ const bool *weft_home_inside(const struct weft_plan *plan, weft_node n);
 /* When all values have homes: which results are views of inputs or of other results, and need not be copied. */
 void weft_home_share(struct weft_plan *plan);
 void weft_home_constant(struct weft_plan *plan, weft_val v);
+/* A constant that a step makes from another (load.c): a storage of its own, without data yet. */
+void weft_home_loaded(struct weft_plan *plan, weft_val v);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
 void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
@@ -179,6 +186,19 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
 /* When all steps are there: copies constants that are read and cannot be read in place; gives back the pages of those
  * that are not. */
 void weft_plan_settle_constants(struct weft_plan *plan);
+/* The elements of a constant, where they stay, at an address that suits their type. */
+const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t storage);
+
+/* --- load.c ------------------------------------------------------------------------------------------------------- */
+
+/* Does the node only move elements of a constant, so that it may be done when the plan is made? Then its result has a
+ * home, and there is no step to add. */
+bool weft_plan_load(struct weft_plan *plan, weft_node node);
+/* Does the step of a constant that one made. `data` has room for weft_plan_constant_bytes. */
+void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *storage, void *data);
+const char *weft_plan_load_kernel(const struct weft_plan *plan, const struct weft_step *step);
+/* Bytes of a constant's storage. */
+int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft_storage *storage);
 
 /* --- describe.c --------------------------------------------------------------------------------------------------- */
 
@@ -265,7 +285,7 @@ static inline bool weft_step_reads_operands(const struct weft_step *step)
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
 /* Packs constant operand 1 of a gemm or conv step, which begins at `data`, into memory of the plan, for the sizes in
- * `bind`; on the way it gives back pages of a mapped `source`. */
+ * `bind`; on the way it gives back pages of a mapped `source`, if there is one. */
 void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
                     const weft_loose_f32 *data, const struct weft_constant *source);
 

@@ -197,7 +197,7 @@ static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const stru
     const size_t piece = (size_t)(s.gemm.n * s.gemm.k) * sizeof(float) / (size_t)parts;
     for (int part = 0; part < parts; part++) {
         weft_gemm_pack_part(&s.gemm, plan->pack[step->pack].data, data, part, parts);
-        if (source->kind == WEFT_CONST_BLOB)
+        if (source && source->kind == WEFT_CONST_BLOB)
             weft_blob_forget(source->blob, source->offset + (size_t)part * piece, piece);
     }
 }

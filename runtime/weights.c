@@ -6,15 +6,43 @@
  * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
  * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
  * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
- * want another pack. */
+ * want another pack. Relayouts of constants are constants too (load.c). */
 #include "runtime/runtime.h"
 
 #include <string.h>
 
-static int64_t bytes_of(const struct weft_plan *plan, weft_val v)
+static const struct weft_constant *constant_of(const struct weft_plan *plan, const struct weft_storage *storage)
 {
-    const struct weft_type *type = weft_type_of(plan->graph, v);
-    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(plan->graph->dims, type)));
+    return plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
+}
+
+/* To `data`, which has room for all of it. */
+static void write_elements(struct weft_plan *plan, const struct weft_storage *storage, void *data)
+{
+    if (storage->load)
+        weft_plan_write_loaded(plan, storage, data);
+    else
+        weft_const_write(plan->graph, storage->value, data);
+}
+
+const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t number)
+{
+    if (!plan->storage[number].data) {
+        const struct weft_storage storage = plan->storage[number];
+        const uint32_t pack = weft_plan_add_pack(plan, (size_t)weft_plan_constant_bytes(plan, &storage));
+        write_elements(plan, &storage, plan->pack[pack].data);
+        plan->storage[number].data = plan->pack[pack].data;
+        plan->storage[number].pack = pack;
+    }
+    return plan->storage[number].data;
+}
+
+/* Pages of its file, which can be read again. */
+static void forget_file(const struct weft_plan *plan, const struct weft_storage *storage)
+{
+    const struct weft_constant *constant = storage->load ? NULL : constant_of(plan, storage);
+    if (constant && constant->kind == WEFT_CONST_BLOB)
+        weft_blob_forget(constant->blob, constant->offset, (size_t)weft_plan_constant_bytes(plan, storage));
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -22,17 +50,18 @@ static int64_t bytes_of(const struct weft_plan *plan, weft_val v)
 /* The elements, perhaps in memory that lasts until the next call. */
 static const void *elements_of(struct weft_plan *plan, const struct weft_storage *storage)
 {
-    const void *in_place = weft_const_data(plan->graph, storage->value);
+    const bool is_made = storage->load || storage->splat; /* of a splat, one element is all */
+    const void *in_place = is_made ? storage->data : weft_const_data(plan->graph, storage->value);
     if (in_place)
         return in_place;
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     plan->temporary = (struct weft_pack){0};
-    const size_t bytes = (size_t)bytes_of(plan, storage->value);
+    const size_t bytes = (size_t)weft_plan_constant_bytes(plan, storage);
     plan->temporary.data = weft_allocate(plan->context, bytes);
     if (!plan->temporary.data)
         weft_out_of_memory(plan->context);
     plan->temporary.bytes = bytes;
-    weft_const_write(plan->graph, storage->value, plan->temporary.data);
+    write_elements(plan, storage, plan->temporary.data);
     return plan->temporary.data;
 }
 
@@ -43,7 +72,7 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
     if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
         return;
     const weft_val weights = step->in[1];
-    const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage];
+    const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
     if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
         !weft_dim_is_constant(plan->home[weights.id].layout->offset)) /* or other sizes would read the hint's */
         return;
@@ -55,11 +84,10 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, cons
                                    .in = {weft_home_tensor(plan, step->in[0], symbols),
                                           weft_home_tensor(plan, weights, symbols)}};
     const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
-    const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
-    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset, constant);
-    if (is_packed(step) &&
-        constant->kind == WEFT_CONST_BLOB) /* at once, or the file and its packs are in memory together */
-        weft_blob_forget(constant->blob, constant->offset, (size_t)bytes_of(plan, storage->value));
+    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset,
+                   storage->load ? NULL : constant_of(plan, storage));
+    if (is_packed(step)) /* at once, or the file and its packs are in memory together */
+        forget_file(plan, storage);
 }
 
 /* --- what is still read as it is ---------------------------------------------------------------------------------- */
@@ -114,30 +142,30 @@ static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
     }
 }
 
-static void settle(struct weft_plan *plan, struct weft_storage *storage, enum readers readers)
+static void settle(struct weft_plan *plan, uint32_t number, enum readers readers)
 {
-    const struct weft_constant *constant = plan->graph->node[weft_def(plan->graph, storage->value).id].constant;
-    const int64_t bytes = bytes_of(plan, storage->value);
+    struct weft_storage *storage = &plan->storage[number];
+    const void *const mapped = storage->load ? NULL : weft_const_data(plan->graph, storage->value);
     if (readers == ANY_ADDRESS && !storage->data)
-        storage->data = weft_const_data(plan->graph, storage->value);
-    if (readers != NOBODY && !storage->data) {
-        const uint32_t pack = weft_plan_add_pack(plan, (size_t)bytes);
-        weft_const_write(plan->graph, storage->value, plan->pack[pack].data);
-        storage->data = plan->pack[pack].data;
+        storage->data = mapped;
+    if (readers != NOBODY)
+        weft_plan_keep_constant(plan, number);
+    else if (storage->pack) { /* something was made from it, and that was all */
+        weft_plan_drop_pack(plan, storage->pack);
+        storage->data = NULL;
     }
-    const bool in_place = readers != NOBODY && constant->kind == WEFT_CONST_BLOB &&
-                          storage->data == (const char *)constant->blob->data + constant->offset;
-    if (constant->kind == WEFT_CONST_BLOB && !in_place)
-        weft_blob_forget(constant->blob, constant->offset, (size_t)bytes);
+    if (readers == NOBODY || storage->data != mapped)
+        forget_file(plan, storage);
 }
 
+/* What was made from a constant has a higher number: it asks for the constant before that is given back. */
 void weft_plan_settle_constants(struct weft_plan *plan)
 {
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     plan->temporary = (struct weft_pack){0};
     uint8_t *readers = weft_new(&plan->graph->root->scratch, uint8_t, plan->storages);
     mark_readers(plan, readers);
-    for (uint32_t i = 1; i < plan->storages; i++)
+    for (uint32_t i = plan->storages - 1; i > 0; i--)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT && !plan->storage[i].splat)
-            settle(plan, &plan->storage[i], readers[i]);
+            settle(plan, i, readers[i]);
 }

@@ -25,8 +25,8 @@
  * its operands want to be in it, and of two that want one value the later gets it.
  *
  * Refused, with a remark that says why:
- *   - the root is a parameter or a constant, is returned, or lives in another value already; a slice or a broadcast is
- *     between: the root is more or less than the operand;
+ *   - the root is a parameter or a constant (OVER: or a relayout of one), is returned, or lives in another value
+ *     already; a slice or a broadcast is between: the root is more or less than the operand;
  *   - its layout stores the axes in another order than the place, its elements have another size, its rows would become
  *     shorter than a cache line, or its kernel does not write rows with gaps at full speed;
  *   - another view of it would become a copy;

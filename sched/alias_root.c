@@ -73,12 +73,25 @@ static const char *check_rows(const struct weft_aliasing *a, weft_val root, cons
     return run < full && !writes_gaps(a, weft_def(g, root)) ? "its kernel writes without gaps only" : NULL;
 }
 
+/* Plans relayout constants when they are made, where the result has memory of its own (runtime/load.c): to save that
+ * memory would be to do it again in each run. */
+static bool is_loaded(const struct weft_graph *g, weft_val root)
+{
+    if (weft_def_opcode(g, root) != WEFT_OP_relayout || !weft_type_is_constant(weft_type_of(g, root)))
+        return false;
+    while (weft_def_opcode(g, root) == WEFT_OP_relayout || (weft_op_of(g, weft_def(g, root))->traits & WEFT_VIEW))
+        root = weft_operand(g, weft_def(g, root), 0);
+    return weft_is_const(g, root);
+}
+
 static const char *check_producer(const struct weft_aliasing *a, weft_val root, int kind)
 {
     const struct weft_graph *g = a->graph;
     const weft_node def = weft_def(g, root);
     if (weft_is_const(g, root))
         return "it is a constant";
+    if (kind == WEFT_ALIAS_OVER && is_loaded(g, root))
+        return "it is a relayout of a constant, done when the plan is made";
     if (a->result->of[root.id].kind != WEFT_ALIAS_OWN)
         return "it is computed inside another result";
     if (kind != WEFT_ALIAS_UPDATED && (g->value[root.id].returns || a->result->of[root.id].layout))

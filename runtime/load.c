@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c: relayouts of constants, done once, when the plan is made.
+ *
+ *   %w: f32[64,9] = const file="w.bin"
+ *   %t: f32[64,9]{1 0} = relayout %w        ! weft_… when=load at=const+0
+ *   %y: f32[8,64] = matmul %x, %t trans_b=1                                   packed from %t; then %t is given back
+ *
+ * A relayout, or a view that had to be copied, whose operand lies in a constant and whose result takes no more bytes
+ * than that constant has, is no step: its result is a constant of its own. It is made when somebody asks for it: for a
+ * pack, in memory that is given back; for who reads it as it is, in memory of the plan. The bound keeps a broadcast
+ * from becoming memory for the life of the plan. What is computed in the memory of another value, a result of the
+ * graph included, stays a step. */
+#include "passes/passes.h"
+#include "runtime/runtime.h"
+
+#include <string.h>
+
+/* --- what may be done at once ------------------------------------------------------------------------------------- */
+
+static bool lies_at_constant_places(const struct weft_plan *plan, weft_val v)
+{
+    const struct weft_home *home = &plan->home[v.id];
+    bool constant = weft_dim_is_constant(home->layout->offset);
+    for (int i = 0; i < weft_type_of(plan->graph, v)->rank; i++)
+        constant &= weft_dim_is_constant(home->stride[i]);
+    return constant;
+}
+
+int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft_storage *storage)
+{
+    const struct weft_tensor tensor = weft_home_tensor(plan, storage->value, plan->hint);
+    return weft_dtype_bytes(tensor.dtype, storage->splat ? 1 : weft_tensor_span(&tensor));
+}
+
+static bool reads_a_constant(const struct weft_plan *plan, weft_node n)
+{
+    const struct weft_graph *g = plan->graph;
+    if (weft_opcode_of(g, n) != WEFT_OP_relayout && !(weft_op_of(g, n)->traits & WEFT_VIEW))
+        return false;
+    const weft_val v = weft_operand(g, n, 0);
+    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_CONSTANT && lies_at_constant_places(plan, v) &&
+           weft_axes_are_constant(g, n) && weft_dtype_bits(weft_type_of(g, v)->dtype) >= 8;
+}
+
+bool weft_plan_load(struct weft_plan *plan, weft_node n)
+{
+    const struct weft_graph *g = plan->graph;
+    struct weft_step step = {.node = n, .out = weft_result(g, n, 0)};
+    struct weft_home *home = &plan->home[step.out.id];
+    if (home->storage || !reads_a_constant(plan, n) || !weft_step_choose(plan, n, &step) ||
+        step.kind != &weft_step_copy || !weft_permit(plan->graph, "plan.load", step.out))
+        return false;
+    weft_home_loaded(plan, step.out);
+    const struct weft_storage *source = &plan->storage[plan->home[step.in[0].id].storage];
+    struct weft_storage *storage = &plan->storage[home->storage];
+    if (!lies_at_constant_places(plan, step.out) ||
+        weft_plan_constant_bytes(plan, storage) > weft_plan_constant_bytes(plan, source)) {
+        home->storage = 0;
+        plan->storages--;
+        return false;
+    }
+    plan->load = weft_grow(g->arena, plan->load, &plan->load_capacity, plan->loads + 1, sizeof *plan->load);
+    storage->load = plan->loads;
+    plan->load[plan->loads++] = step;
+    return true;
+}
+
+/* --- doing it ----------------------------------------------------------------------------------------------------- */
+
+static struct weft_copy bind_load(const struct weft_plan *plan, const struct weft_step *step, int64_t *ret_in,
+                                  int64_t *ret_out)
+{
+    struct weft_copy copy;
+    struct weft_bind bind = {.plan = plan,
+                             .step = step,
+                             .symbols = plan->hint,
+                             .workers = 1,
+                             .out = weft_home_tensor(plan, step->out, plan->hint),
+                             .in = {weft_home_tensor(plan, step->in[0], plan->hint)}};
+    step->kind->bind(&bind, &copy);
+    *ret_in = weft_dim_value(plan->home[step->in[0].id].layout->offset) + bind.in_offset;
+    *ret_out = weft_dim_value(plan->home[step->out.id].layout->offset) + bind.out_offset;
+    return copy;
+}
+
+const char *weft_plan_load_kernel(const struct weft_plan *plan, const struct weft_step *step)
+{
+    int64_t in, out;
+    const struct weft_copy copy = bind_load(plan, step, &in, &out);
+    return weft_copy_name(&copy);
+}
+
+void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *storage, void *data)
+{
+    const struct weft_step *step = &plan->load[storage->load];
+    const int64_t size = weft_dtype_bits(storage->dtype) / 8;
+    int64_t in, out;
+    const struct weft_copy copy = bind_load(plan, step, &in, &out);
+    const char *from = weft_plan_keep_constant(plan, plan->home[step->in[0].id].storage);
+    for (int part = 0; part < copy.parts; part++)
+        weft_copy_run(&copy, (char *)data + out * size, from + in * size, part, copy.parts);
+}
