@@ -3,29 +3,7 @@
  * evaluator, and memory is counted: what is read, once, and not what is only packed. */
 #include "tests/unit/plan_support.h"
 
-struct scene {
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_plan *plan;
-    struct weft_execution *execution;
-};
-
-static struct scene open_scene(const char *text)
-{
-    struct scene c = {.context = open_context(2)};
-    c.graph = parse(c.context, text);
-    c.plan = compile(c.graph, WEFT_COMPILE_NO_PASSES);
-    assert_int_equal(weft_execution_create(c.plan, &c.execution), WEFT_OK);
-    return c;
-}
-
-static void close_scene(struct scene *c)
-{
-    weft_execution_destroy(c->execution);
-    weft_plan_destroy(c->plan);
-    weft_graph_destroy(c->graph);
-    weft_close(c->context);
-}
+static struct scene open_loaded(const char *text) { return open_scene(text, WEFT_COMPILE_NO_PASSES); }
 
 static struct weft_statistics statistics_of(const struct scene *c)
 {
@@ -76,7 +54,7 @@ enum { ROWS = 24, COLUMNS = 40, BYTES = ROWS * COLUMNS * 4 };
 static void read_as_it_is(void **state)
 {
     static float x[ROWS * COLUMNS];
-    struct scene c = open_scene("graph @g(%x: f32[24,40]) {\n  %w: f32[24,40] = const random=3\n"
+    struct scene c = open_loaded("graph @g(%x: f32[24,40]) {\n  %w: f32[24,40] = const random=3\n"
                                 "  %t: f32[24,40]{1 0} = relayout %w\n  %y: f32[24,40] = add %x, %t\n"
                                 "  return %y\n}\n");
     const struct weft_tensor in = tensor_of(x, 2, (const int64_t[]){ROWS, COLUMNS});
@@ -99,10 +77,10 @@ static void read_as_it_is(void **state)
 static void packed_only(void **state)
 {
     static float x[4 * COLUMNS];
-    struct scene c = open_scene("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
+    struct scene c = open_loaded("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
                                 "  %t: f32[40,24]{1 0} = relayout %w\n  %y: f32[4,24] = matmul %x, %t\n"
                                 "  return %y\n}\n");
-    struct scene direct = open_scene("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
+    struct scene direct = open_loaded("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
                                      "  %y: f32[4,24] = matmul %x, %w\n  return %y\n}\n");
     const struct weft_tensor in = tensor_of(x, 2, (const int64_t[]){4, COLUMNS});
     run_and_compare(&c, &in, 1e-4);
@@ -118,7 +96,7 @@ static void packed_only(void **state)
 static void one_from_another(void **state)
 {
     static float x[8 * 60];
-    struct scene c = open_scene("graph @g(%x: f32[480]) {\n  %w: f32[8,6,10] = const random=6\n"
+    struct scene c = open_loaded("graph @g(%x: f32[480]) {\n  %w: f32[8,6,10] = const random=6\n"
                                 "  %a: f32[8,6,10]{2 0 1} = relayout %w\n  %b: f32[8,6,10]{1 2 0} = relayout %a\n"
                                 "  %r: f32[480] = reshape %b\n  %y: f32[480] = mul %x, %r\n  return %y\n}\n");
     const struct weft_tensor in = tensor_of(x, 1, (const int64_t[]){480});
@@ -126,7 +104,7 @@ static void one_from_another(void **state)
     assert_int_equal(statistics_of(&c).kernels, 1);
     assert_int_equal(statistics_of(&c).constant_bytes, 480 * 4);
     close_scene(&c);
-    c = open_scene("graph @g(%x: f32[5,6]) {\n  %w: f32[8,6] = const random=6\n"
+    c = open_loaded("graph @g(%x: f32[5,6]) {\n  %w: f32[8,6] = const random=6\n"
                    "  %s: f32[5,6] = slice %w start=[2 0] end=[7 6]\n  %t: f32[5,6]{1 0} = relayout %s\n"
                    "  %y: f32[5,6] = mul %x, %t\n  return %y\n}\n");
     const struct weft_tensor part = tensor_of(x, 2, (const int64_t[]){5, 6});
@@ -140,7 +118,7 @@ static void one_from_another(void **state)
 static void shared_with_readers_of_the_original(void **state)
 {
     static float x[6 * 10];
-    struct scene c = open_scene("graph @g(%x: f32[6,10]) {\n  %w: f32[6,10] = const random=7\n"
+    struct scene c = open_loaded("graph @g(%x: f32[6,10]) {\n  %w: f32[6,10] = const random=7\n"
                                 "  %t: f32[6,10]{1 0} = relayout %w\n  %a: f32[6,10] = mul %x, %t\n"
                                 "  %b: f32[6,10] = add %a, %w\n  %y: f32[6,10] = sub %b, %t\n  return %y\n}\n");
     const struct weft_tensor in = tensor_of(x, 2, (const int64_t[]){6, 10});
@@ -168,7 +146,7 @@ static void stays_a_step(void **state)
         "  %r: f32[5] = reduce_max %x axes=[1]\n  %b: f32[5,10] = bcast %r dims=[0]\n"
         "  %y: f32[5,10] = mul %b, %t\n  return %y\n}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct scene c = open_scene(texts[i]);
+        struct scene c = open_loaded(texts[i]);
         const int64_t extent[] = {i == 3 ? 5 : i == 2 ? 7 : 32, i == 3 ? 9 : 10};
         const struct weft_tensor in = tensor_of(x, 2, extent);
         run_and_compare(&c, &in, 0);
@@ -182,7 +160,7 @@ static void stays_a_step(void **state)
 static void inside_of_a_body(void **state)
 {
     static float x[6 * 10];
-    struct scene c = open_scene("graph @g(%x: f32[6,10]) {\n  graph @body(%trip: i64[], %a: f32[6,10]) {\n"
+    struct scene c = open_loaded("graph @g(%x: f32[6,10]) {\n  graph @body(%trip: i64[], %a: f32[6,10]) {\n"
                                 "    %w: f32[6,10] = const random=9\n    %t: f32[6,10]{1 0} = relayout %w\n"
                                 "    %n: f32[6,10] = add %a, %t\n    return %n\n  }\n"
                                 "  %c: i64[] = const value=3\n  %y: f32[6,10] = loop %c, %x body=@body\n"
