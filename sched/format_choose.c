@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { MOST_SETS = WEFT_MAX_FORMATS * (WEFT_MAX_FORMATS + 1) / 2, MOST_ENTRIES = 1000000 };
+enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
 
 struct chooser {
     struct weft_formats *formats;
@@ -57,18 +58,28 @@ static uint32_t choices_of(const struct chooser *c, weft_val v)
     return c->labelling.node[c->node[v.id] - 1].choices;
 }
 
-/* Who runs the graph with kernels of his own converts constants once, before. */
+/* Is a conversion of the value done once, before the first run (runtime/load.c), in the place of the constant or in
+ * little memory besides? Then it costs next to nothing: more than none. */
+static bool converts_once(const struct chooser *c, weft_val v)
+{
+    const struct weft_graph *g = c->graph;
+    struct weft_element element;
+    if (!weft_is_const(g, v) || weft_const_splat(g, v, &element) || !weft_type_is_constant(weft_type_of(g, v)))
+        return false;
+    return c->formats->target->kernel || g->value[v.id].uses + g->value[v.id].returns == 1 ||
+           weft_format_bytes(c->formats, v) <= LITTLE_BYTES;
+}
+
 static void price_conversions(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
+    const bool once = converts_once(c, v);
     c->convert[v.id] = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
-    if (c->formats->target->kernel && weft_is_const(c->graph, v))
-        return;
     for (uint32_t from = 0; from < list->count; from++)
         for (uint32_t to = 0; to < list->count; to++)
             if (from != to)
                 c->convert[v.id][from * list->count + to] =
-                    weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
+                    once ? 1 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
 }
 
 /* To have all of a set where the node writes `from`. */
