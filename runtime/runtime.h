@@ -42,8 +42,8 @@ void weft_barrier_open(struct weft_barrier *barrier, int workers);
 void weft_barrier_wait(struct weft_barrier *barrier);
 
 /* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers`
- * and is what the executor really gave. A gang that is busy with another run gives n = 1. */
-/* `barrier` is opened for n before any fn is called. */
+ * and is what the executor really gave. A gang that is busy with another run gives n = 1. `barrier` is opened for n
+ * before any fn is called. */
 void weft_gang_run(struct weft_context *context, int workers, struct weft_barrier *barrier,
                    void (*fn)(void *arg, int i, int n), void *arg);
 

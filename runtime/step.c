@@ -112,22 +112,24 @@ static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct w
     return true;
 }
 
-static bool choose_reduce(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_reduce(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                          struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, step->out)->dtype;
     if (!weft_reduce_supports(in, out, plan->target.cpu))
         return refuse(step, "no reduction kernel takes these element types");
-    step->kind = &weft_step_reduce;
+    step->kind = kind;
     take_operands(g, n, step);
     return true;
 }
 
-static bool choose_along(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_along(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                         struct weft_step *step)
 {
     if (!weft_step_is_along(plan->graph, n))
         return refuse(step, "no kernel along an axis takes this element type or length");
-    step->kind = &weft_step_along;
+    step->kind = kind;
     return take_operands(plan->graph, n, step);
 }
 
@@ -152,22 +154,24 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
 }
 
 /* A reshape that is no view is copied in the logical order of its operand, which needs a result without gaps. */
-static bool choose_reshape(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_reshape(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                           struct weft_step *step)
 {
     const struct weft_layout layout = weft_layout_of(plan->graph, step->out);
     if (layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
         return refuse(step, "the result's layout is stated and has gaps or another order");
-    return choose_copy(plan, n, &weft_step_copy, step);
+    return choose_copy(plan, n, kind, step);
 }
 
 /* Padding with a number is a fill and a copy; the other forms repeat elements. */
-static bool choose_pad(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_pad(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                       struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const bool repeats = weft_attr_find(g, n, WEFT_ATTR_form) != NULL;
     if (repeats && weft_type_of(g, step->out)->rank == 0)
         return refuse(step, "a table of places needs an axis");
-    return choose_copy(plan, n, repeats ? &weft_step_table : &weft_step_pad, step);
+    return choose_copy(plan, n, repeats ? &weft_step_table : kind, step);
 }
 
 /* Axes that a resize changes, as far as the graph can tell. */
@@ -182,7 +186,8 @@ static int resized_axes(const struct weft_graph *g, weft_node n)
 }
 
 /* Nearest elements are read through a table, f32 is weighed along one axis or two; all else has a plain kernel. */
-static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_resize(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                          struct weft_step *step)
 {
     const struct weft_graph *g = plan->graph;
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
@@ -191,75 +196,84 @@ static bool choose_resize(const struct weft_plan *plan, weft_node n, struct weft
     const bool blends = is_f32(g, step->out) && (axes == 1 || axes == 2);
     if (weft_type_of(g, step->out)->rank == 0)
         return choose_copy(plan, n, &weft_step_copy, step);
-    return choose_copy(plan, n, crops || (!nearest && !blends) ? &weft_step_weigh
-                                : nearest                      ? &weft_step_table
-                                                               : &weft_step_blend,
+    return choose_copy(plan, n, crops || (!nearest && !blends) ? &weft_step_weigh : nearest ? &weft_step_table : kind,
                        step);
 }
 
-static bool choose_family(const struct weft_plan *plan, weft_node node, struct weft_step *step)
+static bool choose_matrix(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                          struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
-    switch (weft_opcode_of(g, node)) {
-    case WEFT_OP_sum:
-    case WEFT_OP_mean:
-    case WEFT_OP_prod:
-    case WEFT_OP_reduce_max:
-    case WEFT_OP_reduce_min:
-    case WEFT_OP_any:
-    case WEFT_OP_all:
-        return choose_reduce(plan, node, step);
-    case WEFT_OP_arg_max:
-    case WEFT_OP_arg_min:
-    case WEFT_OP_cumsum:
-    case WEFT_OP_cumprod:
-    case WEFT_OP_cummax:
-    case WEFT_OP_cummin:
-    case WEFT_OP_sort:
-    case WEFT_OP_top_k:
-        return choose_along(plan, node, step);
-    case WEFT_OP_max_pool:
-    case WEFT_OP_mean_pool:
-        return choose_f32(plan, node, &weft_step_pool, step);
-    case WEFT_OP_matmul:
-        return choose_f32(plan, node, &weft_step_gemm, step) || choose_product(plan, node, step);
-    case WEFT_OP_conv:
-        return choose_f32(plan, node, &weft_step_conv, step) || choose_product(plan, node, step);
-    case WEFT_OP_conv_transpose:
-        return choose_f32(plan, node, &weft_step_conv, step);
-    case WEFT_OP_reshape:
-        return choose_reshape(plan, node, step);
-    case WEFT_OP_transpose:
-    case WEFT_OP_bcast:
-    case WEFT_OP_slice:
-    case WEFT_OP_relayout:
-    case WEFT_OP_flip:
-    case WEFT_OP_bitcast:
-        return choose_copy(plan, node, &weft_step_copy, step);
-    case WEFT_OP_gather:
-    case WEFT_OP_gather_elements:
-    case WEFT_OP_gather_nd:
-    case WEFT_OP_dynamic_slice:
-        return choose_copy(plan, node, &weft_step_gather, step) && take_operands(g, node, step);
-    case WEFT_OP_scatter_elements:
-    case WEFT_OP_scatter_nd:
-        if (!weft_is_update(g, node))
-            return refuse(step, "its kernel stores, and adds f32, but combines in no other way");
-        return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
-    case WEFT_OP_dynamic_update:
-    case WEFT_OP_one_hot:
-        return choose_copy(plan, node, &weft_step_scatter, step) && take_operands(g, node, step);
-    case WEFT_OP_resize:
-        return choose_resize(plan, node, step);
-    case WEFT_OP_concat:
-        return choose_copy(plan, node, &weft_step_concat, step);
-    case WEFT_OP_pad:
-        return choose_pad(plan, node, step);
-    default:
-        if (!(weft_op_of(g, node)->traits & WEFT_ELEMENTWISE))
-            return refuse(step, "the op has no kernel");
-        return choose_map(plan, node, step);
-    }
+    return choose_f32(plan, n, kind, step) || choose_product(plan, n, step);
+}
+
+/* Elements are picked or placed by other operands. */
+static bool choose_indexed(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                           struct weft_step *step)
+{
+    return choose_copy(plan, n, kind, step) && take_operands(plan->graph, n, step);
+}
+
+static bool choose_scatter(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                           struct weft_step *step)
+{
+    if (!weft_is_update(plan->graph, n))
+        return refuse(step, "its kernel stores, and adds f32, but combines in no other way");
+    return choose_indexed(plan, n, kind, step);
+}
+
+/* Ops that are not listed are elementwise, or have no family. */
+static const struct {
+    bool (*choose)(const struct weft_plan *, weft_node, const struct weft_step_kind *, struct weft_step *);
+    const struct weft_step_kind *kind;
+} family[WEFT_OP_COUNT] = {
+    [WEFT_OP_sum]              = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_mean]             = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_prod]             = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_reduce_max]       = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_reduce_min]       = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_any]              = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_all]              = {choose_reduce,  &weft_step_reduce},
+    [WEFT_OP_arg_max]          = {choose_along,   &weft_step_along},
+    [WEFT_OP_arg_min]          = {choose_along,   &weft_step_along},
+    [WEFT_OP_cumsum]           = {choose_along,   &weft_step_along},
+    [WEFT_OP_cumprod]          = {choose_along,   &weft_step_along},
+    [WEFT_OP_cummax]           = {choose_along,   &weft_step_along},
+    [WEFT_OP_cummin]           = {choose_along,   &weft_step_along},
+    [WEFT_OP_sort]             = {choose_along,   &weft_step_along},
+    [WEFT_OP_top_k]            = {choose_along,   &weft_step_along},
+    [WEFT_OP_max_pool]         = {choose_f32,     &weft_step_pool},
+    [WEFT_OP_mean_pool]        = {choose_f32,     &weft_step_pool},
+    [WEFT_OP_matmul]           = {choose_matrix,  &weft_step_gemm},
+    [WEFT_OP_conv]             = {choose_matrix,  &weft_step_conv},
+    [WEFT_OP_conv_transpose]   = {choose_f32,     &weft_step_conv},
+    [WEFT_OP_reshape]          = {choose_reshape, &weft_step_copy},
+    [WEFT_OP_transpose]        = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_bcast]            = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_slice]            = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_relayout]         = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_flip]             = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_bitcast]          = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_concat]           = {choose_copy,    &weft_step_concat},
+    [WEFT_OP_pad]              = {choose_pad,     &weft_step_pad},
+    [WEFT_OP_resize]           = {choose_resize,  &weft_step_blend},
+    [WEFT_OP_gather]           = {choose_indexed, &weft_step_gather},
+    [WEFT_OP_gather_elements]  = {choose_indexed, &weft_step_gather},
+    [WEFT_OP_gather_nd]        = {choose_indexed, &weft_step_gather},
+    [WEFT_OP_dynamic_slice]    = {choose_indexed, &weft_step_gather},
+    [WEFT_OP_dynamic_update]   = {choose_indexed, &weft_step_scatter},
+    [WEFT_OP_one_hot]          = {choose_indexed, &weft_step_scatter},
+    [WEFT_OP_scatter_elements] = {choose_scatter, &weft_step_scatter},
+    [WEFT_OP_scatter_nd]       = {choose_scatter, &weft_step_scatter},
+};
+
+static bool choose_family(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+{
+    const int op = weft_opcode_of(plan->graph, n);
+    if (family[op].choose)
+        return family[op].choose(plan, n, family[op].kind, step);
+    if (!(weft_op_of(plan->graph, n)->traits & WEFT_ELEMENTWISE))
+        return refuse(step, "the op has no kernel");
+    return choose_map(plan, n, step);
 }
 
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
