@@ -156,6 +156,7 @@ struct weft_graph {
     uint32_t records, record_capacity;
     struct weft_rule_index *rule_index; /* root: of the pass that runs (passes/rules.c) */
     struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
+    void *pass_memory;           /* root: what the pass that runs keeps in scratch from one body to the next */
 };
 
 static inline struct weft_value *weft_value_of(const struct weft_graph *g, weft_val v) { return &g->value[v.id]; }

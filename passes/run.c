@@ -165,6 +165,7 @@ static bool run_on_tree(struct weft_graph *graph, const struct weft_pass_info *p
     uint32_t count;
     struct weft_graph **list = collect_graphs(graph, &count);
     bool changed = false;
+    graph->root->pass_memory = NULL;
     for (uint32_t i = count; i > 0; i--)
         changed |= run_on_graph(list[i - 1], pass, target);
     return changed;

@@ -2,6 +2,7 @@
 /* format.h: memory formats: in which layouts each value of a graph may be stored, what that costs, and the choice for
  * all values at once.
  *
+ *   memo       nodes that are alike have the same candidates and prices, which are worked out once
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
  *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion, of kernels by
  *              order of channels; at the rates of the target (prices.h)
@@ -28,6 +29,7 @@ struct weft_format_list {
     bool is_fact;                      /* of a parameter: it is stored in layout[0] and nothing else */
     uint16_t dropped;                  /* candidates for which there was no room */
     uint32_t layout[WEFT_MAX_FORMATS];
+    uint32_t number;                   /* equal lists of equal ways to write have equal numbers */
     uint32_t own;                      /* of result 0 of a node that kernels of the caller's compute: the first, + 1 */
 };
 
@@ -51,8 +53,8 @@ struct weft_formats {
     const struct weft_target *target;
     struct weft_arena *arena;
     struct weft_format_list *list;     /* by value */
-    struct weft_format_memo *memo;     /* prices of conversions, a power of two of them */
-    uint32_t memos;
+    struct weft_format_memo *memo;
+    uint32_t *kind, *node_kind;        /* by value and by node: equal where prices are the same */
     struct weft_format_own *own;       /* kernels of the caller's that fit, node by node */
     uint32_t owns, own_capacity;
     /* the choice */
@@ -66,6 +68,24 @@ struct weft_formats {
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */
 };
+
+/* --- format_memo.c ------------------------------------------------------------------------------------------------ */
+
+/* Finds out of which kind values and nodes are, and opens the memo with the first graph of a tree. */
+void weft_format_kinds(struct weft_formats *formats);
+/* What is known about a question: made when it is asked for the first time, then with answer NULL. */
+struct weft_format_known {
+    uint32_t number; /* from 1 on, one for each question */
+    void *answer;
+};
+/* A question is words; the first says what it is about. */
+enum { WEFT_RECALL_LIST, WEFT_RECALL_CARRY, WEFT_RECALL_WRITE, WEFT_RECALL_CONVERT, WEFT_RECALL_CONVERSIONS,
+       WEFT_RECALL_SETS, WEFT_RECALL_READS, WEFT_RECALL_EDGE, WEFT_RECALL_PLACE, WEFT_RECALL_PURPOSES };
+struct weft_format_known *weft_format_recall(const struct weft_formats *formats, const uint64_t *question,
+                                             uint32_t words);
+#define WEFT_RECALL(formats, ...) \
+    weft_format_recall((formats), (const uint64_t[]){__VA_ARGS__}, \
+                       (uint32_t)(sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)))
 
 /* --- format_collect.c --------------------------------------------------------------------------------------------- */
 
@@ -88,14 +108,18 @@ uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value,
 
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 
-/* Before any price is asked for. */
-void weft_format_prices_open(struct weft_formats *formats);
+/* The value that is in memory: of a broadcast, which is not stored, its operand. And which axes of v that one has. */
+weft_val weft_format_stored(const struct weft_graph *graph, weft_val v);
+uint32_t weft_format_stored_axes(const struct weft_graph *graph, weft_val v);
 /* Elements of a value, symbols at their hints. */
 int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
 /* Bytes that are read of a value; of a broadcast, those of its operand. */
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 /* A conversion, done by a copy of its own. 0 if the layouts are the same. */
 int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
+/* Is a conversion of the value done once, before the first run (runtime/load.c), in the place of the constant or in
+ * little memory besides? Then it costs next to nothing: more than none. */
+bool weft_format_converts_once(const struct weft_formats *formats, weft_val value);
 /* What a node pays for writing its result in this layout, whatever it reads: WEFT_LABEL_NEVER if it cannot. */
 int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value, uint32_t layout);
 /* What a node pays more for reading operand `slot` in one layout while it writes result 0 in another, compared with
@@ -123,6 +147,8 @@ bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32
 bool weft_format_is_window(int op);
 /* The kernel's time, channels-last or row-major; 0 of all other ops. */
 int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node, bool last);
+/* What counts of a part of a concat beside its type: where it lives, and what writes it. */
+uint32_t weft_format_piece_kind(const struct weft_graph *graph, weft_val value);
 /* What becomes of an operand of a concat that is stored in the order of the result: nothing, if it may be computed in
  * place in long pieces; else it is written with gaps, or copied. */
 int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t result);

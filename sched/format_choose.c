@@ -11,10 +11,7 @@
  *                  └─────── result of reader 2          with one reader: written ──── result of the reader */
 #include "sched/format.h"
 
-#include <string.h>
-
 enum { MOST_SETS = WEFT_MAX_FORMATS * (WEFT_MAX_FORMATS + 1) / 2, MOST_ENTRIES = 1000000 };
-enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
 
 struct chooser {
     struct weft_formats *formats;
@@ -22,8 +19,9 @@ struct chooser {
     struct weft_labelling labelling;
     uint32_t *node;          /* by value: of the labelling, + 1; 0: none */
     uint32_t *set;           /* by value: the node for what is read, + 1; 0: as written */
-    struct weft_format_choice **choice; /* by value: how it may be written, as many as its node has choices */
-    int64_t **convert;       /* by value: [from][to] of its list */
+    const struct weft_format_choice **choice; /* by value: how it may be written, as many as its node has choices */
+    const int64_t **convert; /* by value: [from][to] of its list */
+    const int64_t **read;    /* by operand slot: [choice of the result][layout of its list]; NULL: nothing to choose */
 };
 
 /* --- sets of layouts, as bits of a value's list ------------------------------------------------------------------- */
@@ -58,28 +56,22 @@ static uint32_t choices_of(const struct chooser *c, weft_val v)
     return c->labelling.node[c->node[v.id] - 1].choices;
 }
 
-/* Is a conversion of the value done once, before the first run (runtime/load.c), in the place of the constant or in
- * little memory besides? Then it costs next to nothing: more than none. */
-static bool converts_once(const struct chooser *c, weft_val v)
-{
-    const struct weft_graph *g = c->graph;
-    struct weft_element element;
-    if (!weft_is_const(g, v) || weft_const_splat(g, v, &element) || !weft_type_is_constant(weft_type_of(g, v)))
-        return false;
-    return c->formats->target->kernel || g->value[v.id].uses + g->value[v.id].returns == 1 ||
-           weft_format_bytes(c->formats, v) <= LITTLE_BYTES;
-}
-
 static void price_conversions(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
-    const bool once = converts_once(c, v);
-    c->convert[v.id] = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
-    for (uint32_t from = 0; from < list->count; from++)
-        for (uint32_t to = 0; to < list->count; to++)
-            if (from != to)
-                c->convert[v.id][from * list->count + to] =
-                    once ? 1 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
+    struct weft_format_known *known =
+        WEFT_RECALL(c->formats, WEFT_RECALL_CONVERSIONS, c->formats->kind[v.id], list->number);
+    if (!known->answer) {
+        const bool once = weft_format_converts_once(c->formats, v);
+        int64_t *ps = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
+        for (uint32_t from = 0; from < list->count; from++)
+            for (uint32_t to = 0; to < list->count; to++)
+                if (from != to)
+                    ps[from * list->count + to] =
+                        once ? 1 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
+        known->answer = ps;
+    }
+    c->convert[v.id] = known->answer;
 }
 
 /* To have all of a set where the node writes `from`. */
@@ -93,32 +85,59 @@ static int64_t set_cost(const struct chooser *c, weft_val v, uint32_t from, uint
     return sum;
 }
 
+/* The ways to write a value and what they cost. */
+struct ways {
+    uint32_t count;
+    struct weft_format_choice choice[WEFT_MAX_CHOICES];
+    int64_t cost[WEFT_MAX_CHOICES];
+};
+
 /* Ties go to the earlier candidate: a picosecond for each place in the list. */
+static const struct ways *ways_of(const struct chooser *c, weft_val v)
+{
+    const struct weft_formats *f = c->formats;
+    const struct weft_value *value = &c->graph->value[v.id];
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_WRITE, f->node_kind[value->def.id], value->result,
+                                                  f->kind[v.id], list_of(c, v)->number);
+    if (known->answer)
+        return known->answer;
+    struct ways *ways = weft_new(f->arena, struct ways, 1);
+    ways->count = weft_format_choices(f, v, ways->choice);
+    for (uint32_t i = 0; i < ways->count; i++) {
+        const struct weft_format_choice *choice = &ways->choice[i];
+        ways->cost[i] =
+            weft_label_add(i, choice->own      ? choice->own->ps
+                              : value->def.id ? weft_format_write_ps(f, v, list_of(c, v)->layout[choice->format]) : 0);
+    }
+    return known->answer = ways;
+}
+
+static const int64_t *edge_to_set(const struct chooser *c, weft_val v)
+{
+    const uint32_t sets = sets_of(list_of(c, v)->count), rows = choices_of(c, v);
+    struct weft_format_known *known =
+        WEFT_RECALL(c->formats, WEFT_RECALL_SETS, c->formats->kind[v.id], list_of(c, v)->number);
+    if (known->answer)
+        return known->answer;
+    int64_t *edge = weft_new(c->formats->arena, int64_t, (size_t)rows * sets);
+    for (uint32_t from = 0; from < rows; from++)
+        for (uint32_t s = 0; s < sets; s++)
+            edge[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
+    return known->answer = edge;
+}
+
 static void add_value(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
     const struct weft_value *value = &c->graph->value[v.id];
-    struct weft_format_choice choice[WEFT_MAX_CHOICES];
-    int64_t cost[WEFT_MAX_CHOICES];
-    const uint32_t choices = weft_format_choices(c->formats, v, choice);
-    c->choice[v.id] = weft_new(c->formats->arena, struct weft_format_choice, choices);
-    memcpy(c->choice[v.id], choice, choices * sizeof *choice);
-    for (uint32_t i = 0; i < choices; i++)
-        cost[i] = weft_label_add((int64_t)i, choice[i].own ? choice[i].own->ps
-                                             : value->def.id ? weft_format_write_ps(c->formats, v,
-                                                                                    list->layout[choice[i].format])
-                                                             : 0);
-    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, choices, cost);
+    const struct ways *ways = ways_of(c, v);
+    c->choice[v.id] = ways->choice;
+    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, ways->count, ways->cost);
     price_conversions(c, v);
     if (value->uses + value->returns < 2 || list->count < 2)
         return;
-    const uint32_t sets = sets_of(list->count);
-    c->set[v.id] = 1 + weft_labelling_node(&c->labelling, sets, NULL);
-    const uint32_t rows = c->labelling.node[c->node[v.id] - 1].choices;
-    int64_t *edge = weft_labelling_edge(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1);
-    for (uint32_t from = 0; from < rows; from++)
-        for (uint32_t s = 0; s < sets; s++)
-            edge[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
+    c->set[v.id] = 1 + weft_labelling_node(&c->labelling, sets_of(list->count), NULL);
+    weft_labelling_join(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1, edge_to_set(c, v));
 }
 
 /* --- the edges ---------------------------------------------------------------------------------------------------- */
@@ -151,8 +170,8 @@ static uint32_t found_of(const struct chooser *c, weft_val v)
 }
 
 /* What reading an operand costs by layout of its list, where the node writes its result as `choice` says. */
-static void price_reads(const struct chooser *c, struct weft_pin pin, const struct weft_format_choice *choice,
-                        int64_t *ret_price)
+static void price_read(const struct chooser *c, struct weft_pin pin, const struct weft_format_choice *choice,
+                       int64_t *ret_price)
 {
     const struct weft_format_list *list = list_of(c, weft_pin_value(c->graph, pin));
     const uint32_t result = list_of(c, weft_result(c->graph, pin.node, 0))->layout[choice->format];
@@ -165,22 +184,44 @@ static void price_reads(const struct chooser *c, struct weft_pin pin, const stru
     }
 }
 
+/* The same for each way to write the result. */
+static const struct weft_format_known *price_reads(const struct chooser *c, struct weft_pin pin)
+{
+    const struct weft_formats *f = c->formats;
+    const weft_val v = weft_pin_value(c->graph, pin), result = weft_result(c->graph, pin.node, 0);
+    const uint32_t layouts = list_of(c, v)->count, results = choices_of(c, result);
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_READS, f->node_kind[pin.node.id], pin.index,
+                                                  list_of(c, v)->number, list_of(c, result)->number);
+    if (known->answer)
+        return known;
+    int64_t *price = weft_new(f->arena, int64_t, (size_t)layouts * results);
+    for (uint32_t r = 0; r < results; r++)
+        price_read(c, pin, &c->choice[result.id][r], price + r * layouts);
+    known->answer = price;
+    return known;
+}
+
 static void add_operand(struct chooser *c, weft_node n, uint32_t index)
 {
-    const struct weft_pin pin = {.node = n, .index = index};
     const weft_val v = weft_operand(c->graph, n, index), result = weft_result(c->graph, n, 0);
     const uint32_t from = found_of(c, v), to = c->node[result.id] - 1, rows = c->labelling.node[from].choices,
-                   results = choices_of(c, result);
-    int64_t price[WEFT_MAX_FORMATS];
-    uint32_t layout;
+                   results = choices_of(c, result), layouts = list_of(c, v)->count;
+    if (layouts == 1 && results == 1)
+        return;
+    const struct weft_format_known *reads = price_reads(c, (struct weft_pin){.node = n, .index = index});
+    const int64_t *price = c->read[c->graph->node[n.id].first_operand + index] = reads->answer;
     if (rows == 1 && results == 1)
         return;
-    int64_t *edge = weft_labelling_edge(&c->labelling, from, to);
-    for (uint32_t r = 0; r < results; r++) {
-        price_reads(c, pin, &c->choice[result.id][r], price);
-        for (uint32_t at = 0; at < rows; at++)
-            edge[at * results + r] = best_read(c, v, at, price, &layout);
+    struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_EDGE, reads->number, c->set[v.id] != 0);
+    if (!known->answer) {
+        uint32_t layout;
+        int64_t *edge = weft_new(c->formats->arena, int64_t, (size_t)rows * results);
+        for (uint32_t r = 0; r < results; r++)
+            for (uint32_t at = 0; at < rows; at++)
+                edge[at * results + r] = best_read(c, v, at, price + r * layouts, &layout);
+        known->answer = edge;
     }
+    weft_labelling_join(&c->labelling, from, to, known->answer);
 }
 
 static void add_return(struct chooser *c, uint32_t i)
@@ -240,7 +281,7 @@ static void pose(struct chooser *c)
 /* --- the answer --------------------------------------------------------------------------------------------------- */
 
 /* Where a list has row-major, or channels-last; the first where there is no second. */
-static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
+static uint32_t find_place(const struct chooser *c, uint32_t v, bool last)
 {
     const struct weft_format_list *list = &c->formats->list[v];
     uint32_t row = 0;
@@ -255,13 +296,27 @@ static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
     return row;
 }
 
+static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
+{
+    const struct weft_formats *f = c->formats;
+    const struct weft_value *value = &c->graph->value[v];
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_PLACE, f->node_kind[value->def.id], value->result,
+                                                  f->kind[v], f->list[v].number, last);
+    if (!known->answer) {
+        uint32_t *place = weft_new(f->arena, uint32_t, 1);
+        *place = find_place(c, v, last);
+        known->answer = place;
+    }
+    return *(const uint32_t *)known->answer;
+}
+
 /* One order wherever there is a choice. */
 static int64_t uniform_cost(struct chooser *c, bool last)
 {
     uint32_t *choice = weft_new(c->formats->arena, uint32_t, c->labelling.nodes);
     for (uint32_t v = 1; v < c->graph->values; v++) {
         const struct weft_format_list *list = &c->formats->list[v];
-        const uint32_t at = place_in(c, v, last);
+        const uint32_t at = c->node[v] ? place_in(c, v, last) : 0;
         for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){v}); i++)
             if (written_in(c, (weft_val){v}, i) == at)
                 choice[c->node[v] - 1] = i;
@@ -321,14 +376,13 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
     }
     weft_foreach_node(g, n)
         for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++) {
-            const struct weft_pin pin = {.node = n, .index = i};
-            const weft_val v = weft_operand(g, n, i);
+            const weft_val v = weft_operand(g, n, i), result = weft_result(g, n, 0);
             const struct weft_format_list *list = list_of(c, v);
-            const weft_val result = weft_result(g, n, 0);
-            int64_t price[WEFT_MAX_FORMATS];
-            uint32_t layout;
-            price_reads(c, pin, &c->choice[result.id][answer->choice[c->node[result.id] - 1]], price);
-            best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
+            const int64_t *price = c->read[g->node[n.id].first_operand + i];
+            uint32_t layout = 0;
+            if (price)
+                best_read(c, v, answer->choice[found_of(c, v)],
+                          price + (size_t)answer->choice[c->node[result.id] - 1] * list->count, &layout);
             f->read[g->node[n.id].first_operand + i] = list->layout[layout];
         }
 }
@@ -356,8 +410,9 @@ void weft_formats_choose(struct weft_formats *f)
     struct chooser c = {.formats = f, .graph = g,
                         .node = weft_new(f->arena, uint32_t, g->values),
                         .set = weft_new(f->arena, uint32_t, g->values),
-                        .choice = weft_new(f->arena, struct weft_format_choice *, g->values),
-                        .convert = weft_new(f->arena, int64_t *, g->values)};
+                        .choice = weft_new(f->arena, const struct weft_format_choice *, g->values),
+                        .convert = weft_new(f->arena, const int64_t *, g->values),
+                        .read = weft_new(f->arena, const int64_t *, g->slots)};
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
     struct weft_label_answer answer;

@@ -104,31 +104,70 @@ static void begin(struct collector *c)
             add(c, g->ret[i].value, promised);
 }
 
-static void carry(struct collector *c, struct weft_pin from, uint32_t layout, struct weft_pin to)
+/* What one layout of one pin asks of the other side of its node. */
+struct carried {
+    uint32_t count;
+    struct {
+        uint32_t pin, layout;
+    } wish[];
+};
+
+static uint32_t carry(struct collector *c, struct weft_pin from, const struct weft_layout *stored, struct weft_pin to,
+                      uint32_t *ret_layout)
 {
-    const weft_val value = weft_pin_value(c->graph, to);
+    uint32_t count = 0;
+    struct weft_layout carried;
+    for (int place = WEFT_NEW_OUTERMOST; place <= WEFT_NEW_INNERMOST; place++)
+        if (weft_carry_layout(c->graph, from, stored, to, (enum weft_new_axes)place, &carried))
+            ret_layout[count++] = weft_intern_layout(c->graph, &carried,
+                                                     weft_type_of(c->graph, weft_pin_value(c->graph, to)));
+    return count;
+}
+
+static const struct carried *carry_all(struct collector *c, struct weft_pin from, uint32_t layout)
+{
+    const struct weft_node_info *node = &c->graph->node[from.node.id];
+    const uint32_t pins = from.result ? node->operands : node->results;
     const int rank = weft_type_of(c->graph, weft_pin_value(c->graph, from))->rank;
     const struct weft_layout stored = weft_layout_at(c->graph, layout, rank);
-    struct weft_layout carried[2];
-    for (int place = WEFT_NEW_OUTERMOST; place <= WEFT_NEW_INNERMOST; place++)
-        if (weft_carry_layout(c->graph, from, &stored, to, (enum weft_new_axes)place, &carried[place]))
-            add_layout(c, value, &carried[place]);
+    struct carried *carried = weft_arena_new(c->formats->arena, sizeof *carried + 2 * pins * sizeof carried->wish[0]);
+    for (uint32_t i = 0; i < pins; i++) {
+        uint32_t to[2];
+        const uint32_t count =
+            carry(c, from, &stored, (struct weft_pin){.node = from.node, .result = !from.result, .index = i}, to);
+        for (uint32_t k = 0; k < count; k++) {
+            carried->wish[carried->count].pin = i;
+            carried->wish[carried->count++].layout = to[k];
+        }
+    }
+    return carried;
 }
 
-/* From a result to all operands. */
-static void carry_back(struct collector *c, weft_node node, uint32_t index, uint32_t layout)
+/* From a result to all operands, or from an operand to all results. */
+static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
 {
-    const struct weft_pin from = {.node = node, .result = true, .index = index};
-    for (uint32_t i = 0; i < c->graph->node[node.id].operands; i++)
-        carry(c, from, layout, (struct weft_pin){.node = node, .index = i});
+    struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_CARRY,
+                                                  c->formats->node_kind[from.node.id], from.result, from.index, layout);
+    if (!known->answer)
+        known->answer = (void *)carry_all(c, from, layout);
+    const struct carried *carried = known->answer;
+    for (uint32_t i = 0; i < carried->count; i++) {
+        const struct weft_pin to = {.node = from.node, .result = !from.result, .index = carried->wish[i].pin};
+        add(c, weft_pin_value(c->graph, to), carried->wish[i].layout);
+    }
 }
 
-/* From an operand to all results. */
-static void carry_on(struct collector *c, weft_node node, uint32_t index, uint32_t layout)
+/* Ways to write a value follow from its list; kernels of the caller's make it one of its own. */
+static void number_lists(const struct weft_formats *f)
 {
-    const struct weft_pin from = {.node = node, .index = index};
-    for (uint32_t i = 0; i < c->graph->node[node.id].results; i++)
-        carry(c, from, layout, (struct weft_pin){.node = node, .result = true, .index = i});
+    for (uint32_t v = 1; v < f->graph->values; v++) {
+        struct weft_format_list *list = &f->list[v];
+        uint64_t question[4 + WEFT_MAX_FORMATS] = {WEFT_RECALL_LIST, list->is_fact, list->own,
+                                                   list->own ? (uint64_t)(uintptr_t)f->graph : 0};
+        for (uint32_t i = 0; i < list->count; i++)
+            question[4 + i] = list->layout[i];
+        list->number = weft_format_recall(f, question, 4 + list->count)->number;
+    }
 }
 
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
@@ -137,16 +176,18 @@ void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph
     *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena,
                                      .list = weft_new(arena, struct weft_format_list, graph->values)};
     struct collector c = {.formats = formats, .graph = graph};
-    weft_format_prices_open(formats);
+    weft_format_kinds(formats);
     begin(&c);
     while (c.head < c.tail) {
         const struct wish wish = c.queue[c.head++];
         const struct weft_value *value = &graph->value[wish.value.id];
         if (value->def.id)
-            carry_back(&c, value->def, value->result, wish.layout);
+            carry_on(&c, (struct weft_pin){.node = value->def, .result = true, .index = value->result}, wish.layout);
         for (uint32_t slot = value->first_use; slot; slot = graph->slot[slot - 1].next) {
             const weft_node user = graph->slot[slot - 1].node;
-            carry_on(&c, user, slot - 1 - graph->node[user.id].first_operand, wish.layout);
+            carry_on(&c, (struct weft_pin){.node = user, .index = slot - 1 - graph->node[user.id].first_operand},
+                     wish.layout);
         }
     }
+    number_lists(formats);
 }

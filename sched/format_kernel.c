@@ -155,14 +155,22 @@ static bool lives_elsewhere(const struct weft_graph *g, weft_val v)
     return g->value[v.id].is_param || weft_is_const(g, v) || g->value[v.id].returns;
 }
 
+enum { LIVES_ELSEWHERE = 1, IS_ELEMENTWISE = 2 };
+
+uint32_t weft_format_piece_kind(const struct weft_graph *g, weft_val v)
+{
+    const bool is_elementwise = weft_op_of(g, weft_def(g, v))->traits & WEFT_ELEMENTWISE;
+    return (lives_elsewhere(g, v) ? LIVES_ELSEWHERE : 0) | (is_elementwise ? IS_ELEMENTWISE : 0);
+}
+
 int64_t weft_format_join_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
     const weft_val from = weft_pin_value(g, operand);
     const int64_t bytes = weft_format_bytes(f, from), piece = piece_bytes(g, operand, result);
-    const weft_node made = weft_def(g, from);
-    if (piece >= COPIED_RUN && !lives_elsewhere(g, from)) /* convolutions and windows write rows in any case */
-        return piece >= LONG_RUN || !(weft_op_of(g, made)->traits & WEFT_ELEMENTWISE)
+    const uint32_t kind = weft_format_piece_kind(g, from);
+    if (piece >= COPIED_RUN && !(kind & LIVES_ELSEWHERE)) /* convolutions and windows write rows in any case */
+        return piece >= LONG_RUN || !(kind & IS_ELEMENTWISE)
                    ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_gaps);
     return weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes,
                                  piece >= COPIED_RUN ? WEFT_PRICE_convert_runs : WEFT_PRICE_convert_transpose);

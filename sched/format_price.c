@@ -13,6 +13,7 @@
 
 enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
 enum { MIXED_WINDOW = 2 };  /* a window that reads in one order and writes in another, beside row-major */
+enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
 enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -27,12 +28,31 @@ int64_t weft_format_elements(const struct weft_graph *g, weft_val value)
     return (int64_t)(elements < most ? elements : most);
 }
 
+weft_val weft_format_stored(const struct weft_graph *g, weft_val v)
+{
+    while (weft_def(g, v).id && weft_def_opcode(g, v) == WEFT_OP_bcast)
+        v = weft_operand(g, weft_def(g, v), 0);
+    return v;
+}
+
+uint32_t weft_format_stored_axes(const struct weft_graph *g, weft_val v)
+{
+    const weft_node n = weft_def(g, v);
+    if (!n.id || weft_opcode_of(g, n) != WEFT_OP_bcast)
+        return UINT32_MAX;
+    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
+    uint32_t axes = 0;
+    for (int i = 0; i < from->rank; i++)
+        if (!weft_dim_is(from->extent[i], 1))
+            axes |= 1u << weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
+    return axes;
+}
+
 int64_t weft_format_bytes(const struct weft_formats *f, weft_val value)
 {
     const struct weft_graph *g = f->graph;
     struct weft_element element;
-    while (weft_def_opcode(g, value) == WEFT_OP_bcast && weft_def(g, value).id) /* is not stored: its operand is read */
-        value = weft_operand(g, weft_def(g, value), 0);
+    value = weft_format_stored(g, value);
     if (weft_is_const(g, value) && weft_const_splat(g, value, &element))
         return 0;
     return weft_dtype_bytes(weft_type_of(g, value)->dtype, weft_format_elements(g, value));
@@ -111,41 +131,27 @@ static int64_t convert_ps(const struct weft_formats *f, weft_val value, uint32_t
     return price == WEFT_PRICE_COUNT ? 0 : step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price);
 }
 
-/* Graphs repeat few types in few layouts, and are asked for the price of each conversion several times. */
-struct weft_format_memo {
-    struct weft_type type;
-    uint32_t from, to; /* equal: empty */
-    int64_t ps;
-};
-enum { MOST_MEMOS = 1 << 10 };
-
-static uint32_t hash_of(const struct weft_type *type, uint32_t from, uint32_t to)
-{
-    uint64_t hash = type->dtype * 31u + type->rank;
-    for (int i = 0; i < type->rank; i++)
-        hash = (hash ^ (uint64_t)type->extent[i].bits) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ from) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ to) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(hash >> 32);
-}
-
-void weft_format_prices_open(struct weft_formats *f)
-{
-    f->memos = 1;
-    while (f->memos < MOST_MEMOS && f->memos < f->graph->values) /* bodies are small, and many */
-        f->memos *= 2;
-    f->memo = weft_new(f->arena, struct weft_format_memo, f->memos);
-}
-
 int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
 {
-    const struct weft_type *type = weft_type_of(f->graph, value);
     if (from == to)
         return 0;
-    struct weft_format_memo *memo = &f->memo[hash_of(type, from, to) & (f->memos - 1)];
-    if (memo->from != from || memo->to != to || !weft_type_same(&memo->type, type))
-        *memo = (struct weft_format_memo){*type, from, to, convert_ps(f, value, from, to)};
-    return memo->ps;
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_CONVERT, f->kind[value.id], from, to);
+    if (!known->answer) {
+        int64_t *ps = weft_new(f->arena, int64_t, 1);
+        *ps = convert_ps(f, value, from, to);
+        known->answer = ps;
+    }
+    return *(const int64_t *)known->answer;
+}
+
+bool weft_format_converts_once(const struct weft_formats *f, weft_val v)
+{
+    const struct weft_graph *g = f->graph;
+    struct weft_element element;
+    if (!weft_is_const(g, v) || weft_const_splat(g, v, &element) || !weft_type_is_constant(weft_type_of(g, v)))
+        return false;
+    return f->target->kernel || g->value[v.id].uses + g->value[v.id].returns == 1 ||
+           weft_format_bytes(f, v) <= LITTLE_BYTES;
 }
 
 /* Of a copy between orders that is made inside of a kernel. */
@@ -180,15 +186,9 @@ static void drop_free(const struct weft_graph *g, weft_val value, uint32_t numbe
     for (int i = 0; i < layout.axes && !layout.dense; i++)
         if (weft_dim_is(layout.stride[i], 0))
             dim[layout.axis[i].axis] = WEFT_NO_DIM;
-    const weft_node n = weft_def(g, value);
-    if (!n.id || weft_opcode_of(g, n) != WEFT_OP_bcast)
-        return;
-    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
-    bool stored[WEFT_MAX_RANK] = {false};
-    for (int i = 0; i < from->rank; i++)
-        stored[weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i))] = !weft_dim_is(from->extent[i], 1);
+    const uint32_t stored = weft_format_stored_axes(g, value);
     for (int i = 0; i < type->rank; i++)
-        if (!stored[i])
+        if (!(stored >> i & 1))
             dim[i] = WEFT_NO_DIM;
 }
 

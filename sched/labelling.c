@@ -49,12 +49,18 @@ uint32_t weft_labelling_node(struct weft_labelling *l, uint32_t choices, const i
     return l->nodes++;
 }
 
-int64_t *weft_labelling_edge(struct weft_labelling *l, uint32_t a, uint32_t b)
+void weft_labelling_join(struct weft_labelling *l, uint32_t a, uint32_t b, const int64_t *cost)
 {
     weft_assert(a < l->nodes && b < l->nodes && a != b);
-    int64_t *cost = weft_new(l->arena, int64_t, (size_t)l->node[a].choices * l->node[b].choices);
     l->edge = weft_grow(l->arena, l->edge, &l->edge_capacity, l->edges + 1, sizeof *l->edge);
     l->edge[l->edges++] = (struct weft_label_edge){a, b, cost};
+}
+
+int64_t *weft_labelling_edge(struct weft_labelling *l, uint32_t a, uint32_t b)
+{
+    weft_assert(a < l->nodes && b < l->nodes);
+    int64_t *cost = weft_new(l->arena, int64_t, (size_t)l->node[a].choices * l->node[b].choices);
+    weft_labelling_join(l, a, b, cost);
     return cost;
 }
 

@@ -30,7 +30,7 @@ struct weft_label_node {
 };
 struct weft_label_edge {
     uint32_t a, b;
-    int64_t *cost;       /* [choice of a][choice of b] */
+    const int64_t *cost; /* [choice of a][choice of b] */
 };
 struct weft_labelling {
     struct weft_arena *arena;
@@ -53,6 +53,8 @@ uint32_t weft_labelling_node(struct weft_labelling *labelling, uint32_t choices,
 /* Between two nodes, which may have more edges than one. Returns its table [choices of a][choices of b], all 0, to be
  * filled by the caller. */
 int64_t *weft_labelling_edge(struct weft_labelling *labelling, uint32_t a, uint32_t b);
+/* The same with a table that the caller keeps: many edges may share it. */
+void weft_labelling_join(struct weft_labelling *labelling, uint32_t a, uint32_t b, const int64_t *cost);
 /* `most`: entries that a table may have. The problem is not changed. */
 void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, struct weft_label_answer *ret);
 /* What these choices cost. */
