@@ -314,6 +314,15 @@ void weft_weigh_prepare(struct weft_weigh *weigh, int workers);
 void weft_weigh_run(const struct weft_weigh *weigh, void *out, const void *in, const struct weft_weigh_table *tables,
                     int part, int parts);
 
+/* --- the end of a contraction's result ---------------------------------------------------------------------------- */
+
+/* Of x becomes min(high, max(low, x)) + zero, where NaN stays NaN: what elementwise `clamp` gives with a zero of -0,
+ * which changes nothing, and `relu` between 0 and infinity with a zero of +0. Tiles do it in registers. */
+struct weft_clamp {
+    bool given;
+    float low, high, zero;
+};
+
 /* --- gemm/gemm.h: C[b] = alpha · A[b] · B[b] + beta · C[b] + bias, f32 -------------------------------------------- */
 
 /* A piece of a matrix as a hook sees it: element (first_row + i, first_column + j) of matrix `batch` is
@@ -326,8 +335,9 @@ struct weft_gemm_piece {
 typedef void weft_gemm_hook(void *user, const struct weft_gemm_piece *piece);
 
 /* A tile of results held in registers: gemm.h. */
+struct weft_gemm_last;
 typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
-                               int64_t c_row, int64_t columns, bool from_c);
+                               int64_t c_row, int64_t columns, bool from_c, const struct weft_gemm_last *last);
 
 /* The loops that prepare has chosen, as run walks them: in the orientation of the loops. */
 struct weft_gemm_loops {
@@ -355,8 +365,10 @@ struct weft_gemm {
     bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
+    struct weft_clamp clamp; /* after the bias */
     /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,
-     * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it. */
+     * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it: some
+     * thousands of results, as far as a part has them side by side. */
     weft_gemm_hook *prologue_a, *prologue_b, *epilogue;
     /* Options; 0 leaves them to prepare. */
     size_t cache;            /* bytes of second-level cache that blocks are made for; 0: 1 MiB */
@@ -447,6 +459,7 @@ struct weft_conv {
     int64_t w_stride[5];               /* o, c, kernel… */
     bool w_packed;           /* w was packed by weft_conv_pack */
     size_t cache;            /* as of weft_gemm */
+    struct weft_clamp clamp; /* after the bias */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */

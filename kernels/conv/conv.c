@@ -216,6 +216,7 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
         g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
         g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2], g->bias_row = 1;
     }
+    g->clamp = conv->clamp;
     g->epilogue = conv->epilogue ? finish_point : NULL;
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;

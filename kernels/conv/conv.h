@@ -15,8 +15,9 @@
  * zero is +0. Thereby a form may leave out multiplications by zero, if no weight is infinite or NaN, and change no bit:
  * fma(0, w, s) is s, but for the sign of a zero, which no later term of the chain but a zero can see.
  *
- * A bias is added last, rounded once; then the epilogue gets pieces of y: whatever a form has finished at once, as soon
- * as it will not be touched again. Every form calls it; which pieces it gets depends on form, parts and level.
+ * A bias is added last, rounded once, then comes the clamp; then the epilogue gets pieces of y: whatever a form has
+ * finished at once, as soon as it will not be touched again. Every form calls it; which pieces it gets depends on form,
+ * parts and level.
  *
  * Forms, chosen by prepare:
  *   COLUMNS   y has its unit stride along the pixels (NCHW) and few channels: W[o,K] · X[K,pixels], a panel of X

@@ -52,6 +52,8 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 }
 
 #define KERNEL(form) weft_conv_f32_##form##__avx512
+#include "kernels/gemm/clamp.inc"
+
 #include "kernels/conv/conv_finish.inc"
 
 #include "kernels/conv/conv_gemm.inc"

@@ -64,7 +64,8 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
         const float sum = s.adjoint ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
         const struct weft_conv_piece piece = weft_conv_piece(&s, data, n, o, 1, i % s.pixels, 1);
         const float result = s.bordered ? sum + 0.0f : sum;
-        *piece.data = data->bias ? result + data->bias[o] : result;
+        const float biased = data->bias ? result + data->bias[o] : result;
+        *piece.data = conv->clamp.given ? weft_clamped(&conv->clamp, biased) : biased;
         if (conv->epilogue)
             conv->epilogue(data->user, &piece);
     }

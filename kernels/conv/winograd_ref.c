@@ -67,7 +67,8 @@ static void tile_store(const struct weft_conv *conv, const struct weft_conv_shap
         if (h >= s->out[1] || w >= s->out[2])
             continue;
         const struct weft_conv_piece piece = weft_conv_piece(s, data, n, o, 1, h * s->out[2] + w, 1);
-        *piece.data = data->bias ? out[i] + data->bias[o] : out[i];
+        const float biased = data->bias ? out[i] + data->bias[o] : out[i];
+        *piece.data = conv->clamp.given ? weft_clamped(&conv->clamp, biased) : biased;
         if (conv->epilogue)
             conv->epilogue(data->user, &piece);
     }

@@ -136,7 +136,7 @@ static int32_t pack_form(const struct weft_gemm *g)
 /* Whether tiles turn columns of B, which lie along k. */
 static bool is_lines(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
-    weft_gemm_tile_fn *const *const tiles = g->kernel->code->lines;
+    weft_gemm_lines_fn *const *const tiles = g->kernel->code->lines;
     return tiles && l->m > 0 && l->m <= WEFT_GEMM_ROWS && tiles[l->m - 1] && l->k >= LINES_K && l->b_row == 1 &&
            l->b_col != 1 && !l->b_panels && !g->prologue_a && !g->prologue_b;
 }
@@ -250,8 +250,9 @@ static void choose_parts(struct weft_gemm *g, int workers)
 /* The tiles of a product that needs nothing else. */
 static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
-    l->plain = g->kernel->code->transpose && g->lanes == 1 && g->slices == 1 && !g->scaled && !g->epilogue &&
-               !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k && l->m > 0 && l->n > 0;
+    l->plain = g->kernel->code->transpose && g->lanes == 1 && g->slices == 1 && !g->scaled && !g->clamp.given &&
+               !g->epilogue && !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k && l->m > 0 &&
+               l->n > 0;
     for (int last = 0; l->plain && last < 2; last++) {
         const int64_t columns = last ? l->n % g->kernel->columns : smaller(l->n, g->kernel->columns);
         for (int spare = 0; columns > 0 && spare < 2; spare++) {
@@ -353,7 +354,7 @@ void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *da
     if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && !data->bias && parts == 1) {
         const float *const a = gemm->swapped ? data->b : data->a, *const b = gemm->swapped ? data->a : data->b;
         l->tile[l->n < gemm->kernel->columns][0](l->k, a, l->a_row, b, l->b_panels ? gemm->kernel->columns : l->b_row,
-                                                 data->c, l->c_row, l->n, false);
+                                                 data->c, l->c_row, l->n, false, NULL);
         return;
     }
     struct weft_gemm_data exchanged = *data;

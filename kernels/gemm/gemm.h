@@ -15,8 +15,11 @@
  *            handful (weft_gemm_lanes): 8 or 32 chains, chain l over all p with p mod lanes = l, counted from the start
  *            of the slice. They are added up by halves: chain l and l + lanes/2, then l and l + lanes/4, and so on.
  *
- *   finish(s) = s, or with `scaled`: alpha · s, then + (beta · C), unless beta = 0; then + bias, if there is one; each
- *   operation rounded. Then the epilogue.
+ *   finish(s) = s, or with `scaled`: alpha · s, then + (beta · C), unless beta = 0; then + bias, if there is one; then
+ *   the clamp; each operation rounded. Then the epilogue.
+ *
+ * Bias and clamp are the tile's own, in registers, wherever it has the whole sum and C as it is: a pass over the tile
+ * would wait until its stores, which miss, are done.
  *
  * Only the payload and sign of a NaN are not defined: which operand of a multiply-add wins is the hardware's choice.
  *
@@ -30,8 +33,18 @@
 
 /* --- what an ISA file gives --- */
 
+/* From sums to results within a tile: + 0, then + bias, then the clamp. */
+struct weft_gemm_last {
+    bool plus_zero;
+    const float *bias;            /* of the first row and column, or NULL */
+    int64_t bias_row, bias_col;   /* bias_col: 0 or 1 */
+    struct weft_clamp clamp;
+};
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
- * b[p·b_row + j]. With from_c the chains go on from c. */
+ * b[p·b_row + j]. With from_c the chains go on from c. `last` is NULL where others are to follow, or where sums are the
+ * results. Lines are the same without an end of their own. */
+typedef void weft_gemm_lines_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_column, float *c,
+                                int64_t c_row, int64_t columns, bool from_c);
 /* to[i·to_row + j] = from[i + j·from_column]. */
 typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const weft_loose_f32 *from, int64_t from_column,
                                     int64_t rows, int64_t columns);
@@ -44,6 +57,7 @@ struct weft_gemm_finish {
     bool scaled;
     float alpha, beta;
     int64_t c_row, c_col, bias_row, bias_col;
+    struct weft_clamp clamp;
 };
 typedef void weft_gemm_finish_fn(const struct weft_gemm_finish *finish, float *c, const float *from, int64_t from_row,
                                  const float *bias, int64_t rows, int64_t columns);
@@ -57,7 +71,7 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
 struct weft_gemm_code {
     weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *ragged[WEFT_GEMM_WIDTHS];
-    weft_gemm_tile_fn *const *lines; /* by rows - 1, or NULL: up to kernel->lanes columns, b[p + j·b_row] */
+    weft_gemm_lines_fn *const *lines; /* by rows - 1, or NULL: up to kernel->lanes columns, b[p + j·b_row] */
     weft_gemm_transpose_fn *transpose;
     weft_gemm_dots_fn *dots;             /* 8 lanes */
     weft_gemm_dots_fn *long_dots;        /* 32 lanes */
@@ -78,6 +92,12 @@ struct weft_gemm_kernel {
 extern const struct weft_gemm_kernel weft_gemm_kernels[];
 extern const unsigned weft_gemm_kernel_count;
 const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu);
+
+static inline float weft_clamped(const struct weft_clamp *clamp, float x)
+{
+    const float above = clamp->low > x ? clamp->low : x;
+    return (clamp->high < above ? clamp->high : above) + clamp->zero;
+}
 
 /* For at most kernel->rows rows and kernel->columns columns; more rows where prepare found them. */
 static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *kernel, int64_t rows, int64_t columns)
@@ -157,9 +177,12 @@ void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_da
 
 /* gemm_finish.c */
 /* Rows [row, row + rows) and columns of product `batch`, in the orientation of the loops: from[i·from_row + j], which
- * may be their place in C, to C; then the epilogue. */
+ * may be their place in C, to C. */
 void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const float *from,
                       int64_t from_row, int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns);
+/* The same results to the epilogue, if there is one. */
+void weft_gemm_hand(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t batch, int64_t row,
+                    int64_t rows, int64_t column, int64_t columns);
 /* Whether sums differ from results. */
 bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
 /* Calls a hook with a piece given in the orientation of the loops. */

@@ -5,6 +5,8 @@
 
 #include "kernels/gemm/gemm.h"
 
+#include "kernels/gemm/clamp.inc"
+
 #define VECTORS 1
 #define TAIL    0
 #define MOST    8
@@ -38,7 +40,7 @@ static weft_gemm_tile_fn *const whole_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 0);
 static weft_gemm_tile_fn *const ragged_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
 static weft_gemm_tile_fn *const ragged_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 1);
-static weft_gemm_tile_fn *const lines_of[WEFT_GEMM_ROWS] = {lines_1, lines_2, lines_3, lines_4};
+static weft_gemm_lines_fn *const lines_of[WEFT_GEMM_ROWS] = {lines_1, lines_2, lines_3, lines_4};
 
 const struct weft_gemm_code weft_gemm_f32_6x16__avx2 = {
     .whole = {[1] = whole_8, whole_16},

@@ -6,6 +6,8 @@
 
 #include "kernels/gemm/gemm_avx512_narrow.h"
 
+#include "kernels/gemm/clamp.inc"
+
 #define VECTORS 1
 #define TAIL    0
 #define MOST    8
@@ -67,7 +69,7 @@ static weft_gemm_tile_fn *const ragged_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
 static weft_gemm_tile_fn *const ragged_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 1);
 static weft_gemm_tile_fn *const ragged_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
 static weft_gemm_tile_fn *const ragged_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 1);
-static weft_gemm_tile_fn *const lines_of[WEFT_GEMM_ROWS] = {
+static weft_gemm_lines_fn *const lines_of[WEFT_GEMM_ROWS] = {
     lines_1, lines_2, lines_3, lines_4, lines_5, lines_6, lines_7, lines_8};
 
 const struct weft_gemm_code weft_gemm_f32_6x64__avx512 = {

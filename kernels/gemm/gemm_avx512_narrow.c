@@ -4,6 +4,8 @@
 
 #include "kernels/gemm/gemm_avx512_narrow.h"
 
+#include "kernels/gemm/clamp.inc"
+
 #define VECTORS 1
 #define TAIL    0
 #define MOST    8

@@ -42,6 +42,8 @@ void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_da
                 run_row(gemm, a + i * l->a_row, b, to, j, columns, k, k_end);
                 if (!sliced && finish)
                     weft_gemm_finish(gemm, data, aside, WEFT_GEMM_COLUMNS, batch, i, 1, j, columns);
+                if (!sliced)
+                    weft_gemm_hand(gemm, data, batch, i, 1, j, columns);
             }
         }
     }

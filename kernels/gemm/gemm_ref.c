@@ -28,7 +28,8 @@ static void finish(const struct weft_gemm_finish *f, float *c, const float *from
             float x = f->scaled ? f->alpha * s : s;
             if (f->scaled && f->beta != 0)
                 x += f->beta * *to;
-            *to = bias ? x + bias[i * f->bias_row + j * f->bias_col] : x;
+            x = bias ? x + bias[i * f->bias_row + j * f->bias_col] : x;
+            *to = f->clamp.given ? weft_clamped(&f->clamp, x) : x;
         }
     }
 }
@@ -80,10 +81,12 @@ void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_da
                 const int64_t at[3] = {batch, i, j};
                 const float sum = hooks ? sum_prepared(gemm, data->user, x, y, at, k, k_end)
                                         : sum_lanes(gemm, x, y, k, k_end);
-                if (sliced)
+                if (sliced) {
                     weft_gemm_partial(gemm, data->shared, n)[i * l->n + j] = sum;
-                else
-                    weft_gemm_finish(gemm, data, &sum, 0, batch, i, 1, j, 1);
+                    continue;
+                }
+                weft_gemm_finish(gemm, data, &sum, 0, batch, i, 1, j, 1);
+                weft_gemm_hand(gemm, data, batch, i, 1, j, 1);
             }
         }
     }

@@ -12,7 +12,11 @@
 
 #include <assert.h>
 
-enum { FAR_K = 256, LINES = 4 };
+enum {
+    FAR_K = 256,
+    LINES = 4,
+    HANDED = 4096, /* results for the epilogue at a time: half of the first-level cache */
+};
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -26,7 +30,9 @@ struct work {
     int64_t c_row, c_col;
     const float *a, *b;             /* of this product */
     float *band, *block;            /* scratch, or NULL where the operand is read in place */
-    bool finish;                    /* sums differ from results */
+    bool finish, in_tile;           /* sums differ from results; a tile makes results of them in registers */
+    bool hand;                      /* to the epilogue */
+    struct weft_gemm_last last;     /* of the first row and column */
     int64_t tile_end, column_end, k_begin, k_end;
 };
 
@@ -36,12 +42,24 @@ static int64_t row_of(const struct work *w, int64_t tile)
     return tile * w->l->least + smaller(tile, w->l->spare);
 }
 
+/* What the tile at a place is to do with its sums: written to `to`, or NULL. */
+static inline const struct weft_gemm_last *last_at(const struct work *w, struct weft_gemm_last *to, int64_t row,
+                                                   int64_t column)
+{
+    const struct weft_gemm_last *const l = &w->last;
+    if (!w->in_tile)
+        return NULL;
+    to->bias = l->bias ? l->bias + row * l->bias_row + column * l->bias_col : NULL;
+    return to;
+}
+
 static void run_tile(const struct work *w, int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row,
-                     float *c, int64_t c_row, int64_t rows, int64_t columns, bool from_c)
+                     float *c, int64_t c_row, int64_t rows, int64_t columns, bool from_c,
+                     const struct weft_gemm_last *last)
 {
     const struct weft_gemm_kernel *const kernel = w->gemm->kernel;
     if (!w->l->b_lines) {
-        weft_gemm_tile(kernel, rows, columns)(k, a, a_row, b, b_row, c, c_row, columns, from_c);
+        weft_gemm_tile(kernel, rows, columns)(k, a, a_row, b, b_row, c, c_row, columns, from_c, last);
         return;
     }
     for (int64_t j = 0; j < columns; j += kernel->lanes)
@@ -60,7 +78,7 @@ static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const
         for (int64_t j = 0; j < columns; j++)
             aside[i][j] = c[i * w->c_row + j * w->c_col];
     }
-    run_tile(w, k, a, a_row, b, b_row, aside[0], WEFT_GEMM_COLUMNS, rows, columns, from_c);
+    run_tile(w, k, a, a_row, b, b_row, aside[0], WEFT_GEMM_COLUMNS, rows, columns, from_c, NULL);
     if (w->finish && depth + k == w->k_end) {
         weft_gemm_finish(w->gemm, w->data, aside[0], WEFT_GEMM_COLUMNS, w->batch, row, rows, column, columns);
         return;
@@ -85,14 +103,18 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. */
+/* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
+ * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
                       const float *b, int64_t b_row, int64_t column, int64_t depth, int64_t k)
 {
     const struct weft_gemm_kernel *kernel = w->gemm->kernel;
     const int64_t columns = smaller(kernel->columns, w->column_end - column);
     const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
+    const bool hand = w->hand && last && tile_end - tile > 1;
     const int64_t first = row_of(w, tile);
+    int64_t handed = first;
+    struct weft_gemm_last end = w->last;
     for (int64_t t = tile, i = first; t < tile_end; t++) {
         const int64_t rows = w->l->least + (t < w->l->spare);
         const float *at = a + (i - first) * a_row;
@@ -102,11 +124,16 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
-            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin);
+            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin,
+                     last ? last_at(w, &end, i, column) : NULL);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
         }
         i += rows;
+        if (hand && (t + 1 == tile_end || (i - handed) * columns >= HANDED)) {
+            weft_gemm_hand(w->gemm, w->data, w->batch, handed, i - handed, column, columns);
+            handed = i;
+        }
     }
 }
 
@@ -157,12 +184,18 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             pack_band(w, row, row_of(w, t_end), depth, k);
             a = w->band;
         }
-        for (int64_t j = column; j < column_end; j += whole) {
+        const bool hand = w->hand && depth + k == w->k_end && t_end - t == 1;
+        for (int64_t j = column, handed = j; j < column_end; j += whole) {
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, j, depth, k);
+            const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
+            if (hand && (j_end == column_end || (j_end - handed) * rows >= HANDED)) {
+                weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
+                handed = j_end;
+            }
         }
     }
 }
@@ -202,7 +235,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                 for (int64_t u = t; u < t_end; u++) {
                     const bool spare = u < l->spare;
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
-                                l->c_row, columns, false);
+                                l->c_row, columns, false, NULL);
                     i += l->least + spare;
                 }
             }
@@ -218,9 +251,13 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
     assert(gemm->kernel->columns <= WEFT_GEMM_COLUMNS);
     struct work w = {
         .gemm = gemm, .data = data, .l = l, .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
-        .finish = !sliced && weft_gemm_unfinished(gemm, data), .tile_end = end[1],
-        .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
+        .finish = !sliced && weft_gemm_unfinished(gemm, data), .hand = !sliced && gemm->epilogue,
+        .tile_end = end[1], .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
+        .last = {.bias = data->bias, .bias_row = l->bias_row, .bias_col = l->bias_col, .clamp = gemm->clamp},
     };
+    const bool straight = !data->bias || l->bias_col == 0 || l->bias_col == 1;
+    if (w.finish && straight && !gemm->scaled && !l->b_lines && l->c_col == 1)
+        w.in_tile = true, w.finish = false;
     if (l->pack_a)
         w.band = data->scratch;
     if (l->pack_b)

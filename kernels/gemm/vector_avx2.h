@@ -26,6 +26,9 @@ static inline vector vector_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void vector_store(float *p, vector v) { _mm256_storeu_ps(p, v); }
 static inline vector vector_add(vector a, vector b) { return _mm256_add_ps(a, b); }
 static inline vector vector_mul(vector a, vector b) { return _mm256_mul_ps(a, b); }
+/* b where one of the two is NaN. */
+static inline vector vector_max(vector a, vector b) { return _mm256_max_ps(a, b); }
+static inline vector vector_min(vector a, vector b) { return _mm256_min_ps(a, b); }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
 
 /* Lanes [first, end), where either may lie outside. Masked loads read zero, and touch no memory, elsewhere. */

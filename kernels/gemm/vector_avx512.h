@@ -21,6 +21,9 @@ static inline vector vector_load(const float *p) { return _mm512_loadu_ps(p); }
 static inline void vector_store(float *p, vector v) { _mm512_storeu_ps(p, v); }
 static inline vector vector_add(vector a, vector b) { return _mm512_add_ps(a, b); }
 static inline vector vector_mul(vector a, vector b) { return _mm512_mul_ps(a, b); }
+/* b where one of the two is NaN. */
+static inline vector vector_max(vector a, vector b) { return _mm512_max_ps(a, b); }
+static inline vector vector_min(vector a, vector b) { return _mm512_min_ps(a, b); }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
 
 static inline lanes lanes_first(int64_t count)

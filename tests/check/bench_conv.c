@@ -3,10 +3,11 @@
  *
  * n, c, o, in and k (one to three axes; the kernel has as many numbers, or one), stride, pad (both ends alike),
  * dilation, groups, layout of x and y, w=plain for weights that are no constant, transposed, as=chain or f4 for an
- * arithmetic that is not what plans have unless told otherwise, and relu for a bias and a relu by epilogue: their peer
- * is our convolution, then both in one pass over y. */
+ * arithmetic that is not what plans have unless told otherwise, and relu=clamp or hook for a bias and a relu that the
+ * kernel finishes its results with, or an epilogue: their peer is our convolution, then both in one pass over y. */
 #include "tests/check/bench_peers.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { N, C, O, IN, K, STRIDE, PAD, DILATION, GROUPS, LAYOUT, W, TRANSPOSED, AS, RELU };
@@ -25,7 +26,7 @@ static const struct weft_case_key keys[] = {
     [W] = {.name = "w", .most = 1, .words = "const plain"},
     [TRANSPOSED] = {.name = "transposed"},
     [AS] = {.name = "as", .most = 1, .words = "f2 chain f4"},
-    [RELU] = {.name = "relu"},
+    [RELU] = {.name = "relu", .most = 1, .words = "no clamp hook"},
     {0},
 };
 
@@ -82,12 +83,15 @@ static struct relu relu_find(uint32_t cpu)
                          weft_strip_find("relu", WEFT_K_F32, WEFT_K_F32, cpu)->fn};
 }
 
-/* `bias` of the first channel, or NULL. */
+/* `bias` of the first channel, or NULL. Without one, runs that follow each other are one. */
 static void relu(const struct relu *r, const struct weft_conv_piece *p, const float *bias)
 {
     const bool across = p->channel_stride == 1;
-    const int64_t runs = across ? p->pixels : p->channels, step = across ? p->pixel_stride : p->channel_stride;
+    int64_t runs = across ? p->pixels : p->channels;
+    const int64_t step = across ? p->pixel_stride : p->channel_stride;
     struct weft_strip_args args = {.n = across ? p->channels : p->pixels, .stride = {1, 1, across}};
+    if (step == args.n && !bias)
+        args.n *= runs, runs = 1;
     for (int64_t i = 0; i < runs; i++) {
         args.out = p->data + i * step, args.in[0] = args.out;
         if (bias) {
@@ -112,7 +116,6 @@ static void relu_hook(void *user, const struct weft_conv_piece *piece)
 {
     relu(user, piece, NULL);
 }
-
 
 static void run(void *user, int part, int parts)
 {
@@ -143,12 +146,14 @@ static void make(struct weft_bench *bench, const struct weft_problem *problem, u
     }
     for (int i = 0; i < 2 + w.spatial; i++)
         v->x_stride[i] = w.x_stride[i], v->y_stride[i] = w.y_stride[i], v->w_stride[i] = w.w_stride[i];
-    const bool finishes = problem->c->value[RELU][0];
-    v->epilogue = finishes && !apart ? relu_hook : NULL;
+    const int64_t finishes = apart ? 0 : problem->c->value[RELU][0];
+    if (finishes == 1)
+        v->clamp = (struct weft_clamp){true, 0, INFINITY, 0.0f};
+    v->epilogue = finishes == 2 ? relu_hook : NULL;
     weft_conv_prepare(v, workers);
     t->data = (struct weft_conv_data){.y = problem->out, .x = problem->in[0], .w = problem->in[1], .user = &t->relu};
     t->relu = relu_find(cpu);
-    t->data.bias = finishes && !apart ? problem->in[2] : NULL;
+    t->data.bias = finishes ? problem->in[2] : NULL;
     t->bias = apart ? problem->in[2] : NULL;
     t->image = (struct weft_conv_piece){
         .data = problem->out, .channel_stride = w.y_stride[1], .pixel_stride = w.y_stride[1 + w.spatial],

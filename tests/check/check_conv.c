@@ -4,9 +4,10 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias and epilogue, 1 to 8 parts that run in reverse order. The whole buffer of y is compared. */
+ * or without bias, clamp and epilogue, 1 to 8 parts that run in reverse order. The whole buffer of y is compared. */
 #include "kernels/check.h"
 #include "kernels/conv/winograd.h"
+#include "tests/check/clamp_definition.h"
 #include "tests/check/winograd_definition.h"
 
 #include <math.h>
@@ -264,7 +265,7 @@ static void finish(const struct weft_conv *v, float *y, const float *bias)
         const int64_t n = i / pixels / v->o, o = i / pixels % v->o;
         float *const to = y + place_of(v, n, o, i % pixels);
         *to = plus_zero ? *to + 0.0f : *to;
-        *to = bias ? *to + bias[o] : *to;
+        *to = clamp_defined(&v->clamp, bias ? *to + bias[o] : *to);
         *to = v->epilogue ? *to + mark(n, o, i % pixels) : *to;
     }
 }
@@ -278,7 +279,7 @@ static void define_any(struct weft_check *check, const struct weft_conv *v, floa
     }
     struct weft_conv plain = *v;
     plain.cpu = 0, plain.w_packed = false;
-    plain.epilogue = NULL;
+    plain.epilogue = NULL, plain.clamp.given = false;
     weft_conv_prepare(&plain, 1);
     const struct weft_conv_data data = {
         .y = y, .x = x, .w = w, .scratch = weft_check_alloc(check, plain.scratch)};
@@ -336,6 +337,8 @@ static void check_kernel(struct weft_check *check, const void *user)
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, 8);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
+        if (met >= BOUNDED)
+            v.clamp = clamp_drawn(check);
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;

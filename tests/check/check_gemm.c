@@ -2,11 +2,12 @@
 /* check_gemm.c: every kernel of gemm.def against the sums that gemm.h defines, bit for bit.
  *
  * Extents around the tile's, rows, columns and handfuls, long chains; all orders and gaps of strides, packed or not;
- * alpha, beta, bias and hooks; any blocks and grids; cut into 1 to 8 parts that run in reverse order. The whole buffer
- * of C is compared, so that a store beside the results is seen as well as a wrong result. With plain numbers the sums
- * themselves are compared with sums in double within the bound of k roundings. */
+ * alpha, beta, bias, clamp and hooks; any blocks and grids; cut into 1 to 8 parts that run in reverse order. The whole
+ * buffer of C is compared, so that a store beside the results is seen as well as a wrong result. With plain numbers the
+ * sums themselves are compared with sums in double within the bound of k roundings. */
 #include "kernels/check.h"
 #include "kernels/gemm/gemm.h"
+#include "tests/check/clamp_definition.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,6 +77,7 @@ static void choose_options(struct weft_check *check, struct weft_gemm *g)
     g->scaled = chance(check, 4);
     g->alpha = (float)weft_check_between(check, -3, 3) / 2, g->beta = (float)weft_check_between(check, -1, 1) / 4;
     g->bias_row = weft_check_between(check, 0, 2), g->bias_col = weft_check_between(check, 0, 2);
+    g->clamp = clamp_drawn(check);
     if (chance(check, 4)) {
         g->prologue_a = chance(check, 2) ? hook : NULL;
         g->prologue_b = chance(check, 2) ? hook : NULL;
@@ -143,6 +145,7 @@ static float finished(const struct weft_gemm *g, float sum, float old, const flo
         x += g->beta * old;
     if (bias)
         x += bias[at[1] * g->bias_row + at[2] * g->bias_col];
+    x = clamp_defined(&g->clamp, x);
     return g->epilogue ? x + mark(at[0], at[1], at[2]) : x;
 }
 
@@ -206,13 +209,14 @@ static void describe(const struct weft_gemm *g, bool bias, int parts, int fill, 
 {
     snprintf(text, bytes,
              "%lldx%lldx%lld batch %lld, strides a %lld %lld, b %lld %lld%s, c %lld %lld, %d parts of %d x %d x %d, "
-             "blocks %lld %lld %lld, %d slices, %d lanes, scaled %d by %g %g, bias %d, hooks %d%d%d, fill %d",
+             "blocks %lld %lld %lld, %d slices, %d lanes, scaled %d by %g %g, bias %d, clamp %g %g, "
+             "hooks %d%d%d, fill %d",
              (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->batch, (long long)g->a_row,
              (long long)g->a_col, (long long)g->b_row, (long long)g->b_col, g->b_packed ? " packed" : "",
              (long long)g->c_row, (long long)g->c_col, parts, g->loops.cut[0], g->loops.cut[1], g->loops.cut[2],
              (long long)g->loops.mc, (long long)g->loops.nc, (long long)g->loops.kc, g->slices, g->lanes, g->scaled,
-             (double)g->alpha, (double)g->beta, bias, g->prologue_a != NULL, g->prologue_b != NULL,
-             g->epilogue != NULL, fill);
+             (double)g->alpha, (double)g->beta, bias, (double)g->clamp.low, (double)g->clamp.high,
+             g->prologue_a != NULL, g->prologue_b != NULL, g->epilogue != NULL, fill);
 }
 
 static float *filled(struct weft_check *check, int64_t n, int fill)
@@ -246,7 +250,8 @@ static void check_case(struct weft_check *check, const struct weft_gemm_kernel *
     describe(&g, bias != NULL, parts, fill, what, sizeof what);
     if (strcmp(weft_gemm_name(&g), kernel->name) != 0)
         weft_check_fail(check, "%s: dispatch took %s", what, weft_gemm_name(&g));
-    if (weft_check_same(check, what, got, want, c_size) && fill == WEFT_FILL_PLAIN && !bias && !g.scaled && !g.epilogue)
+    const bool sums = !bias && !g.scaled && !g.clamp.given && !g.epilogue;
+    if (weft_check_same(check, what, got, want, c_size) && fill == WEFT_FILL_PLAIN && sums)
         weft_check_close(check, what, got, sum, c_size, 1, bound);
 }
 
