@@ -21,7 +21,7 @@
 #include "kernels/relayout/weave.h"
 
 #define GRAIN       64
-#define SHORT_RUN   512 /* bytes */
+#define SHORT_RUN   256 /* bytes: fewer than four lines, of which those at the ends are shared with neighbours */
 #define LONG_RUN    4096
 #define GUESS_CACHE (32 << 20) /* when nobody said */
 
