@@ -109,6 +109,14 @@ struct weft_pass_record {
     bool changed;
 };
 
+/* A relayout that propagate_memory_format put in. */
+struct weft_conversion_record {
+    weft_val from, to;
+    int64_t ps;                         /* its price */
+    bool once;                          /* of a constant: before the first run */
+    const char *wanted;                 /* by whom, and what it saves there */
+};
+
 struct weft_graph {
     struct weft_context *context;
     struct weft_graph *root;     /* itself at top level */
@@ -154,6 +162,9 @@ struct weft_graph {
     int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
     struct weft_pass_record *record; /* root: every run of a pass, in order */
     uint32_t records, record_capacity;
+    struct weft_conversion_record *conversion; /* of the last run of propagate_memory_format */
+    uint32_t conversions;
+    int64_t format_ps;           /* what it took all layouts of this graph to cost, conversions included */
     struct weft_rule_index *rule_index; /* root: of the pass that runs (passes/rules.c) */
     struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
     void *pass_memory;           /* root: what the pass that runs keeps in scratch from one body to the next */

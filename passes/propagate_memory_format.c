@@ -17,6 +17,7 @@
  * keeps a layout that the graph requires of it; hints and proposals are weighed like all else.
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
+#include "ir/parse.h"
 #include "passes/passes.h"
 #include "sched/format.h"
 
@@ -39,7 +40,11 @@ struct placing {
 
 struct copy {
     uint32_t layout, next;
-    weft_val value;
+    weft_val of, value;
+    weft_val reader;            /* result of the first node that reads it; of a promise, the value itself */
+    bool promised;              /* a result of the graph */
+    uint32_t readers;
+    int64_t saves;              /* ps: what they would pay more for reading the value as it is */
 };
 
 struct note {
@@ -47,11 +52,16 @@ struct note {
     const char *verdict, *text;
 };
 
-static bool is_ready(const struct weft_graph *g)
+/* What was decided about one node was decided for the layouts that its neighbours have. */
+static bool is_ready(struct weft_graph *g)
 {
     weft_foreach_node(g, n) {
-        if (g->node[n.id].group || g->node[n.id].plan)
-            return false;
+        if (!g->node[n.id].group && !g->node[n.id].plan)
+            continue;
+        weft_refuse(g, who, g->node[n.id].results ? weft_result(g, n, 0) : WEFT_NO_VALUE,
+                    "all layouts stay as they are: this node %s",
+                    g->node[n.id].group ? "is in a group" : "has a plan already");
+        return false;
     }
     return g->returns > 0;
 }
@@ -76,7 +86,7 @@ static const char *layout_text(const struct placing *p, weft_val v, uint32_t lay
     struct weft_text text = {.context = p->graph->context, .arena = p->formats.arena};
     const struct weft_layout shown = layout_at(p->graph, layout, v);
     weft_layout_print(p->graph->dims, &shown, &text);
-    return text.length ? text.data : "row-major";
+    return layout ? text.data : "row-major";
 }
 
 /* A layout, and whose kernel writes it if that is not weft's. */
@@ -92,14 +102,50 @@ static void note(struct placing *p, weft_val v, const char *verdict, const char 
     p->note[p->notes++] = (struct note){v, verdict, text};
 }
 
+/* Who wanted a relayout, and why: "conv %y and 2 more, which would take 40.000 us more without". */
+static const char *wanted_text(const struct placing *p, const struct copy *copy, const char **label)
+{
+    struct weft_graph *g = p->graph;
+    const char *more = copy->readers > 1 ? weft_arena_format(g->arena, " and %u more", copy->readers - 1) : "";
+    struct weft_text name = {.context = g->context, .arena = g->arena};
+    weft_text_name(&name, '%', label[copy->promised ? copy->value.id : copy->reader.id]);
+    if (copy->promised)
+        return weft_arena_format(g->arena, "result %s, which is promised so%s%s", name.data, more[0] ? "," : "", more);
+    const char *op = weft_ops[weft_def_opcode(g, copy->reader)].name;
+    if (copy->saves >= WEFT_LABEL_NEVER)
+        return weft_arena_format(g->arena, "%s %s%s, which cannot read it as it is", op, name.data, more);
+    return weft_arena_format(g->arena, "%s %s%s, which would take %.3f us more without", op, name.data, more,
+                             (double)copy->saves * 1e-6);
+}
+
+static void write_conversions(struct placing *p, const char **label)
+{
+    struct weft_graph *g = p->graph;
+    g->conversions = 0;
+    g->conversion = weft_new(g->arena, struct weft_conversion_record, p->copies);
+    for (uint32_t i = 0; i < p->copies; i++) {
+        const struct copy *copy = &p->copy[i];
+        const struct weft_conversion_record record = {
+            .from = copy->of, .to = copy->value, .once = weft_is_const(g, copy->of),
+            .ps = weft_format_convert_ps(&p->formats, copy->of, p->stored[copy->of.id], copy->layout),
+            .wanted = wanted_text(p, copy, label)};
+        g->conversion[g->conversions++] = record;
+        weft_add_remark_at(g, who, label[copy->of.id], "converted", "from %s to %s, %.3f us%s, for %s",
+                           layout_text(p, copy->of, p->stored[copy->of.id]), layout_text(p, copy->of, copy->layout),
+                           (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted);
+    }
+}
+
 /* A value without a name is called by its number, which relayouts move. */
 static void write_notes(struct placing *p)
 {
-    if (p->notes == 0)
+    p->graph->format_ps = p->formats.cost;
+    if (p->notes + p->copies == 0)
         return;
     const char **label = weft_value_labels(p->graph, p->formats.arena);
     for (uint32_t i = 0; i < p->notes; i++)
         weft_add_remark_at(p->graph, who, label[p->note[i].value.id], p->note[i].verdict, "%s", p->note[i].text);
+    write_conversions(p, label);
 }
 
 /* Says what was chosen, and what the best other choice would have cost. */
@@ -109,8 +155,8 @@ static void explain(struct placing *p, weft_val v)
     if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
         return;
     note(p, v, "stored",
-         weft_arena_format(f->arena, "%s; %s would cost %.3f us more",
-                           choice_text(p, v, f->written[v.id], f->chosen[v.id]),
+         weft_arena_format(f->arena, "%s, %.3f us to write and read; %s would cost %.3f us more",
+                           choice_text(p, v, f->written[v.id], f->chosen[v.id]), (double)f->written_ps[v.id] * 1e-6,
                            choice_text(p, v, f->second[v.id], f->second_own[v.id]), (double)f->second_ps[v.id] * 1e-6));
 }
 
@@ -147,30 +193,51 @@ static uint32_t view_layout(struct placing *p, weft_node n, weft_val v)
     return weft_intern_layout(g, &view, weft_type_of(g, v));
 }
 
-/* The value in this layout: itself, or a relayout of it that stands right behind it. */
-static weft_val value_in(struct placing *p, weft_val v, uint32_t layout)
+/* What operand `i` of a node costs more to read as it is stored than in this layout. */
+static int64_t saved_ps(const struct placing *p, weft_node n, uint32_t i, uint32_t layout)
+{
+    const struct weft_pin pin = {.node = n, .index = i};
+    const weft_val v = weft_operand(p->graph, n, i), result = weft_result(p->graph, n, 0);
+    const uint32_t written = p->formats.written[result.id];
+    if (p->formats.chosen[result.id])
+        return WEFT_LABEL_NEVER;
+    return weft_format_read_ps(&p->formats, pin, p->stored[v.id], written) -
+           weft_format_read_ps(&p->formats, pin, layout, written);
+}
+
+/* A relayout of the value, right behind it; it has no reader yet. */
+static struct copy *add_copy(struct placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
-    if (p->stored[v.id] == layout)
-        return v;
-    for (uint32_t i = p->first_copy[v.id]; i; i = p->copy[i - 1].next)
-        if (p->copy[i - 1].layout == layout)
-            return p->copy[i - 1].value;
-    if (!weft_permit(g, who, v))
-        return v;
     const weft_node def = weft_def(g, v);
     struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
     const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
     g->value[copy.id].layout = layout;
     p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
-    p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .value = copy};
+    p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .of = v, .value = copy};
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
-    const double ps = (double)weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout);
-    note(p, v, "converted",
-         weft_arena_format(p->formats.arena, "from %s to %s, %.3f us%s", layout_text(p, v, p->stored[v.id]),
-                           layout_text(p, v, layout), ps * 1e-6, weft_is_const(g, v) ? ", once" : ""));
-    return copy;
+    return &p->copy[p->copies - 1];
+}
+
+/* The value in this layout: itself, or a relayout of it, which all share that want the same. `reader` is a result of
+ * the node that does, or the value itself where it is promised so; `saves`: what it would pay more. */
+static weft_val value_in(struct placing *p, weft_val v, uint32_t layout, weft_val reader, int64_t saves)
+{
+    if (p->stored[v.id] == layout)
+        return v;
+    uint32_t i = p->first_copy[v.id];
+    while (i && p->copy[i - 1].layout != layout)
+        i = p->copy[i - 1].next;
+    if (!i && !weft_permit(p->graph, who, v))
+        return v;
+    struct copy *copy = i ? &p->copy[i - 1] : add_copy(p, v, layout);
+    if (copy->readers++ == 0) {
+        copy->reader = reader;
+        copy->promised = weft_is(reader, v);
+    }
+    copy->saves = weft_label_add(copy->saves, saves);
+    return copy->value;
 }
 
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
@@ -219,7 +286,7 @@ static void place_return(struct placing *p, uint32_t i)
     if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(&p->formats, i, &promised) ||
         p->stored[v.id] == promised)
         return;
-    const weft_val copy = value_in(p, v, promised);
+    const weft_val copy = value_in(p, v, promised, v, 0);
     if (weft_is(copy, v))
         return;
     for (uint32_t k = 0; k < g->returns; k++)
@@ -268,7 +335,9 @@ static void place(struct placing *p)
         for (uint32_t i = 0; i < g->node[n.id].operands && weft_opcode_of(g, n) != WEFT_OP_relayout; i++) {
             const weft_val v = weft_operand(g, n, i);
             const uint32_t layout = p->formats.read[g->node[n.id].first_operand + i];
-            const weft_val other = v.id < p->values ? value_in(p, v, layout) : v;
+            const weft_val other = v.id < p->values && layout != p->stored[v.id]
+                                       ? value_in(p, v, layout, weft_result(g, n, 0), saved_ps(p, n, i, layout))
+                                       : v;
             if (!weft_is(other, v))
                 weft_replace_operand(g, n, i, other);
         }

@@ -63,7 +63,7 @@ struct weft_formats {
     const struct weft_format_own **chosen; /* by value: the kernel of the caller's that computes it, or NULL */
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
-    int64_t *second_ps;                /* what it would cost more */
+    int64_t *written_ps, *second_ps;   /* what writing and reading it costs as chosen; and more with the other */
     int64_t free_cost;                 /* ps: of the best choice if the caller took every result in any layout */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
     int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */

@@ -353,6 +353,7 @@ static void weigh_others(struct chooser *c, uint32_t *choice)
                           : WEFT_LABEL_NEVER;
         }
         choice[node] = chosen;
+        f->written_ps[v] = cost[chosen];
         for (uint32_t i = 0; i < choices; i++)
             if (i != chosen && cost[i] < best) {
                 best = cost[i];
@@ -425,6 +426,7 @@ void weft_formats_choose(struct weft_formats *f)
     f->chosen = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->second = weft_new(f->arena, uint32_t, g->values);
     f->second_own = weft_new(f->arena, const struct weft_format_own *, g->values);
+    f->written_ps = weft_new(f->arena, int64_t, g->values);
     f->second_ps = weft_new(f->arena, int64_t, g->values);
     f->row_major = uniform_cost(&c, /* last= */ false);
     f->channels_last = uniform_cost(&c, /* last= */ true);

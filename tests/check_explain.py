@@ -93,6 +93,57 @@ def check_bodies(folder):
     assert len(inner) == 1 and inner[0]["body"] == "twice"
 
 
+LAYOUTS = """graph @pictures<N=1..8 hint=2>(%x: f32[N,64,14,14], %z: f32[N,64,14,14]{0 2 3 1}, %v: f32[N,64,14,14]) {
+  %w: f32[64,64,3,3] = const random=1
+  %t: f32[64,14,14] = const random=2
+  %a: f32[N,64,14,14] = conv %x, %w pad=[1 1 1 1]
+  %c: f32[N,64,14,14] = conv %a, %w pad=[1 1 1 1]
+  %d: f32[N,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]
+  %b: f32[N,64,14,14] = bcast %t dims=[1 2 3]
+  %s: f32[N,64,14,14] = add %d, %b
+  %e: f32[N,64,14,14]{?} = add %s, %z
+  %f: f32[N,64,14,14] = sub %d, %v
+  return %e, %f, %c
+}
+"""
+PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
+  %y: f32[8,8] = relu %x ! by_hand
+  return %y
+}
+"""
+
+
+def check_relayouts(folder):
+    """What was put in: where, for whom, at which price; of a constant once, and then it is no part of the sum."""
+    path = os.path.join(folder, "layouts.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(LAYOUTS)
+    lines = objects(path)
+    put_in = {line["value"]: line for line in lines if line["kind"] == "relayout"}
+    moved, table = put_in["d"], put_in["t"]
+    assert (moved["from"], moved["to"]) == ("{0 2 3 1}", "row-major"), moved
+    assert moved["bytes"] == 4 * 2 * 64 * 196 and not moved["once"], moved
+    assert moved["kernel"].startswith("weft_relayout"), moved
+    assert moved["for"].startswith("sub %f, which would take ") and moved["for"].endswith(" us more without"), moved
+    assert abs(moved["share"] - moved["ps"] / lines[0]["estimate_ps"]) < 1e-9 and 0 < moved["share"] < 1
+    assert (table["to"], table["once"], table["share"], table["when"]) == ("{1 2 0}", True, 0, "load"), table
+    promised = [line for line in put_in.values() if line["as"] == "c"]
+    assert len(put_in) == 3 and promised[0]["for"] == "result %c, which is promised so", put_in
+    text = explain(path, "--size", "N=3", "--threads", "1")
+    run_us = (moved["ps"] + promised[0]["ps"]) * 1e-6
+    assert f"relayouts: 3 put in, {run_us:.3f} us a run; all layouts together are estimated" in text, text
+    assert f"  %d as %{moved['as']}: {{0 2 3 1}} to row-major, 150.5 kB, " in text and "parts=1" in text, text
+    assert " us once, by weft_relayout_" in text and "when=load" in text and "parts=2" not in text, text
+    stored = [r["reason"] for line in lines for r in line.get("remarks", []) if r["verdict"] == "stored"]
+    assert len(stored) >= 5 and all(" us to write and read; " in r and r.endswith(" us more") for r in stored), stored
+    assert "winograd" in text and "winograd" not in explain(path, "--no-winograd")
+    assert "exclude each other" in explain(path, "--no-winograd", "--winograd-4", code=2)
+    assert "out of range" in explain(path, "--size", "N=9", code=1)
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(PLANNED)
+    assert "propagate_memory_format refused at %y: all layouts stay as they are: this node has a plan" in explain(path)
+
+
 def check_model():
     lines = objects(model)
     nodes = [line for line in lines if line["kind"] == "node"]
@@ -112,5 +163,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_text(small)
     check_refusals(folder)
     check_bodies(folder)
+    check_relayouts(folder)
 check_model()
-print("5 passed, 0 failed, 0 skipped")
+print("6 passed, 0 failed, 0 skipped")

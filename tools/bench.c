@@ -282,6 +282,7 @@ int weft_cmd_bench(int argc, char **argv)
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
+    code = code >= 0 ? code : weft_model_misused(&usage, &options);
     if (code >= 0)
         return code;
     options.path = words.word[0];

@@ -103,7 +103,7 @@ static int open_model(const struct request *request, struct weft_model_options *
     int code = weft_tool_open(options->cpu, options->threads, &model->context);
     if (code == WEFT_EXIT_OK)
         code = weft_tool_load(model->context, request->path, options->number, &options->fixed, &model->graph);
-    if (code == WEFT_EXIT_OK && !request->source && weft_compile(model->graph, NULL, &model->plan) < 0)
+    if (code == WEFT_EXIT_OK && !request->source && weft_model_compile(options, model->graph, &model->plan) < 0)
         code = WEFT_EXIT_FAILED;
     return code;
 }
@@ -153,7 +153,8 @@ int weft_cmd_dot(int argc, char **argv)
         "boxes that read them, one colour for each layout, changes of layout in red.",
         table, 1, 1};
     struct weft_words words;
-    const int code = weft_tool_options(&usage, argc, argv, &words);
+    int code = weft_tool_options(&usage, argc, argv, &words);
+    code = code >= 0 ? code : weft_model_misused(&usage, &options);
     if (code >= 0)
         return code;
     if (request.source && request.time)

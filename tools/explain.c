@@ -4,8 +4,10 @@
 #include "tools/tools.h"
 
 struct request {
-    const char *path, *node;
+    struct weft_model_options options;
+    const char *node;
     bool json;
+    int code; /* for the shell, where `explain` says why itself */
     struct weft_context *context;
     struct weft_graph *graph;
     struct weft_plan *plan;
@@ -19,11 +21,25 @@ static int name_nodes(void *arg)
     return WEFT_OK;
 }
 
+/* What costs are counted for: hints, what --size says, and what data may bring at most. */
+static const int64_t *sizes_of(struct request *r)
+{
+    const struct weft_dims *dims = weft_plan_graph(r->plan)->dims;
+    int64_t *size = weft_new(&r->arena, int64_t, weft_symbol_count(dims) + 1);
+    r->code = weft_model_sizes(&r->options.sizes, dims, size);
+    if (r->code == WEFT_EXIT_OK)
+        weft_symbols_at_bounds(dims, size);
+    return size;
+}
+
 static int explain(void *arg)
 {
     struct request *r = arg;
-    struct explain e = {.context = r->context, .arena = &r->arena, .path = r->path, .from = r->graph, .plan = r->plan};
+    struct explain e = {.context = r->context, .arena = &r->arena, .path = r->options.path, .from = r->graph,
+                        .plan = r->plan, .symbols = sizes_of(r)};
     struct weft_text text = {.context = r->context, .arena = &r->arena};
+    if (r->code != WEFT_EXIT_OK)
+        return WEFT_OK;
     explain_collect(&e);
     const struct explain_origin *only = r->node ? explain_find(&e, r->node) : NULL;
     if (r->node && !only)
@@ -39,35 +55,39 @@ static int explain(void *arg)
 int weft_cmd_explain(int argc, char **argv)
 {
     struct request r = {0};
-    struct weft_words fixed = {.count = 0};
-    const char *cpu = NULL;
-    int number = 0;
+    struct weft_model_options *o = &r.options;
     const struct weft_option table[] = {
         {"--node", WEFT_OPTION_WORD, &r.node, "N", "only this node of the model, or the one that computes this value"},
         {"--json", WEFT_OPTION_FLAG, &r.json, NULL, "an object a line: docs/explain.md"},
-        {"--fix", WEFT_OPTION_WORDS, &fixed, "NAME=X.npy", WEFT_FIX_HELP},
-        {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
-        {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
+        {"--fix", WEFT_OPTION_WORDS, &o->fixed, "NAME=X.npy", WEFT_FIX_HELP},
+        {"--size", WEFT_OPTION_WORDS, &o->sizes, "N=4", "count costs for this size; plans are made for the hints"},
+        {"--graph", WEFT_OPTION_NUMBER, &o->number, "N", "graph number N of a file of weft text, from 0"},
+        {"--threads", WEFT_OPTION_COUNT, &o->threads, "N", "plan for at most so many threads"},
+        {"--cpu", WEFT_OPTION_WORD, &o->cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {"--no-winograd", WEFT_OPTION_FLAG, &o->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},
+        {"--winograd-4", WEFT_OPTION_FLAG, &o->winograd_4, NULL, WEFT_WINOGRAD_4_HELP},
         {0},
     };
     const struct weft_usage usage = {
         "weft explain MODEL [options]",
-        "Says what each pass did to which node and why, or why not, and for each node of the model what became of\n"
-        "it: layout, kernel, place, operations and bytes by counting, and why it has no kernel where it has none.",
+        "Says what each pass did to which node and why, or why not, which relayouts were put in, for whom and at\n"
+        "which price, and for each node of the model what became of it: layout, kernel, place, operations and bytes\n"
+        "by counting, and why it has no kernel where it has none.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
+    code = code >= 0 ? code : weft_model_misused(&usage, o);
     if (code >= 0)
         return code;
-    r.path = words.word[0];
-    code = weft_tool_open(cpu, 0, &r.context);
+    o->path = words.word[0];
+    code = weft_tool_open(o->cpu, o->threads, &r.context);
     if (code != WEFT_EXIT_OK)
         return code;
-    const bool ok = weft_tool_load(r.context, r.path, number, &fixed, &r.graph) == WEFT_EXIT_OK &&
+    const bool ok = weft_tool_load(r.context, o->path, o->number, &o->fixed, &r.graph) == WEFT_EXIT_OK &&
                     weft_protected_graph(r.graph, name_nodes, &r) == WEFT_OK &&
-                    weft_compile(r.graph, NULL, &r.plan) == WEFT_OK;
+                    weft_model_compile(o, r.graph, &r.plan) == WEFT_OK;
     weft_arena_open(&r.arena, r.context);
-    code = ok && weft_protected(r.context, explain, &r) == WEFT_OK ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
+    code = ok && weft_protected(r.context, explain, &r) == WEFT_OK ? r.code : WEFT_EXIT_FAILED;
     weft_arena_close(&r.arena);
     weft_plan_destroy(r.plan);
     if (r.graph)

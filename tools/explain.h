@@ -54,7 +54,7 @@ struct explain_pair {
 
 /* Gives each node of a graph, bodies included, a name: its own, or that of its first result. Before compiling. */
 void explain_name_nodes(struct weft_graph *graph);
-/* Fills the rest of `explain` from context, arena, path, from, plan. */
+/* Fills the rest of `explain` from context, arena, path, from, plan, symbols. */
 void explain_collect(struct explain *explain);
 /* The origin of this name, or that of the value (with or without %); NULL after an error with the nearest names. */
 const struct explain_origin *explain_find(const struct explain *explain, const char *name);
@@ -69,6 +69,18 @@ struct explain_cost explain_cost_of(const struct explain *explain, const struct 
 const char *explain_type(const struct explain *explain, const struct weft_graph *graph, weft_val value);
 /* What the kernel's name does not say: why there is none, or why a view is copied; else the empty text. */
 const char *explain_kernel(const struct explain *explain, const struct explain_pair *pair, weft_node node);
+
+/* A relayout that propagate_memory_format put in. */
+struct explain_relayout {
+    const struct explain_pair *pair;
+    const struct weft_conversion_record *record;
+    const char *from, *to;     /* layouts */
+    double bytes, share;       /* of what is moved; of the estimate, 0 where it is done before the first run */
+};
+/* Relayout i in the order in which they were put in, from 0; false behind the last. */
+bool explain_relayout_at(const struct explain *explain, uint32_t i, struct explain_relayout *ret);
+/* What all layouts were taken to cost, bodies included: picoseconds. */
+int64_t explain_estimate_ps(const struct explain *explain);
 
 /* explain_text.c, explain_json.c: the summary of the passes, then `only` or all origins. */
 void explain_print_text(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);

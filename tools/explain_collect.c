@@ -172,7 +172,6 @@ static uint32_t *ranks(const struct explain *e, const struct weft_graph *from)
 void explain_collect(struct explain *e)
 {
     e->to = weft_plan_graph(e->plan);
-    e->symbols = e->plan->hint;
     add_pair(e, e->from, e->to, "");
     list_remarks(e);
     const uint32_t *rank = NULL;

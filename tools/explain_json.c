@@ -66,6 +66,7 @@ static void print_summary(const struct explain *e, struct weft_text *text)
     add_number(text, "steps", e->plan->steps);
     add_number(text, "fallbacks", e->plan->fallbacks);
     add_number(text, "rewrites", (double)e->to->root->rewrites);
+    add_number(text, "estimate_ps", (double)explain_estimate_ps(e));
     weft_text_add(text, "}\n");
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
         weft_text_add(text, "{\"kind\":\"pass\"");
@@ -115,16 +116,41 @@ static void print_values(const struct explain *e, const struct weft_graph *graph
     weft_text_add(text, "]");
 }
 
+static void add_place(const struct weft_plan_note *plan, struct weft_text *text)
+{
+    if (plan && plan->kernel)
+        add_pair(text, "kernel", plan->kernel);
+    for (uint32_t i = 0; plan && i < plan->count; i++)
+        add_pair(text, plan->key[i], plan->value[i]);
+}
+
+static void print_relayouts(const struct explain *e, struct weft_text *text)
+{
+    struct explain_relayout r;
+    for (uint32_t i = 0; explain_relayout_at(e, i, &r); i++) {
+        weft_text_add(text, "{\"kind\":\"relayout\"");
+        add_pair(text, "value", r.pair->to_label[r.record->from.id]);
+        add_pair(text, "as", r.pair->to_label[r.record->to.id]);
+        add_pair(text, "body", r.pair->inside);
+        add_pair(text, "from", r.from);
+        add_pair(text, "to", r.to);
+        add_number(text, "bytes", r.bytes);
+        add_number(text, "ps", (double)r.record->ps);
+        add_number(text, "share", r.share);
+        weft_text_format(text, ",\"once\":%s", r.record->once ? "true" : "false");
+        add_pair(text, "for", r.record->wanted);
+        add_place(r.pair->to->node[weft_def(r.pair->to, r.record->to).id].plan, text);
+        weft_text_add(text, "}\n");
+    }
+}
+
 static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
 {
     const struct weft_plan_note *plan = pair->to->node[n.id].plan;
     print_values(e, pair->to, pair->to_label, n, text);
     if (explain_kernel(e, pair, n)[0])
         add_pair(text, "note", explain_kernel(e, pair, n));
-    if (plan && plan->kernel)
-        add_pair(text, "kernel", plan->kernel);
-    for (uint32_t i = 0; plan && i < plan->count; i++)
-        add_pair(text, plan->key[i], plan->value[i]);
+    add_place(plan, text);
     const struct explain_cost cost = explain_cost_of(e, pair->to, n);
     if (cost.known) {
         add_number(text, "operations", cost.operations);
@@ -163,6 +189,7 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
 void explain_print_json(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
 {
     print_summary(e, text);
+    print_relayouts(e, text);
     for (uint32_t i = 0; i < e->origins; i++)
         if (!only || &e->origin[i] == only)
             print_origin(e, &e->origin[i], text);

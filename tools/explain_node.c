@@ -196,7 +196,10 @@ struct explain_cost explain_cost_of(const struct explain *e, const struct weft_g
     if (info->op == WEFT_OP_custom)
         return custom_cost(graph, node, in, &out);
     cost.operations = operations(graph, node, in, &out);
-    if (!info->plan)
-        cost.bytes = 0; /* constants and views: nothing moves */
+    const weft_val result = weft_result(graph, node, 0);
+    const bool loaded = graph == e->to && info->results > 0 &&
+                        e->plan->storage[e->plan->home[result.id].storage].load;
+    if (!info->plan || loaded)
+        cost.bytes = 0; /* constants and views: nothing moves; nor in a run what was moved before */
     return cost;
 }

@@ -55,6 +55,39 @@ static void print_summary(const struct explain *e, struct weft_text *text)
                              e->to->root->remark[i].reason);
 }
 
+static void print_place(const struct weft_plan_note *plan, struct weft_text *text)
+{
+    if (plan && plan->kernel)
+        weft_text_format(text, " by %s", plan->kernel);
+    for (uint32_t i = 0; plan && i < plan->count; i++)
+        weft_text_format(text, " %s=%s", plan->key[i], plan->value[i]);
+}
+
+static void print_relayouts(const struct explain *e, struct weft_text *text)
+{
+    struct explain_relayout r;
+    const double estimate = (double)explain_estimate_ps(e) * 1e-6;
+    double sum = 0;
+    uint32_t count = 0;
+    for (; explain_relayout_at(e, count, &r); count++)
+        sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
+    weft_text_format(text, "relayouts: %u put in, %.3f us a run; all layouts together are estimated to cost %.3f us\n",
+                     count, sum, estimate);
+    for (uint32_t i = 0; i < count && explain_relayout_at(e, i, &r); i++) {
+        const weft_val from = r.record->from, to = r.record->to;
+        weft_text_format(text, "  %%%s as %%%s%s%s: %s to %s, ", r.pair->to_label[from.id], r.pair->to_label[to.id],
+                         r.pair->inside[0] ? " in body @" : "", r.pair->inside, r.from, r.to);
+        add_amount(text, r.bytes, " B, ", "B, ");
+        weft_text_format(text, "%.3f us ", (double)r.record->ps * 1e-6);
+        if (r.record->once)
+            weft_text_add(text, "once,");
+        else
+            weft_text_format(text, "(%.1f %%),", 100 * r.share);
+        print_place(r.pair->to->node[weft_def(r.pair->to, to).id].plan, text);
+        weft_text_format(text, "; for %s\n", r.record->wanted);
+    }
+}
+
 /* --- one node ----------------------------------------------------------------------------------------------------- */
 
 static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
@@ -69,10 +102,7 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
         weft_text_format(text, "; %s\n", explain_kernel(e, pair, n));
         return;
     }
-    if (info->plan->kernel)
-        weft_text_format(text, " by %s", info->plan->kernel);
-    for (uint32_t i = 0; i < info->plan->count; i++)
-        weft_text_format(text, " %s=%s", info->plan->key[i], info->plan->value[i]);
+    print_place(info->plan, text);
     if (explain_kernel(e, pair, n)[0])
         weft_text_format(text, " (%s)", explain_kernel(e, pair, n));
     const struct explain_cost cost = explain_cost_of(e, pair->to, n);
@@ -105,6 +135,7 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
 void explain_print_text(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
 {
     print_summary(e, text);
+    print_relayouts(e, text);
     for (uint32_t i = 0; i < e->origins; i++)
         if (only ? &e->origin[i] == only : e->origin[i].fate != EXPLAIN_CONSTANT)
             print_origin(e, &e->origin[i], text);

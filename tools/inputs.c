@@ -60,8 +60,7 @@ static int read_size(const char *word, const struct weft_dims *dims, uint32_t *r
     return WEFT_EXIT_OK;
 }
 
-/* Values of the symbols for random inputs: hints, and what --size says. */
-static int choose_sizes(const struct weft_words *sizes, const struct weft_dims *dims, int64_t *value)
+int weft_model_sizes(const struct weft_words *sizes, const struct weft_dims *dims, int64_t *value)
 {
     for (uint32_t s = 0; s < weft_symbol_count(dims); s++) {
         const struct weft_symbol_info *symbol = weft_symbol_at(dims, s);
@@ -299,7 +298,7 @@ int weft_model_make_inputs(const struct weft_model_options *options, struct weft
     }
     int code;
     if (options->inputs.count == 0 && !options->folder) {
-        code = choose_sizes(&options->sizes, dims, size);
+        code = weft_model_sizes(&options->sizes, dims, size);
         code = code == WEFT_EXIT_OK ? invent_inputs(model, size) : code;
     } else {
         code = read_inputs(options, model);

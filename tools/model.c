@@ -4,15 +4,27 @@
 
 #include "tools/npy.h"
 
-static bool compile(const struct weft_model_options *options, struct weft_model *model)
+int weft_model_misused(const struct weft_usage *usage, const struct weft_model_options *options)
+{
+    return options->no_winograd && options->winograd_4
+               ? weft_tool_misused(usage, "--no-winograd and --winograd-4 exclude each other") : -1;
+}
+
+int weft_model_compile(const struct weft_model_options *options, const struct weft_graph *graph,
+                       struct weft_plan **ret_plan)
 {
     const struct weft_compile_options compile = {.size = sizeof compile,
                                                  .flags =
                                                      (options->reference ? WEFT_COMPILE_REFERENCE : 0) |
                                                      (options->no_winograd ? WEFT_COMPILE_NO_WINOGRAD : 0) |
                                                      (options->winograd_4 ? WEFT_COMPILE_WINOGRAD_4 : 0)};
+    return weft_compile(graph, &compile, ret_plan);
+}
+
+static bool compile(const struct weft_model_options *options, struct weft_model *model)
+{
     double before = weft_tool_now_ms();
-    if (weft_compile(model->graph, &compile, &model->plan) < 0)
+    if (weft_model_compile(options, model->graph, &model->plan) < 0)
         return false;
     double after = weft_tool_now_ms();
     model->compile_ms = after - before;

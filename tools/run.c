@@ -161,6 +161,7 @@ int weft_cmd_run(int argc, char **argv)
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
+    code = code >= 0 ? code : weft_model_misused(&usage, &options);
     if (code >= 0)
         return code;
     const char *check = checks.count ? checks.word[0] : NULL;

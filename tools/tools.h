@@ -133,6 +133,11 @@ struct weft_model {
     bool random;                     /* inputs are random numbers */
     double load_ms, compile_ms, create_ms;
 };
+/* -1, or the exit code after saying which options exclude each other. */
+int weft_model_misused(const struct weft_usage *usage, const struct weft_model_options *options);
+/* With the arithmetic that the options ask for. */
+int weft_model_compile(const struct weft_model_options *options, const struct weft_graph *graph,
+                       struct weft_plan **ret_plan);
 /* Loads, compiles, reads or invents the inputs, binds them. Returns an exit code, after saying what is wrong; close it
  * in any case. */
 int weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model);
@@ -142,6 +147,9 @@ void weft_model_close(struct weft_model *model);
 
 /* --- inputs.c ----------------------------------------------------------------------------------------------------- */
 
+struct weft_dims;
+/* Values of the symbols: their hints, and what --size says. Returns an exit code. */
+int weft_model_sizes(const struct weft_words *sizes, const struct weft_dims *dims, int64_t *ret_value);
 /* Frees the inputs. */
 void weft_model_drop_inputs(struct weft_model *model);
 /* Reads or invents the inputs of a compiled model, in place of those that it has, and binds them. Returns an exit
