@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip.c: finding a strip kernel, and running one on strides that it does not know. */
+/* strip.c: finding a strip kernel, and running one on strides that it does not know.
+ *
+ * Rows are found by hash of op and types: there are some 1,700, and plans ask once a node. */
 #include "kernels/strip/strip.h"
 
 #include "kernels/relayout/relayout.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* Best first: the first row that fits wins. */
@@ -14,12 +17,43 @@ static const struct weft_strip_kernel *const tables[] = {
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
-const struct weft_strip_kernel *weft_strip_find(const char *op, int in_dtype, int out_dtype, uint32_t cpu)
+enum { BUCKETS = 1024, MOST_ROWS = 4096 }; /* that all rows fit is tested (test_map.c) */
+static struct {
+    pthread_once_t once;
+    uint16_t rows, first[BUCKETS], next[MOST_ROWS]; /* row + 1; in each chain best first */
+    const struct weft_strip_kernel *row[MOST_ROWS];
+} found = {.once = PTHREAD_ONCE_INIT};
+
+static uint16_t *bucket_of(const char *op, int in_dtype, int out_dtype)
+{
+    uint32_t hash = (uint32_t)(in_dtype * 31 + out_dtype);
+    for (const char *c = op; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 0x01000193u; /* FNV-1a */
+    return &found.first[(hash ^ hash >> 15) % BUCKETS];
+}
+
+/* From the last to the first, so that the first ends up in front. */
+static void fill_buckets(void)
 {
     for (int t = 0; t < TABLES; t++)
-        for (const struct weft_strip_kernel *k = tables[t]; k->name; k++)
-            if (k->in_dtype == in_dtype && k->out_dtype == out_dtype && !(k->cpu & ~cpu) && !strcmp(k->op, op))
-                return k;
+        for (const struct weft_strip_kernel *k = tables[t]; k->name && found.rows < MOST_ROWS; k++)
+            found.row[found.rows++] = k;
+    for (uint16_t i = found.rows; i > 0; i--) {
+        const struct weft_strip_kernel *k = found.row[i - 1];
+        uint16_t *bucket = bucket_of(k->op, k->in_dtype, k->out_dtype);
+        found.next[i - 1] = *bucket;
+        *bucket = i;
+    }
+}
+
+const struct weft_strip_kernel *weft_strip_find(const char *op, int in_dtype, int out_dtype, uint32_t cpu)
+{
+    pthread_once(&found.once, fill_buckets);
+    for (uint16_t i = *bucket_of(op, in_dtype, out_dtype); i; i = found.next[i - 1]) {
+        const struct weft_strip_kernel *k = found.row[i - 1];
+        if (k->in_dtype == in_dtype && k->out_dtype == out_dtype && !(k->cpu & ~cpu) && !strcmp(k->op, op))
+            return k;
+    }
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_map.c: what prepare does to axes and parts, and that any division into parts gives the same bytes. */
-#include "kernels/kernels.h"
+#include "kernels/strip/strip.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,6 +204,20 @@ static void the_list_has_every_kernel_once(void **state)
     assert_true(count > 150);
 }
 
+/* For each row its op and types are found on a CPU that has no more than it asks for: it, or one of the same level. */
+static void every_kernel_is_found(void **state)
+{
+    const struct weft_strip_kernel *row;
+    unsigned rows = 0;
+    for (; (row = weft_strip_at(rows)); rows++) {
+        const struct weft_strip_kernel *k = weft_strip_find(row->op, row->in_dtype, row->out_dtype, row->cpu);
+        assert_non_null(k);
+        assert_string_equal(k->op, row->op);
+        assert_true(k->in_dtype == row->in_dtype && k->out_dtype == row->out_dtype && k->cpu == row->cpu);
+    }
+    assert_true(rows > 1000);
+}
+
 int main(void)
 {
     weft_cpu_detect(&cpu);
@@ -216,6 +230,7 @@ int main(void)
         cmocka_unit_test(scalars_and_nothing),
         cmocka_unit_test(kernels_respect_the_mask),
         cmocka_unit_test(the_list_has_every_kernel_once),
+        cmocka_unit_test(every_kernel_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
