@@ -98,6 +98,17 @@ const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena
     return label;
 }
 
+const char **weft_value_texts(const struct weft_graph *graph, struct weft_arena *arena)
+{
+    const char **text = weft_value_labels(graph, arena);
+    for (uint32_t i = 1; i < graph->values; i++) {
+        struct weft_text quoted = {.context = graph->context, .arena = arena};
+        weft_text_name(&quoted, '%', text[i]);
+        text[i] = quoted.data;
+    }
+    return text;
+}
+
 static void print_value(struct printer *p, weft_val value)
 {
     const char *name = p->graph->value[value.id].name;

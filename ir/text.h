@@ -22,6 +22,8 @@ void weft_blob_hash(const void *data, size_t bytes, char ret[33]);
 const char *weft_value_text(const struct weft_graph *graph, weft_val value);
 /* The same for all values, by id, without sigil, in one walk. */
 const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena *arena);
+/* The same as weft_value_text has them. */
+const char **weft_value_texts(const struct weft_graph *graph, struct weft_arena *arena);
 
 struct weft_parse_options {
     const char *name;            /* of the text, for messages and relative files */

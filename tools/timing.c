@@ -4,7 +4,7 @@
  * well, without clocks inside. */
 #include "tools/tools.h"
 
-#include "ir/ir.h"
+#include "runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,16 +105,16 @@ static int by_time(const void *a, const void *b)
 }
 
 /* All values of the plan with the ops that make them, sorted; the caller frees the list. */
-static struct named_op *name_ops(const struct weft_graph *graph, size_t *ret_count)
+static struct named_op *name_ops(const struct weft_plan *plan, size_t *ret_count)
 {
+    const struct weft_graph *graph = plan->graph;
     struct named_op *named = calloc(graph->values + 1, sizeof *named);
     size_t count = 0;
     if (named) {
         weft_foreach_node(graph, n) {
-            for (unsigned r = 0; r < weft_node_of(graph, n)->results; r++) {
-                const char *text = weft_value_text(graph, weft_result(graph, n, r));
-                named[count++] = (struct named_op){text + (text[0] == '%'), weft_op_of(graph, n)->name};
-            }
+            for (unsigned r = 0; r < weft_node_of(graph, n)->results; r++)
+                named[count++] =
+                    (struct named_op){plan->label[weft_result(graph, n, r).id], weft_op_of(graph, n)->name};
         }
         qsort(named, count, sizeof *named, by_value);
     }
@@ -123,14 +123,14 @@ static struct named_op *name_ops(const struct weft_graph *graph, size_t *ret_cou
 }
 
 /* One entry for each step, the op where the kernel does not tell. */
-static void fill_totals(const struct weft_graph *graph, const struct weft_profile *profile, struct total *total)
+static void fill_totals(const struct weft_plan *plan, const struct weft_profile *profile, struct total *total)
 {
     size_t count;
-    struct named_op *named = name_ops(graph, &count);
+    struct named_op *named = name_ops(plan, &count);
     for (size_t i = 0; i < profile->steps; i++) {
         const struct weft_step_time *step = &profile->step[i];
         total[i] = (struct total){.kernel = step->kernel, .op = "", .ns = step->ns, .count = 1};
-        const struct named_op key = {.value = step->value + (step->value[0] == '%')};
+        const struct named_op key = {.value = step->value};
         const struct named_op *found = named && !strcmp(step->kernel, "weft_reference")
                                            ? bsearch(&key, named, count, sizeof *named, by_value)
                                            : NULL;
@@ -145,7 +145,7 @@ void weft_profile_print(const struct weft_model *model, const struct weft_profil
     struct total *total = calloc(profile->steps + 1, sizeof *total);
     if (!total)
         return;
-    fill_totals(weft_plan_graph(model->plan), profile, total);
+    fill_totals(model->plan, profile, total);
     qsort(total, profile->steps, sizeof *total, by_name);
     int64_t all = 0;
     size_t rows = 0;

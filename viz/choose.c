@@ -9,6 +9,17 @@
 
 #include <string.h>
 
+static const struct weft_conversion_record **conversions_of(struct weft_picture *picture,
+                                                            const struct weft_graph *graph)
+{
+    const struct weft_conversion_record **by_value =
+        weft_new(&picture->arena, const struct weft_conversion_record *, graph->values + 1);
+    for (uint32_t i = 0; i < graph->conversions; i++)
+        by_value[graph->conversion[i].to.id] = &graph->conversion[i];
+    picture->format_ps += graph->format_ps;
+    return by_value;
+}
+
 static void add_scene(struct weft_picture *picture, const struct weft_graph *graph, uint32_t parent, weft_node owner,
                       const char *prefix, const char *title)
 {
@@ -20,6 +31,8 @@ static void add_scene(struct weft_picture *picture, const struct weft_graph *gra
         .owner = owner,
         .prefix = prefix,
         .title = title,
+        .text = weft_value_texts(graph, &picture->arena),
+        .conversion = conversions_of(picture, graph),
         .shown = weft_new(&picture->arena, bool, graph->nodes + 1),
         .folded = weft_new(&picture->arena, bool, graph->nodes + 1),
         .maker = weft_new(&picture->arena, Agnode_t *, graph->values + 1),
@@ -29,7 +42,7 @@ static void add_scene(struct weft_picture *picture, const struct weft_graph *gra
 static void add_body(struct weft_picture *picture, uint32_t parent, weft_node owner, const struct weft_attr *attr)
 {
     const struct weft_scene *scene = &picture->scene[parent];
-    const char *value = weft_value_text(scene->graph, weft_result(scene->graph, owner, 0));
+    const char *value = scene->text[weft_result(scene->graph, owner, 0).id];
     const char *word = weft_attr_names[attr->key];
     const char *prefix =
         weft_arena_format(&picture->arena, "%s%s/%s/", scene->prefix, value + (value[0] == '%'), word);
@@ -70,13 +83,14 @@ static void fold_constants(struct weft_scene *scene)
     }
 }
 
-static bool is_named(const struct weft_graph *graph, weft_node node, const char *name)
+static bool is_named(const struct weft_scene *scene, weft_node node, const char *name)
 {
+    const struct weft_graph *graph = scene->graph;
     const struct weft_node_info *info = weft_node_of(graph, node);
     if (info->name && !strcmp(info->name, name))
         return true;
     for (unsigned i = 0; i < info->results; i++) {
-        const char *text = weft_value_text(graph, weft_result(graph, node, i));
+        const char *text = scene->text[weft_result(graph, node, i).id];
         if (!strcmp(text, name) || (text[0] == '%' && !strcmp(text + 1, name)))
             return true;
     }
@@ -118,7 +132,7 @@ static bool show_focus(struct weft_picture *picture, struct weft_scene *scene)
     memset(front.distance, -1, sizeof *front.distance * (graph->nodes + 1));
     bool found = false;
     weft_foreach_node(graph, n) {
-        if (!is_named(graph, n, name))
+        if (!is_named(scene, n, name))
             continue;
         found = true;
         reach(&front, scene, n, 0);
@@ -126,7 +140,7 @@ static bool show_focus(struct weft_picture *picture, struct weft_scene *scene)
             reach_users(&front, scene, weft_result(graph, n, i), 0); /* a weight: those who show it as a row */
     }
     for (uint32_t p = 0; p < graph->params; p++) {
-        const char *text = weft_value_text(graph, graph->param[p]);
+        const char *text = scene->text[graph->param[p].id];
         if (strcmp(text, name) && strcmp(text + (text[0] == '%'), name))
             continue;
         found = true;

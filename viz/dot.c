@@ -97,7 +97,7 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         if (picture->hidden && !has_drawn_user(scene, value))
             continue;
         weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut ? "mut parameter" : "parameter", value);
-        const char *text = weft_value_text(graph, value);
+        const char *text = scene->text[value.id];
         scene->maker[value.id] =
             draw_box(picture, scene->cluster, box_name(picture, scene, text), text);
     }
@@ -114,7 +114,7 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
                 weft_arena_format(&picture->arena, "@%s %s", group->name, kernel), "rounded");
         }
         weft_dot_node_label(picture, scene, n, picture->hidden ? count_hidden(scene, n) : 0);
-        const char *text = weft_value_text(graph, weft_result(graph, n, 0));
+        const char *text = scene->text[weft_result(graph, n, 0).id];
         Agnode_t *box = draw_box(picture, cluster[info->group], box_name(picture, scene, text),
                                  info->name ? info->name : text);
         for (unsigned i = 0; i < info->results; i++)
@@ -146,7 +146,7 @@ static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
             const weft_val value = weft_operand(graph, n, i);
             if (scene->maker[value.id])
                 draw_edge(picture, scene->maker[value.id], scene->maker[weft_result(graph, n, 0).id],
-                          weft_arena_format(&picture->arena, "%s: %s", weft_value_text(graph, value),
+                          weft_arena_format(&picture->arena, "%s: %s", scene->text[value.id],
                                             weft_dot_type(picture, graph, value)),
                           moves, /* control= */ false);
         }
@@ -156,11 +156,11 @@ static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
         if (picture->hidden && !scene->maker[value.id])
             continue;
         const weft_val mut = graph->ret[r].mut;
-        const char *target = mut.id ? weft_value_text(graph, mut) : "";
+        const char *target = mut.id ? scene->text[mut.id] : "";
         weft_dot_port_label(picture, scene,
                             mut.id ? weft_arena_format(&picture->arena, "return mut %s =", target) : "return", value);
         const char *name = weft_arena_format(&picture->arena, "%sreturn %u", scene->prefix, (unsigned)r);
-        Agnode_t *box = draw_box(picture, scene->cluster, name, weft_value_text(graph, value));
+        Agnode_t *box = draw_box(picture, scene->cluster, name, scene->text[value.id]);
         if (scene->maker[value.id])
             draw_edge(picture, scene->maker[value.id], box, weft_dot_type(picture, graph, value), false, false);
     }
@@ -272,13 +272,12 @@ static void gather_heat(struct weft_picture *picture)
         return;
     struct named_value *value = weft_new(&picture->arena, struct named_value, graph->values + 1);
     size_t values = 0;
+    const char **label = weft_value_labels(graph, &picture->arena);
     picture->heat = weft_new(&picture->arena, int64_t, graph->nodes + 1);
     weft_foreach_node(graph, n) {
         picture->heat[n.id] = -1;
-        for (unsigned i = 0; i < weft_node_of(graph, n)->results; i++) {
-            const char *text = weft_value_text(graph, weft_result(graph, n, i));
-            value[values++] = (struct named_value){text + (text[0] == '%'), n};
-        }
+        for (unsigned i = 0; i < weft_node_of(graph, n)->results; i++)
+            value[values++] = (struct named_value){label[weft_result(graph, n, i).id], n};
     }
     qsort(value, values, sizeof *value, order_of_names);
     for (size_t i = 0; i < options->heats; i++) {
@@ -297,8 +296,8 @@ static void gather_heat(struct weft_picture *picture)
 static int paint(void *argument)
 {
     struct weft_picture *picture = argument;
-    gather_heat(picture);
     weft_dot_gather(picture);
+    gather_heat(picture);
     if (!weft_dot_choose(picture))
         return WEFT_ERR_ARGUMENT;
     open_agraph(picture);

@@ -16,6 +16,8 @@ struct weft_scene {
     const char *prefix;     /* of the names of its nodes in the picture: "", "then/", … */
     const char *title;      /* of a body: "then of %y: @yes" */
     Agraph_t *cluster;
+    const char **text;      /* by value: "%x" */
+    const struct weft_conversion_record **conversion; /* by value: the relayout that was put in to make it, or NULL */
     bool *shown;            /* by node: drawn as a node of its own */
     bool *folded;           /* by node: known before the run, hence only a row in its consumers' labels */
     Agnode_t **maker;       /* by value: the drawn node that makes it, or NULL */
@@ -45,6 +47,7 @@ struct weft_picture {
     uint32_t shown, hidden; /* nodes drawn, and nodes left out by focus or limit */
     const char **layout;    /* layouts by text in order of appearance: index chooses the colour */
     uint32_t layouts, layout_capacity;
+    int64_t format_ps;      /* what all layouts were taken to cost */
     int64_t *heat;          /* by node id of the root: time of all its steps, -1: none; or NULL */
     int64_t hottest, heat_sum;
 };

@@ -165,18 +165,19 @@ static void add_row(struct weft_text *label, const char *string)
     end_row(label);
 }
 
-static void begin_table(struct weft_picture *picture, const char *colour)
+static void begin_table(struct weft_picture *picture, const char *colour, bool bold)
 {
-    static const char look[] = "BORDER=\"0\" CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"4\"";
+    static const char look[] = "CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"4\"";
     picture->label.length = 0;
-    weft_text_format(&picture->label, "<TABLE %s BGCOLOR=\"%s\">", look, colour);
+    weft_text_format(&picture->label, "<TABLE BORDER=\"%d\" %s%s BGCOLOR=\"%s\">", bold ? 3 : 0, look,
+                     bold ? " COLOR=\"#c00000\"" : "", colour);
 }
 
 /* "%w = const f32[16,3,3,3]", "%b = bcast of 0.5 f32[]": one operand that is known before the run, through the views
  * over it; the type is that of the constant. */
-static void add_constant_row(struct weft_picture *picture, const struct weft_graph *graph, weft_val value)
+static void add_constant_row(struct weft_picture *picture, const struct weft_scene *scene, weft_val value)
 {
-    const char *name = weft_value_text(graph, value);
+    const struct weft_graph *graph = scene->graph;
     weft_val source = value;
     const char *way = "";
     while (weft_node_of(graph, weft_def(graph, source))->operands > 0) {
@@ -187,7 +188,7 @@ static void add_constant_row(struct weft_picture *picture, const struct weft_gra
     const char *type = weft_dot_type(picture, graph, source);
     struct weft_element number;
     begin_row(&picture->label, NULL);
-    weft_dot_escape(&picture->label, name);
+    weft_dot_escape(&picture->label, scene->text[value.id]);
     weft_text_add(&picture->label, " = ");
     weft_dot_escape(&picture->label, way);
     if (weft_def_opcode(graph, source) == WEFT_OP_const && weft_const_splat(graph, source, &number))
@@ -213,12 +214,31 @@ static void add_heat_row(struct weft_picture *picture, const struct weft_scene *
     end_row(&picture->label);
 }
 
+/* Of a relayout that was put in: its price, and for whom. */
+static void add_price_rows(struct weft_picture *picture, const struct weft_conversion_record *conversion)
+{
+    if (!conversion)
+        return;
+    begin_row(&picture->label, NULL);
+    weft_text_format(&picture->label, "<B>%.3f us</B>", (double)conversion->ps * 1e-6);
+    if (conversion->once)
+        weft_text_add(&picture->label, " once");
+    else if (picture->format_ps > 0)
+        weft_text_format(&picture->label, ", %.1f %% of all layouts",
+                         100 * (double)conversion->ps / (double)picture->format_ps);
+    end_row(&picture->label);
+    picture->piece.length = 0;
+    weft_text_format(&picture->piece, "for %s", conversion->wanted);
+    add_row(&picture->label, picture->piece.data);
+}
+
 void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node, unsigned hidden)
 {
     const struct weft_graph *graph = scene->graph;
     const struct weft_node_info *info = weft_node_of(graph, node);
     struct weft_text *label = &picture->label;
-    begin_table(picture, weft_dot_colour(picture, graph, weft_result(graph, node, 0)));
+    begin_table(picture, weft_dot_colour(picture, graph, weft_result(graph, node, 0)),
+                /* bold= */ weft_op_of(graph, node)->traits & WEFT_PLACEMENT);
     weft_text_format(label, "<TR><TD><B>%s</B>", weft_op_of(graph, node)->name);
     for (unsigned i = 0; i < info->attrs; i++) {
         picture->piece.length = 0;
@@ -231,18 +251,19 @@ void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *
         const weft_val result = weft_result(graph, node, i);
         const char *type = weft_dot_type(picture, graph, result);
         begin_row(label, info->results > 1 ? weft_dot_colour(picture, graph, result) : NULL);
-        weft_dot_escape(label, weft_value_text(graph, result));
+        weft_dot_escape(label, scene->text[result.id]);
         weft_text_add(label, "<BR/>");
         weft_dot_escape(label, type);
         end_row(label);
     }
     if (info->plan && info->plan->kernel)
         add_row(label, info->plan->kernel);
+    add_price_rows(picture, scene->conversion[weft_result(graph, node, 0).id]);
     add_heat_row(picture, scene, node);
     for (unsigned i = 0; i < info->operands; i++) {
         const weft_node def = weft_def(graph, weft_operand(graph, node, i));
         if (def.id && scene->folded[def.id])
-            add_constant_row(picture, graph, weft_operand(graph, node, i));
+            add_constant_row(picture, scene, weft_operand(graph, node, i));
     }
     if (hidden)
         weft_text_format(label, "<TR><TD><I>%u neighbour%s not shown</I></TD></TR>", hidden, hidden == 1 ? "" : "s");
@@ -254,16 +275,16 @@ void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *
 {
     const struct weft_graph *graph = scene->graph;
     const char *type = weft_dot_type(picture, graph, value);
-    begin_table(picture, weft_dot_colour(picture, graph, value));
+    begin_table(picture, weft_dot_colour(picture, graph, value), /* bold= */ false);
     weft_text_add(&picture->label, "<TR><TD><B>");
     weft_dot_escape(&picture->label, word);
     weft_text_add(&picture->label, "</B> ");
-    weft_dot_escape(&picture->label, weft_value_text(graph, value));
+    weft_dot_escape(&picture->label, scene->text[value.id]);
     end_row(&picture->label);
     add_row(&picture->label, type);
     const weft_node def = weft_def(graph, value);
     if (def.id && scene->folded[def.id])
-        add_constant_row(picture, graph, value);
+        add_constant_row(picture, scene, value);
     weft_text_add(&picture->label, "</TABLE>");
 }
 
@@ -290,11 +311,30 @@ static void add_dearest(struct weft_picture *picture)
         const struct weft_node_info *info = weft_node_of(graph, dearest[i]);
         weft_text_format(&picture->label, "<TR><TD ALIGN=\"LEFT\">%.3f ms  %s  ",
                          (double)picture->heat[dearest[i].id] * 1e-6, weft_op_of(graph, dearest[i])->name);
-        weft_dot_escape(&picture->label, weft_value_text(graph, weft_result(graph, dearest[i], 0)));
+        weft_dot_escape(&picture->label, picture->scene->text[weft_result(graph, dearest[i], 0).id]);
         weft_text_add(&picture->label, "  ");
         weft_dot_escape(&picture->label, info->plan && info->plan->kernel ? info->plan->kernel : "");
         end_row(&picture->label);
     }
+}
+
+/* How many were put in, and at which price. */
+static void add_relayouts(struct weft_picture *picture)
+{
+    uint32_t count = 0;
+    int64_t ps = 0;
+    for (uint32_t s = 0; s < picture->scenes; s++) {
+        const struct weft_graph *graph = picture->scene[s].graph;
+        count += graph->conversions;
+        for (uint32_t i = 0; i < graph->conversions; i++)
+            ps += graph->conversion[i].once ? 0 : graph->conversion[i].ps;
+    }
+    if (!count)
+        return;
+    weft_text_format(&picture->label, "<TR><TD><FONT COLOR=\"#c00000\"><B>%" PRIu32 " relayout%s put in, %.3f us a run"
+                     "</B></FONT> of %.3f us that all layouts are estimated to cost", count, count == 1 ? "" : "s",
+                     (double)ps * 1e-6, (double)picture->format_ps * 1e-6);
+    end_row(&picture->label);
 }
 
 void weft_dot_title(struct weft_picture *picture)
@@ -314,6 +354,12 @@ void weft_dot_title(struct weft_picture *picture)
     }
     weft_text_add(label, "</TD></TR>");
     add_dearest(picture);
+    add_relayouts(picture);
+    if (picture->layouts) {
+        begin_row(label, palette[0]);
+        weft_text_add(label, "layout row-major");
+        end_row(label);
+    }
     for (uint32_t i = 0; i < picture->layouts; i++) {
         begin_row(label, palette[1 + i % (PALETTE_SIZE - 1)]);
         weft_text_add(label, "layout ");

@@ -248,6 +248,32 @@ static void every_allocation_may_be_refused(void **state)
     assert_int_equal(purse.live, 0);
 }
 
+/* A relayout that was put in has a bold box with its price and its reader; the title has the sum, and all colours. */
+static void relayouts_have_a_price(void **state)
+{
+    static const char text[] = "graph @p(%x: f32[1,64,14,14], %w: f32[64,64,3,3]) {\n"
+                               "  %c: f32[1,64,14,14] = conv %x, %w pad=[1 1 1 1]\n"
+                               "  %y: f32[1,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]\n  return %y\n}\n";
+    static const char *const wanted[] = {"1 relayout put in, ", "layout row-major", "layout {0 2 3 1}",
+                                         "BORDER=\"3\" CELLBORDER", " % of all layouts",
+                                         "for result %y, which is promised so"};
+    struct weft_graph *graph;
+    char *dot;
+    assert_int_equal(weft_parse(*state, text, strlen(text), "test", &graph), WEFT_OK);
+    assert_int_equal(weft_dot(graph, NULL, &dot), WEFT_OK);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_null(strstr(dot, wanted[i]));
+    weft_free_text(*state, dot);
+    assert_int_equal(weft_run_pass(graph, "propagate_memory_format", NULL), 1);
+    assert_int_equal(weft_dot(graph, NULL, &dot), WEFT_OK);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(dot, wanted[i]))
+            fail_msg("not there: %s", wanted[i]);
+    agclose(read_back(dot));
+    weft_free_text(*state, dot);
+    weft_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +281,7 @@ int main(void)
         cmocka_unit_test(focus_keeps_the_neighbourhood),      cmocka_unit_test(an_unknown_focus_is_an_error),
         cmocka_unit_test(times_are_shown),                    cmocka_unit_test(hostile_names_are_only_text),
         cmocka_unit_test(old_callers_options_are_accepted),   cmocka_unit_test(every_allocation_may_be_refused),
+        cmocka_unit_test(relayouts_have_a_price),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
