@@ -240,6 +240,21 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout, weft_va
     return copy->value;
 }
 
+/* A padding that only takes away is a slice that has not been written as one. */
+static bool is_cut(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_attr *pad = weft_opcode_of(g, n) == WEFT_OP_pad ? weft_attr_find(g, n, WEFT_ATTR_pad) : NULL;
+    bool adds = !pad || weft_attr_find(g, n, WEFT_ATTR_form);
+    for (uint32_t i = 0; !adds && i < pad->count; i++)
+        adds = !weft_dim_is_constant(pad->integers[i]) || weft_dim_value(pad->integers[i]) > 0;
+    return !adds;
+}
+
+static bool is_view(const struct weft_graph *g, weft_node n)
+{
+    return n.id && ((weft_op_of(g, n)->traits & WEFT_VIEW) || is_cut(g, n));
+}
+
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
  * where (runtime/home.c), and any layout that is stated here might make it a copy. */
 static bool stays_open(const struct placing *p, weft_val v)
@@ -248,7 +263,7 @@ static bool stays_open(const struct placing *p, weft_val v)
     bool whole = true;
     if (!g->value[v.id].returns || weft_layout_of(g, v).kind != WEFT_UNDECIDED)
         return false;
-    for (weft_node n = weft_def(g, v); n.id && (weft_op_of(g, n)->traits & WEFT_VIEW); n = weft_def(g, v)) {
+    for (weft_node n = weft_def(g, v); is_view(g, n); n = weft_def(g, v)) {
         const int op = weft_opcode_of(g, n);
         whole &= op == WEFT_OP_transpose || op == WEFT_OP_reshape;
         v = weft_operand(g, n, 0);
@@ -259,15 +274,15 @@ static bool stays_open(const struct placing *p, weft_val v)
 static void place_results(struct placing *p, weft_node n)
 {
     struct weft_graph *g = p->graph;
-    const bool is_view = weft_op_of(g, n)->traits & WEFT_VIEW;
     for (uint32_t i = 0; i < g->node[n.id].results; i++) {
         const weft_val v = weft_result(g, n, i);
-        const uint32_t layout = is_view ? view_layout(p, n, v) : p->formats.written[v.id];
+        const bool follows = weft_op_of(g, n)->traits & WEFT_VIEW;
+        const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
         if (weft_opcode_of(g, n) == WEFT_OP_const)
             continue;
         explain(p, v);
         /* the layout of the value is the promise, until another takes its place */
-        if (is_promised(p, v) || (is_view && stays_open(p, v))) {
+        if (is_promised(p, v) || (is_view(g, n) && stays_open(p, v))) {
             p->stored[v.id] = layout;
             continue;
         }

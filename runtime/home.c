@@ -144,15 +144,36 @@ const bool *weft_home_inside(const struct weft_plan *plan, weft_node n)
     return inside;
 }
 
-/* Does the value lie as the caller wants result i? */
+/* Do strides that are constant fall, from each storage axis to the next? */
+static bool lies_in_order(const struct weft_plan *plan, weft_val v, const struct weft_layout *order)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_type *type = weft_type_of(g, v);
+    int64_t inside = 0;
+    for (int i = order->axes - 1; i >= 0; i--) {
+        const int axis = order->axis[i].axis;
+        const weft_dim stride = plan->home[v.id].stride[axis];
+        if (weft_dim_is(type->extent[axis], 1))
+            continue;
+        if (order->axis[i].div != 1 || !weft_dim_is_constant(stride) || weft_dim_value(stride) <= inside)
+            return false;
+        inside = weft_dim_value(stride);
+    }
+    return true;
+}
+
+/* Does the value lie as the caller wants result i? An order without strides is met by any strides that fall in it. */
 static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
 {
     const struct weft_graph *g = plan->graph;
     const weft_val v = g->ret[i].value;
     const struct weft_type *type = weft_type_of(g, v);
     const weft_dim *promised = plan->storage[plan->return_storage[i]].stride, *stride = plan->home[v.id].stride;
-    if (weft_layout_of(g, v).kind == WEFT_UNDECIDED)
+    const struct weft_layout wanted = weft_layout_of(g, v);
+    if (wanted.kind == WEFT_UNDECIDED)
         return true;
+    if (g->value[v.id].layout && wanted.dense)
+        return lies_in_order(plan, v, &wanted);
     for (int axis = 0; axis < type->rank; axis++)
         if (!weft_dim_is(type->extent[axis], 1) && !weft_dim_same(promised[axis], stride[axis]))
             return false;

@@ -24,12 +24,22 @@ static int axis_with(const int *dim, int rank, int wanted)
     return -1;
 }
 
-/* The axes of `to` that `from` does not have, in logical order. */
-static void append_new(struct weft_layout *layout, const int *from, int from_rank, const int *to, int to_rank)
+/* The axes of `to` that `from` does not have, in logical order, from `first` on. */
+static void append_new(struct weft_layout *layout, const int *from, int from_rank, const int *to, int first, int end)
 {
-    for (int i = 0; i < to_rank; i++)
+    for (int i = first; i < end; i++)
         if (axis_with(from, from_rank, to[i]) < 0)
             append(layout, (struct weft_axis){.axis = (uint8_t)i, .div = 1});
+}
+
+/* Axes of the result that a gathered axis of the data becomes: all of them lie where it lay. They begin at *ret_first;
+ * 0 of all other pins. */
+static int gathered_axes(const struct weft_graph *g, struct weft_pin from, struct weft_pin to, int *ret_first)
+{
+    if (weft_opcode_of(g, to.node) != WEFT_OP_gather || from.result || from.index != 0 || !to.result)
+        return 0;
+    *ret_first = (int)weft_attr_int(g, to.node, WEFT_ATTR_axis);
+    return weft_type_of(g, weft_operand(g, to.node, 1))->rank;
 }
 
 static bool carry_mapped(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
@@ -43,17 +53,21 @@ static bool carry_mapped(struct weft_graph *g, struct weft_pin from, const struc
     struct weft_layout result = {.kind = WEFT_STORED, .dense = true};
     if (layout->axes + to_rank > WEFT_MAX_STORAGE)
         return false;
-    if (place == WEFT_NEW_OUTERMOST)
-        append_new(&result, from_dim, from_rank, to_dim, to_rank);
+    int first = 0;
+    const int gathered = gathered_axes(g, from, to, &first);
+    if (place == WEFT_NEW_OUTERMOST && !gathered)
+        append_new(&result, from_dim, from_rank, to_dim, 0, to_rank);
     for (int i = 0; i < layout->axes; i++) {
         const int axis = axis_with(to_dim, to_rank, from_dim[layout->axis[i].axis]);
         struct weft_axis digit = layout->axis[i];
         digit.axis = (uint8_t)axis;
         if (axis >= 0)
             append(&result, digit);
+        if (axis >= 0 && gathered && axis == first)
+            append_new(&result, from_dim, from_rank, to_dim, first, first + gathered);
     }
-    if (place == WEFT_NEW_INNERMOST)
-        append_new(&result, from_dim, from_rank, to_dim, to_rank);
+    if (place == WEFT_NEW_INNERMOST && !gathered)
+        append_new(&result, from_dim, from_rank, to_dim, 0, to_rank);
     *ret = result;
     return true;
 }

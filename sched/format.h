@@ -23,6 +23,7 @@
 #include "sched/target.h"
 
 enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
+enum { WEFT_FORMAT_TIE = WEFT_MAX_CHOICES }; /* picoseconds that tell equal prices apart: more than places of a list */
 
 struct weft_format_list {
     uint8_t count;

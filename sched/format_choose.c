@@ -56,6 +56,8 @@ static uint32_t choices_of(const struct chooser *c, weft_val v)
     return c->labelling.node[c->node[v.id] - 1].choices;
 }
 
+/* Where a node may convert on its way what a step of its own might convert ahead, at the same price, it is the node:
+ * then there is one value less. */
 static void price_conversions(struct chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
@@ -68,7 +70,8 @@ static void price_conversions(struct chooser *c, weft_val v)
             for (uint32_t to = 0; to < list->count; to++)
                 if (from != to)
                     ps[from * list->count + to] =
-                        once ? 1 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]);
+                        WEFT_FORMAT_TIE +
+                        (once ? 0 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]));
         known->answer = ps;
     }
     c->convert[v.id] = known->answer;
@@ -245,6 +248,8 @@ static int64_t tie_ps(const struct chooser *c, weft_val first, const struct weft
 {
     const uint32_t with = list_of(c, first)->layout[choice->format];
     const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
+    if (!choice->own && weft_def_opcode(c->graph, v) == WEFT_OP_attention) /* a sum for each row, wherever rows are */
+        return 0;
     if (choice->own)
         return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;
     return with == layout ? 0 : weft_format_convert_ps(c->formats, v, layout, 0) +

@@ -279,19 +279,39 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
            (weft_format_is_window(op) ? weft_format_convert_ps(f, value, 0, layout) : 0);
 }
 
-/* A view is where its operand is; in another order it is a copy. */
+/* Of one value: apart from axes along which nothing is stored in the first. */
+static bool has_order(const struct weft_formats *f, weft_val value, uint32_t number, uint32_t other)
+{
+    const int rank = weft_type_of(f->graph, value)->rank;
+    int dim[WEFT_MAX_RANK];
+    for (int i = 0; i < WEFT_MAX_RANK; i++)
+        dim[i] = i;
+    drop_free(f->graph, value, number, dim);
+    const struct order a = order_of(f->graph, value, number, dim, dim, rank);
+    const struct order b = order_of(f->graph, value, other, dim, dim, rank);
+    return compare(&a, &b, 0) == SAME_ORDER;
+}
+
+/* A view is where its operand is; in another order it is a copy. What is stored with gaps, or not at all along some
+ * axes, may be no view where the same order without gaps is one. */
 static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     struct weft_graph *g = f->graph;
     const weft_val from = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
+    const struct weft_type *type = weft_type_of(g, from), *to_type = weft_type_of(g, to);
+    const struct weft_layout stored = weft_layout_at(g, layout, type->rank);
     const struct weft_pin pin = {.node = operand.node, .result = true};
-    struct weft_layout view;
-    if (!weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &view)) {
+    struct weft_layout view, order;
+    const bool carries = weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &order);
+    if (stored.dense ? !carries : !weft_layout_reshape(g->dims, &stored, type, to_type, &view)) {
         const int64_t copy = weft_format_convert_ps(f, from, layout, 0); /* then it is a view of a row-major copy */
         return copy + (result ? weft_format_convert_ps(f, to, 0, result) : 0);
     }
-    return weft_format_convert_ps(f, to, weft_intern_layout(g, &view, weft_type_of(g, to)), result);
+    if (!stored.dense)
+        weft_layout_canonical(g->dims, &view, to_type);
+    const uint32_t number = weft_intern_layout(g, stored.dense ? &order : &view, to_type);
+    const int64_t ps = weft_format_convert_ps(f, to, number, result);
+    return ps == 0 || (!stored.dense && has_order(f, to, number, result)) ? 0 : WEFT_FORMAT_TIE + ps;
 }
 
 /* Of a node that walks operand and result together. */
@@ -311,6 +331,25 @@ static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin o
     return compare(&a, &b, (int)weft_dtype_bits(weft_type_of(g, value)->dtype));
 }
 
+/* Of orders that cost the same, attention takes that of the query, and a product in batches that of the matrix whose
+ * rows it mixes, as attention does when it has been taken apart: heads that lie inside of rows stay there. */
+static bool mixes_rows(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    const struct weft_graph *g = f->graph;
+    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
+    if (weft_opcode_of(g, operand.node) == WEFT_OP_attention)
+        return operand.index > 0 || agreement_of(g, operand, layout, result) == SAME_ORDER;
+    const int rank = weft_type_of(g, value)->rank;
+    int dim[WEFT_MAX_RANK];
+    for (int i = 0; i < WEFT_MAX_RANK; i++)
+        dim[i] = i;
+    if (operand.index != 1 || rank < 3 || weft_attr_int(g, operand.node, WEFT_ATTR_trans_b) ||
+        fastest_dim(f, value, layout, dim) != rank - 1)
+        return true;
+    const struct order a = order_of(g, value, layout, dim, dim, rank), b = order_of(g, to, result, dim, dim, rank);
+    return compare(&a, &b, 0) == SAME_ORDER;
+}
+
 int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
@@ -325,7 +364,7 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
     if (kind == WEFT_PIN_ANY)
         return 0;
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
-        return matrix_ps(f, operand, layout);
+        return matrix_ps(f, operand, layout) + (mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
     if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
         const bool last = weft_format_is_last(f, to, result);
         const bool agrees = last ? weft_format_is_last(f, value, layout) : layout == 0;
@@ -370,6 +409,7 @@ bool weft_format_promised(const struct weft_formats *f, uint32_t i, uint32_t *re
 int64_t weft_format_return_ps(const struct weft_formats *f, uint32_t i, uint32_t layout)
 {
     uint32_t promised;
-    return weft_format_promised(f, i, &promised) ? weft_format_convert_ps(f, f->graph->ret[i].value, layout, promised)
-                                                 : 0;
+    const int64_t ps = weft_format_promised(f, i, &promised)
+                           ? weft_format_convert_ps(f, f->graph->ret[i].value, layout, promised) : 0;
+    return ps ? ps + WEFT_FORMAT_TIE : 0; /* as any other conversion that is a step */
 }

@@ -55,7 +55,8 @@ static enum weft_pin_kind reduction(const struct weft_graph *g, struct weft_pin 
     return WEFT_PIN_MAPPED;
 }
 
-/* Result: batch axes, rows, columns. Operands have one of the latter two, and the sum's dimension. */
+/* Result: batch axes, rows, columns. Operands have one of the latter two, and the sum's dimension. Rows of operand 1
+ * that are mixed run with those of the result, which likes to have its rows where they have theirs. */
 static enum weft_pin_kind product(const struct weft_graph *g, struct weft_pin pin, int rank, int *ret_dim)
 {
     same(rank, ret_dim);
@@ -63,7 +64,7 @@ static enum weft_pin_kind product(const struct weft_graph *g, struct weft_pin pi
         return WEFT_PIN_MAPPED;
     const bool turned = weft_attr_int(g, pin.node, pin.index == 0 ? WEFT_ATTR_trans_a : WEFT_ATTR_trans_b);
     const bool sum_last = (pin.index == 0) != turned;
-    ret_dim[sum_last ? rank - 1 : rank - 2] = OWN;
+    ret_dim[sum_last ? rank - 1 : rank - 2] = pin.index == 1 && !turned ? rank - 2 : OWN;
     ret_dim[sum_last ? rank - 2 : rank - 1] = pin.index == 0 ? rank - 2 : rank - 1;
     return WEFT_PIN_MAPPED;
 }
@@ -81,7 +82,7 @@ static enum weft_pin_kind attention(struct weft_pin pin, int rank, int *ret_dim)
     return WEFT_PIN_MAPPED;
 }
 
-/* The gathered axis of the data becomes the axes of the indices. */
+/* The gathered axis of the data becomes the axes of the indices, and runs with the first of them. */
 static enum weft_pin_kind gather(const struct weft_graph *g, struct weft_pin pin, int rank, int *ret_dim)
 {
     if (pin.result)
@@ -89,7 +90,8 @@ static enum weft_pin_kind gather(const struct weft_graph *g, struct weft_pin pin
     const int axis = (int)weft_attr_int(g, pin.node, WEFT_ATTR_axis);
     const int indices = weft_type_of(g, weft_operand(g, pin.node, 1))->rank;
     for (int i = 0; i < rank; i++)
-        ret_dim[i] = pin.index == 1 ? axis + i : i < axis ? i : i == axis ? OWN : i - 1 + indices;
+        ret_dim[i] = pin.index == 1 ? axis + i : i < axis ? i : i > axis ? i - 1 + indices
+                                      : indices > 0 ? axis : OWN;
     return WEFT_PIN_MAPPED;
 }
 
