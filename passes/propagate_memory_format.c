@@ -154,10 +154,17 @@ static void explain(struct placing *p, weft_val v)
     const struct weft_formats *f = &p->formats;
     if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
         return;
-    note(p, v, "stored",
-         weft_arena_format(f->arena, "%s, %.3f us to write and read; %s would cost %.3f us more",
-                           choice_text(p, v, f->written[v.id], f->chosen[v.id]), (double)f->written_ps[v.id] * 1e-6,
-                           choice_text(p, v, f->second[v.id], f->second_own[v.id]), (double)f->second_ps[v.id] * 1e-6));
+    struct weft_format_known *known =
+        WEFT_RECALL(f, WEFT_RECALL_TEXT, f->written[v.id], (uint64_t)(uintptr_t)f->chosen[v.id],
+                    (uint64_t)f->written_ps[v.id], f->second[v.id], (uint64_t)(uintptr_t)f->second_own[v.id],
+                    (uint64_t)f->second_ps[v.id]);
+    if (!known->answer)
+        known->answer = weft_arena_format(f->arena, "%s, %.3f us to write and read; %s would cost %.3f us more",
+                                          choice_text(p, v, f->written[v.id], f->chosen[v.id]),
+                                          (double)f->written_ps[v.id] * 1e-6,
+                                          choice_text(p, v, f->second[v.id], f->second_own[v.id]),
+                                          (double)f->second_ps[v.id] * 1e-6);
+    note(p, v, "stored", known->answer);
 }
 
 /* The node runs in this kernel of the caller's. */

@@ -81,7 +81,8 @@ struct weft_format_known {
 };
 /* A question is words; the first says what it is about. */
 enum { WEFT_RECALL_LIST, WEFT_RECALL_CARRY, WEFT_RECALL_WRITE, WEFT_RECALL_CONVERT, WEFT_RECALL_CONVERSIONS,
-       WEFT_RECALL_SETS, WEFT_RECALL_READS, WEFT_RECALL_EDGE, WEFT_RECALL_PLACE, WEFT_RECALL_PURPOSES };
+       WEFT_RECALL_SETS, WEFT_RECALL_READS, WEFT_RECALL_EDGE, WEFT_RECALL_PLACE, WEFT_RECALL_TEXT,
+       WEFT_RECALL_PURPOSES };
 struct weft_format_known *weft_format_recall(const struct weft_formats *formats, const uint64_t *question,
                                              uint32_t words);
 #define WEFT_RECALL(formats, ...) \

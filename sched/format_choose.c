@@ -115,17 +115,17 @@ static const struct ways *ways_of(const struct chooser *c, weft_val v)
     return known->answer = ways;
 }
 
-static const int64_t *edge_to_set(const struct chooser *c, weft_val v)
+static struct weft_label_table *edge_to_set(const struct chooser *c, weft_val v)
 {
     const uint32_t sets = sets_of(list_of(c, v)->count), rows = choices_of(c, v);
     struct weft_format_known *known =
         WEFT_RECALL(c->formats, WEFT_RECALL_SETS, c->formats->kind[v.id], list_of(c, v)->number);
     if (known->answer)
         return known->answer;
-    int64_t *edge = weft_new(c->formats->arena, int64_t, (size_t)rows * sets);
+    struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, sets);
     for (uint32_t from = 0; from < rows; from++)
         for (uint32_t s = 0; s < sets; s++)
-            edge[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
+            edge->cost[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
     return known->answer = edge;
 }
 
@@ -218,10 +218,10 @@ static void add_operand(struct chooser *c, weft_node n, uint32_t index)
     struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_EDGE, reads->number, c->set[v.id] != 0);
     if (!known->answer) {
         uint32_t layout;
-        int64_t *edge = weft_new(c->formats->arena, int64_t, (size_t)rows * results);
+        struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, results);
         for (uint32_t r = 0; r < results; r++)
             for (uint32_t at = 0; at < rows; at++)
-                edge[at * results + r] = best_read(c, v, at, price + r * layouts, &layout);
+                edge->cost[at * results + r] = best_read(c, v, at, price + r * layouts, &layout);
         known->answer = edge;
     }
     weft_labelling_join(&c->labelling, from, to, known->answer);
@@ -393,21 +393,18 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
         }
 }
 
-/* Solves the problem without what is promised for results, for the price of the promises, and adds those. True if there
- * are any. */
-static bool add_returns(struct chooser *c, struct weft_label_answer *ret_free)
+/* Solves the problem without what is promised for results, for the price of the promises, and then with them. What
+ * keeps the promises at no cost is the answer to both. */
+static void solve(struct chooser *c, struct weft_label_answer *ret)
 {
     uint32_t promised;
-    bool any = false;
-    weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret_free);
-    c->formats->free_cost = ret_free->cost;
-    for (uint32_t i = 0; i < c->graph->returns; i++) {
-        if (!weft_format_promised(c->formats, i, &promised))
-            continue;
-        add_return(c, i);
-        any = true;
-    }
-    return any;
+    weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret);
+    c->formats->free_cost = ret->cost;
+    for (uint32_t i = 0; i < c->graph->returns; i++)
+        if (weft_format_promised(c->formats, i, &promised))
+            add_return(c, i);
+    if (ret->splits > 0 || weft_labelling_cost(&c->labelling, ret->choice) != ret->cost)
+        weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret);
 }
 
 void weft_formats_choose(struct weft_formats *f)
@@ -422,8 +419,7 @@ void weft_formats_choose(struct weft_formats *f)
     weft_labelling_open(&c.labelling, f->arena);
     pose(&c);
     struct weft_label_answer answer;
-    if (add_returns(&c, &answer))
-        weft_labelling_solve(&c.labelling, MOST_ENTRIES, &answer);
+    solve(&c, &answer);
     f->cost = answer.cost;
     f->bound = answer.bound;
     f->written = weft_new(f->arena, uint32_t, g->values);

@@ -15,7 +15,7 @@
 struct table {
     uint32_t nodes, next;    /* next: in the same bucket, + 1 */
     uint32_t *node;          /* in order of elimination */
-    int64_t *cost;
+    const int64_t *cost;
 };
 
 struct solver {
@@ -27,6 +27,7 @@ struct solver {
     struct table *table;
     uint32_t tables, capacity;
     uint32_t *bucket;        /* by node: its first table, + 1 */
+    uint32_t *member, member_capacity; /* tables of the bucket that is looked at */
     int64_t most;
     struct weft_label_answer *answer;
 };
@@ -49,19 +50,27 @@ uint32_t weft_labelling_node(struct weft_labelling *l, uint32_t choices, const i
     return l->nodes++;
 }
 
-void weft_labelling_join(struct weft_labelling *l, uint32_t a, uint32_t b, const int64_t *cost)
+struct weft_label_table *weft_labelling_table(struct weft_arena *arena, uint32_t rows, uint32_t columns)
+{
+    struct weft_label_table *table = weft_new(arena, struct weft_label_table, 1);
+    *table = (struct weft_label_table){rows, columns, weft_new(arena, int64_t, (size_t)rows * columns), NULL};
+    return table;
+}
+
+void weft_labelling_join(struct weft_labelling *l, uint32_t a, uint32_t b, struct weft_label_table *table)
 {
     weft_assert(a < l->nodes && b < l->nodes && a != b);
+    weft_assert(table->rows == l->node[a].choices && table->columns == l->node[b].choices);
     l->edge = weft_grow(l->arena, l->edge, &l->edge_capacity, l->edges + 1, sizeof *l->edge);
-    l->edge[l->edges++] = (struct weft_label_edge){a, b, cost};
+    l->edge[l->edges++] = (struct weft_label_edge){a, b, table};
 }
 
 int64_t *weft_labelling_edge(struct weft_labelling *l, uint32_t a, uint32_t b)
 {
     weft_assert(a < l->nodes && b < l->nodes);
-    int64_t *cost = weft_new(l->arena, int64_t, (size_t)l->node[a].choices * l->node[b].choices);
-    weft_labelling_join(l, a, b, cost);
-    return cost;
+    struct weft_label_table *table = weft_labelling_table(l->arena, l->node[a].choices, l->node[b].choices);
+    weft_labelling_join(l, a, b, table);
+    return table->cost;
 }
 
 int64_t weft_labelling_cost(const struct weft_labelling *l, const uint32_t *choice)
@@ -71,15 +80,21 @@ int64_t weft_labelling_cost(const struct weft_labelling *l, const uint32_t *choi
         sum = weft_label_add(sum, l->node[i].cost[choice[i]]);
     for (uint32_t i = 0; i < l->edges; i++) {
         const struct weft_label_edge *edge = &l->edge[i];
-        sum = weft_label_add(sum, edge->cost[choice[edge->a] * l->node[edge->b].choices + choice[edge->b]]);
+        sum = weft_label_add(sum, edge->table->cost[choice[edge->a] * edge->table->columns + choice[edge->b]]);
     }
     return sum;
 }
 
 /* --- edges without what belongs to one end ------------------------------------------------------------------------ */
 
-/* Moves the least cost of a line of `count` costs to `own`. */
-static void move_least(int64_t *cost, uint32_t count, size_t step, int64_t *own)
+/* A table as what it costs for either end alone, and the rest, in the layout of tables; NULL if nothing is left. */
+struct weft_label_normal {
+    int64_t *row, *column;
+    int64_t *rest, *turned;  /* stride 1 for b, for a */
+};
+
+/* The least cost of a line of `count` costs, which is taken from it. */
+static int64_t take_least(int64_t *cost, uint32_t count, size_t step)
 {
     int64_t least = WEFT_LABEL_NEVER;
     for (uint32_t i = 0; i < count; i++)
@@ -89,7 +104,39 @@ static void move_least(int64_t *cost, uint32_t count, size_t step, int64_t *own)
             cost[i * step] = 0;
         else if (cost[i * step] < WEFT_LABEL_NEVER)
             cost[i * step] -= least;
-    *own = weft_label_add(*own, least);
+    return least;
+}
+
+static const struct weft_label_normal *normal_of(struct solver *s, struct weft_label_table *table)
+{
+    const uint32_t rows = table->rows, columns = table->columns;
+    const size_t entries = (size_t)rows * columns;
+    if (table->normal)
+        return table->normal;
+    struct weft_label_normal *normal = weft_new(s->arena, struct weft_label_normal, 1);
+    int64_t *cost = weft_new(s->arena, int64_t, 2 * entries + rows + columns), *turned = cost + entries;
+    *normal = (struct weft_label_normal){.row = turned + entries, .column = turned + entries + rows};
+    memcpy(cost, table->cost, entries * sizeof *cost);
+    for (uint32_t i = 0; i < rows; i++)
+        normal->row[i] = take_least(cost + (size_t)i * columns, columns, 1);
+    for (uint32_t k = 0; k < columns; k++)
+        normal->column[k] = take_least(cost + k, rows, columns);
+    size_t i = 0;
+    while (i < entries && cost[i] == 0)
+        i++;
+    for (size_t at = 0; at < entries; at++)
+        turned[at % columns * rows + at / columns] = cost[at];
+    if (i < entries) {
+        normal->rest = cost;
+        normal->turned = turned;
+    }
+    return table->normal = normal;
+}
+
+static void add_own(struct solver *s, uint32_t node, const int64_t *cost)
+{
+    for (uint32_t c = 0; c < s->labelling->node[node].choices; c++)
+        s->own[node][c] = weft_label_add(s->own[node][c], cost[c]);
 }
 
 static void keep_table(struct solver *s, struct table table)
@@ -100,62 +147,38 @@ static void keep_table(struct solver *s, struct table table)
     s->bucket[table.node[0]] = ++s->tables;
 }
 
-/* The rest of an edge in the layout of tables; false if nothing is left. */
-static bool normalise(struct solver *s, const struct weft_label_edge *edge, struct table *ret)
-{
-    const uint32_t rows = s->labelling->node[edge->a].choices, columns = s->labelling->node[edge->b].choices;
-    const size_t entries = (size_t)rows * columns;
-    int64_t *cost = weft_new(s->arena, int64_t, entries);
-    memcpy(cost, edge->cost, entries * sizeof *cost);
-    for (uint32_t i = 0; i < rows; i++)
-        move_least(cost + (size_t)i * columns, columns, 1, &s->own[edge->a][i]);
-    for (uint32_t k = 0; k < columns; k++)
-        move_least(cost + k, rows, columns, &s->own[edge->b][k]);
-    size_t i = 0;
-    while (i < entries && cost[i] == 0)
-        i++;
-    *ret = (struct table){.nodes = 2, .node = weft_new(s->arena, uint32_t, 2), .cost = cost};
-    ret->node[0] = edge->b;
-    ret->node[1] = edge->a;
-    return i < entries;
-}
-
-static void turn(struct solver *s, struct table *table)
-{
-    const uint32_t first = table->node[0], second = table->node[1];
-    if (s->position[first] < s->position[second])
-        return;
-    const uint32_t rows = s->labelling->node[second].choices, columns = s->labelling->node[first].choices;
-    int64_t *cost = weft_new(s->arena, int64_t, (size_t)rows * columns);
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t k = 0; k < columns; k++)
-            cost[(size_t)k * rows + i] = table->cost[(size_t)i * columns + k];
-    table->node[0] = second;
-    table->node[1] = first;
-    table->cost = cost;
-}
-
 static void take_problem(struct solver *s)
 {
     const struct weft_labelling *l = s->labelling;
-    struct table *kept = weft_new(s->arena, struct table, l->edges);
     uint32_t *pair = weft_new(s->arena, uint32_t, 2 * (size_t)l->edges), count = 0;
     for (uint32_t i = 0; i < l->nodes; i++) {
         s->own[i] = weft_new(s->arena, int64_t, l->node[i].choices);
         memcpy(s->own[i], l->node[i].cost, l->node[i].choices * sizeof(int64_t));
     }
-    for (uint32_t i = 0; i < l->edges; i++)
-        if (normalise(s, &l->edge[i], &kept[count])) {
-            pair[2 * count] = l->edge[i].a;
-            pair[2 * count + 1] = l->edge[i].b;
-            count++;
-        }
+    for (uint32_t i = 0; i < l->edges; i++) {
+        const struct weft_label_normal *normal = normal_of(s, l->edge[i].table);
+        add_own(s, l->edge[i].a, normal->row);
+        add_own(s, l->edge[i].b, normal->column);
+        if (!normal->rest)
+            continue;
+        pair[2 * count] = l->edge[i].a;
+        pair[2 * count + 1] = l->edge[i].b;
+        count++;
+    }
     s->order = weft_labelling_order(s->arena, l->nodes, pair, count);
     for (uint32_t i = 0; i < l->nodes; i++)
         s->position[s->order[i]] = i;
-    for (uint32_t i = 0; i < count; i++) {
-        turn(s, &kept[i]);
-        keep_table(s, kept[i]);
+    for (uint32_t i = 0, k = 0; i < l->edges; i++) {
+        const struct weft_label_normal *normal = l->edge[i].table->normal;
+        if (!normal->rest)
+            continue;
+        uint32_t *node = &pair[2 * k++];
+        const bool a_first = s->position[node[0]] < s->position[node[1]];
+        if (!a_first) {
+            node[0] = l->edge[i].b;
+            node[1] = l->edge[i].a;
+        }
+        keep_table(s, (struct table){.nodes = 2, .node = node, .cost = a_first ? normal->turned : normal->rest});
     }
 }
 
@@ -279,27 +302,37 @@ static int64_t *minimise(struct solver *s, const struct group *group, const int6
     return cost;
 }
 
+/* The result of most eliminations is a table of one node, which is a cost of its own, or a number. */
+static void pass_on(struct solver *s, const struct group *group, const int64_t *cost)
+{
+    s->answer->width = group->nodes > s->answer->width ? group->nodes : s->answer->width;
+    if (group->nodes == 0)
+        s->answer->bound = weft_label_add(s->answer->bound, cost[0]);
+    else if (group->nodes == 1)
+        add_own(s, group->node[0], cost);
+    else
+        keep_table(s, (struct table){.nodes = group->nodes, .node = group->node, .cost = cost});
+}
+
 static void eliminate(struct solver *s, uint32_t node)
 {
     uint32_t members = 0;
     for (uint32_t t = s->bucket[node]; t; t = s->table[t - 1].next)
         members++;
-    uint32_t *member = weft_new(s->arena, uint32_t, members + 1), count = members;
-    for (uint32_t t = s->bucket[node]; t; t = s->table[t - 1].next)
-        member[--count] = t - 1; /* oldest first */
-    struct group *group = weft_new(s->arena, struct group, members + 1);
-    uint32_t groups = divide(s, member, members, group);
-    if (groups == 0)
-        group[groups++] = (struct group){.entries = 1};
-    s->answer->splits += groups - 1;
-    for (uint32_t g = 0; g < groups; g++) {
-        int64_t *cost = minimise(s, &group[g], g == 0 ? s->own[node] : NULL, s->labelling->node[node].choices);
-        s->answer->width = group[g].nodes > s->answer->width ? group[g].nodes : s->answer->width;
-        if (group[g].nodes == 0)
-            s->answer->bound = weft_label_add(s->answer->bound, cost[0]);
-        else
-            keep_table(s, (struct table){.nodes = group[g].nodes, .node = group[g].node, .cost = cost});
+    s->member = weft_grow(s->arena, s->member, &s->member_capacity, members + 1, sizeof *s->member);
+    for (uint32_t t = s->bucket[node], count = members; t; t = s->table[t - 1].next)
+        s->member[--count] = t - 1; /* oldest first */
+    if (members == 0) {
+        const struct group alone = {.entries = 1};
+        pass_on(s, &alone, minimise(s, &alone, s->own[node], s->labelling->node[node].choices));
+        return;
     }
+    struct group *group = weft_new(s->arena, struct group, members);
+    const uint32_t groups = divide(s, s->member, members, group);
+    s->answer->splits += groups - 1;
+    for (uint32_t g = 0; g < groups; g++)
+        pass_on(s, &group[g],
+                minimise(s, &group[g], g == 0 ? s->own[node] : NULL, s->labelling->node[node].choices));
 }
 
 /* --- choices ------------------------------------------------------------------------------------------------------ */
@@ -345,9 +378,10 @@ void weft_labelling_beside(const struct weft_labelling *l, const struct weft_lab
     for (uint32_t i = links->first[node]; i; i = links->next[i - 1]) {
         const struct weft_label_edge *edge = &l->edge[(i - 1) / 2];
         const bool is_a = !((i - 1) & 1);
-        const uint32_t columns = l->node[edge->b].choices, other = choice[is_a ? edge->b : edge->a];
+        const uint32_t columns = edge->table->columns, other = choice[is_a ? edge->b : edge->a];
+        const int64_t *cost = edge->table->cost;
         for (uint32_t c = 0; c < choices; c++)
-            ret_cost[c] = weft_label_add(ret_cost[c], edge->cost[is_a ? c * columns + other : other * columns + c]);
+            ret_cost[c] = weft_label_add(ret_cost[c], cost[is_a ? c * columns + other : other * columns + c]);
     }
 }
 

@@ -28,9 +28,15 @@ struct weft_label_node {
     uint32_t choices;    /* at least 1 */
     int64_t *cost;       /* [choices] */
 };
+/* What pairs of choices cost; many edges may share a table. The solver keeps its normal form with it. */
+struct weft_label_table {
+    uint32_t rows, columns;
+    int64_t *cost;       /* [choice of a][choice of b]; not to be changed once it was solved with */
+    struct weft_label_normal *normal;
+};
 struct weft_label_edge {
     uint32_t a, b;
-    const int64_t *cost; /* [choice of a][choice of b] */
+    struct weft_label_table *table;
 };
 struct weft_labelling {
     struct weft_arena *arena;
@@ -53,8 +59,9 @@ uint32_t weft_labelling_node(struct weft_labelling *labelling, uint32_t choices,
 /* Between two nodes, which may have more edges than one. Returns its table [choices of a][choices of b], all 0, to be
  * filled by the caller. */
 int64_t *weft_labelling_edge(struct weft_labelling *labelling, uint32_t a, uint32_t b);
-/* The same with a table that the caller keeps: many edges may share it. */
-void weft_labelling_join(struct weft_labelling *labelling, uint32_t a, uint32_t b, const int64_t *cost);
+/* The same in two steps, for edges that share a table. */
+struct weft_label_table *weft_labelling_table(struct weft_arena *arena, uint32_t rows, uint32_t columns);
+void weft_labelling_join(struct weft_labelling *labelling, uint32_t a, uint32_t b, struct weft_label_table *table);
 /* `most`: entries that a table may have. The problem is not changed. */
 void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, struct weft_label_answer *ret);
 /* What these choices cost. */

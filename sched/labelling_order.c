@@ -50,7 +50,7 @@ static void grow_pairs(struct ordering *o)
 {
     const uint64_t *old = o->pair;
     const uint32_t size = o->size;
-    o->size = size ? 2 * size : 64;
+    o->size = 2 * size;
     o->pair = weft_new(o->arena, uint64_t, o->size);
     for (uint32_t i = 0; i < size; i++)
         if (old[i])
@@ -165,7 +165,9 @@ uint32_t *weft_labelling_order(struct weft_arena *arena, uint32_t nodes, const u
     o.near = weft_new(arena, struct list, nodes);
     o.gone = weft_new(arena, uint8_t, nodes);
     o.fill = weft_new(arena, uint64_t, nodes);
-    grow_pairs(&o);
+    for (o.size = 32; o.size < 2 * pairs;)
+        o.size *= 2;
+    o.pair = weft_new(arena, uint64_t, o.size);
     for (uint32_t i = 0; i < pairs; i++)
         join(&o, pair[2 * i], pair[2 * i + 1]);
     for (uint32_t i = 0; i < nodes; i++)

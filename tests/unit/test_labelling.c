@@ -165,7 +165,7 @@ static void solve_forbidden(struct fixture *f)
     weft_labelling_solve(&f->labelling, PLENTY, &answer);
     assert_int_equal(answer.cost, 7);
     assert_int_equal(answer.choice[0], 1);
-    cost[1] = WEFT_LABEL_NEVER;
+    weft_labelling_edge(&f->labelling, 1, 0)[1] = WEFT_LABEL_NEVER; /* and the other choice neither */
     weft_labelling_solve(&f->labelling, PLENTY, &answer);
     assert_int_equal(answer.cost, WEFT_LABEL_NEVER);
     assert_int_equal(answer.bound, WEFT_LABEL_NEVER);
