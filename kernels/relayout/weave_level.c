@@ -63,13 +63,11 @@ typedef short v_short __attribute__((vector_size(64)));
 typedef vf v_odd __attribute__((aligned(1), may_alias));
 
 #ifdef __clang__
-INLINE vf pick_32(vf a, vi index, vf b) { return (vf)__builtin_ia32_vpermi2vard512((vi)a, index, (vi)b); }
 INLINE vf pick_16(vf a, vi index, vf b)
 {
     return (vf)__builtin_ia32_vpermi2varhi512((v_short)a, (v_short)index, (v_short)b);
 }
 #else
-INLINE vf pick_32(vf a, vi index, vf b) { return (vf)__builtin_ia32_vpermt2vard512_mask(index, (vi)a, (vi)b, 0xffff); }
 INLINE vf pick_16(vf a, vi index, vf b)
 {
     return (vf)__builtin_ia32_vpermt2varhi512_mask((v_short)index, (v_short)a, (v_short)b, 0xffffffff);
@@ -86,7 +84,7 @@ INLINE void one_group(const struct weft_weave *w, char *out, const char *in, con
         UNROLL for (int i = 1; i < m || i == 1; i++)
         {
             const vi index = *(const vi *)(const void *)w->index[o][i];
-            all = words ? pick_16(all, index, from[i % m]) : pick_32(all, index, from[i % m]);
+            all = words ? pick_16(all, index, from[i % m]) : vpick(all, index, from[i % m]);
         }
         *(v_odd *)(out + o * w->out_vector) = all;
     }

@@ -5,7 +5,7 @@
  *
  * Fewer than three spatial axes are three with leading extents of 1. Three forms:
  *   channels   channels contiguous on both sides: for each position, vectors of channels stay in registers over all
- *              taps
+ *              taps; windows that overlap much share columns (pool_channels.inc)
  *   planes     one result for each channel, rows contiguous (global pooling): the columns of 16 planes are folded, and
  *              their chains then run side by side
  *   rows       any strides: for each row of results, the operand's rows are folded into one line of columns, which has
@@ -22,6 +22,8 @@
 
 #define ROOM  240 /* more elements that a line in phases may need */
 #define BATCH 32  /* rows of a plane that are folded together */
+#define CHANNEL_GRAIN 256 /* channels that parts do not share out: threads that write next to each other are slow */
+#define ROWS_ENOUGH   4   /* for each part, so that none has much more than another */
 
 enum form { ROWS, CHANNELS, PLANES, FORMS };
 
@@ -84,8 +86,12 @@ const char *weft_pool_name(const struct weft_pool *pool)
 /* What parts share out. */
 static int64_t units_of(const struct space *s, enum form form)
 {
-    const int64_t planes = s->pool->n * s->pool->c;
-    return form == PLANES ? planes : (form == CHANNELS ? s->pool->n : planes) * s->out[0] * s->out[1];
+    const int64_t planes = s->pool->n * s->pool->c, rows = s->out[0] * s->out[1];
+    if (form == CHANNELS && s->pool->n * rows > 0) {
+        const int64_t grains = s->pool->c / CHANNEL_GRAIN;
+        return s->pool->n * rows > grains ? s->pool->n * rows : grains;
+    }
+    return form == PLANES ? planes : planes * rows;
 }
 
 void weft_pool_prepare(struct weft_pool *pool, int workers)
@@ -146,7 +152,8 @@ struct piece {
 };
 
 /* Rows of few results go by strips: from the two vectors of columns that a strip may see, as many results as these
- * suffice for. False for longer rows, whose lines fold each column once and no longer wait for their own stores. */
+ * suffice for. False for longer rows: lines fold each column once, and the next row's columns are made while stores of
+ * this one are on their way. */
 static bool set_strips(const struct space *s, struct weft_pool_line *l, int32_t *index)
 {
     const int64_t columns = s->loops->strip_columns, reach = (s->kernel[2] - 1) * s->dilation[2];
@@ -270,15 +277,46 @@ static struct weft_pool_row row_at(const struct space *s, int64_t at)
 
 /* --- channels ----------------------------------------------------------------------------------------------------- */
 
-static void row_of_channels(const struct space *s, float *out, const float *in, struct weft_pool_row *row)
+/* Do results share columns? In loads and stores for a vector of results. */
+static bool shares_columns(const struct space *s)
 {
-    row->taps.step[2] = s->dilation[2] * s->in_step[2];
-    for (int64_t o = 0; o < s->out[2]; o++) {
-        const struct span w = span_at(s, 2, o);
-        row->taps.count[2] = w.end - w.first;
-        s->loops->channels(s->op, out + row->out + o * s->out_step[2], in + row->in + place_of(s, 2, o, &w), &row->taps,
-                           s->pool->c, row->counted * (float)w.counted);
+    const int64_t height = s->kernel[0] * s->kernel[1], width = s->kernel[2], apart = least(s->stride[2], width);
+    return (width - 1) * s->dilation[2] < WEFT_POOL_COLUMNS / 2 && apart * (height + 1) + width < height * width;
+}
+
+/* Rows [at, end) of all images. */
+static void rows_of_pixels(const struct space *s, float *out, const float *in, int64_t channels, int64_t at,
+                           int64_t end)
+{
+    const struct weft_pool *const pool = s->pool;
+    const int64_t height = s->out[0] * s->out[1], most = WEFT_POOL_LINE;
+    float line[WEFT_POOL_COLUMNS * 4 * WEFT_POOL_PLANES] __attribute__((aligned(64))), count[WEFT_POOL_LINE];
+    struct weft_pool_pixels p = {.channels = channels, .in_step = s->in_step[2], .out_step = s->out_step[2],
+                                 .taps = s->kernel[2], .stride = s->stride[2], .dilation = s->dilation[2],
+                                 .width = s->in[2], .count = count, .line = shares_columns(s) ? line : NULL};
+    for (int64_t from = 0; from < s->out[2]; from += most) {
+        p.results = least(s->out[2] - from, most), p.pad = s->pad[2] - from * s->stride[2];
+        for (int64_t o = 0; o < p.results; o++)
+            count[o] = pool->mean ? (float)span_at(s, 2, from + o).counted : 1.f;
+        for (int64_t i = at; i < end; i++) {
+            const struct weft_pool_row row = row_at(s, i % height);
+            s->loops->channels(s->op, &p, out + i / height * pool->out_stride[0] + from * s->out_step[2],
+                               in + i / height * pool->in_stride[0], &row);
+        }
     }
+}
+
+/* Few rows are shared out by channels. */
+static void share_of_pixels(const struct space *s, float *out, const float *in, int part, int parts)
+{
+    const int64_t rows = s->pool->n * s->out[0] * s->out[1], channels = s->pool->c;
+    int64_t at = 0, end = rows, first = 0, past = channels;
+    if (rows >= ROWS_ENOUGH * parts || channels < CHANNEL_GRAIN * parts)
+        weft_share(rows, 1, part, parts, &at, &end);
+    else
+        weft_share(channels, CHANNEL_GRAIN, part, parts, &first, &past);
+    if (at < end && first < past)
+        rows_of_pixels(s, out + first, in + first, past - first, at, end);
 }
 
 /* --- planes ------------------------------------------------------------------------------------------------------- */
@@ -312,8 +350,8 @@ static void some_planes(const struct space *s, float *out, const float *in, int6
         *to[p] = ret[p];
 }
 
-/* Rows [at, end) of all images, and of all channels if these are not contiguous. */
-static void some_rows(const struct space *s, enum form form, float *out, const float *in, int64_t at, int64_t end)
+/* Rows [at, end) of all planes. */
+static void some_rows(const struct space *s, float *out, const float *in, int64_t at, int64_t end)
 {
     /* Lines of both arrays must not be a multiple of 4096 bytes apart: loads take such places for one. */
     float memory[2 * WEFT_POOL_LINE + ROOM + 32] __attribute__((aligned(64))), count[WEFT_POOL_LINE];
@@ -321,24 +359,22 @@ static void some_rows(const struct space *s, enum form form, float *out, const f
     int32_t index[2 * WEFT_POOL_STRIP * WEFT_POOL_STRIP] __attribute__((aligned(64)));
     struct weft_pool_row row[BATCH];
     const struct weft_pool *const pool = s->pool;
-    const bool whole = form == ROWS && results_of_line(s) >= s->out[2];
-    const int64_t planes = form == CHANNELS ? 1 : pool->c, height = s->out[0] * s->out[1];
+    const bool whole = results_of_line(s) >= s->out[2];
+    const int64_t height = s->out[0] * s->out[1];
     int64_t first = -1, rows = 0, most = 1; /* the rows that are in row[] */
     if (whole) {
         set_piece(s, &piece, 0, s->out[2]);
         most = set_strips(s, &piece.line, index) ? BATCH : piece.lines;
     }
     for (; at < end; at += rows) {
-        const int64_t n = at / height / planes, c = at / height % planes, from = at % height;
+        const int64_t n = at / height / pool->c, c = at / height % pool->c, from = at % height;
         const int64_t here = least(least(height - from, end - at), most);
         float *const to = out + n * pool->out_stride[0] + c * pool->out_stride[1];
         const float *const plane = in + n * pool->in_stride[0] + c * pool->in_stride[1];
         for (int64_t r = 0; (first != from || rows != here) && r < here; r++)
             row[r] = row_at(s, from + r);
         first = from, rows = here;
-        if (form == CHANNELS)
-            row_of_channels(s, to, plane, row);
-        else if (!whole)
+        if (!whole)
             long_row(s, &piece, to, plane, row);
         else
             rows_of_piece(s, &piece, to, plane, row, rows);
@@ -350,11 +386,16 @@ void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, in
     const struct space s = space_of(pool);
     const enum form form = form_of(pool);
     int64_t at, end;
+    if (form == CHANNELS) {
+        if (s.out[2] > 0)
+            share_of_pixels(&s, out, in, part, parts);
+        return;
+    }
     weft_share(units_of(&s, form), form == PLANES ? WEFT_POOL_PLANES : 1, part, parts, &at, &end);
     if (at == end || s.out[2] == 0) /* perhaps there are no rows at all, or no columns: places have no quotients */
         return;
     if (form != PLANES)
-        some_rows(&s, form, out, in, at, end);
+        some_rows(&s, out, in, at, end);
     else
         for (; at < end; at += WEFT_POOL_PLANES)
             some_planes(&s, out, in, at, least(end - at, WEFT_POOL_PLANES));

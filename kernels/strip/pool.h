@@ -12,6 +12,7 @@
 
 enum {
     WEFT_POOL_LINE = 4096, /* columns that are folded at once */
+    WEFT_POOL_COLUMNS = 64, /* columns of 64 channels that are folded at once */
     WEFT_POOL_PLANES = 16, /* planes that are folded side by side */
     WEFT_POOL_STRIP = 16   /* results of a strip at most; places for each tap in its table */
 };
@@ -43,6 +44,15 @@ struct weft_pool_line {
     int64_t strip, first, width, reach; /* reach: columns from a result's first tap to its last */
 };
 
+/* Rows of pixels whose channels are contiguous (pool_channels.inc); elements of the operand are counted from column 0.
+ */
+struct weft_pool_pixels {
+    int64_t results, channels, in_step, out_step; /* steps from pixel to pixel */
+    int64_t taps, stride, dilation, pad, width;   /* along the row; columns of the operand */
+    const float *count;                           /* how many taps along the row each result counts */
+    float *line; /* room for WEFT_POOL_COLUMNS columns of four vectors, if results are to share columns, or NULL */
+};
+
 struct weft_pool_loops {
     /* column[i] = op over depth and height of x[tap + i · step], for i in [0, n). */
     void (*columns)(int op, float *column, const float *x, const struct weft_taps *taps, int64_t step, int64_t n);
@@ -59,8 +69,9 @@ struct weft_pool_loops {
      */
     void (*rows)(int op, const struct weft_pool_line *line, float *out, const float *in,
                  const struct weft_pool_row *row, int64_t rows);
-    /* out[c] = (op over all taps of x[tap + c]) / divisor. */
-    void (*channels)(int op, float *out, const float *x, const struct weft_taps *taps, int64_t channels, float divisor);
+    /* A row of results over pixels. */
+    void (*channels)(int op, const struct weft_pool_pixels *pixels, float *out, const float *in,
+                     const struct weft_pool_row *row);
     /* ret[p] = (op over all taps of plane[p]) / divisor, for WEFT_POOL_PLANES planes whose rows are contiguous. */
     void (*planes)(int op, float *ret, const float *const *plane, const struct weft_taps *taps, float divisor);
 };

@@ -201,29 +201,7 @@ static void rows(int op, const struct weft_pool_line *line, float *out, const fl
     EITHER(op, rows_of, line, out, in, row, count);
 }
 
-/* --- channels ----------------------------------------------------------------------------------------------------- */
-
-INLINE void some_channels(int op, int64_t at, int vectors, int last, float *out, const float *x,
-                          const struct weft_taps *taps, float divisor)
-{
-    vf acc[4], column[4];
-    UNROLL for (int v = 0; v < vectors; v++) acc[v] = vall(weft_fold_identity(op));
-    for (int64_t w = 0; w < taps->count[2]; w++) {
-        fold_columns(op, column, x + at + w * taps->step[2], vectors, last, taps);
-        UNROLL for (int v = 0; v < vectors; v++) acc[v] = apply(op, acc[v], column[v]);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store(out + at, v, vectors, last, divide(op, acc[v], divisor));
-}
-
-INLINE void channels_of(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
-{
-    BY_VECTORS(n, some_channels, out, x, taps, divisor);
-}
-
-static void channels(int op, float *out, const float *x, const struct weft_taps *taps, int64_t n, float divisor)
-{
-    EITHER(op, channels_of, out, x, taps, n, divisor);
-}
+#include "kernels/strip/pool_channels.inc"
 
 /* --- planes ------------------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,8 @@
  * vmin_x86 and vmax_x86 return their second operand when either is NaN or both are zero, as the instructions do: with a
  * constant first, NaN of the second survives at no cost.
  *
+ * vpick takes lane index[l] of a, or of b where that is LANES and more; the baseline has none.
+ *
  * Masked forms touch only the first n elements, 0 <= n <= LANES; dead lanes read as `fill`. */
 #ifndef WEFT_STRIP_VECTOR_H
 #define WEFT_STRIP_VECTOR_H
@@ -112,12 +114,17 @@ INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512(x, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512(a, b, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512(a, b, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+INLINE vf vpick(vf a, vi index, vf b) { return (vf)__builtin_ia32_vpermi2vard512((vi)a, index, (vi)b); }
 #else
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512_mask(x, x, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512_mask(x, x, (uint8_t)-1, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps512(p, x); }
+INLINE vf vpick(vf a, vi index, vf b)
+{
+    return (vf)__builtin_ia32_vpermt2vard512_mask(index, (vi)a, (vi)b, WEFT_ALL_LANES);
+}
 #endif
 INLINE vf vloadm(const float *p, int n, float fill) { return __builtin_ia32_loadups512_mask(p, vall(fill), vtail(n)); }
 INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_storeups512_mask(p, x, vtail(n)); }
@@ -140,6 +147,10 @@ INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd256(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps256(a, b); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps256(a, b); }
+INLINE vf vpick(vf a, vi index, vf b)
+{
+    return vsel(index > 7, __builtin_ia32_permvarsf256(b, index & 7), __builtin_ia32_permvarsf256(a, index));
+}
 INLINE vf vloadm(const float *p, int n, float fill)
 {
     const vi m = vtail(n);
