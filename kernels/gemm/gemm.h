@@ -183,8 +183,9 @@ void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data 
 /* The same results to the epilogue, if there is one. */
 void weft_gemm_hand(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t batch, int64_t row,
                     int64_t rows, int64_t column, int64_t columns);
-/* Whether sums differ from results. */
+/* Whether sums differ from results; whether tiles can make results of them. */
 bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_data *data);
+bool weft_gemm_ends_in_tile(const struct weft_gemm *gemm);
 /* Calls a hook with a piece given in the orientation of the loops. */
 void weft_gemm_call_hook(const struct weft_gemm *gemm, weft_gemm_hook *hook, void *user,
                          struct weft_gemm_piece piece);

@@ -215,6 +215,18 @@ static void run_product(const struct work *w, int64_t tile, int64_t column)
     }
 }
 
+static struct weft_gemm_last last_of(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    return (struct weft_gemm_last){.bias = data->bias, .bias_row = l->bias_row, .bias_col = l->bias_col,
+                                   .clamp = gemm->clamp};
+}
+bool weft_gemm_ends_in_tile(const struct weft_gemm *gemm)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    return (l->bias_col == 0 || l->bias_col == 1) && !gemm->scaled && !l->b_lines && l->c_col == 1;
+}
+
 /* Tiles and nothing else, since small products are over in the time that it takes to ask what else there may be. */
 void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                            const int64_t end[3])
@@ -223,6 +235,8 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     const int64_t whole = gemm->kernel->columns, column_end = smaller(l->n, end[2] * whole);
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
+    struct weft_gemm_last end_of_tile = last_of(gemm, data);
+    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
@@ -234,8 +248,10 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     const bool spare = u < l->spare;
+                    if (data->bias)
+                        end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
-                                l->c_row, columns, false, NULL);
+                                l->c_row, columns, false, last);
                     i += l->least + spare;
                 }
             }
@@ -253,10 +269,9 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
         .gemm = gemm, .data = data, .l = l, .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
         .finish = !sliced && weft_gemm_unfinished(gemm, data), .hand = !sliced && gemm->epilogue,
         .tile_end = end[1], .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
-        .last = {.bias = data->bias, .bias_row = l->bias_row, .bias_col = l->bias_col, .clamp = gemm->clamp},
+        .last = last_of(gemm, data),
     };
-    const bool straight = !data->bias || l->bias_col == 0 || l->bias_col == 1;
-    if (w.finish && straight && !gemm->scaled && !l->b_lines && l->c_col == 1)
+    if (w.finish && weft_gemm_ends_in_tile(gemm))
         w.in_tile = true, w.finish = false;
     if (l->pack_a)
         w.band = data->scratch;
