@@ -50,14 +50,16 @@ struct reader {
     bool right;
 };
 
-static void complain(struct reader *r, const char *format, ...) WEFT_PRINTF(2, 3);
-static void complain(struct reader *r, const char *format, ...)
+/* About what stands at a column, from 1; 0: nowhere, since something is missing. */
+static void complain(struct reader *r, int64_t column, const char *format, ...) WEFT_PRINTF(3, 4);
+static void complain(struct reader *r, int64_t column, const char *format, ...)
 {
     char message[LINE_BYTES + 128];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    r->place.column = (int32_t)column;
     if (r->severity == WEFT_ERROR)
         weft_error(r->context, WEFT_ERR_SYNTAX, &r->place, "%s", message);
     else
@@ -73,22 +75,38 @@ static int32_t read_number(const char *word)
     return end == word || *end || number < 1 || number > MOST_PRICE ? 0 : (int32_t)number;
 }
 
-static void read_price(struct reader *r, const char *name, const char *value)
+/* The name stands in column `at`, the value in column `value_at`. */
+static void read_price(struct reader *r, const char *name, int64_t at, const char *value, int64_t value_at)
 {
     unsigned i = 0;
     while (i < WEFT_PRICE_COUNT && strcmp(weft_price_list[i].name, name) != 0)
         i++;
     if (i == WEFT_PRICE_COUNT) {
-        complain(r, "no price is called '%s'; weft calibrate --list shows them all", name);
+        complain(r, at, "no price is called '%s'; weft calibrate --list shows them all", name);
         return;
     }
     const int32_t number = read_number(value);
     if (!number)
-        complain(r, "'%s' is no price for %s: a whole number from 1 to %d is", value, name, MOST_PRICE);
+        complain(r, value_at, "'%s' is no price for %s: a whole number from 1 to %d is", value, name, MOST_PRICE);
     else if (r->given[i])
-        complain(r, "%s was given in line %d already", name, r->given[i]);
+        complain(r, at, "%s was given in line %d already", name, r->given[i]);
     r->prices.price[i] = number;
     r->given[i] = r->place.line;
+}
+
+/* Prices of the same machine at other kernel levels are no mistake of the file's: it is what a mask asks for. */
+static void read_machine(struct reader *r, const char *machine, int64_t column)
+{
+    const char *const levels = strrchr(r->machine, '-');
+    if (strcmp(machine, r->machine) == 0)
+        return;
+    if (levels && strncmp(machine, r->machine, (size_t)(levels + 1 - r->machine)) == 0) {
+        r->severity = r->severity == WEFT_ERROR ? WEFT_WARNING : r->severity;
+        complain(r, column, "these are prices of kernels of other levels: %s, and this is %s; the shipped prices are "
+                 "used", machine, r->machine);
+        return;
+    }
+    complain(r, column, "these are prices of another machine: %s, and this is %s", machine, r->machine);
 }
 
 static void read_line(struct reader *r, char *line)
@@ -98,23 +116,23 @@ static void read_line(struct reader *r, char *line)
     if (r->place.line == FIRST_LINE) {
         const size_t length = strlen(first_line);
         if (strncmp(line, first_line, length) != 0 || line[length + strspn(line + length, " \t")])
-            complain(r, "this is no file of prices: it does not begin with '%s'", first_line);
+            complain(r, 1, "this is no file of prices: it does not begin with '%s'", first_line);
         return;
     }
     const char *const word = strtok_r(line, " \t", &rest), *const value = strtok_r(NULL, " \t", &rest);
     const bool one_value = value && !strtok_r(NULL, " \t", &rest);
+    const int64_t at = word ? word - line + 1 : 0, value_at = value ? value - line + 1 : 0;
     if (word && !one_value) {
-        complain(r, "'%s' wants one value", word);
+        complain(r, at, "'%s' wants one value", word);
     } else if (word && strcmp(word, "machine") == 0) {
-        if (strcmp(value, r->machine) != 0)
-            complain(r, "these are prices of another machine: %s, and this is %s", value, r->machine);
+        read_machine(r, value, value_at);
         snprintf(r->prices.machine, sizeof r->prices.machine, "%s", value);
     } else if (word && strcmp(word, "threads") == 0) {
         r->prices.threads = read_number(value);
         if (!r->prices.threads)
-            complain(r, "'%s' is no number of threads", value);
+            complain(r, value_at, "'%s' is no number of threads", value);
     } else if (word) {
-        read_price(r, word, value);
+        read_price(r, word, at, value, value_at);
     }
 }
 
@@ -127,9 +145,9 @@ static void find_gaps(struct reader *r)
             first = weft_price_list[i].name;
     r->place.line = 0;
     if (!r->prices.machine[0] || !r->prices.threads)
-        complain(r, "the line '%s …' is missing", r->prices.machine[0] ? "threads" : "machine");
+        complain(r, 0, "the line '%s …' is missing", r->prices.machine[0] ? "threads" : "machine");
     if (missing)
-        complain(r, "%s is missing%s", first, missing > 1 ? ", and more" : "");
+        complain(r, 0, "%s is missing%s", first, missing > 1 ? ", and more" : "");
 }
 
 bool weft_prices_parse(struct weft_context *context, int severity, const char *path, const char *text, size_t bytes,
@@ -147,12 +165,12 @@ bool weft_prices_parse(struct weft_context *context, int severity, const char *p
             line[length] = '\0';
             read_line(&r, line);
         } else {
-            complain(&r, "this is no line of a file of prices");
+            complain(&r, 1, "this is no line of a file of prices");
         }
         at += length + 1;
     }
     if (r.place.line == 0)
-        complain(&r, "this is no file of prices: it is empty");
+        complain(&r, 0, "this is no file of prices: it is empty");
     if (r.right)
         find_gaps(&r);
     const size_t length = strlen(path), room = sizeof r.prices.from - 1;

@@ -9,7 +9,8 @@
  *   …                                a line for each row of prices.def, in any order; # begins a comment
  *
  * A target without prices has those that weft ships. Others are measured by `weft calibrate` and belong to one machine:
- * a file that names another machine is refused, and so is one where a price is missing, unknown, given twice or no
+ * a file that names another machine is refused (the same one with other kernel levels, as under a mask: left aside,
+ * with a warning), and so is one where a price is missing, unknown, given twice or no
  * whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All threads of
  * the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by ratios. */
 #ifndef WEFT_PRICES_H

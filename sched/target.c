@@ -56,8 +56,11 @@ static int add_kernel(void *arg)
     if (!kernel.name || !is_name(kernel.name))
         return weft_wrong(context, kernel.name, "the name of a kernel is letters, digits, _ and ., up to 63");
     const int opcode = kernel.op ? weft_opcode_find(kernel.op, strlen(kernel.op)) : 0;
-    if (!opcode)
-        return weft_wrong(context, kernel.name, "it computes no op that weft knows");
+    if (!opcode) {
+        weft_error(context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = kernel.name},
+                   "it computes '%.64s', which is no op that weft knows", kernel.op ? kernel.op : "");
+        return WEFT_ERR_ARGUMENT;
+    }
     if (!kernel.cost)
         return weft_wrong(context, kernel.name, "a kernel has to say what it costs");
     struct weft_target_kernel **end = &a->target->kernel;

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The command: help, versions, exit codes, messages that name the culprit, files that come out.
-# usage: check_command.sh WEFT SOURCE
+# usage: check_command.sh WEFT SOURCE WEFT-CHECK
 set -u
 weft=$(realpath "$1")
 source=$(realpath "$2")
+harness=$(realpath "$3")
 model=$source/examples/models/ultraface-rfb-320
 cases=$source/tests/conform
 work=$(mktemp -d)
@@ -296,15 +297,24 @@ expect 0 'resize by weights' "$weft" calibrate --list
 expect 1 'nowhere' "$weft" calibrate --shipped -o folder/that/is/nowhere/a.prices
 expect 2 'one word too many' "$weft" calibrate here
 sed -e 's/^read_shared/read_shard/' quick.prices >unknown.prices
-expect 1 "unknown.prices:5:0: no price is called 'read_shard'" \
+expect 1 "unknown.prices:5:1: no price is called 'read_shard'" \
     env WEFT_PRICES=unknown.prices "$weft" run pictures.weft
 sed -e 's/^machine .*/machine GenuineOther-6-1/' quick.prices >other.prices
 expect 1 'prices of another machine: GenuineOther-6-1, and this is' \
     env WEFT_PRICES=other.prices "$weft" run pictures.weft
 head -c 300 quick.prices >cut.prices
-expect 1 'cut.prices' env WEFT_PRICES=cut.prices "$weft" run pictures.weft
-expect 1 'nowhere.prices' env WEFT_PRICES=nowhere.prices "$weft" run pictures.weft
-expect 1 'pipe.weft' timeout 10 env WEFT_PRICES=pipe.weft "$weft" run pictures.weft
+expect 1 'cut.prices:[0-9]*:[0-9]*: .* \(is missing\|wants one value\)' \
+    env WEFT_PRICES=cut.prices "$weft" run pictures.weft
+expect 1 'nowhere.prices: No such file or directory' env WEFT_PRICES=nowhere.prices "$weft" run pictures.weft
+sed -e 's/-[^-]*$/-fpu/; 3,$d' quick.prices >levels.head
+sed -e 1,2d quick.prices >levels.tail
+cat levels.head levels.tail >levels.prices
+expect 0 'levels.prices:2:9: warning: these are prices of kernels of other levels' \
+    env WEFT_PRICES=levels.prices "$weft" explain pictures.weft
+expect 0 'prices: shipped' env WEFT_PRICES=levels.prices "$weft" explain pictures.weft
+expect 0 'warning: .*the shipped prices are used' \
+    env WEFT_PRICES=quick.prices "$weft" run --cpu baseline pictures.weft
+expect 1 'pipe.weft: this is no file of prices' timeout 10 env WEFT_PRICES=pipe.weft "$weft" run pictures.weft
 cached="env -u WEFT_PRICES XDG_CACHE_HOME=$work/cache"
 expect 0 "written to $work/cache/weft/.*[.]prices" $cached "$weft" calibrate --shipped
 expect 0 'prices: .*/cache/weft/' $cached "$weft" explain pictures.weft
@@ -312,5 +322,13 @@ for file in cache/weft/*.prices; do
     echo 'weft prices 1' >"$file"
 done
 expect 0 'warning: .* is missing' $cached "$weft" explain pictures.weft
+
+# What excludes each other, and what there is to choose from.
+for command in run bench explain dot; do
+    expect 2 "weft $command: --no-winograd and --winograd-4 exclude each other" \
+        "$weft" $command pictures.weft --no-winograd --winograd-4
+done
+expect 0 'small.weft: 3 nodes read' "$weft" explain small.weft --size N=7 --threads 1
+expect 2 'groups with timed cases: .*conv-3x3 .*gemm-square' "$harness" --bench nosuch
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -95,6 +95,9 @@ void speed_free(struct weft_bench *bench);
 /* Times what the options ask for; an exit code. ret_cases: how many cases there were. */
 int speed_main(const struct speed_options *options, int *ret_cases);
 
+/* The groups that shape files have, in their order. */
+void speed_print_groups(const struct speed_options *options, FILE *out);
+
 /* The name of the case that is being timed, for the handler of crashes, or NULL. */
 extern const char *volatile speed_current;
 

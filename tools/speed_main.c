@@ -231,3 +231,21 @@ int speed_main(const struct speed_options *options, int *ret_cases)
     speed_shapes_close(&shapes);
     return good ? 0 : 1;
 }
+
+void speed_print_groups(const struct speed_options *options, FILE *out)
+{
+    struct weft_bench bench = {.options = options};
+    struct speed_shapes shapes = {0};
+    char error[PATH];
+    const bool read = choose(&bench, &shapes, error, sizeof error);
+    fputs(read ? "groups with timed cases:" : error, out);
+    for (int i = 0; read && i < shapes.count; i++) {
+        int first = 0;
+        while (strcmp(shapes.cases[first].group, shapes.cases[i].group) != 0)
+            first++;
+        if (first == i)
+            fprintf(out, " %s", shapes.cases[i].group);
+    }
+    fputc('\n', out);
+    speed_shapes_close(&shapes);
+}

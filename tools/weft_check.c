@@ -455,7 +455,10 @@ static int run_bench(struct weft_check *check, const char *brand, int workers)
         return code;
     if (!check->pattern_count || speed->shapes || speed->random)
         return usage("no case has such a name; --list shows them", "");
-    return run_families(check, brand);
+    const int checked = run_families(check, brand);
+    if (checked == 2)
+        speed_print_groups(speed, stderr);
+    return checked;
 }
 
 int main(int argc, char **argv)

@@ -276,6 +276,7 @@ static void wrong_kernels_are_refused(void **state)
     for (int i = 0; i < 5; i++) {
         assert_int_equal(weft_target_add(target, &wrong[i]), WEFT_ERR_ARGUMENT);
         assert_true(strlen(weft_last_error(context)) > 0);
+        assert_int_equal(strstr(weft_last_error(context), "it computes 'convolve', which is no op") != NULL, i == 2);
     }
     weft_target_destroy(target);
     weft_close(context);
