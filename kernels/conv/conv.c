@@ -6,6 +6,7 @@
  * anyway; only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
 #include "kernels/conv/direct.h"
+#include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
@@ -81,13 +82,14 @@ static bool is_point(const struct weft_conv_shape *s)
     return s->line == s->pixels;
 }
 
-/* y with planes: whether vectors along its pixels cost less than along its results. Vectors of multiply-adds, to which
- * gathering adds what a dozen of them take for each vector of X, and turning some six for each of y. */
-static bool columns_pay(const struct weft_conv_shape *s, bool point)
+/* What an image of a group costs by COLUMNS, in vectors of multiply-adds: a vector of a tap is gathered in the time of
+ * a dozen, at steps that no vectors deal out in that of sixty, besides what a row takes for each tap. */
+static double columns_costs(const struct weft_conv_shape *s, bool point)
 {
-    const double k = (double)s->k, o = (double)s->o, pixels = (double)s->pixels;
-    const double across = (double)weft_pieces(s->line, 16) * pixels / (double)s->line;
-    return across * (o + (point ? 0 : 12)) * k < (double)weft_pieces(s->o, 16) * pixels * (k + 6);
+    const double across = (double)weft_pieces(s->line, 16) * (double)s->pixels / (double)s->line;
+    const double rows = (double)(s->pixels / s->out[2]) * (double)weft_pieces(s->out[2], 64);
+    const double gather = point ? 0 : 12 * rows + (s->stride[2] <= 2 ? 12 : 60) * across;
+    return (double)s->k * (across * (double)s->o + gather);
 }
 
 /* Depthwise by tiles that know the window. Planes are turned for it, which takes as long as a window of 3x3. */
@@ -129,6 +131,21 @@ static bool groups_pay(const struct weft_conv_shape *s)
     return s->groups * s->o >= 16 && s->o <= 4 && s->c > 1 && s->c <= 16 && s->taps > 1 && x_fits && y_fits;
 }
 
+/* Of the forms for windows of several channels that which costs least. */
+static enum weft_conv_form cheapest(const struct weft_conv *conv, const struct weft_conv_shape *s, bool along)
+{
+    const bool point = is_point(s);
+    const double direct = weft_direct_costs(conv, s), columns = columns_costs(s, point);
+    if (!point && weft_phases_fit(s)) {
+        const double phases = weft_phases_costs(s, conv->gemm.kernel->lanes);
+        if (phases < direct && phases < columns)
+            return WEFT_CONV_PHASES;
+    }
+    if (!along || direct <= columns)
+        return WEFT_CONV_DIRECT;
+    return point ? WEFT_CONV_POINT_COLUMNS : WEFT_CONV_COLUMNS;
+}
+
 static enum weft_conv_form choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     if (s->adjoint)
@@ -151,9 +168,7 @@ static enum weft_conv_form choose(const struct weft_conv *conv, const struct wef
     const bool point = is_point(s);
     if (point && s->y_rows)
         return WEFT_CONV_POINT_ROWS;
-    if (!along || !columns_pay(s, point))
-        return WEFT_CONV_DIRECT;
-    return point ? WEFT_CONV_POINT_COLUMNS : WEFT_CONV_COLUMNS;
+    return cheapest(conv, s, along);
 }
 
 static int32_t find(enum weft_conv_form form, uint32_t cpu)
@@ -272,6 +287,11 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
         return plan.band_size + plan.block_size + plan.list_size;
     }
+    if (form == WEFT_CONV_PHASES) {
+        const struct weft_phases plan = weft_phases_plan(s, kernel->lanes);
+        *ret_units = images * s->out[0] * s->out[1] * plan.pieces * weft_phases_tiles(kernel->lanes, s->o);
+        return plan.band_size + plan.list_size;
+    }
     if (form == WEFT_CONV_TRANSPOSED) {
         const struct weft_transposed plan = weft_transposed_plan(conv, s);
         *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
@@ -305,12 +325,13 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0 || s.k == 0;
-    const enum weft_conv_form chosen = empty ? WEFT_CONV_PLAIN : choose(conv, &s);
     uint32_t cpu = conv->cpu;
+    conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
+    const enum weft_conv_form chosen = empty ? WEFT_CONV_PLAIN : choose(conv, &s);
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
         cpu &= WEFT_CPU_AVX2;
     conv->form = find(chosen, cpu);
-    conv->gemm = (struct weft_gemm){.cpu = cpu, .cache = conv->cache, .kernel = weft_gemm_find(cpu)};
+    conv->gemm.cpu = cpu, conv->gemm.kernel = weft_gemm_find(cpu);
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
         prepare_point(conv, &s, workers);

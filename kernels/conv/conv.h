@@ -23,6 +23,7 @@
  *   COLUMNS   y has its unit stride along the pixels (NCHW) and few channels: W[o,K] · X[K,pixels], a panel of X
  *             gathered at a time.
  *   DIRECT    X[pixels,K] · W[K,o] for any order of axes, nothing gathered: direct.h.
+ *   PHASES    x and y along the pixels: the product of COLUMNS over rows dealt out by the stride: phases.h.
  *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   SLIDE     the same over x where it lies, if its rows are contiguous, at steps of one or two: slide.inc.
@@ -45,6 +46,7 @@ enum weft_conv_form {
     WEFT_CONV_PLAIN,
     WEFT_CONV_COLUMNS,
     WEFT_CONV_DIRECT,
+    WEFT_CONV_PHASES,
     WEFT_CONV_POINT_COLUMNS,
     WEFT_CONV_POINT_ROWS,
     WEFT_CONV_PLANES,

@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
@@ -23,6 +24,9 @@ static inline vector vector_odd(vector a, vector b)
     const __m256d quarters = _mm256_castps_pd(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(quarters, _MM_SHUFFLE(3, 1, 2, 0)));
 }
+
+/* Nothing packs the lanes that are marked. */
+#define VECTOR_PACKS 0
 
 /* Transposes 8 x 8: two rounds within each 128-bit half, one that exchanges halves. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
@@ -59,6 +63,8 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 #include "kernels/conv/conv_turn.inc"
 
 #include "kernels/conv/direct.inc"
+
+#include "kernels/conv/phases.inc"
 
 #include "kernels/conv/transposed.inc"
 

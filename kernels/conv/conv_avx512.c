@@ -4,6 +4,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
@@ -23,6 +24,10 @@ static inline vector vector_odd(vector a, vector b)
     const __m512i index = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, index, b);
 }
+
+/* The lanes that are marked, side by side. */
+#define VECTOR_PACKS 1
+static inline vector vector_pack(vector v, lanes m) { return _mm512_maskz_compress_ps(m, v); }
 
 /* Transposes 16 x 16: two rounds within each 128-bit quarter, two that move the quarters. */
 static inline __attribute__((always_inline)) void turn(vector v[LANES])
@@ -65,6 +70,8 @@ static inline __attribute__((always_inline)) void turn(vector v[LANES])
 #include "kernels/conv/conv_turn.inc"
 
 #include "kernels/conv/direct.inc"
+
+#include "kernels/conv/phases.inc"
 
 #include "kernels/conv/transposed.inc"
 

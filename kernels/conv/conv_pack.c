@@ -2,6 +2,7 @@
 /* conv_pack.c: weights in the order in which each form reads them: packed once where they are constants, or into
  * scratch by each part of a run, a group at a time if the form allows it. */
 #include "kernels/conv/direct.h"
+#include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
@@ -53,6 +54,10 @@ void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_s
     }
     if (form == WEFT_CONV_TRANSPOSED) {
         weft_transposed_pack(conv, s, pack, from);
+        return;
+    }
+    if (form == WEFT_CONV_PHASES) {
+        weft_phases_pack(conv, s, pack, from);
         return;
     }
     if (form == WEFT_CONV_DIRECT) {

@@ -112,7 +112,7 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
 /* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
 {
-    const int64_t vectors = smaller(weft_pieces(s->o, lanes), 4), rows = vectors == 4 ? 6 : 8;
+    const int64_t all = weft_pieces(s->o, lanes), vectors = smaller(all, 4), rows = vectors == 4 ? 6 : 8;
     double sum = 0;
     for (int64_t i = 0; i < axis[0].count * axis[1].count * axis[2].count; i++) {
         const int64_t at[3] = {i / axis[2].count / axis[1].count, i / axis[2].count % axis[1].count,
@@ -127,7 +127,7 @@ static double area_costs(const struct weft_conv_shape *s, const struct weft_dire
         const double turns = s->y_rows ? 0 : (double)(pixels / extent * weft_pieces(extent, lanes) * vectors);
         sum += AREA_COST + tiles * (TILE_COST + TAP_COST * (double)taps) + work + TURN_COST * turns;
     }
-    return sum;
+    return sum * (double)all / (double)vectors;
 }
 
 /* What it takes to copy bands. */
@@ -140,11 +140,12 @@ static double band_costs(const struct weft_conv *conv, const struct weft_conv_sh
     return BAND_COST * (double)(rows * p.columns * weft_pieces(s->c, conv->gemm.kernel->lanes));
 }
 
-int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s)
+/* `ret_skips`: the axes along which it pays to leave out taps. */
+static double least_costs(const struct weft_conv *conv, const struct weft_conv_shape *s, int32_t *ret_skips)
 {
     const int32_t open = open_axes(s);
-    int32_t best = 0;
     double least = 0;
+    *ret_skips = 0;
     for (int32_t skips = 0; skips < 8; skips++) {
         struct weft_direct_axis axis[3];
         bool exact = (skips & ~open) == 0 && (skips == 0 || s->bordered);
@@ -156,9 +157,22 @@ int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_s
             continue;
         const double cost = area_costs(s, axis, conv->gemm.kernel->lanes) + band_costs(conv, s, skips);
         if (skips == 0 || cost < least)
-            least = cost, best = skips;
+            least = cost, *ret_skips = skips;
     }
-    return best;
+    return least;
+}
+
+int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    int32_t skips;
+    least_costs(conv, s, &skips);
+    return skips;
+}
+
+double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    int32_t skips;
+    return least_costs(conv, s, &skips);
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */

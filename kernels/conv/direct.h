@@ -43,6 +43,8 @@ struct weft_direct_axis {
 struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d, bool exact);
 /* The axes along which it pays to leave out taps, as bits. */
 int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s);
+/* What an image of a group costs then, in vectors of multiply-adds. */
+double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_shape *s);
 
 /* Panels of results: as even as whole vectors of `lanes` allow. Returns how many there are. */
 struct weft_direct_panel {
