@@ -179,7 +179,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     const struct weft_gemm_kernel *const kernel = g->kernel;
     if (l->b_lines)
         return l->m;
-    const int64_t width = (larger(1, smaller(l->n, kernel->columns)) + 7) / 8;
+    const int64_t columns = larger(1, smaller(l->n, kernel->columns));
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
@@ -187,7 +187,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > within_cache(g, FAR) || l->k <= THIN_K) &&
         kernel->columns == WEFT_GEMM_COLUMNS)
         rows = FLAT_ROWS;
-    while (!kernel->code->ragged[width][rows - 1])
+    while (!weft_gemm_tile(kernel, l->k, rows, columns))
         rows--;
     return rows;
 }
@@ -256,7 +256,7 @@ static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
         const int64_t columns = last ? l->n % g->kernel->columns : smaller(l->n, g->kernel->columns);
         for (int spare = 0; columns > 0 && spare < 2; spare++) {
             if (spare == 0 || l->spare > 0)
-                l->tile[last][spare] = weft_gemm_tile(g->kernel, l->least + spare, columns);
+                l->tile[last][spare] = weft_gemm_tile(g->kernel, l->k, l->least + spare, columns);
         }
     }
 }

@@ -66,10 +66,11 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 
 /* Tiles by [width][rows - 1], where a width e is for 8·(e - 1) < columns <= 8·e. `ragged` takes any such number of
  * columns, `whole` just 8·e, in vectors that lie where they are aligned in a panel. NULL where the registers do not
- * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. The reference
- * has no tiles. */
-enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64 };
+ * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. `beyond` is
+ * by [columns / 8][1, 2, or 3 and 4 columns more][rows - 1]: NULL where it gains nothing. The reference has none. */
+enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64, WEFT_GEMM_BEYOND = 3 };
 struct weft_gemm_code {
+    weft_gemm_tile_fn *const *beyond[WEFT_GEMM_WIDTHS][WEFT_GEMM_BEYOND];
     weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *ragged[WEFT_GEMM_WIDTHS];
     weft_gemm_lines_fn *const *lines; /* by rows - 1, or NULL: up to kernel->lanes columns, b[p + j·b_row] */
     weft_gemm_transpose_fn *transpose;
@@ -99,15 +100,32 @@ static inline float weft_clamped(const struct weft_clamp *clamp, float x)
     return (clamp->high < above ? clamp->high : above) + clamp->zero;
 }
 
-/* For at most kernel->rows rows and kernel->columns columns; more rows where prepare found them. */
-static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *kernel, int64_t rows, int64_t columns)
+/* The sum of a tile's row and column to its result. */
+static inline float weft_gemm_ended(const struct weft_gemm_last *last, float sum, int64_t row, int64_t column)
+{
+    const float x = last->plus_zero ? sum + 0.0f : sum;
+    const float y = last->bias ? x + last->bias[row * last->bias_row + column * last->bias_col] : x;
+    return last->clamp.given ? weft_clamped(&last->clamp, y) : y;
+}
+
+/* For products of k terms (in blocks of any length) and at most kernel->columns columns; NULL if the registers do not
+ * suffice, which is never so up to kernel->rows. Columns beyond vectors are put where they belong one by one, which few
+ * terms do not pay for. */
+static inline weft_gemm_tile_fn *weft_gemm_tile(const struct weft_gemm_kernel *kernel, int64_t k, int64_t rows,
+                                                int64_t columns)
 {
     const struct weft_gemm_code *const code = kernel->code;
-    const int64_t width = (columns + 7) / 8;
-    if (columns % 8 == 0 && code->whole[width] && code->whole[width][rows - 1])
+    const int64_t width = (columns + 7) / 8, more = columns % 8;
+    if (more == 0 && code->whole[width] && code->whole[width][rows - 1])
         return code->whole[width][rows - 1];
-    weft_gemm_tile_fn *const tile = code->ragged[width][rows - 1];
-    return tile ? tile : code->ragged[width + 1][rows - 1];
+    if (more > 0 && more <= 4 && k >= 8 * (more + 1)) {
+        weft_gemm_tile_fn *const *const beyond = code->beyond[width - 1][more < 3 ? more - 1 : 2];
+        if (beyond && beyond[rows - 1])
+            return beyond[rows - 1];
+    }
+    if (code->ragged[width][rows - 1] || width + 1 == WEFT_GEMM_WIDTHS || !code->ragged[width + 1])
+        return code->ragged[width][rows - 1];
+    return code->ragged[width + 1][rows - 1];
 }
 
 /* --- gemm_grid.c: cutting work into parts --- */

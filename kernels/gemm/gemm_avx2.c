@@ -23,6 +23,10 @@
 #define TAIL    1
 #define MOST    6
 #include "kernels/gemm/gemm_rows.inc"
+#define VECTORS 1
+#define BEYOND  1
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#undef VECTORS
 #include "kernels/gemm/gemm_transpose.inc"
 #define ROWS 1
 #include "kernels/gemm/gemm_lines.inc"
@@ -40,11 +44,13 @@ static weft_gemm_tile_fn *const whole_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 0);
 static weft_gemm_tile_fn *const ragged_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
 static weft_gemm_tile_fn *const ragged_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 1);
+static weft_gemm_tile_fn *const columns_8_and_1[WEFT_GEMM_ROWS] = GEMM_BEYOND(1, 1);
 static weft_gemm_lines_fn *const lines_of[WEFT_GEMM_ROWS] = {lines_1, lines_2, lines_3, lines_4};
 
 const struct weft_gemm_code weft_gemm_f32_6x16__avx2 = {
     .whole = {[1] = whole_8, whole_16},
     .ragged = {[1] = ragged_8, ragged_16},
+    .beyond = {[1] = {columns_8_and_1}},
     .lines = lines_of,
     .transpose = transpose,
     .dots = dots,

@@ -40,6 +40,20 @@
 #define TAIL    1
 #define MOST    6
 #include "kernels/gemm/gemm_rows.inc"
+#define VECTORS 2
+#define BEYOND  1
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#define BEYOND  2
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#undef VECTORS
+#define VECTORS 3
+#define BEYOND  1
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#define BEYOND  2
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#define BEYOND  4
+#include "kernels/gemm/gemm_beyond_rows.inc"
+#undef VECTORS
 #include "kernels/gemm/gemm_transpose_avx512.inc"
 #define ROWS 1
 #include "kernels/gemm/gemm_lines.inc"
@@ -69,6 +83,11 @@ static weft_gemm_tile_fn *const ragged_16[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 1);
 static weft_gemm_tile_fn *const ragged_32[WEFT_GEMM_ROWS] = GEMM_TILES_8(2, 1);
 static weft_gemm_tile_fn *const ragged_48[WEFT_GEMM_ROWS] = GEMM_TILES_8(3, 1);
 static weft_gemm_tile_fn *const ragged_64[WEFT_GEMM_ROWS] = GEMM_TILES_6(4, 1);
+static weft_gemm_tile_fn *const columns_32_and_1[WEFT_GEMM_ROWS] = GEMM_BEYOND(2, 1);
+static weft_gemm_tile_fn *const columns_32_and_2[WEFT_GEMM_ROWS] = GEMM_BEYOND(2, 2);
+static weft_gemm_tile_fn *const columns_48_and_1[WEFT_GEMM_ROWS] = GEMM_BEYOND(3, 1);
+static weft_gemm_tile_fn *const columns_48_and_2[WEFT_GEMM_ROWS] = GEMM_BEYOND(3, 2);
+static weft_gemm_tile_fn *const columns_48_and_4[WEFT_GEMM_ROWS] = GEMM_BEYOND(3, 4);
 static weft_gemm_lines_fn *const lines_of[WEFT_GEMM_ROWS] = {
     lines_1, lines_2, lines_3, lines_4, lines_5, lines_6, lines_7, lines_8};
 
@@ -77,6 +96,11 @@ const struct weft_gemm_code weft_gemm_f32_6x64__avx512 = {
               weft_gemm_whole_40__avx512, whole_48, NULL, whole_64},
     .ragged = {[1] = weft_gemm_ragged_8__avx512, ragged_16, weft_gemm_ragged_24__avx512, ragged_32,
                weft_gemm_ragged_40__avx512, ragged_48, ragged_64, ragged_64},
+    .beyond = {[1] = {weft_gemm_8_and_1__avx512},
+               [2] = {weft_gemm_16_and_1__avx512},
+               [3] = {weft_gemm_24_and_1__avx512},
+               [4] = {columns_32_and_1, columns_32_and_2},
+               [6] = {columns_48_and_1, columns_48_and_2, columns_48_and_4}},
     .lines = lines_of,
     .transpose = transpose,
     .dots = dots,

@@ -11,5 +11,8 @@ extern weft_gemm_tile_fn *const weft_gemm_whole_40__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_ragged_8__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_ragged_24__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_ragged_40__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_8_and_1__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_16_and_1__avx512[WEFT_GEMM_ROWS];
+extern weft_gemm_tile_fn *const weft_gemm_24_and_1__avx512[WEFT_GEMM_ROWS];
 
 #endif

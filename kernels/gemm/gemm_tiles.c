@@ -59,7 +59,7 @@ static void run_tile(const struct work *w, int64_t k, const float *a, int64_t a_
 {
     const struct weft_gemm_kernel *const kernel = w->gemm->kernel;
     if (!w->l->b_lines) {
-        weft_gemm_tile(kernel, rows, columns)(k, a, a_row, b, b_row, c, c_row, columns, from_c, last);
+        weft_gemm_tile(kernel, w->l->k, rows, columns)(k, a, a_row, b, b_row, c, c_row, columns, from_c, last);
         return;
     }
     for (int64_t j = 0; j < columns; j += kernel->lanes)

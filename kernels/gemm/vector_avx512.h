@@ -3,6 +3,8 @@
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 
+#include "kernels/gemm/vector_eight.h"
+
 #include <immintrin.h>
 #include <stdint.h>
 
@@ -24,6 +26,8 @@ static inline vector vector_mul(vector a, vector b) { return _mm512_mul_ps(a, b)
 /* b where one of the two is NaN. */
 static inline vector vector_max(vector a, vector b) { return _mm512_max_ps(a, b); }
 static inline vector vector_min(vector a, vector b) { return _mm512_min_ps(a, b); }
+/* The first eight lanes. */
+static inline eight vector_eight(vector v) { return _mm512_castps512_ps256(v); }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
 
 static inline lanes lanes_first(int64_t count)

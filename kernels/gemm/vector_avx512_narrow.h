@@ -4,6 +4,8 @@
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 
+#include "kernels/gemm/vector_eight.h"
+
 #include <immintrin.h>
 #include <stdint.h>
 
@@ -24,6 +26,8 @@ static inline vector vector_add(vector a, vector b) { return _mm256_add_ps(a, b)
 /* b where one of the two is NaN. */
 static inline vector vector_max(vector a, vector b) { return _mm256_max_ps(a, b); }
 static inline vector vector_min(vector a, vector b) { return _mm256_min_ps(a, b); }
+/* The first eight lanes. */
+static inline eight vector_eight(vector v) { return v; }
 static inline vector vector_fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
 
 static inline lanes lanes_first(int64_t count)
