@@ -81,7 +81,7 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
         weft_add_remark_at(plan->graph, "plan", plan->label[v.id], "loaded", "by %s when the plan is made, %s", kernel,
                            storage->data ? weft_arena_format(plan->graph->arena, "%lld bytes",
                                            (long long)weft_plan_constant_bytes(plan, storage))
-                                         : "and given back: it is read packed only, or not at all");
+                                         : "but nothing reads it: weights are packed from the constant");
     }
 }
 

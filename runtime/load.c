@@ -3,13 +3,13 @@
  *
  *   %w: f32[64,9] = const file="w.bin"
  *   %t: f32[64,9]{1 0} = relayout %w        ! weft_… when=load at=const+0
- *   %y: f32[8,64] = matmul %x, %t trans_b=1                                   packed from %t; then %t is given back
+ *   %y: f32[8,64] = matmul %x, %t trans_b=1                                   packed from %w: then there is no %t
  *
  * A relayout, or a view that had to be copied, whose operand lies in a constant and whose result takes no more bytes
- * than that constant has, is no step: its result is a constant of its own. It is made when somebody asks for it: for a
- * pack, in memory that is given back; for who reads it as it is, in memory of the plan. The bound keeps a broadcast
- * from becoming memory for the life of the plan. What is computed in the memory of another value, a result of the
- * graph included, stays a step. */
+ * than that constant has, is no step: its result is a constant of its own. It is made when somebody asks for it, in
+ * memory of the plan; weights are packed from where they were before their relayout (weights.c), which then nobody
+ * needs. The bound keeps a broadcast from becoming memory for the life of the plan. What is computed in the memory of
+ * another value, a result of the graph included, stays a step. */
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 

@@ -67,31 +67,6 @@ static const void *elements_of(struct weft_plan *plan, const struct weft_storage
 
 static bool is_packed(const struct weft_step *step) { return step->pack != 0; }
 
-void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
-{
-    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
-        return;
-    const weft_val weights = step->in[1];
-    const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
-    if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
-        !weft_dim_is_constant(plan->home[weights.id].layout->offset)) /* or other sizes would read the hint's */
-        return;
-    const struct weft_bind bind = {.plan = plan,
-                                   .step = step,
-                                   .symbols = symbols,
-                                   .workers = plan->workers,
-                                   .out = weft_home_tensor(plan, step->out, symbols),
-                                   .in = {weft_home_tensor(plan, step->in[0], symbols),
-                                          weft_home_tensor(plan, weights, symbols)}};
-    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
-    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset,
-                   storage->load ? NULL : constant_of(plan, storage));
-    if (is_packed(step)) /* at once, or the file and its packs are in memory together */
-        forget_file(plan, storage);
-}
-
-/* --- what is still read as it is ---------------------------------------------------------------------------------- */
-
 /* Of constant extents, those before axis `from` aside, and strides: a view of something larger may have the first
  * without the second. */
 static bool lies_one_way(const struct weft_plan *plan, weft_val v, int from)
@@ -118,6 +93,56 @@ static bool always_wants_pack(const struct weft_plan *plan, const struct weft_st
         return type->rank == 2 && weft_dim_is(plan->home[step->out.id].stride[1], 1);
     return lies_one_way(plan, step->out, 1) && lies_one_way(plan, step->in[0], 1);
 }
+
+/* Packs operand 1 from where it lies. */
+static void pack(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
+{
+    const weft_val weights = step->in[1];
+    const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
+    if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
+        !weft_dim_is_constant(plan->home[weights.id].layout->offset)) /* or other sizes would read the hint's */
+        return;
+    const struct weft_bind bind = {.plan = plan,
+                                   .step = step,
+                                   .symbols = symbols,
+                                   .workers = plan->workers,
+                                   .out = weft_home_tensor(plan, step->out, symbols),
+                                   .in = {weft_home_tensor(plan, step->in[0], symbols),
+                                          weft_home_tensor(plan, weights, symbols)}};
+    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
+    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset,
+                   storage->load ? NULL : constant_of(plan, storage));
+    if (is_packed(step)) /* at once, or the file and its packs are in memory together */
+        forget_file(plan, storage);
+}
+
+/* What a relayout only puts into another order can be packed from where it was: nobody needs the relayout then. */
+static weft_val before_relayouts(const struct weft_plan *plan, weft_val v)
+{
+    for (;;) {
+        const struct weft_step *load = &plan->load[plan->storage[plan->home[v.id].storage].load];
+        if (!plan->storage[plan->home[v.id].storage].load || !weft_is(load->out, v) ||
+            weft_opcode_of(plan->graph, load->node) != WEFT_OP_relayout)
+            return v;
+        v = load->in[0];
+    }
+}
+
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
+{
+    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
+        return;
+    const weft_val weights = step->in[1];
+    if (always_wants_pack(plan, step))
+        step->in[1] = before_relayouts(plan, weights);
+    pack(plan, step, symbols);
+    if (is_packed(step) || weft_is(step->in[1], weights))
+        return;
+    step->in[1] = weights;
+    pack(plan, step, symbols);
+}
+
+/* --- what is still read as it is ---------------------------------------------------------------------------------- */
 
 /* What the readers of a storage ask of its address. */
 enum readers { NOBODY, ANY_ADDRESS, ALIGNED };

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Memory of each model folder (model.onnx, input_N.npy): at most its weights, its intermediates and 64 MiB. The same of
 # a made-up one with 100 MB of weights at an odd place of their file, which two ops read: a gather in place, a product
-# in an order of its own. A copy too much, or pages of the file that nobody gives back, break the bound.
+# in an order of its own; and of one whose weights a relayout turns before they are packed. A copy too much, or pages of
+# the file that nobody gives back, break the bound.
 # usage: check_memory.sh WEFT FOLDER…
 set -u
 weft=$1
@@ -48,6 +49,15 @@ graph @tied(%token: i64[4]) {
 }
 TEXT
 judge "$made/tied.weft" --no-verify
+cat >"$made/turned.weft" <<'TEXT'
+graph @turned(%x: f32[4,1024]) {
+  %weights: f32[25000,1024] = const file="weights.bin" offset=1
+  %turned: f32[25000,1024]{1 0} = relayout %weights
+  %y: f32[4,25000] = matmul %x, %turned trans_b=1
+  return %y
+}
+TEXT
+judge "$made/turned.weft" --no-verify
 
 for folder in "$@"; do
     [ -f "$folder/model.onnx" ] || continue

@@ -73,23 +73,39 @@ static void read_as_it_is(void **state)
     close_scene(&c);
 }
 
-/* Products pack their weights from what the relayout made, and nothing but the pack is kept. */
+/* Products and convolutions pack their weights from the constant itself, also through two relayouts, and nothing but
+ * the pack is kept. */
 static void packed_only(void **state)
 {
-    static float x[4 * COLUMNS];
-    struct scene c = open_loaded("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
-                                "  %t: f32[40,24]{1 0} = relayout %w\n  %y: f32[4,24] = matmul %x, %t\n"
-                                "  return %y\n}\n");
-    struct scene direct = open_loaded("graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n"
-                                     "  %y: f32[4,24] = matmul %x, %w\n  return %y\n}\n");
-    const struct weft_tensor in = tensor_of(x, 2, (const int64_t[]){4, COLUMNS});
-    run_and_compare(&c, &in, 1e-4);
-    assert_true(statistics_of(&direct).constant_bytes > 0);
-    assert_int_equal(statistics_of(&c).constant_bytes, statistics_of(&direct).constant_bytes);
-    assert_string_equal(note_of(&c, "t", "when"), "load");
-    assert_string_equal(note_of(&c, "t", "at"), "-");
-    close_scene(&c);
-    close_scene(&direct);
+    static float x[4 * 8 * 25];
+    static const struct {
+        const char *text;
+        int rank;
+        int64_t extent[4];
+    } cases[] = {
+        {"graph @g(%x: f32[4,40]) {\n  %w: f32[40,24] = const random=5\n  %t: f32[40,24]{1 0} = relayout %w\n"
+         "  %y: f32[4,24] = matmul %x, %t\n  return %y\n}\n", 2, {4, 40}},
+        {"graph @g(%x: f32[1,8,10,10]) {\n  %w: f32[24,8,3,3] = const random=5\n"
+         "  %s: f32[24,8,3,3]{2 3 1 0} = relayout %w\n  %t: f32[24,8,3,3]{0 2 3 1} = relayout %s\n"
+         "  %y: f32[1,24,8,8] = conv %x, %t\n  return %y\n}\n", 4, {1, 8, 10, 10}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene c = open_loaded(cases[i].text);
+        struct weft_graph *plain; /* the same without relayouts */
+        struct weft_plan *direct;
+        assert_int_equal(weft_graph_clone(c.graph, &plain), WEFT_OK);
+        assert_true(weft_strip(plain));
+        direct = compile(plain, WEFT_COMPILE_NO_PASSES);
+        const struct weft_tensor in = tensor_of(x, cases[i].rank, cases[i].extent);
+        run_and_compare(&c, &in, 1e-4);
+        assert_true(direct->constant_bytes > 0);
+        assert_int_equal(statistics_of(&c).constant_bytes, direct->constant_bytes);
+        assert_int_equal(statistics_of(&c).kernels, 1);
+        assert_string_equal(note_of(&c, "t", "when"), "load");
+        assert_string_equal(note_of(&c, "t", "at"), "-");
+        weft_plan_destroy(direct);
+        weft_graph_destroy(plain);
+        close_scene(&c);
+    }
 }
 
 /* A relayout of a relayout; of a part; a reshape that is no view of this order: each is made from the one before. */
