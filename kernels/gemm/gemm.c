@@ -44,8 +44,11 @@ enum {
     FLAT_ROWS = 4,
     FAR = 256 << 10,     /* floats: more than the second-level cache */
     NARROW_COLUMNS = 6,
-    NARROW_ROWS = 64,
+    NARROW_ROWS = 16,    /* for each column, but no more than for four */
     LINES_K = 32,
+    SHORT_LINES_K = 8,   /* the same for SHORT_LINES_ROWS, at which a copy of B is dear, */
+    SHORT_LINES_ROWS = 4,
+    SHORT_LINES_EACH = 4, /* but no less than so many for each of them */
     LINES_COLUMNS = 8,   /* packed as lines: a B that a handful of dot products may want */
     HEADER = 64,         /* bytes of shared memory before the partial sums: how many parts are done */
     SLICE_UNITS = 16,    /* blocks of 8 x 64 results below which k is cut */
@@ -122,7 +125,8 @@ static bool is_column(const struct weft_gemm *g)
 static bool is_narrow(const struct weft_gemm *g)
 {
     return g->kernel->code->lines && g->n > 1 && g->n <= NARROW_COLUMNS && g->kernel->code->lines[g->n - 1] &&
-           g->m >= NARROW_ROWS && g->k >= LINES_K && g->a_col == 1 && !g->prologue_a && !g->prologue_b;
+           g->m >= NARROW_ROWS * smaller(g->n, 4) && g->k >= LINES_K && g->a_col == 1 && !g->prologue_a &&
+           !g->prologue_b;
 }
 
 /* Panels of few columns are packed as lines when a run with few rows wants dot products: whatever m is, since one pack
@@ -137,7 +141,8 @@ static int32_t pack_form(const struct weft_gemm *g)
 static bool is_lines(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
     weft_gemm_lines_fn *const *const tiles = g->kernel->code->lines;
-    return tiles && l->m > 0 && l->m <= WEFT_GEMM_ROWS && tiles[l->m - 1] && l->k >= LINES_K && l->b_row == 1 &&
+    const int64_t least = l->m <= SHORT_LINES_ROWS ? larger(SHORT_LINES_K, SHORT_LINES_EACH * l->m) : LINES_K;
+    return tiles && l->m > 0 && l->m <= WEFT_GEMM_ROWS && tiles[l->m - 1] && l->k >= least && l->b_row == 1 &&
            l->b_col != 1 && !l->b_panels && !g->prologue_a && !g->prologue_b;
 }
 
