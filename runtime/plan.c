@@ -181,7 +181,7 @@ static bool check_layouts(const struct weft_graph *g)
             continue;
         weft_error(g->context, WEFT_ERR_UNSUPPORTED,
                    &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
-                   "is stored with split axes, which no kernel reads yet");
+                   "is stored with split axes: plans take none for parameters, results and axes that are not constant");
         legal = false;
     }
     return legal;
@@ -245,6 +245,15 @@ static void build(struct weft_plan *plan, bool reference)
     plan->hinted = NULL;
 }
 
+static bool has_blocks(const struct weft_graph *root)
+{
+    for (uint32_t i = 1; i < root->layouts; i++)
+        for (int k = 0; k < root->layout[i].axes; k++)
+            if (root->layout[i].axis[k].mod)
+                return true;
+    return false;
+}
+
 static int compile(void *arg)
 {
     struct compile *c = arg;
@@ -254,6 +263,8 @@ static int compile(void *arg)
     weft_graph_copy(c->source, &plan->graph);
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         weft_run_passes(plan->graph, &plan->target);
+    if (has_blocks(plan->graph)) /* kernels walk strides */
+        weft_run_pass_info(plan->graph, weft_pass_find("lower_blocks"), &plan->target);
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))

@@ -125,18 +125,23 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
 
 /* --- concats ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of a piece: what lies inside of the axis that is joined, in the result's order. */
+/* Bytes of a piece: what lies inside of the axis that is joined, in the result's order. 0: it is moved by elements. */
 static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, uint32_t result)
 {
     const weft_val from = weft_pin_value(g, operand);
     const struct weft_type *type = weft_type_of(g, from);
     const struct weft_layout layout = weft_layout_at(g, result, type->rank);
     const int64_t joined = weft_attr_int(g, operand.node, WEFT_ATTR_axis);
+    const bool is_last = operand.index + 1 == g->node[operand.node.id].operands;
     double piece = 1;
     for (int i = layout.axes - 1; i >= 0; i--) {
-        const int axis = layout.axis[i].axis;
-        piece *= (double)weft_dim_hint(g->dims, type->extent[axis]);
-        if (axis == joined)
+        const struct weft_axis *axis = &layout.axis[i];
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
+        const int64_t digit = (extent + axis->div - 1) / axis->div;
+        piece *= (double)(axis->mod && axis->mod < digit ? axis->mod : digit);
+        if (axis->axis == joined && !axis->mod && extent % axis->div && !is_last)
+            return 0; /* what follows begins within a block */
+        if (axis->axis == joined && !axis->mod)
             break;
     }
     const double most = 1e15;

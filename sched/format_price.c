@@ -192,6 +192,12 @@ static void drop_free(const struct weft_graph *g, weft_val value, uint32_t numbe
             dim[i] = WEFT_NO_DIM;
 }
 
+/* Two digits of one dimension, with nothing between them that counts here, are one. */
+static bool is_next(const struct order *order, int dim, int64_t div)
+{
+    return order->digit[order->count - 1].dim == dim && order->digit[order->count - 1].div == div;
+}
+
 static struct order order_of(const struct weft_graph *g, weft_val value, uint32_t number, const int *dim,
                              const int *other, int other_rank)
 {
@@ -203,10 +209,18 @@ static struct order order_of(const struct weft_graph *g, weft_val value, uint32_
         const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
         if (extent <= axis->div || !has_dim(other, other_rank, dim[axis->axis]))
             continue;
+        const int64_t mod = axis->mod && axis->mod * axis->div < extent ? axis->mod : 0;
+        const int64_t here = mod ? mod : extent / axis->div;
+        if (order.count && mod && is_next(&order, dim[axis->axis], axis->div * mod)) {
+            order.digit[order.count - 1].div = axis->div;
+            order.digit[order.count - 1].mod *= mod;
+            order.run *= here;
+            continue;
+        }
         order.digit[order.count].dim = dim[axis->axis];
         order.digit[order.count].div = axis->div;
-        order.digit[order.count++].mod = axis->mod;
-        order.run = axis->mod && axis->mod < extent / axis->div ? axis->mod : extent / axis->div;
+        order.digit[order.count++].mod = mod;
+        order.run = here;
     }
     return order;
 }

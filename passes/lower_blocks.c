@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower_blocks: values with split axes become plain arrays with an axis more for each split.
+ *
+ *   %y: f32[1,32,8,8]{0 1/16 2 3 1%16} = relu %x     →     %y: f32[1,2,16,8,8]{0 1 3 4 2} = relu %x
+ *
+ * Frameworks whose kernels are blocked have their layouts decided by propagate_memory_format; kernels of weft's walk
+ * strides, of which a split axis has none. So what stands between such kernels is run on the array of blocks: ops on
+ * elements as they are, windows with the blocks counted as images (each is an image of 16 channels, channels-last),
+ * concats by whole blocks, sums over both axes of a split one. The walk asks for an operand in the form that it needs,
+ * `plain` (the array of blocks) or `whole` (as it was, not split), and makes the one from the other where it has to,
+ * once for each value: an op without a rule reads and writes whole values.
+ *
+ * Where blocks do not divide an axis, the last is filled up. Nobody may see with what: so it is NaN (of integers, an
+ * odd number) from the conversion on, always and not in a mode for tests, and rules that would add it up are not used.
+ *
+ * Plans need this, so compiling runs it at its end; a framework that runs graphs by itself does not.
+ * Needs: nothing. Keeps: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
+ * axes that are not constant; more than 8 axes with the splits. */
+#include "passes/passes.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char who[] = "lower_blocks";
+
+enum { FILLING = 77 }; /* of integers */
+
+/* How a value is stored: as an array `type` in `layout`, whose axes first[i] to first[i + 1] are those of axis i. */
+struct blocks {
+    int first[WEFT_MAX_RANK + 1];
+    int64_t div[WEFT_MAX_RANK]; /* of an axis of the array: what one step along it is, along the axis of the value */
+    struct weft_type type;
+    struct weft_layout layout;
+};
+
+struct lowering {
+    struct weft_graph *graph;
+    struct weft_builder build;
+    uint32_t values;        /* of the graph before */
+    weft_val *plain, *whole; /* by value with a split axis: what stands for it */
+    struct blocks **blocks; /* by value; NULL: no axis is split */
+    weft_node *done;        /* what was looked at: others may stand for it */
+    uint32_t count;
+};
+
+/* --- arrays of blocks --------------------------------------------------------------------------------------------- */
+
+static bool is_split(const struct blocks *b, int axis) { return b->first[axis + 1] - b->first[axis] > 1; }
+
+/* The storage axis of the digit of an axis that comes after one with this div. */
+static int next_digit(const struct weft_layout *layout, int axis, int64_t div)
+{
+    int best = -1;
+    for (int i = 0; i < layout->axes; i++)
+        if (layout->axis[i].axis == axis && layout->axis[i].div < div &&
+            (best < 0 || layout->axis[i].div > layout->axis[best].div))
+            best = i;
+    return best;
+}
+
+/* False where no axis is split, or where this pass cannot say how. */
+static bool find_blocks(struct weft_graph *g, weft_val v, struct blocks *ret)
+{
+    const struct weft_type *type = weft_type_of(g, v);
+    const struct weft_layout layout = weft_layout_of(g, v);
+    int place[WEFT_MAX_STORAGE];
+    bool any = false;
+    if (layout.kind != WEFT_STORED || !layout.dense || layout.axes <= type->rank || layout.axes > WEFT_MAX_RANK)
+        return false;
+    *ret = (struct blocks){.type = {.dtype = type->dtype}};
+    for (int axis = 0; axis < type->rank; axis++) {
+        ret->first[axis] = ret->type.rank;
+        for (int at = next_digit(&layout, axis, INT64_MAX); at >= 0;
+             at = next_digit(&layout, axis, layout.axis[at].div)) {
+            place[at] = ret->type.rank;
+            ret->div[ret->type.rank] = layout.axis[at].div;
+            ret->type.extent[ret->type.rank++] = weft_layout_axis_extent(g->dims, &layout, at, type);
+        }
+        any |= ret->type.rank - ret->first[axis] > 1;
+        if (ret->type.rank - ret->first[axis] > 1 && !weft_dim_is_constant(type->extent[axis]))
+            return false;
+    }
+    ret->first[type->rank] = ret->type.rank;
+    ret->layout = weft_layout_order(layout.axes, place);
+    return any;
+}
+
+/* The value's type with axes filled up to whole blocks. */
+static struct weft_type filled(const struct weft_graph *g, const struct weft_type *type, const struct blocks *b)
+{
+    struct weft_type full = *type;
+    for (int i = 0; i < type->rank; i++)
+        for (int k = b->first[i]; is_split(b, i) && k < b->first[i + 1]; k++)
+            full.extent[i] = k == b->first[i] ? b->type.extent[k]
+                                              : weft_dim_mul(g->dims, full.extent[i], b->type.extent[k]);
+    return full;
+}
+
+static weft_val fill_up(struct lowering *l, weft_val v, const struct weft_type *full)
+{
+    struct weft_graph *g = l->graph;
+    const struct weft_type type = *weft_type_of(g, v), scalar = {.dtype = type.dtype};
+    weft_dim pad[2 * WEFT_MAX_RANK];
+    for (int i = 0; i < type.rank; i++) {
+        pad[i] = weft_dim_of(0);
+        pad[type.rank + i] = weft_dim_sub(g->dims, full->extent[i], type.extent[i]);
+    }
+    if (weft_type_same(&type, full))
+        return v;
+    const weft_val both[] = {v, weft_build_splat(&l->build, &scalar, weft_dtype_is_float(type.dtype) ? NAN : FILLING)};
+    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, pad);
+    return weft_build(&l->build, WEFT_OP_pad, 2, both, 1, &attr, NULL);
+}
+
+static void store(struct lowering *l, weft_val v, const struct weft_layout *layout)
+{
+    weft_set_value_layout(l->graph, v, layout);
+}
+
+static weft_val reshape(struct lowering *l, weft_val v, const struct weft_type *type)
+{
+    return weft_type_same(weft_type_of(l->graph, v), type) ? v : weft_build_reshape(&l->build, v, type);
+}
+
+static weft_val split(struct lowering *l, weft_val v, const struct blocks *b)
+{
+    const struct weft_type full = filled(l->graph, weft_type_of(l->graph, v), b);
+    return reshape(l, fill_up(l, v, &full), &b->type);
+}
+
+static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *type, const struct blocks *b)
+{
+    struct weft_graph *g = l->graph;
+    const struct weft_type full = filled(g, type, b);
+    const weft_val whole = reshape(l, v, &full);
+    if (weft_type_same(&full, type))
+        return whole;
+    weft_dim start[WEFT_MAX_RANK];
+    for (int i = 0; i < type->rank; i++)
+        start[i] = weft_dim_of(0);
+    const struct weft_attr attr[] = {weft_attr_of_dims(WEFT_ATTR_start, type->rank, start),
+                                     weft_attr_of_dims(WEFT_ATTR_end, type->rank, type->extent)};
+    return weft_build(&l->build, WEFT_OP_slice, 1, &whole, 2, attr, NULL);
+}
+
+/* --- operands in the form that a rule needs ----------------------------------------------------------------------- */
+
+static const struct blocks *blocks_of(const struct lowering *l, weft_val v)
+{
+    return v.id < l->values ? l->blocks[v.id] : NULL;
+}
+
+static weft_val whole_of(struct lowering *l, weft_val v)
+{
+    const struct blocks *b = blocks_of(l, v);
+    if (b && !l->whole[v.id].id) {
+        const struct weft_type type = *weft_type_of(l->graph, v);
+        l->whole[v.id] = unite(l, l->plain[v.id], &type, b);
+    }
+    return b ? l->whole[v.id] : v;
+}
+
+static bool same_blocks(const struct blocks *a, const struct blocks *b)
+{
+    return weft_type_same(&a->type, &b->type) && memcmp(a->div, b->div, sizeof a->div) == 0 &&
+           memcmp(a->first, b->first, sizeof a->first) == 0;
+}
+
+/* As an array of these blocks, which are those of the value itself if it has any: else it is converted. */
+static weft_val plain_of(struct lowering *l, weft_val v, const struct blocks *b)
+{
+    const struct blocks *own = blocks_of(l, v);
+    if (own && same_blocks(own, b) && l->plain[v.id].id)
+        return l->plain[v.id];
+    const weft_val array = weft_build_unary(&l->build, WEFT_OP_relayout, split(l, whole_of(l, v), b));
+    store(l, array, &b->layout);
+    if (own && same_blocks(own, b))
+        l->plain[v.id] = array;
+    return array;
+}
+
+/* --- rules: the node's result as an array of its blocks, or none -------------------------------------------------- */
+
+static weft_val rebuild(struct lowering *l, weft_node n, unsigned operands, const weft_val *operand,
+                        const struct weft_type *stated)
+{
+    const struct weft_node_info *info = &l->graph->node[n.id];
+    const bool is_stated = weft_ops[info->op].traits & WEFT_STATED;
+    return weft_build(&l->build, info->op, operands, operand, info->attrs, info->attr, is_stated ? stated : NULL);
+}
+
+static weft_val on_elements(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    const unsigned operands = l->graph->node[n.id].operands;
+    weft_val *operand = weft_new(&l->graph->root->scratch, weft_val, operands);
+    for (unsigned i = 0; i < operands; i++) {
+        struct blocks here = *b;
+        here.type.dtype = weft_type_of(l->graph, weft_operand(l->graph, n, i))->dtype;
+        operand[i] = plain_of(l, weft_operand(l->graph, n, i), &here);
+    }
+    return rebuild(l, n, operands, operand, &b->type);
+}
+
+/* The operand is split where it runs along a split axis; it stays small, and a view repeats it. */
+static weft_val on_broadcast(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    struct weft_graph *g = l->graph;
+    const weft_val x = whole_of(l, weft_operand(g, n, 0));
+    const struct weft_type type = *weft_type_of(g, x), to = *weft_type_of(g, weft_result(g, n, 0));
+    struct blocks small = {.type = {.dtype = type.dtype}};
+    int axis[WEFT_MAX_RANK];
+    for (int i = 0; i < type.rank; i++) {
+        const int dim = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
+        const bool follows = weft_dim_same(type.extent[i], to.extent[dim]);
+        small.first[i] = small.type.rank;
+        for (int k = b->first[dim]; k < (follows ? b->first[dim + 1] : b->first[dim] + 1); k++) {
+            axis[small.type.rank] = k;
+            small.type.extent[small.type.rank++] = follows ? b->type.extent[k] : type.extent[i];
+        }
+    }
+    small.first[type.rank] = small.type.rank;
+    return weft_build_bcast(&l->build, split(l, x, &small), &b->type, axis);
+}
+
+/* Along a split axis only if each part but the last is whole blocks. */
+static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    struct weft_graph *g = l->graph;
+    const unsigned operands = g->node[n.id].operands;
+    const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis), at = b->first[axis];
+    const int64_t block = b->div[at];
+    weft_val *part = weft_new(&g->root->scratch, weft_val, operands);
+    for (unsigned i = 0; i + 1 < operands && is_split(b, axis); i++)
+        if (weft_dim_value(weft_type_of(g, weft_operand(g, n, i))->extent[axis]) % block != 0)
+            return WEFT_NO_VALUE;
+    for (unsigned i = 0; i < operands; i++) {
+        const weft_val v = weft_operand(g, n, i);
+        struct blocks here = *b;
+        here.type.extent[at] =
+            weft_dim_ceil_div(g->dims, weft_type_of(g, v)->extent[axis], weft_dim_of(is_split(b, axis) ? block : 1));
+        part[i] = plain_of(l, v, &here);
+    }
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, at);
+    return weft_build(&l->build, WEFT_OP_concat, operands, part, 1, &attr, NULL);
+}
+
+/* Each block is an image of its channels. */
+static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    struct weft_graph *g = l->graph;
+    const struct blocks *from = blocks_of(l, weft_operand(g, n, 0));
+    if (!from || b->type.rank != weft_type_of(g, weft_result(g, n, 0))->rank + 1 || b->first[2] - b->first[1] != 2 ||
+        from->type.rank != b->type.rank || from->first[2] - from->first[1] != 2 || from->div[1] != b->div[1])
+        return WEFT_NO_VALUE;
+    struct weft_type images = from->type, results = b->type;
+    images.rank = results.rank = (uint8_t)(b->type.rank - 1);
+    images.extent[0] = results.extent[0] = weft_dim_mul(g->dims, b->type.extent[0], b->type.extent[1]);
+    for (int i = 1; i < images.rank; i++) {
+        images.extent[i] = from->type.extent[i + 1];
+        results.extent[i] = b->type.extent[i + 1];
+    }
+    struct weft_layout read, written;
+    if (!weft_layout_reshape(g->dims, &from->layout, &from->type, &images, &read) ||
+        !weft_layout_reshape(g->dims, &b->layout, &b->type, &results, &written))
+        return WEFT_NO_VALUE;
+    const weft_val x = reshape(l, plain_of(l, weft_operand(g, n, 0), from), &images);
+    store(l, x, &read);
+    const weft_val y = rebuild(l, n, 1, &x, NULL);
+    store(l, y, &written);
+    return reshape(l, y, &b->type);
+}
+
+static weft_val find_plain(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    const int op = weft_opcode_of(l->graph, n);
+    switch (op) {
+    case WEFT_OP_bcast: return on_broadcast(l, n, b);
+    case WEFT_OP_concat: return on_concat(l, n, b);
+    case WEFT_OP_max_pool: case WEFT_OP_mean_pool: return on_windows(l, n, b);
+    case WEFT_OP_relayout: return plain_of(l, weft_operand(l->graph, n, 0), b);
+    default: return weft_ops[op].traits & WEFT_ELEMENTWISE ? on_elements(l, n, b) : WEFT_NO_VALUE;
+    }
+}
+
+/* --- rules: the node's result, not split, or none ----------------------------------------------------------------- */
+
+/* The attributes with the axes of the array in the place of the value's; false if one of them is filled up. */
+static bool reduced_axes(struct lowering *l, weft_node n, const struct blocks *b, struct weft_attr *ret, bool *ret_goes)
+{
+    struct weft_graph *g = l->graph;
+    const struct weft_node_info *info = &g->node[n.id];
+    const struct weft_type type = *weft_type_of(g, weft_operand(g, n, 0)), full = filled(g, &type, b);
+    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
+    int64_t reduced[WEFT_MAX_RANK];
+    unsigned count = 0;
+    for (uint32_t i = 0; i < axes->count; i++) {
+        const int axis = (int)weft_dim_value(axes->integers[i]);
+        if (!weft_dim_same(full.extent[axis], type.extent[axis]))
+            return false;
+        ret_goes[axis] = true;
+        for (int k = b->first[axis]; k < b->first[axis + 1]; k++)
+            reduced[count++] = k;
+    }
+    for (uint32_t i = 0; i < info->attrs; i++)
+        ret[i] = info->attr[i].key == WEFT_ATTR_axes ? weft_attr_of_ints(g, WEFT_ATTR_axes, count, reduced)
+                                                     : info->attr[i];
+    return true;
+}
+
+/* Sums of split axes are sums of both, unless that would add up what fills the last block. */
+static weft_val on_reduction(struct lowering *l, weft_node n)
+{
+    struct weft_graph *g = l->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    const struct blocks *b = blocks_of(l, x);
+    const struct weft_type type = *weft_type_of(g, x), result = *weft_type_of(g, weft_result(g, n, 0));
+    struct weft_attr *attr = weft_new(&g->root->scratch, struct weft_attr, g->node[n.id].attrs);
+    bool goes[WEFT_MAX_RANK] = {false};
+    if (!b || !weft_attr_find(g, n, WEFT_ATTR_axes) || !reduced_axes(l, n, b, attr, goes))
+        return WEFT_NO_VALUE;
+    const weft_val array = plain_of(l, x, b);
+    const weft_val y = weft_build(&l->build, weft_opcode_of(g, n), 1, &array, g->node[n.id].attrs, attr, NULL);
+    struct blocks rest = {.type = *weft_type_of(g, y)};
+    int at = 0, to = 0;
+    for (int i = 0; i < type.rank; i++) {
+        if (goes[i] && !weft_attr_int(g, n, WEFT_ATTR_keepdims))
+            continue;
+        rest.first[to++] = at;
+        at += b->first[i + 1] - b->first[i];
+    }
+    rest.first[to] = at;
+    return unite(l, y, &result, &rest);
+}
+
+/* --- the walk ----------------------------------------------------------------------------------------------------- */
+
+static bool touches(const struct lowering *l, weft_node n)
+{
+    const struct weft_graph *g = l->graph;
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+        if (blocks_of(l, weft_operand(g, n, i)))
+            return true;
+    for (uint32_t i = 0; i < g->node[n.id].results; i++)
+        if (blocks_of(l, weft_result(g, n, i)))
+            return true;
+    return false;
+}
+
+/* Without a rule: the node reads and writes values that are not split. */
+static void lower_whole(struct lowering *l, weft_node n)
+{
+    struct weft_graph *g = l->graph;
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
+        const weft_val v = weft_operand(g, n, i), whole = whole_of(l, v);
+        if (!weft_is(v, whole))
+            weft_replace_operand(g, n, i, whole);
+    }
+    for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+        const weft_val v = weft_result(g, n, i);
+        if (!blocks_of(l, v))
+            continue;
+        g->value[v.id].layout = 0;
+        l->whole[v.id] = v;
+    }
+    g->node[n.id].plan = NULL; /* its kernel wanted blocks */
+}
+
+static void lower_node(struct lowering *l, weft_node n)
+{
+    struct weft_graph *g = l->graph;
+    const weft_val v = weft_result(g, n, 0);
+    const struct blocks *b = blocks_of(l, v);
+    l->build.before = n;
+    if (weft_opcode_of(g, n) == WEFT_OP_relayout && b && !blocks_of(l, weft_operand(g, n, 0))) {
+        l->whole[v.id] = weft_operand(g, n, 0); /* split where somebody reads it so */
+        return;
+    }
+    const weft_val plain = b && g->node[n.id].results == 1 ? find_plain(l, n, b) : WEFT_NO_VALUE;
+    if (plain.id) {
+        store(l, plain, &b->layout);
+        l->plain[v.id] = plain;
+        return;
+    }
+    const bool is_reduction = weft_op_of(g, n)->traits & WEFT_REDUCTION && g->node[n.id].results == 1;
+    const weft_val whole = is_reduction ? on_reduction(l, n) : WEFT_NO_VALUE;
+    if (whole.id && b) {
+        l->whole[v.id] = whole;
+    } else if (whole.id) {
+        g->value[whole.id].layout = g->value[v.id].layout;
+        weft_replace_uses(g, v, whole);
+    } else {
+        lower_whole(l, n);
+    }
+}
+
+/* Parameters and results of the graph cannot be split: whoever compiles says so. */
+static bool find_all(struct lowering *l)
+{
+    struct weft_graph *g = l->graph;
+    bool any = false;
+    for (uint32_t v = 1; v < g->values; v++) {
+        const struct weft_value *value = &g->value[v];
+        struct blocks blocks;
+        if (!value->layout || value->is_param || value->returns || !value->def.id ||
+            !find_blocks(g, (weft_val){v}, &blocks))
+            continue;
+        l->blocks[v] = weft_new(&g->root->scratch, struct blocks, 1);
+        *l->blocks[v] = blocks;
+        any = true;
+    }
+    return any;
+}
+
+bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
+{
+    struct weft_arena *scratch = &graph->root->scratch;
+    struct lowering l = {.graph = graph, .build = {.graph = graph}, .values = graph->values,
+                         .plain = weft_new(scratch, weft_val, graph->values),
+                         .whole = weft_new(scratch, weft_val, graph->values),
+                         .blocks = weft_new(scratch, struct blocks *, graph->values),
+                         .done = weft_new(scratch, weft_node, graph->nodes)};
+    bool changed = false;
+    if (!find_all(&l))
+        return weft_progress(graph, false, 0);
+    weft_foreach_node(graph, n) {
+        if (!touches(&l, n))
+            continue;
+        if (!weft_permit(graph, who, weft_result(graph, n, 0)))
+            break;
+        lower_node(&l, n);
+        l.done[l.count++] = n;
+        changed = true;
+    }
+    while (l.count > 0)
+        weft_erase_unused(graph, l.done[--l.count]);
+    return weft_progress(graph, changed, 0);
+}
