@@ -123,6 +123,19 @@ static bool slide_pays(const struct weft_conv_shape *s, uint32_t cpu)
     return slide < fill * (taps + 6.5 * (double)(1 + s->stride[1] * s->stride[2]));
 }
 
+/* Groups that fill vectors together, by tiles that know the window. */
+static bool grouped_windows_pay(const struct weft_conv_shape *s)
+{
+    const bool even = s->c == s->o && (s->c == 2 || s->c == 4 || s->c == 8);
+    if (!even || s->groups * s->o < 16 || s->kernel[2] != 3 || s->kernel[1] > 7)
+        return false;
+    for (int d = 1; d < 3; d++) {
+        if (s->dilation[d] != 1 || s->stride[d] > 2)
+            return false;
+    }
+    return (s->x_c == 1 || s->x_at[2] == 1) && (s->y_rows || s->y_at[2] == 1);
+}
+
 /* Groups that leave most lanes of a vector empty, which sixteen results of several groups fill. One tap or few results
  * in all do not pay for the band. */
 static bool groups_pay(const struct weft_conv_shape *s)
@@ -158,6 +171,8 @@ static enum weft_conv_form choose(const struct weft_conv *conv, const struct wef
         return WEFT_CONV_SLIDE;
     if (flat && windows_pay(s))
         return WEFT_CONV_WINDOWS;
+    if (flat && grouped_windows_pay(s))
+        return WEFT_CONV_GROUPED_WINDOWS;
     if (flat && groups_pay(s))
         return WEFT_CONV_GROUPED;
     if (flat && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1)
@@ -240,12 +255,12 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     conv->parts = weft_gemm_parts(work(s), products * g->batch * tiles, workers);
 }
 
-struct weft_windows weft_windows_plan(const struct weft_conv_shape *s)
+struct weft_windows weft_windows_plan(const struct weft_conv_shape *s, int64_t vectors)
 {
     struct weft_windows p = {.pieces = weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS)};
     p.width = larger(s->out[2], WEFT_WINDOWS_PIXELS);
     p.columns = larger(s->in[2], (p.width - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1);
-    const int64_t pixel = s->c * WEFT_WINDOWS_CHANNELS, window = (s->kernel[1] - 1) * s->dilation[1] + 1;
+    const int64_t pixel = vectors * WEFT_WINDOWS_CHANNELS, window = (s->kernel[1] - 1) * s->dilation[1] + 1;
     p.rows = smaller(s->out[1], larger(2, (WINDOW_FLOATS / (p.columns * pixel) - window) / s->stride[1] + 1));
     const int64_t in_rows = (p.rows - 1) * s->stride[1] + window, slack = 16; /* pixels: whole turns */
     p.band_size = (in_rows * p.columns + slack) * pixel;
@@ -297,8 +312,8 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
         return plan.direct.band_size + plan.direct.block_size + plan.direct.list_size;
     }
-    if (form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED) {
-        const struct weft_windows plan = weft_windows_plan(s);
+    if (form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED_WINDOWS || form == WEFT_CONV_GROUPED) {
+        const struct weft_windows plan = weft_windows_plan(s, form == WEFT_CONV_GROUPED ? s->c : 1);
         *ret_units = s->n * s->out[1] * plan.pieces;
         return plan.band_size + plan.block_size;
     }

@@ -29,6 +29,8 @@
  *   SLIDE     the same over x where it lies, if its rows are contiguous, at steps of one or two: slide.inc.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
  *   WINDOWS   depthwise, windows 3, 5 or 7 wide, vectors across channels.
+ *   GROUPED_WINDOWS   2, 4 or 8 channels and as many results per group, windows 3 wide, vectors across groups: the
+ *             loops of WINDOWS.
  *   GROUPED   few channels and results per group, vectors across the results of groups.
  *   TRANSPOSED  the formula of adjoints that move by more than one.
  *   PLAIN     the formula, or that of the adjoint.
@@ -53,6 +55,7 @@ enum weft_conv_form {
     WEFT_CONV_SLIDE,
     WEFT_CONV_CHANNELS,
     WEFT_CONV_WINDOWS,
+    WEFT_CONV_GROUPED_WINDOWS,
     WEFT_CONV_GROUPED,
     WEFT_CONV_TRANSPOSED,
     WEFT_CONV_WINOGRAD_2,
@@ -148,14 +151,16 @@ struct weft_conv_band {
 struct weft_conv_band weft_conv_band(const struct weft_conv_shape *s, enum weft_conv_form form);
 enum { WEFT_CONV_SLACK = 16 }; /* floats that a window may read past its row */
 
-/* WINDOWS, GROUPED: a band of x and a block of y, of so many results at a time. Rows are at least as wide as a tile. */
+/* WINDOWS, GROUPED_WINDOWS, GROUPED: a band of x and a block of y, of so many results at a time. Rows are at least as
+ * wide as a tile. */
 enum { WEFT_WINDOWS_CHANNELS = 16, WEFT_WINDOWS_PIXELS = 7 };
 struct weft_windows {
     int64_t rows, pieces;          /* of y at a time; sixteens of results */
     int64_t columns, width;        /* of the band, of the block */
     int64_t band_size, block_size;
 };
-struct weft_windows weft_windows_plan(const struct weft_conv_shape *s);
+/* For bands of so many times sixteen floats a pixel. */
+struct weft_windows weft_windows_plan(const struct weft_conv_shape *s, int64_t vectors);
 
 /* Scratch holds, each rounded up to a cache line: what is gathered; for the windows, an offset for each tap; the
  * weights of a group (CHANNELS: of all), unless they are packed. */

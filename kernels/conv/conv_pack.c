@@ -7,7 +7,10 @@
 #include "kernels/conv/winograd.h"
 
 /* Weights are packed as [sixteen results][taps][c][16]. */
-static bool by_sixteens(enum weft_conv_form form) { return form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED; }
+static bool by_sixteens(enum weft_conv_form form)
+{
+    return form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED_WINDOWS || form == WEFT_CONV_GROUPED;
+}
 
 /* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
  * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */

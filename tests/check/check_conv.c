@@ -105,6 +105,13 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
         v.groups = weft_check_between(check, 2, 20), v.spatial = v.spatial == 3 ? 2 : v.spatial;
         v.c = v.groups * weft_check_between(check, 2, 9), v.o = v.groups * weft_check_between(check, 1, 4);
     }
+    if (form == WEFT_CONV_GROUPED_WINDOWS && weft_check_between(check, 0, 15)) {
+        const int64_t each = (int64_t)1 << weft_check_between(check, 1, 3);
+        v.groups = weft_check_between(check, 2, 20), v.spatial = v.spatial == 3 ? 2 : v.spatial;
+        v.c = v.o = v.groups * each;
+        for (int d = 0; d < v.spatial; d++)
+            choose_axis(check, &v, d, false, false, true);
+    }
     if (form == WEFT_CONV_TRANSPOSED || (form == WEFT_CONV_PLAIN && weft_check_between(check, 0, 2) == 0))
         choose_adjoint(check, &v);
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
