@@ -108,7 +108,11 @@ static const char *wanted_text(const struct placing *p, const struct copy *copy,
     struct weft_graph *g = p->graph;
     const char *more = copy->readers > 1 ? weft_arena_format(g->arena, " and %u more", copy->readers - 1) : "";
     struct weft_text name = {.context = g->context, .arena = g->arena};
-    weft_text_name(&name, '%', label[copy->promised ? copy->value.id : copy->reader.id]);
+    const weft_val of = copy->promised ? copy->value : copy->reader;
+    if (g->value[of.id].name || !g->node[weft_def(g, of).id].name)
+        weft_text_name(&name, '%', label[of.id]);
+    else
+        weft_text_add(&name, g->node[weft_def(g, of).id].name); /* better than a number */
     if (copy->promised)
         return weft_arena_format(g->arena, "result %s, which is promised so%s%s", name.data, more[0] ? "," : "", more);
     const char *op = weft_ops[weft_def_opcode(g, copy->reader)].name;

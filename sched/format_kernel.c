@@ -23,7 +23,8 @@ bool weft_format_is_window(int op)
 
 static int64_t extent_at(const struct weft_graph *g, weft_val v, int axis)
 {
-    return weft_dim_hint(g->dims, weft_type_of(g, v)->extent[axis]);
+    const int64_t extent = weft_dim_hint(g->dims, weft_type_of(g, v)->extent[axis]);
+    return extent > 0 ? extent : 0;
 }
 
 static bool has_wide_rows(const struct weft_graph *g, weft_val v)

@@ -22,8 +22,10 @@ int64_t weft_format_elements(const struct weft_graph *g, weft_val value)
 {
     const struct weft_type *type = weft_type_of(g, value);
     double elements = 1;
-    for (int i = 0; i < type->rank; i++)
-        elements *= (double)weft_dim_hint(g->dims, type->extent[i]);
+    for (int i = 0; i < type->rank; i++) {
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[i]);
+        elements *= extent > 0 ? (double)extent : 0; /* what is none for these hints is empty */
+    }
     const double most = 1e15;
     return (int64_t)(elements < most ? elements : most);
 }

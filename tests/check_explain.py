@@ -106,6 +106,12 @@ LAYOUTS = """graph @pictures<N=1..8 hint=2>(%x: f32[N,64,14,14], %z: f32[N,64,14
   return %e, %f, %c
 }
 """
+SHORT = """graph @short<N=1..64 hint=1>(%x: f32[N,8,4], %w: f32[8,8,3]) {
+  %s: f32[N - 3,8,4] = slice %x start=[3 0 0] end=[N 8 4]
+  %y: f32[N - 3,8,2] = conv %s, %w
+  return %y
+}
+"""
 PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
   %y: f32[8,8] = relu %x ! by_hand
   return %y
@@ -139,6 +145,9 @@ def check_relayouts(folder):
     assert "winograd" in text and "winograd" not in explain(path, "--no-winograd")
     assert "exclude each other" in explain(path, "--no-winograd", "--winograd-4", code=2)
     assert "out of range" in explain(path, "--size", "N=9", code=1)
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(SHORT)  # no extent is less than none, whatever the hints
+    assert objects(path)[0]["estimate_ps"] >= 0
     with open(path, "w", encoding="utf-8") as to:
         to.write(PLANNED)
     assert "propagate_memory_format refused at %y: all layouts stay as they are: this node has a plan" in explain(path)
