@@ -13,7 +13,8 @@
  * vmin_x86 and vmax_x86 return their second operand when either is NaN or both are zero, as the instructions do: with a
  * constant first, NaN of the second survives at no cost.
  *
- * vpick takes lane index[l] of a, or of b where that is LANES and more; the baseline has none.
+ * vpick takes lane index[l] of a, or of b where that is LANES and more; the baseline has none. vpass, of AVX-512
+ * alone, takes the lanes of a that a mask names, and the others of b.
  *
  * Masked forms touch only the first n elements, 0 <= n <= LANES; dead lanes read as `fill`. */
 #ifndef WEFT_STRIP_VECTOR_H
@@ -115,6 +116,7 @@ INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512(a, b, WEFT_CURRE
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512(a, b, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
 INLINE vf vpick(vf a, vi index, vf b) { return (vf)__builtin_ia32_vpermi2vard512((vi)a, index, (vi)b); }
+INLINE vf vpass(uint16_t some, vf a, vf b) { return __builtin_ia32_selectps_512(some, a, b); }
 #else
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512_mask(x, x, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512_mask(x, x, (uint8_t)-1, WEFT_CURRENT); }
@@ -125,6 +127,7 @@ INLINE vf vpick(vf a, vi index, vf b)
 {
     return (vf)__builtin_ia32_vpermt2vard512_mask(index, (vi)a, (vi)b, WEFT_ALL_LANES);
 }
+INLINE vf vpass(uint16_t some, vf a, vf b) { return __builtin_ia32_blendmps_512_mask(b, a, some); }
 #endif
 INLINE vf vloadm(const float *p, int n, float fill) { return __builtin_ia32_loadups512_mask(p, vall(fill), vtail(n)); }
 INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_storeups512_mask(p, x, vtail(n)); }
