@@ -109,4 +109,4 @@ static void drain_of(const struct weft_drain *d)
 static void fence_of(void) { vfence(); }
 
 const struct weft_mover LEVEL(weft_mover) = {LEVEL_CPU, "weft_relayout_runs" LEVEL_TEXT, LANES == 16, rows_of, drain_of,
-                                             fence_of};
+                                             fence_of, LEVEL(weft_relayout_spread)};

@@ -10,7 +10,7 @@
  *   narrow      the same where blocks of registers would be empty for the most part: element by element
  *   blocked     short runs, of which neighbours in the operand are not neighbours in the result: tiles of runs, so
  *               that lines which hold parts of several are still at hand when the next part is wanted
- *   strided     anything else (a broadcast, a step, a reversed axis): a loop of single elements, writing in order
+ *   strided     anything else (a broadcast, a step, a reversed axis): lines, writing in order (spread_level.c)
  * A run of 2 to 16 bytes is an element of its own: channels by twos or fours are transposed in registers, too.
  * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles.
  *
@@ -213,7 +213,7 @@ bool weft_copy_streams_runs(const struct weft_copy *copy, const void *out, int64
                                 : copy->stream == WEFT_STREAM_ALWAYS && run >= LONG_RUN;
 }
 
-/* Runs along the innermost axis, as many rows at once as the next axis has; parts begin anywhere. */
+/* Runs or lines along the innermost axis, as many rows at once as the next axis has; parts begin anywhere. */
 static void run_lines(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
     struct weft_walk walk = weft_copy_walk(copy, out, in);
@@ -231,17 +231,20 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
     for (;;) {
         const int64_t rest = n - walk.index[inner], count = rest < end - at ? rest : end - at;
         int64_t rows = 1;
-        if (copy->form == WEFT_COPY_RUNS) {
-            if (inner > 0 && count == n) {
-                const int64_t left = outer - walk.index[inner - 1], whole = (end - at) / n;
-                rows = left < whole ? left : whole;
-            }
-            mover->rows(walk.at[0], inner > 0 ? walk.step[0][inner - 1] : 0, walk.at[1],
-                        inner > 0 ? walk.step[1][inner - 1] : 0, rows, count * copy->bytes, stream);
-        } else {
-            weft_copy_strided(copy->bytes, walk.at[0], copy->out_stride[inner], walk.at[1], copy->in_stride[inner],
-                               count);
+        if (inner > 0 && count == n) {
+            const int64_t left = outer - walk.index[inner - 1], most = (end - at) / n;
+            rows = left < most ? left : most;
         }
+        const int64_t out_step = inner > 0 ? walk.step[0][inner - 1] : 0;
+        const int64_t in_step = inner > 0 ? walk.step[1][inner - 1] : 0, step = copy->out_stride[inner];
+        if (copy->form == WEFT_COPY_RUNS)
+            mover->rows(walk.at[0], out_step, walk.at[1], in_step, rows, count * copy->bytes, stream);
+        else if (step == 1)
+            mover->spread(walk.at[0], out_step, walk.at[1], in_step, rows, count, copy->in_stride[inner], copy->bytes);
+        else
+            for (int64_t r = 0; r < rows; r++)
+                weft_copy_strided(copy->bytes, walk.at[0] + r * out_step, step, walk.at[1] + r * in_step,
+                                  copy->in_stride[inner], count);
         at += rows * count;
         if (at >= end)
             break;

@@ -42,6 +42,11 @@ struct weft_drain {
     int64_t ahead_step, ahead_rows, ahead_bytes;
 };
 
+/* Rows of `n` elements: in each the result is contiguous and the operand goes by `stride` elements (spread_level.c). */
+typedef void weft_spread_fn(char *out, int64_t out_step, const char *in, int64_t in_step, int64_t rows, int64_t n,
+                            int64_t stride, int bytes);
+weft_spread_fn weft_relayout_spread__ref, weft_relayout_spread__avx2, weft_relayout_spread__avx512;
+
 /* The loops that have one form a level. */
 struct weft_mover {
     uint32_t cpu;
@@ -53,6 +58,7 @@ struct weft_mover {
     /* Streams the lines that are whole; keeps what is left over of each row in the buffer, in front of the row. */
     void (*drain)(const struct weft_drain *drain);
     void (*fence)(void); /* after the last streaming store */
+    weft_spread_fn *spread;
 };
 extern const struct weft_mover weft_mover__ref, weft_mover__avx2, weft_mover__avx512;
 
