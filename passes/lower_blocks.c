@@ -39,7 +39,7 @@ struct lowering {
     uint32_t values;        /* of the graph before */
     weft_val *plain, *whole; /* by value with a split axis: what stands for it */
     struct blocks **blocks; /* by value; NULL: no axis is split */
-    weft_node *done;        /* what was looked at: others may stand for it */
+    weft_node *done;        /* others stand for these */
     uint32_t count;
 };
 
@@ -365,7 +365,8 @@ static void lower_whole(struct lowering *l, weft_node n)
     g->node[n.id].plan = NULL; /* its kernel wanted blocks */
 }
 
-static void lower_node(struct lowering *l, weft_node n)
+/* True if others stand for the node now. */
+static bool lower_node(struct lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val v = weft_result(g, n, 0);
@@ -373,24 +374,27 @@ static void lower_node(struct lowering *l, weft_node n)
     l->build.before = n;
     if (weft_opcode_of(g, n) == WEFT_OP_relayout && b && !blocks_of(l, weft_operand(g, n, 0))) {
         l->whole[v.id] = weft_operand(g, n, 0); /* split where somebody reads it so */
-        return;
+        return true;
     }
     const weft_val plain = b && g->node[n.id].results == 1 ? find_plain(l, n, b) : WEFT_NO_VALUE;
     if (plain.id) {
         store(l, plain, &b->layout);
         l->plain[v.id] = plain;
-        return;
+        return true;
     }
     const bool is_reduction = weft_op_of(g, n)->traits & WEFT_REDUCTION && g->node[n.id].results == 1;
     const weft_val whole = is_reduction ? on_reduction(l, n) : WEFT_NO_VALUE;
-    if (whole.id && b) {
+    if (!whole.id) {
+        lower_whole(l, n);
+        return false;
+    }
+    if (b) {
         l->whole[v.id] = whole;
-    } else if (whole.id) {
+    } else {
         g->value[whole.id].layout = g->value[v.id].layout;
         weft_replace_uses(g, v, whole);
-    } else {
-        lower_whole(l, n);
     }
+    return true;
 }
 
 /* Parameters and results of the graph cannot be split: whoever compiles says so. */
@@ -427,8 +431,8 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
             continue;
         if (!weft_permit(graph, who, weft_result(graph, n, 0)))
             break;
-        lower_node(&l, n);
-        l.done[l.count++] = n;
+        if (lower_node(&l, n))
+            l.done[l.count++] = n;
         changed = true;
     }
     while (l.count > 0)

@@ -108,6 +108,8 @@ static enum weft_outcome add_variant(struct weft_trial *trial, const char *pass)
                                weft_last_error(trial->graph->context));
     variant->name = pass ? pass : "all passes";
     variant->exact = pass && is_exact(pass);
+    if (pass && strcmp(pass, "lower_blocks") == 0)
+        weft_trial_split(variant->graph);
     const int changed = pass ? weft_run_pass(variant->graph, pass, NULL) : weft_run_pipeline(variant->graph, NULL);
     const bool keep = changed > 0 || !pass;
     if (keep)
@@ -120,9 +122,19 @@ static enum weft_outcome add_variant(struct weft_trial *trial, const char *pass)
     return keep ? text_stays(trial, variant->graph, variant->name) : WEFT_HOLDS;
 }
 
+static enum weft_outcome check_choice(struct weft_trial *trial)
+{
+    struct weft_graph *copy;
+    if (weft_graph_clone(trial->graph, &copy) != WEFT_OK)
+        return weft_trial_fail(trial, WEFT_FAILS_PASS, "no copy: %s", weft_last_error(trial->graph->context));
+    const enum weft_outcome failure = weft_trial_choice(trial, copy);
+    weft_graph_destroy(copy);
+    return failure;
+}
+
 static enum weft_outcome make_variants(struct weft_trial *trial)
 {
-    enum weft_outcome failure = WEFT_HOLDS;
+    enum weft_outcome failure = check_choice(trial);
     for (unsigned i = 0; i < weft_pass_count && !failure && trial->variants < WEFT_MOST_VARIANTS - 1; i++)
         failure = add_variant(trial, weft_passes[i].name);
     return failure ? failure : add_variant(trial, NULL);

@@ -21,7 +21,8 @@
  * What holds for every graph (check.c), at several sizes of its symbols, on tame and on hostile numbers:
  *   text     printed, parsed and printed again it is the same text
  *   control  a second evaluator of `if` and `loop` (noise.c) gives the bits that the first gives
- *   passes   each pass alone, and all of them, keep what the graph computes
+ *   passes   each pass alone, and all of them, keep what the graph computes; lower_blocks where values are in blocks
+ *   layouts  as chosen they cost no more than row-major or channels-last throughout, and no less than the bound
  *   plans    kernels compute it, at each CPU level of the machine; with 1 and 2 threads, bound and unbound results, and
  *            in a second run the bits are the same
  *

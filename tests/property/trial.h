@@ -35,6 +35,13 @@ struct weft_trial {
 enum weft_outcome weft_trial_fail(struct weft_trial *trial, enum weft_outcome failure, const char *format, ...)
     WEFT_PRINTF(3, 4);
 
+/* --- layouts.c */
+
+/* Layouts cost no more than row-major throughout or channels-last, and no less than the bound. */
+enum weft_outcome weft_trial_choice(struct weft_trial *trial, struct weft_graph *graph);
+/* Stores three quarters of all values in blocks of 2 to 4 elements along an axis. */
+void weft_trial_split(struct weft_graph *graph);
+
 /* --- trial.c */
 
 /* Sets symbols, `in` and `what`: size number `size` of each symbol, tame or hostile numbers. */
