@@ -17,40 +17,9 @@
  * keeps a layout that the graph requires of it; hints and proposals are weighed like all else.
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
-#include "ir/parse.h"
-#include "passes/passes.h"
-#include "sched/format.h"
+#include "passes/propagate.h"
 
 static const char who[] = "propagate_memory_format";
-
-enum { NOTEWORTHY_PS = 1000 };
-
-struct placing {
-    struct weft_graph *graph;
-    struct weft_formats formats;
-    struct note *note;          /* remarks to be, until values have their last numbers */
-    uint32_t notes, note_capacity;
-    uint32_t *stored;           /* by value: the layout that it really has */
-    uint32_t values;            /* of the graph before this pass added some */
-    struct copy *copy;          /* relayouts so far */
-    uint32_t *first_copy;       /* by value: index + 1 */
-    uint32_t copies, capacity;
-    bool changed;
-};
-
-struct copy {
-    uint32_t layout, next;
-    weft_val of, value;
-    weft_val reader;            /* result of the first node that reads it; of a promise, the value itself */
-    bool promised;              /* a result of the graph */
-    uint32_t readers;
-    int64_t saves;              /* ps: what they would pay more for reading the value as it is */
-};
-
-struct note {
-    weft_val value;
-    const char *verdict, *text;
-};
 
 /* What was decided about one node was decided for the layouts that its neighbours have. */
 static bool is_ready(struct weft_graph *g)
@@ -71,7 +40,7 @@ static struct weft_layout layout_at(const struct weft_graph *g, uint32_t layout,
     return weft_layout_at(g, layout, weft_type_of(g, v)->rank);
 }
 
-static bool is_promised(const struct placing *p, weft_val v)
+static bool is_promised(const struct weft_placing *p, weft_val v)
 {
     const struct weft_graph *g = p->graph;
     uint32_t promised;
@@ -81,98 +50,8 @@ static bool is_promised(const struct placing *p, weft_val v)
     return false;
 }
 
-static const char *layout_text(const struct placing *p, weft_val v, uint32_t layout)
-{
-    struct weft_text text = {.context = p->graph->context, .arena = p->formats.arena};
-    const struct weft_layout shown = layout_at(p->graph, layout, v);
-    weft_layout_print(p->graph->dims, &shown, &text);
-    return layout ? text.data : "row-major";
-}
-
-/* A layout, and whose kernel writes it if that is not weft's. */
-static const char *choice_text(const struct placing *p, weft_val v, uint32_t layout, const struct weft_format_own *own)
-{
-    const char *const text = layout_text(p, v, layout);
-    return own ? weft_arena_format(p->formats.arena, "%s by %s", text, own->kernel->name) : text;
-}
-
-static void note(struct placing *p, weft_val v, const char *verdict, const char *text)
-{
-    p->note = weft_grow(p->formats.arena, p->note, &p->note_capacity, p->notes + 1, sizeof *p->note);
-    p->note[p->notes++] = (struct note){v, verdict, text};
-}
-
-/* Who wanted a relayout, and why: "conv %y and 2 more, which would take 40.000 us more without". */
-static const char *wanted_text(const struct placing *p, const struct copy *copy, const char **label)
-{
-    struct weft_graph *g = p->graph;
-    const char *more = copy->readers > 1 ? weft_arena_format(g->arena, " and %u more", copy->readers - 1) : "";
-    struct weft_text name = {.context = g->context, .arena = g->arena};
-    const weft_val of = copy->promised ? copy->value : copy->reader;
-    if (g->value[of.id].name || !g->node[weft_def(g, of).id].name)
-        weft_text_name(&name, '%', label[of.id]);
-    else
-        weft_text_add(&name, g->node[weft_def(g, of).id].name); /* better than a number */
-    if (copy->promised)
-        return weft_arena_format(g->arena, "result %s, which is promised so%s%s", name.data, more[0] ? "," : "", more);
-    const char *op = weft_ops[weft_def_opcode(g, copy->reader)].name;
-    if (copy->saves >= WEFT_LABEL_NEVER)
-        return weft_arena_format(g->arena, "%s %s%s, which cannot read it as it is", op, name.data, more);
-    return weft_arena_format(g->arena, "%s %s%s, which would take %.3f us more without", op, name.data, more,
-                             (double)copy->saves * 1e-6);
-}
-
-static void write_conversions(struct placing *p, const char **label)
-{
-    struct weft_graph *g = p->graph;
-    g->conversions = 0;
-    g->conversion = weft_new(g->arena, struct weft_conversion_record, p->copies);
-    for (uint32_t i = 0; i < p->copies; i++) {
-        const struct copy *copy = &p->copy[i];
-        const struct weft_conversion_record record = {
-            .from = copy->of, .to = copy->value, .once = weft_is_const(g, copy->of),
-            .ps = weft_format_convert_ps(&p->formats, copy->of, p->stored[copy->of.id], copy->layout),
-            .wanted = wanted_text(p, copy, label)};
-        g->conversion[g->conversions++] = record;
-        weft_add_remark_at(g, who, label[copy->of.id], "converted", "from %s to %s, %.3f us%s, for %s",
-                           layout_text(p, copy->of, p->stored[copy->of.id]), layout_text(p, copy->of, copy->layout),
-                           (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted);
-    }
-}
-
-/* A value without a name is called by its number, which relayouts move. */
-static void write_notes(struct placing *p)
-{
-    p->graph->format_ps = p->formats.cost;
-    if (p->notes + p->copies == 0)
-        return;
-    const char **label = weft_value_labels(p->graph, p->formats.arena);
-    for (uint32_t i = 0; i < p->notes; i++)
-        weft_add_remark_at(p->graph, who, label[p->note[i].value.id], p->note[i].verdict, "%s", p->note[i].text);
-    write_conversions(p, label);
-}
-
-/* Says what was chosen, and what the best other choice would have cost. */
-static void explain(struct placing *p, weft_val v)
-{
-    const struct weft_formats *f = &p->formats;
-    if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
-        return;
-    struct weft_format_known *known =
-        WEFT_RECALL(f, WEFT_RECALL_TEXT, f->written[v.id], (uint64_t)(uintptr_t)f->chosen[v.id],
-                    (uint64_t)f->written_ps[v.id], f->second[v.id], (uint64_t)(uintptr_t)f->second_own[v.id],
-                    (uint64_t)f->second_ps[v.id]);
-    if (!known->answer)
-        known->answer = weft_arena_format(f->arena, "%s, %.3f us to write and read; %s would cost %.3f us more",
-                                          choice_text(p, v, f->written[v.id], f->chosen[v.id]),
-                                          (double)f->written_ps[v.id] * 1e-6,
-                                          choice_text(p, v, f->second[v.id], f->second_own[v.id]),
-                                          (double)f->second_ps[v.id] * 1e-6);
-    note(p, v, "stored", known->answer);
-}
-
 /* The node runs in this kernel of the caller's. */
-static void take_kernel(struct placing *p, weft_node n)
+static void take_kernel(struct weft_placing *p, weft_node n)
 {
     const weft_val v = weft_result(p->graph, n, 0);
     if (!p->formats.chosen[v.id] || !weft_permit(p->graph, who, v))
@@ -181,7 +60,7 @@ static void take_kernel(struct placing *p, weft_node n)
     p->changed = true;
 }
 
-static void set_layout(struct placing *p, weft_val v, uint32_t layout)
+static void set_layout(struct weft_placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
     p->stored[v.id] = layout;
@@ -192,7 +71,7 @@ static void set_layout(struct placing *p, weft_val v, uint32_t layout)
 }
 
 /* A view is stored as its operand is read. What a broadcast adds has no place, so any order will do. */
-static uint32_t view_layout(struct placing *p, weft_node n, weft_val v)
+static uint32_t view_layout(struct weft_placing *p, weft_node n, weft_val v)
 {
     struct weft_graph *g = p->graph;
     const struct weft_pin operand = {.node = n}, result = {.node = n, .result = true};
@@ -205,7 +84,7 @@ static uint32_t view_layout(struct placing *p, weft_node n, weft_val v)
 }
 
 /* What operand `i` of a node costs more to read as it is stored than in this layout. */
-static int64_t saved_ps(const struct placing *p, weft_node n, uint32_t i, uint32_t layout)
+static int64_t saved_ps(const struct weft_placing *p, weft_node n, uint32_t i, uint32_t layout)
 {
     const struct weft_pin pin = {.node = n, .index = i};
     const weft_val v = weft_operand(p->graph, n, i), result = weft_result(p->graph, n, 0);
@@ -217,7 +96,7 @@ static int64_t saved_ps(const struct placing *p, weft_node n, uint32_t i, uint32
 }
 
 /* A relayout of the value, right behind it; it has no reader yet. */
-static struct copy *add_copy(struct placing *p, weft_val v, uint32_t layout)
+static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
     const weft_node def = weft_def(g, v);
@@ -225,7 +104,7 @@ static struct copy *add_copy(struct placing *p, weft_val v, uint32_t layout)
     const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
     g->value[copy.id].layout = layout;
     p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
-    p->copy[p->copies] = (struct copy){.layout = layout, .next = p->first_copy[v.id], .of = v, .value = copy};
+    p->copy[p->copies] = (struct weft_converted){.layout = layout, .next = p->first_copy[v.id], .of = v, .value = copy};
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
     return &p->copy[p->copies - 1];
@@ -233,7 +112,7 @@ static struct copy *add_copy(struct placing *p, weft_val v, uint32_t layout)
 
 /* The value in this layout: itself, or a relayout of it, which all share that want the same. `reader` is a result of
  * the node that does, or the value itself where it is promised so; `saves`: what it would pay more. */
-static weft_val value_in(struct placing *p, weft_val v, uint32_t layout, weft_val reader, int64_t saves)
+static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t layout, weft_val reader, int64_t saves)
 {
     if (p->stored[v.id] == layout)
         return v;
@@ -242,7 +121,7 @@ static weft_val value_in(struct placing *p, weft_val v, uint32_t layout, weft_va
         i = p->copy[i - 1].next;
     if (!i && !weft_permit(p->graph, who, v))
         return v;
-    struct copy *copy = i ? &p->copy[i - 1] : add_copy(p, v, layout);
+    struct weft_converted *copy = i ? &p->copy[i - 1] : add_copy(p, v, layout);
     if (copy->readers++ == 0) {
         copy->reader = reader;
         copy->promised = weft_is(reader, v);
@@ -268,7 +147,7 @@ static bool is_view(const struct weft_graph *g, weft_node n)
 
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
  * where (runtime/home.c), and any layout that is stated here might make it a copy. */
-static bool stays_open(const struct placing *p, weft_val v)
+static bool stays_open(const struct weft_placing *p, weft_val v)
 {
     const struct weft_graph *g = p->graph;
     bool whole = true;
@@ -282,7 +161,7 @@ static bool stays_open(const struct placing *p, weft_val v)
     return whole || g->value[v.id].is_param || g->value[v.id].returns;
 }
 
-static void place_results(struct placing *p, weft_node n)
+static void place_results(struct weft_placing *p, weft_node n)
 {
     struct weft_graph *g = p->graph;
     for (uint32_t i = 0; i < g->node[n.id].results; i++) {
@@ -291,7 +170,7 @@ static void place_results(struct placing *p, weft_node n)
         const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
         if (weft_opcode_of(g, n) == WEFT_OP_const)
             continue;
-        explain(p, v);
+        weft_say_stored(p, v);
         /* the layout of the value is the promise, until another takes its place */
         if (is_promised(p, v) || (is_view(g, n) && stays_open(p, v))) {
             p->stored[v.id] = layout;
@@ -302,7 +181,7 @@ static void place_results(struct placing *p, weft_node n)
 }
 
 /* The value was returned in the layout that is promised; now that is a relayout of it, unless it is the same. */
-static void place_return(struct placing *p, uint32_t i)
+static void place_return(struct weft_placing *p, uint32_t i)
 {
     struct weft_graph *g = p->graph;
     const weft_val v = g->ret[i].value;
@@ -324,7 +203,7 @@ static void place_return(struct placing *p, uint32_t i)
 }
 
 /* Relayouts of the graph as it came that find their operand stored as they would store it. */
-static void drop_idle_relayouts(struct placing *p)
+static void drop_idle_relayouts(struct weft_placing *p)
 {
     struct weft_graph *g = p->graph;
     for (weft_node n = g->first, next; n.id; n = next) {
@@ -341,13 +220,13 @@ static void drop_idle_relayouts(struct placing *p)
     }
 }
 
-static void place(struct placing *p)
+static void place(struct weft_placing *p)
 {
     struct weft_graph *g = p->graph;
     for (uint32_t i = 0; i < g->params; i++) {
         p->stored[g->param[i].id] = g->value[g->param[i].id].layout;
         if (weft_format_is_open(g, i)) {
-            explain(p, g->param[i]);
+            weft_say_stored(p, g->param[i]);
             set_layout(p, g->param[i], p->formats.written[g->param[i].id]);
         }
     }
@@ -375,50 +254,18 @@ static void place(struct placing *p)
     drop_idle_relayouts(p);
 }
 
-static const char *cost_text(const struct placing *p, int64_t ps)
-{
-    return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats.arena, "%.3f us", (double)ps * 1e-6) : "not possible";
-}
-
-static weft_val first_promised(const struct placing *p)
-{
-    uint32_t promised, i = 0;
-    while (!weft_format_promised(&p->formats, i, &promised))
-        i++;
-    return p->graph->ret[i].value;
-}
-
-/* What promises cost, and what was weighed where there was something to choose. */
-static void say_costs(struct placing *p)
-{
-    const struct weft_formats *f = &p->formats;
-    if (f->free_cost + NOTEWORTHY_PS < f->cost)
-        weft_add_remark(p->graph, who, first_promised(p), "promised",
-                        "the layouts that are promised for results cost %.3f us",
-                        (double)(f->cost - f->free_cost) * 1e-6);
-    if (f->row_major == f->cost && f->channels_last == f->cost)
-        return;
-    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed", "%s as chosen, %s row-major throughout, %s channels-last; "
-                    "prices: %s", cost_text(p, f->cost), cost_text(p, f->row_major), cost_text(p, f->channels_last),
-                    weft_prices_of(f->target)->from);
-}
-
 bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
 {
     if (!is_ready(graph))
         return false;
-    struct placing p = {.graph = graph, .values = graph->values};
+    struct weft_placing p = {.graph = graph, .values = graph->values};
     weft_formats_collect(&p.formats, graph, target, &graph->root->scratch);
     weft_formats_choose(&p.formats);
-    say_costs(&p);
-    if (p.formats.bound < p.formats.cost)
-        weft_add_remark(graph, who, graph->ret[0].value, "bounded",
-                        "this choice costs %.3f us, and none less than %.3f",
-                        (double)p.formats.cost * 1e-6, (double)p.formats.bound * 1e-6);
+    weft_say_costs(&p);
     p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
     p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
     if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */
         place(&p);
-    write_notes(&p);
+    weft_say_conversions(&p);
     return weft_progress(graph, p.changed, 0);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* propagate.h: propagate_memory_format at work: what it shares with what it says. */
+#ifndef WEFT_PROPAGATE_H
+#define WEFT_PROPAGATE_H
+
+#include "passes/passes.h"
+#include "sched/format.h"
+
+struct weft_placing {
+    struct weft_graph *graph;
+    struct weft_formats formats;
+    struct weft_placing_note *note; /* remarks to be, until values have their last numbers */
+    uint32_t notes, note_capacity;
+    uint32_t *stored;           /* by value: the layout that it really has */
+    uint32_t values;            /* of the graph before this pass added some */
+    struct weft_converted *copy; /* relayouts so far */
+    uint32_t *first_copy;       /* by value: index + 1 */
+    uint32_t copies, capacity;
+    bool changed;
+};
+
+struct weft_converted {
+    uint32_t layout, next;
+    weft_val of, value;
+    weft_val reader;            /* result of the first node that reads it; of a promise, the value itself */
+    bool promised;              /* a result of the graph */
+    uint32_t readers;
+    int64_t saves;              /* ps: what they would pay more for reading the value as it is */
+};
+
+struct weft_placing_note {
+    weft_val value;
+    const char *verdict, *text;
+};
+
+/* --- propagate_remarks.c ------------------------------------------------------------------------------------------ */
+
+/* What the choice costs, beside others. */
+void weft_say_costs(struct weft_placing *placing);
+/* What was chosen for a value, and what the best other choice would have cost; said at the end. */
+void weft_say_stored(struct weft_placing *placing, weft_val value);
+/* When all values have their last numbers: these, and what was converted for whom, which is also recorded. */
+void weft_say_conversions(struct weft_placing *placing);
+
+#endif
