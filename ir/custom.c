@@ -142,6 +142,21 @@ static enum wish wanted(const struct weft_custom_entry *entry, unsigned i, unsig
     return wish;
 }
 
+/* A copy has no gaps, and repeats nothing by strides of 0: where any strides will do, the last axis lies innermost. */
+static void pack(struct weft_tensor *t)
+{
+    int64_t elements = 1, reach = 1;
+    for (int axis = 0; axis < t->rank; axis++) {
+        elements *= t->extent[axis];
+        reach += t->extent[axis] > 0 ? (t->extent[axis] - 1) * t->stride[axis] : 0;
+    }
+    int64_t stride = 1;
+    for (int axis = t->rank - 1; axis >= 0 && reach != elements; axis--) {
+        t->stride[axis] = stride;
+        stride *= t->extent[axis] > 0 ? t->extent[axis] : 1;
+    }
+}
+
 static bool lies_so(const struct weft_tensor *given, const struct weft_tensor *want)
 {
     for (int axis = 0; axis < given->rank; axis++)
@@ -150,16 +165,51 @@ static bool lies_so(const struct weft_tensor *given, const struct weft_tensor *w
     return true;
 }
 
+enum { MOST_ALIGN = 64 };
+
+struct weft_demand weft_demand_clean(struct weft_demand demand, int rank)
+{
+    if (demand.along < 0 || demand.along >= rank)
+        demand.along = -1;
+    if (demand.align < 0 || demand.align > MOST_ALIGN || (demand.align & (demand.align - 1)))
+        demand.align = 0;
+    return demand;
+}
+
+struct weft_demand weft_custom_demand(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank)
+{
+    struct weft_demand demand = {.size = sizeof demand, .along = -1};
+    if (entry->custom.demand)
+        entry->custom.demand(entry->custom.user, i, operands, rank, &demand);
+    return weft_demand_clean(demand, rank);
+}
+
+bool weft_custom_takes_strides(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank)
+{
+    int order[WEFT_MAX_RANK];
+    return order_of(&entry->custom, i, operands, rank, order) == ANY_STRIDES;
+}
+
+/* Is the address, or what is known of it, a multiple of what the function wants? */
+static bool stands_so(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, uintptr_t address)
+{
+    const int32_t align = weft_custom_demand(entry, i, operands, rank).align;
+    return align == 0 || address % (uintptr_t)align == 0;
+}
+
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 size_t weft_custom_scratch(unsigned operands) { return rounded((operands + 1) * sizeof(struct weft_tensor)); }
 
 size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i, unsigned operands,
-                              const struct weft_tensor *given)
+                              const struct weft_tensor *given, uintptr_t align)
 {
     struct weft_tensor want;
     wanted(entry, i, operands, given, &want);
-    return lies_so(given, &want) ? 0 : rounded(weft_tensor_bytes(&want));
+    if (lies_so(given, &want) && stands_so(entry, i, operands, given->rank, align))
+        return 0;
+    pack(&want);
+    return rounded(weft_tensor_bytes(&want));
 }
 
 /* --- a call ------------------------------------------------------------------------------------------------------- */
@@ -183,8 +233,9 @@ static bool lay_out(const struct weft_custom_job *job, const char *where, struct
             return false;
         }
         tensor[i].data = given->data;
-        if (lies_so(given, &tensor[i]))
+        if (lies_so(given, &tensor[i]) && stands_so(job->entry, i, operands, given->rank, (uintptr_t)given->data))
             continue;
+        pack(&tensor[i]);
         tensor[i].data = memory;
         memory += rounded(weft_tensor_bytes(&tensor[i]));
         if (i < operands)
@@ -225,6 +276,11 @@ bool weft_custom_run(const struct weft_custom_job *job, void *scratch)
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
+static const struct weft_tensor *given_to(const struct weft_eval *eval, unsigned i)
+{
+    return i < eval->graph->node[eval->node.id].operands ? &eval->in[i] : eval->out;
+}
+
 void weft_eval_custom(struct weft_eval *eval)
 {
     const struct weft_custom_job job = {.entry = weft_custom_of(eval->graph, eval->node),
@@ -242,7 +298,7 @@ void weft_eval_custom(struct weft_eval *eval)
     const unsigned operands = eval->graph->node[eval->node.id].operands;
     size_t bytes = weft_custom_scratch(operands);
     for (unsigned i = 0; i <= operands; i++)
-        bytes += weft_custom_copy_bytes(job.entry, i, operands, i < operands ? &eval->in[i] : eval->out);
+        bytes += weft_custom_copy_bytes(job.entry, i, operands, given_to(eval, i), (uintptr_t)given_to(eval, i)->data);
     void *scratch = weft_eval_scratch(eval, (int64_t)bytes, 1);
     if (scratch && !weft_custom_run(&job, scratch))
         eval->failed = true;

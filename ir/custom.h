@@ -35,11 +35,17 @@ struct weft_custom_job {
     const struct weft_tensor *out;
     struct weft_failure *failure;  /* or NULL */
 };
+/* How the function goes through operand i, or for i = operands through the result, of so many axes; what is no axis or
+ * no alignment is left out. */
+struct weft_demand weft_custom_demand(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank);
+struct weft_demand weft_demand_clean(struct weft_demand demand, int rank);
+/* Does it take operand i, or for i = operands the result, with any strides? */
+bool weft_custom_takes_strides(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank);
 /* Scratch bytes of a call with so many operands, apart from copies; and for a copy of operand i, or for i = operands of
- * the result, if it does not lie as the function wants it. */
+ * the result, if it does not lie as the function wants it. `align`: what is known of its address, in bytes. */
 size_t weft_custom_scratch(unsigned operands);
 size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i, unsigned operands,
-                              const struct weft_tensor *given);
+                              const struct weft_tensor *given, uintptr_t align);
 /* Calls the function, with all that scratch memory; false if it failed, and then job->failure says why. Any thread. */
 bool weft_custom_run(const struct weft_custom_job *job, void *scratch);
 

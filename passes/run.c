@@ -82,6 +82,9 @@ static const struct step {
     {PASS_dead_results, 2},
     /* Last: a rewrite after it would have to decide where its values lie. */
     {PASS_propagate_memory_format, 0},
+    /* Both after it: they ask how values lie. Padding first: a copy for alignment is packed. */
+    {PASS_pad_strides, 0},
+    {PASS_align_buffers, 0},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 

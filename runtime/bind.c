@@ -126,6 +126,10 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
     const int status = check_tensor(e, "input", i, g->param[i], tensor);
     if (status != WEFT_OK)
         return status;
+    const uint32_t align = weft_layout_of(g, g->param[i]).align;
+    if (align && (uintptr_t)tensor->data % align != 0)
+        return weft_execution_fail(e, WEFT_ERR_BINDING, "input %zu '%s': data is not aligned to %u bytes, as promised",
+                                   i, name_of(g, g->param[i]), align);
     static char nothing[1];
     e->input[i] = *tensor;
     if (!e->input[i].data)

@@ -5,6 +5,24 @@
 #include "ir/custom.h"
 #include "runtime/runtime.h"
 
+/* What is known of a value's address: the arena begins at a cache line, and so do its blocks; of a parameter only what
+ * its layout promises. In bodies the arena is somewhere in the room of their control. */
+static uintptr_t known_alignment(const struct weft_bind *bind, weft_val v)
+{
+    const struct weft_plan *plan = bind->plan;
+    const struct weft_home *home = &plan->home[v.id];
+    const struct weft_storage *storage = &plan->storage[home->storage];
+    const int64_t offset = weft_dim_evaluate(plan->graph->dims, home->layout->offset, bind->symbols);
+    uintptr_t align = 1;
+    if (storage->kind == WEFT_IN_ARENA && !plan->param_layout)
+        align = 64;
+    else if (storage->kind == WEFT_IN_PARAM && !plan->param_layout && weft_layout_of(plan->graph, storage->value).align)
+        align = weft_layout_of(plan->graph, storage->value).align;
+    while (align > 1 && (uintptr_t)weft_dtype_bytes(storage->dtype, offset) % align != 0)
+        align /= 2;
+    return align;
+}
+
 /* Scratch memory begins with the tensors as they lie, operands and then the result. */
 static void bind_custom(struct weft_bind *bind, void *descriptor)
 {
@@ -13,9 +31,10 @@ static void bind_custom(struct weft_bind *bind, void *descriptor)
     bind->scratch = 2 * weft_custom_scratch(operands);
     for (unsigned i = 0; i <= operands; i++) {
         struct weft_tensor given = bind->out;
+        const weft_val v = i < operands ? weft_operand(g, bind->step->node, i) : bind->step->out;
         if (i < operands)
-            given = weft_home_tensor(bind->plan, weft_operand(g, bind->step->node, i), bind->symbols);
-        bind->scratch += weft_custom_copy_bytes(bind->step->custom, i, operands, &given);
+            given = weft_home_tensor(bind->plan, v, bind->symbols);
+        bind->scratch += weft_custom_copy_bytes(bind->step->custom, i, operands, &given, known_alignment(bind, v));
     }
 }
 

@@ -192,6 +192,18 @@ static const char *check_copies(struct weft_aliasing *a, weft_val root, weft_nod
     return NULL;
 }
 
+/* A value whose layout states its alignment is wanted at such an address (pass align_buffers): memory of its own has
+ * it, a place inside of another value or of the caller's may not. */
+static const char *check_alignment(const struct weft_aliasing *a, const struct wish *wish, weft_val root)
+{
+    const struct weft_alias *host = &a->result->of[wish->host.id];
+    if (!weft_layout_of(a->graph, root).align)
+        return NULL;
+    return wish->kind == WEFT_ALIAS_OVER && host->kind == WEFT_ALIAS_OWN && !host->layout &&
+                   !a->graph->value[wish->host.id].is_param
+               ? NULL : "it has to be aligned";
+}
+
 static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish)
 {
     struct weft_graph *g = a->graph;
@@ -205,6 +217,7 @@ static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish
     if (!reason && a->query->keep_kernels &&
         (g->node[weft_def(g, root).id].plan || (wish->kind == WEFT_ALIAS_OVER && g->node[wish->over.id].plan)))
         reason = "a kernel of the caller's writes it";
+    reason = reason ? reason : check_alignment(a, wish, root);
     if (!reason && wish->kind == WEFT_ALIAS_OVER)
         reason = check_copies(a, root, wish->over);
     reason = reason ? reason : check_time(a, wish, root, &layout); /* before what walks over all views */

@@ -34,6 +34,7 @@
  *     it is wanted inside a concat, or is a concat with a part that is read later: those save copies, this only memory;
  *   - UPDATED, and all that lives in there: the old value is read later, and the node cannot wait for it
  *     (alias_order.c), or is returned; the result is promised in another layout;
+ *   - its layout states an alignment, which only memory of its own is sure to have;
  *   - extents come out of data, so that the place would be known too late.
  *
  * An elementwise kernel may write over an operand since each element is read before it is written and by nobody else:

@@ -35,7 +35,7 @@ int weft_golden_main(const char *const *path, int paths, bool bless)
     struct weft_golden_score score = {0};
     struct weft_context *context = NULL;
     const struct weft_context_options options = {.size = sizeof options, .prices = ""}; /* the same text everywhere */
-    if (weft_open(&options, &context) < 0) {
+    if (weft_open(&options, &context) < 0 || weft_golden_register(context) < 0) {
         fputs("weft opt: cannot open a context\n", stderr);
         return WEFT_EXIT_FAILED;
     }

@@ -85,6 +85,11 @@ bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct w
 /* A target that is the same on every machine. False if the name is no CPU level. */
 bool weft_opt_target(const char *name, struct weft_target *ret_target);
 
+/* --- golden_custom.c */
+
+/* The custom functions that texts may call. A status. */
+int weft_golden_register(struct weft_context *context);
+
 /* --- lists.c */
 
 void weft_opt_print_ops(void);

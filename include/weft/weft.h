@@ -385,6 +385,17 @@ struct weft_custom_call {
     size_t message_bytes;
 };
 
+/* How a function or kernel reads an operand or writes a result, beyond the layout that it asks for. `along`: it goes
+ * element by element along this axis, and to the next such column only then; where the rows that it crosses stand a
+ * multiple of the cache's sets apart, weft may store them a cache line longer (pass pad_strides), if any strides will
+ * do. `align`: the address of the first element is a multiple of so many bytes, a power of two up to 64; what is not
+ * known to be is copied (pass align_buffers). Anything else is as good as nothing. */
+struct weft_demand {
+    size_t size;
+    int32_t along; /* an axis; -1: as stored */
+    int32_t align; /* 0: any address */
+};
+
 struct weft_custom {
     size_t size;
     const char *name;                       /* a letter, then letters, digits and _; up to 63 */
@@ -402,6 +413,9 @@ struct weft_custom {
     bool (*layout)(void *user, size_t i, size_t operands, int rank, int *ret_order);
     /* What a call costs, for tensors without data: arithmetic operations, and bytes read and written. NULL: unknown. */
     void (*cost)(void *user, const struct weft_custom_call *call, double *ret_operations, double *ret_bytes);
+    /* How it goes through operand i, or for i = operands through the result; to be filled where there is something to
+     * say. NULL: nothing. */
+    void (*demand)(void *user, size_t i, size_t operands, int rank, struct weft_demand *ret_demand);
 };
 /* Makes a function known to a context, for good; strings are copied. Call it before graphs that use the function are
  * evaluated or compiled: without it they can be read, printed and changed, but not run. A name is registered once. */
@@ -429,6 +443,9 @@ struct weft_kernel {
     /* What a call takes, in microseconds, without conversions, at the hints of symbols. A kernel whose cost is negative
      * or no number, or whose layouts cannot be read, is not taken: a remark says so. */
     double (*cost)(void *user, const struct weft_graph *graph, weft_node node);
+    /* How it goes through operand i, which is to be filled where there is something to say. NULL: nothing. */
+    void (*demand)(void *user, const struct weft_graph *graph, weft_node node, size_t i,
+                   struct weft_demand *ret_demand);
 };
 /* A target with what the context's target has and no kernels yet. It belongs to the context, which must outlive it. */
 WEFT_API int weft_target_create(struct weft_context *context, struct weft_target **ret_target);
