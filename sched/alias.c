@@ -197,7 +197,7 @@ static const char *check_copies(struct weft_aliasing *a, weft_val root, weft_nod
 static const char *check_alignment(const struct weft_aliasing *a, const struct wish *wish, weft_val root)
 {
     const struct weft_alias *host = &a->result->of[wish->host.id];
-    if (!weft_layout_of(a->graph, root).align)
+    if (weft_layout_of(a->graph, root).align <= wish->place.align)
         return NULL;
     return wish->kind == WEFT_ALIAS_OVER && host->kind == WEFT_ALIAS_OWN && !host->layout &&
                    !a->graph->value[wish->host.id].is_param

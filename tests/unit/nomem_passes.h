@@ -105,9 +105,27 @@ static const char passes_text[] =
     "  %j3: f32[N,12] = bcast %j2 dims=[0]\n"
     "  %j4: f32[N,12] = sub %j1, %j3\n"
     "  %r13: f32[N,3,4] = reshape %j4\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13\n"
+    /* pad_strides, align_buffers */
+    "  %d1: f64[9,512] = const random=5\n"
+    "  %d2: f64[9,512] = neg %d1\n"
+    "  %r14: f32[2] = custom %d2 function=crossing\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 15 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 16 };
+
+static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
+
+static inline void crossing_demand(void *user, size_t i, size_t operands, int rank, struct weft_demand *ret)
+{
+    ret->along = 0;
+    ret->align = 64;
+}
+
+static inline int crossing_run(void *user, const struct weft_custom_call *call)
+{
+    memset(call->result->data, 0, 2 * sizeof(float));
+    return 0;
+}
 
 static inline void passes_evaluate(const struct weft_graph *graph, struct weft_context *context,
                                    struct weft_tensor *ret)
@@ -163,7 +181,10 @@ static inline bool passes_refuse(const char *pass, int64_t n, bool once)
     struct weft_context *context;
     struct weft_graph *graph;
     struct weft_tensor before[PASSES_RESULTS], after[PASSES_RESULTS];
+    const struct weft_custom crossing = {.size = sizeof crossing, .name = "crossing", .most_operands = 1,
+                                         .run = crossing_run, .layout = crossing_layout, .demand = crossing_demand};
     assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    assert_int_equal(weft_register(context, &crossing), WEFT_OK);
     if (weft_parse(context, passes_text, sizeof passes_text - 1, "passes", &graph) != WEFT_OK)
         fail_msg("%s", weft_last_error(context));
     passes_evaluate(graph, context, before);
