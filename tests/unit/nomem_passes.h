@@ -109,9 +109,12 @@ static const char passes_text[] =
     "  %d1: f64[9,512] = const random=5\n"
     "  %d2: f64[9,512] = neg %d1\n"
     "  %r14: f32[2] = custom %d2 function=crossing\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14\n"
+    /* lower_blocks */
+    "  %o1: f32[1,2,4,4]{0 1/16 2 3 1%16} = neg %q\n"
+    "  %r15: f32[1,2,4,4] = relu %o1\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 16 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 17 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 
