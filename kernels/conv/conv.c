@@ -299,7 +299,8 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     }
     if (form == WEFT_CONV_DIRECT) {
         const struct weft_direct plan = weft_direct_plan(conv, s, 0);
-        *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o);
+        *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o) *
+                     weft_pieces(s->out[2], WEFT_DIRECT_PIECE);
         return plan.band_size + plan.block_size + plan.list_size;
     }
     if (form == WEFT_CONV_PHASES) {

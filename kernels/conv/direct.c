@@ -101,10 +101,12 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
     return axis;
 }
 
-/* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of an area besides its tiles, of a vector of a
- * result that is turned, of one of x that is copied to a band. */
+/* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of one whose few channels are planes and so a
+ * loop of their own, of an area besides its tiles, of a vector of a result that is turned, of one of x that is copied
+ * to a band. */
 #define TILE_COST 40
 #define TAP_COST  5
+#define FEW_COST  20
 #define AREA_COST 250
 #define TURN_COST 25
 #define BAND_COST 2
@@ -112,6 +114,7 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
 /* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
 {
+    const double tap_cost = s->x_c != 1 && s->c > 1 && s->c < TURNED ? FEW_COST : TAP_COST;
     const int64_t all = weft_pieces(s->o, lanes), vectors = smaller(all, 4), rows = vectors == 4 ? 6 : 8;
     double sum = 0;
     for (int64_t i = 0; i < axis[0].count * axis[1].count * axis[2].count; i++) {
@@ -125,7 +128,7 @@ static double area_costs(const struct weft_conv_shape *s, const struct weft_dire
         const double tiles = (double)weft_pieces(pixels, rows);
         const double work = larger(pixels, 2) * (double)(taps * s->c * vectors);
         const double turns = s->y_rows ? 0 : (double)(pixels / extent * weft_pieces(extent, lanes) * vectors);
-        sum += AREA_COST + tiles * (TILE_COST + TAP_COST * (double)taps) + work + TURN_COST * turns;
+        sum += AREA_COST + tiles * (TILE_COST + tap_cost * (double)taps) + work + TURN_COST * turns;
     }
     return sum * (double)all / (double)vectors;
 }

@@ -46,6 +46,9 @@ int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_s
 /* What an image of a group costs then, in vectors of multiply-adds. */
 double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_shape *s);
 
+/* Columns of a row that parts of their own are worth; rows are only cut where there are not enough of them. */
+enum { WEFT_DIRECT_PIECE = 64 };
+
 /* Panels of results: as even as whole vectors of `lanes` allow. Returns how many there are. */
 struct weft_direct_panel {
     int64_t first, columns, width; /* width: with what rounds it up to vectors */
