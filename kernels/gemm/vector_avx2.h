@@ -6,7 +6,7 @@
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 
-#include "kernels/gemm/vector_eight.h"
+#include "kernels/gemm/vector_avx2_eight.h"
 
 #include <immintrin.h>
 #include <stdint.h>

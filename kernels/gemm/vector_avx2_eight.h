@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector_eight.h: words for eight lanes of f32 whatever the vectors are; included by each vector_<isa>.h. */
-#ifndef WEFT_VECTOR_EIGHT_H
-#define WEFT_VECTOR_EIGHT_H
+/* vector_avx2_eight.h: words for eight lanes of f32 whatever the vectors are; each vector_<isa>.h from AVX2 on includes
+ * it. */
+#ifndef WEFT_VECTOR_AVX2_EIGHT_H
+#define WEFT_VECTOR_AVX2_EIGHT_H
 
 #include <immintrin.h>
 
