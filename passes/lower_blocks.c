@@ -222,7 +222,7 @@ static weft_val on_broadcast(struct lowering *l, weft_node n, const struct block
     return weft_build_bcast(&l->build, split(l, x, &small), &b->type, axis);
 }
 
-/* Along a split axis only if each part but the last is whole blocks. */
+/* Along a split axis only if each part but the last is known to be whole blocks. */
 static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *b)
 {
     struct weft_graph *g = l->graph;
@@ -230,9 +230,11 @@ static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *
     const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis), at = b->first[axis];
     const int64_t block = b->div[at];
     weft_val *part = weft_new(&g->root->scratch, weft_val, operands);
-    for (unsigned i = 0; i + 1 < operands && is_split(b, axis); i++)
-        if (weft_dim_value(weft_type_of(g, weft_operand(g, n, i))->extent[axis]) % block != 0)
+    for (unsigned i = 0; i + 1 < operands && is_split(b, axis); i++) {
+        const weft_dim extent = weft_type_of(g, weft_operand(g, n, i))->extent[axis];
+        if (!weft_dim_is_constant(extent) || weft_dim_value(extent) % block != 0)
             return WEFT_NO_VALUE;
+    }
     for (unsigned i = 0; i < operands; i++) {
         const weft_val v = weft_operand(g, n, i);
         struct blocks here = *b;
