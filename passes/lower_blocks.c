@@ -246,7 +246,15 @@ static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *
     return weft_build(&l->build, WEFT_OP_concat, operands, part, 1, &attr, NULL);
 }
 
-/* Each block is an image of its channels. */
+/* The layout of the same memory as an array of that type; false where an axis of it would be split. */
+static bool lies_as(struct weft_graph *g, const struct blocks *b, const struct weft_type *type, struct weft_layout *ret)
+{
+    weft_dim stride[WEFT_MAX_RANK];
+    return weft_layout_reshape(g->dims, &b->layout, &b->type, type, ret) &&
+           weft_layout_logical_strides(g->dims, ret, type, stride);
+}
+
+/* Each block is an image of its channels, if images follow each other: not where all first blocks come first. */
 static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks *b)
 {
     struct weft_graph *g = l->graph;
@@ -262,8 +270,7 @@ static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks 
         results.extent[i] = b->type.extent[i + 1];
     }
     struct weft_layout read, written;
-    if (!weft_layout_reshape(g->dims, &from->layout, &from->type, &images, &read) ||
-        !weft_layout_reshape(g->dims, &b->layout, &b->type, &results, &written))
+    if (!lies_as(g, from, &images, &read) || !lies_as(g, b, &results, &written))
         return WEFT_NO_VALUE;
     const weft_val x = reshape(l, plain_of(l, weft_operand(g, n, 0), from), &images);
     store(l, x, &read);
