@@ -172,6 +172,8 @@ static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
     const struct weft_layout wanted = weft_layout_of(g, v);
     if (wanted.kind == WEFT_UNDECIDED)
         return true;
+    if (wanted.align)
+        return false; /* a view begins anywhere */
     if (g->value[v.id].layout && wanted.dense)
         return lies_in_order(plan, v, &wanted);
     for (int axis = 0; axis < type->rank; axis++)

@@ -64,8 +64,38 @@ static void results_are_shared_if_asked(void **state)
     weft_close(context);
 }
 
+/* A view begins where its elements are; the caller wants them at an address that he stated. */
+static void a_promised_alignment_is_kept(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph =
+        parse(context, "graph @g(%x: f32[4,6]) {\n"
+                       "  %s: f32[2,5]{0 1 align=64} = slice %x start=[1 1] end=[3 6]\n"
+                       "  return %s\n}\n");
+    const unsigned flags[] = {WEFT_COMPILE_SHARE_RESULTS, WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_NO_PASSES};
+    float x[24];
+    const struct weft_tensor in = tensor_of(x, 2, (int64_t[]){4, 6});
+    struct weft_tensor s;
+    for (int i = 0; i < 2; i++) {
+        struct weft_plan *plan = compile(graph, flags[i]);
+        struct weft_execution *execution;
+        assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+        assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+        assert_int_equal(weft_run(execution), WEFT_OK);
+        assert_int_equal(weft_output(execution, 0, &s), WEFT_OK);
+        assert_int_equal((uintptr_t)s.data % 64, 0);
+        assert_int_equal(s.stride[0], 5);
+        assert_memory_equal(s.data, x + 7, 5 * sizeof *x);
+        weft_execution_destroy(execution);
+        weft_plan_destroy(plan);
+    }
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked),
+                                       cmocka_unit_test(a_promised_alignment_is_kept)};
     return cmocka_run_group_tests_name("run_share", tests, NULL, NULL);
 }
