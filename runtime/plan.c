@@ -254,6 +254,18 @@ static bool has_blocks(const struct weft_graph *root)
     return false;
 }
 
+/* Kernels walk strides, which blocks have none of. No choice that WEFT_STOP_AFTER may take away. */
+static void lower_blocks(struct weft_plan *plan)
+{
+    struct weft_graph *g = plan->graph;
+    const int64_t limit = g->rewrite_limit;
+    if (!has_blocks(g))
+        return;
+    g->rewrite_limit = -1;
+    weft_run_pass_info(g, weft_pass_find("lower_blocks"), &plan->target);
+    g->rewrite_limit = limit;
+}
+
 static int compile(void *arg)
 {
     struct compile *c = arg;
@@ -263,8 +275,7 @@ static int compile(void *arg)
     weft_graph_copy(c->source, &plan->graph);
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         weft_run_passes(plan->graph, &plan->target);
-    if (has_blocks(plan->graph)) /* kernels walk strides */
-        weft_run_pass_info(plan->graph, weft_pass_find("lower_blocks"), &plan->target);
+    lower_blocks(plan);
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))

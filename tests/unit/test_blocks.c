@@ -155,11 +155,33 @@ static void what_fills_blocks_up_is_never_seen(void **state)
         check_numbers(channels[i]);
 }
 
+/* Bisecting rewrites halves what is a choice; this is none, for a plan runs no blocks. */
+static void bisecting_leaves_no_blocks(void **state)
+{
+    const char *limit[] = {"0", "1", "2", "3"};
+    for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
+        setenv("WEFT_STOP_AFTER", limit[i], 1);
+        struct blocked b = {.context = open_context(1)};
+        b.graph = parse(b.context, "graph @g(%x: f32[2,20,4,4]) {\n"
+                                   "  %b: f32[2,20,4,4]{0 1/16 2 3 1%16} = relayout %x\n"
+                                   "  %r: f32[2,20,4,4]{0 1/16 2 3 1%16} = relu %b\n"
+                                   "  %s: f32[2,4,4] = sum %r axes=[1]\n"
+                                   "  %y: f32[2,20,4,4] = relayout %r\n"
+                                   "  return %y, %s\n}");
+        unsetenv("WEFT_STOP_AFTER");
+        weft_plan_destroy(compile(b.graph, 0));
+        weft_plan_destroy(compile(b.graph, WEFT_COMPILE_NO_PASSES));
+        weft_graph_destroy(b.graph);
+        weft_close(b.context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_carried_from_one_kernel_to_the_other),
         cmocka_unit_test(what_fills_blocks_up_is_never_seen),
+        cmocka_unit_test(bisecting_leaves_no_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
