@@ -70,7 +70,7 @@ struct weft_direct weft_direct_plan(const struct weft_conv *conv, const struct w
     if (!p.in_place)
         lay_band(&p, s);
     p.list_size = weft_conv_aligned(4 * s->taps);
-    p.block_size = s->y_rows ? 0 : WEFT_DIRECT_BLOCK * conv->gemm.kernel->columns;
+    p.block_size = s->y_rows ? 0 : (WEFT_DIRECT_BLOCK + WEFT_CONV_SLACK) * conv->gemm.kernel->columns;
     return p;
 }
 

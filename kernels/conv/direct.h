@@ -17,7 +17,7 @@
 #include "kernels/conv/conv.h"
 
 enum {
-    WEFT_DIRECT_BLOCK = 96, /* pixels that are turned together */
+    WEFT_DIRECT_BLOCK = 96, /* pixels that are turned together; a vector of them may be read behind the last */
     WEFT_DIRECT_DEPTH = 2048, /* of a panel of weights that passes the pixels at a time: half a megabyte */
 };
 

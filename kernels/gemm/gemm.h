@@ -181,7 +181,7 @@ static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
 
 /* --- the loops: box [begin, end) of loops->units, results finished unless they are partial sums --- */
 
-/* gemm_tiles.c; where `plain` is set and there is no bias, run_plainly does the same. */
+/* gemm_tiles.c; where `plain` is set, and a bias, if there is one, can end in the tile, run_plainly does the same. */
 void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                            const int64_t end[3]);
 void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],

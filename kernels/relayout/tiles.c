@@ -43,10 +43,12 @@ static bool begin(struct tiling *t, const struct weft_copy *copy, int rank, bool
     t->at = 0, t->end = 1;
     for (int i = 0; i < rank; i++)
         t->end *= t->walk.extent[i];
+    if (t->end <= 0) /* of more parts than there are slices some have none */
+        return false;
     weft_walk_seek(&t->walk, 0);
     t->ahead = t->walk;
     weft_walk_next(&t->ahead, rank - 1);
-    return t->end > 0;
+    return true;
 }
 
 static bool next(struct tiling *t)

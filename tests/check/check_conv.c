@@ -55,7 +55,7 @@ static void choose_axis(struct weft_check *check, struct weft_conv *v, int d, bo
 {
     v->kernel[d] = point ? 1 : three ? 3 : weft_check_between(check, 1, 4);
     const bool far = weft_check_between(check, 0, 3) == 0;
-    v->stride[d] = point ? 1 : weft_check_between(check, 1, 3);
+    v->stride[d] = point ? 1 : weft_check_between(check, 1, 4);
     v->dilation[d] = weft_check_between(check, 1, far ? 7 : 2);
     v->pad[d] = point ? 0 : weft_check_between(check, 0, far ? 9 : 3);
     if (odd) {
@@ -67,6 +67,27 @@ static void choose_axis(struct weft_check *check, struct weft_conv *v, int d, bo
     const int64_t padded = v->in_extent[d] + v->pad[d] + (point ? 0 : weft_check_between(check, 0, far ? 9 : 3));
     v->in_extent[d] += padded < window ? window - padded : 0;
     v->out_extent[d] = padded < window ? 1 : (padded - window) / v->stride[d] + 1;
+}
+
+static void choose_extent(struct weft_conv *v, int d, int64_t in)
+{
+    const int64_t window = (v->kernel[d] - 1) * v->dilation[d] + 1;
+    v->in_extent[d] = in + 2 * v->pad[d] < window ? window - 2 * v->pad[d] : in;
+    v->out_extent[d] = (v->in_extent[d] + 2 * v->pad[d] - window) / v->stride[d] + 1;
+}
+
+/* Few rows that are cut into pieces, or many of one result each. */
+static void choose_rows(struct weft_check *check, struct weft_conv *v)
+{
+    const bool thin = weft_check_between(check, 0, 2) == 0;
+    v->spatial = 2, v->groups = 1, v->c = weft_check_between(check, 1, 4), v->o = weft_check_between(check, 1, 20);
+    for (int d = 0; d < 2; d++) {
+        v->kernel[d] = weft_check_between(check, 1, 4), v->dilation[d] = 1;
+        v->stride[d] = weft_check_between(check, 1, 4), v->pad[d] = weft_check_between(check, 0, v->kernel[d] - 1);
+    }
+    v->pad[1] = thin ? 0 : v->pad[1];
+    choose_extent(v, 0, thin ? weft_check_between(check, 16, 200) : weft_check_between(check, 1, 12));
+    choose_extent(v, 1, thin ? v->kernel[1] : weft_check_between(check, 100, 900));
 }
 
 /* Extents of an adjoint: up to two results more than elements and taps reach, and padding of either sign. */
@@ -112,6 +133,9 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
         for (int d = 0; d < v.spatial; d++)
             choose_axis(check, &v, d, false, false, true);
     }
+    const bool rows = (form == WEFT_CONV_PHASES || form == WEFT_CONV_DIRECT) && weft_check_between(check, 0, 3) == 0;
+    if (rows)
+        choose_rows(check, &v);
     if (form == WEFT_CONV_TRANSPOSED || (form == WEFT_CONV_PLAIN && weft_check_between(check, 0, 2) == 0))
         choose_adjoint(check, &v);
     int64_t x[5] = {v.n, v.c}, y[5] = {v.n, v.o}, w[5] = {v.o, v.c / v.groups};
@@ -119,9 +143,10 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
         w[0] = v.c, w[1] = v.o / v.groups;
     for (int d = 0; d < v.spatial; d++)
         x[2 + d] = v.in_extent[d], y[2 + d] = v.out_extent[d], w[2 + d] = v.kernel[d];
-    const bool last = form == WEFT_CONV_DIRECT || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
+    const bool direct = form == WEFT_CONV_DIRECT && weft_check_between(check, 0, 3);
+    const bool last = direct || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_CHANNELS ||
                       weft_check_between(check, 0, 4) == 0;
-    const bool any = weft_winograd_of(form) && weft_check_between(check, 0, 4) == 0;
+    const bool any = (weft_winograd_of(form) || rows) && weft_check_between(check, 0, 4) == 0;
     const int64_t kind = form == WEFT_CONV_PLAIN || any ? 2 : last;
     const bool mixed = form != WEFT_CONV_CHANNELS && weft_check_between(check, 0, 3) == 0;
     ret_sizes->x = choose_strides(check, mixed ? weft_check_between(check, 0, 2) : kind, v.spatial, x, v.x_stride);
