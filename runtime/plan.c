@@ -179,9 +179,13 @@ static bool check_layouts(const struct weft_graph *g)
         }
         if (weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), stride))
             continue;
-        weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                   &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
-                   "is stored with split axes: plans take none for parameters, results and axes that are not constant");
+        const struct weft_place place = {.file = g->file, .where = weft_value_text(g, v)};
+        if (layout.axes > WEFT_MAX_RANK) /* passes that would have given each of them a stride had to leave it */
+            weft_error(g->context, WEFT_ERR_UNSUPPORTED, &place, "is stored along %d axes: plans take up to %d",
+                       layout.axes, WEFT_MAX_RANK);
+        else
+            weft_error(g->context, WEFT_ERR_UNSUPPORTED, &place, "is stored with split axes: plans take none for "
+                       "parameters, results and axes that are not constant");
         legal = false;
     }
     return legal;

@@ -309,6 +309,21 @@ static void sizes_are_checked_before_a_run(void **state)
     close_scene(&c);
 }
 
+static void more_axes_than_a_plan_takes(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @n(%x: f32[4,4,4,4,4,4,4]) {\n"
+                                              "  %n: f32[4,4,4,4,4,4,4]{6/2 1 2 3 4 5 0/2 6%2 0%2} = neg %x\n"
+                                              "  return %n\n}\n");
+    const struct weft_compile_options options = {.size = sizeof options};
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_compile(graph, &options, &plan), WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(weft_last_error(context), "%n"));
+    assert_non_null(strstr(weft_last_error(context), "is stored along 9 axes: plans take up to 8"));
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +337,7 @@ int main(void)
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(winograd_is_forbidden_or_widened),
         cmocka_unit_test(sizes_are_checked_before_a_run),
+        cmocka_unit_test(more_axes_than_a_plan_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
