@@ -48,6 +48,7 @@ struct reader {
     struct weft_prices prices;
     int32_t given[WEFT_PRICE_COUNT]; /* the line, or 0 */
     bool right;
+    bool elsewhere; /* right, and not for these levels */
 };
 
 /* About what stands at a column, from 1; 0: nowhere, since something is missing. */
@@ -101,9 +102,10 @@ static void read_machine(struct reader *r, const char *machine, int64_t column)
     if (strcmp(machine, r->machine) == 0)
         return;
     if (levels && strncmp(machine, r->machine, (size_t)(levels + 1 - r->machine)) == 0) {
-        r->severity = r->severity == WEFT_ERROR ? WEFT_WARNING : r->severity;
-        complain(r, column, "these are prices of kernels of other levels: %s, and this is %s; the shipped prices are "
-                 "used", machine, r->machine);
+        r->place.column = (int32_t)column;
+        weft_note(r->context, r->severity == WEFT_ERROR ? WEFT_WARNING : r->severity, &r->place, "these are prices of "
+                  "kernels of other levels: %s, and this is %s; the shipped prices are used", machine, r->machine);
+        r->elsewhere = true;
         return;
     }
     complain(r, column, "these are prices of another machine: %s, and this is %s", machine, r->machine);
@@ -175,9 +177,10 @@ bool weft_prices_parse(struct weft_context *context, int severity, const char *p
         find_gaps(&r);
     const size_t length = strlen(path), room = sizeof r.prices.from - 1;
     snprintf(r.prices.from, sizeof r.prices.from, "%s", path + (length > room ? length - room : 0));
-    if (r.right)
-        *ret_prices = r.prices;
-    return r.right;
+    if (!r.right || r.elsewhere)
+        return false;
+    *ret_prices = r.prices;
+    return true;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */

@@ -157,6 +157,29 @@ static void damage_is_named(void **state)
     }
 }
 
+/* Other levels are a warning, whatever else is wrong is not. */
+static void prices_of_other_levels(void **state)
+{
+    char whole[8192], other[9000];
+    struct weft_context *context;
+    write_text(whole, NULL, 0);
+    char *const end = strchr(strstr(whole, "machine "), '\n');
+    for (int damaged = 0; damaged < 3; damaged++) {
+        snprintf(other, sizeof other, "%.*s+none%s%s", (int)(end - whole), whole, end,
+                 damaged == 1 ? "no_such_price 1\n" : "");
+        if (damaged == 2)
+            *strstr(other, "repeat_last") = '#';
+        const int status = open_by(write_file(state, "damaged", other), &context);
+        assert_non_null(strstr(messages, ":2: warning: these are prices of kernels of other levels"));
+        assert_int_equal(status, damaged ? WEFT_ERR_SYNTAX : WEFT_OK);
+        if (damaged == 0)
+            assert_string_equal(from_of(context), "shipped");
+        else
+            assert_non_null(strstr(messages, damaged == 1 ? ": no price is called" : ":0: repeat_last is missing"));
+        weft_close(context);
+    }
+}
+
 static void files_that_are_none(void **state)
 {
     struct weft_context *context;
@@ -273,6 +296,7 @@ int main(void)
         cmocka_unit_test(what_is_printed_is_read),
         cmocka_unit_test(blanks_comments_and_order_are_free),
         cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(prices_of_other_levels),
         cmocka_unit_test(files_that_are_none),
         cmocka_unit_test(where_they_are_looked_for),
         cmocka_unit_test(prices_decide),
