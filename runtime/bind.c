@@ -116,6 +116,20 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
     return WEFT_OK;
 }
 
+/* What the layout promises of the address. */
+static int check_align(struct weft_execution *e, const char *what, size_t i, weft_val v, const struct weft_tensor *t)
+{
+    const struct weft_graph *g = e->plan->graph;
+    const uint32_t align = weft_layout_of(g, v).align;
+    for (int axis = 0; axis < t->rank; axis++)
+        if (t->extent[axis] == 0)
+            return WEFT_OK;
+    if (align && (uintptr_t)t->data % align != 0)
+        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is not aligned to %u bytes, as promised",
+                                   what, i, name_of(g, v), align);
+    return WEFT_OK;
+}
+
 int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor *tensor)
 {
     if (!e)
@@ -123,13 +137,11 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->params)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no input %zu: the plan has %u", i, g->params);
-    const int status = check_tensor(e, "input", i, g->param[i], tensor);
+    int status = check_tensor(e, "input", i, g->param[i], tensor);
+    if (status == WEFT_OK)
+        status = check_align(e, "input", i, g->param[i], tensor);
     if (status != WEFT_OK)
         return status;
-    const uint32_t align = weft_layout_of(g, g->param[i]).align;
-    if (align && (uintptr_t)tensor->data % align != 0)
-        return weft_execution_fail(e, WEFT_ERR_BINDING, "input %zu '%s': data is not aligned to %u bytes, as promised",
-                                   i, name_of(g, g->param[i]), align);
     static char nothing[1];
     e->input[i] = *tensor;
     if (!e->input[i].data)
@@ -145,7 +157,9 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->returns)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i, g->returns);
-    const int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
+    int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
+    if (tensor && status == WEFT_OK)
+        status = check_align(e, "output", i, g->ret[i].value, tensor);
     if (status != WEFT_OK)
         return status;
     e->output_bound[i] = tensor != NULL; /* NULL: back to memory of the execution */

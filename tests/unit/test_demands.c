@@ -242,6 +242,34 @@ static void a_promise_is_held_to(void **state)
     weft_close(context);
 }
 
+/* Of what is empty nothing has an address. */
+static void a_promise_is_held_to_for_results(void **state)
+{
+    struct weft_context *context = open_demanding(1);
+    struct weft_graph *graph = parse(context, "graph @g<N>(%x: f32[N]{0 align=64}) {\n"
+                                              "  %y: f32[N]{0 align=64} = relu %x\n  return %y\n}");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    _Alignas(64) float data[80], out[80];
+    struct weft_tensor x = tensor_of(data, 1, (const int64_t[]){64});
+    struct weft_tensor y = tensor_of(out + 1, 1, (const int64_t[]){64});
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_output(e, 0, &y), WEFT_ERR_BINDING);
+    assert_non_null(strstr(weft_execution_error(e), "output 0 'y': data is not aligned to 64 bytes"));
+    y.data = out + 16;
+    assert_int_equal(weft_bind_output(e, 0, &y), WEFT_OK);
+    x.extent[0] = y.extent[0] = 0;
+    x.data = (char *)data + 1;
+    y.data = (char *)out + 1;
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_bind_output(e, 0, &y), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 /* What wants a line keeps memory of its own: the concat copies it. */
 static void a_place_inside_another_is_refused(void **state)
 {
@@ -315,7 +343,7 @@ int main(void)
         cmocka_unit_test(columns_are_walked_over_padded_rows), cmocka_unit_test(refusals_are_explained),
         cmocka_unit_test(misaligned_data_give_right_results),  cmocka_unit_test(a_promise_is_held_to),
         cmocka_unit_test(a_place_inside_another_is_refused),   cmocka_unit_test(nonsense_is_no_demand),
-        cmocka_unit_test(kernels_of_a_target_are_asked),
+        cmocka_unit_test(kernels_of_a_target_are_asked),       cmocka_unit_test(a_promise_is_held_to_for_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
