@@ -54,8 +54,13 @@ static const char *wanted_text(const struct weft_placing *p, const struct weft_c
 static void write_conversions(struct weft_placing *p, const char **label)
 {
     struct weft_graph *g = p->graph;
+    const struct weft_conversion_record *const earlier = g->conversion;
+    const uint32_t before = g->conversions;
     g->conversions = 0;
-    g->conversion = weft_new(g->arena, struct weft_conversion_record, p->copies);
+    g->conversion = weft_new(g->arena, struct weft_conversion_record, before + p->copies);
+    for (uint32_t i = 0; i < before; i++) /* what an earlier run put in, and is there still */
+        if (!g->node[weft_def(g, earlier[i].to).id].dead)
+            g->conversion[g->conversions++] = earlier[i];
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
         const struct weft_conversion_record record = {

@@ -59,6 +59,20 @@ readers='run check bench dot'
 if "$weft" dot small.weft 2>&1 | grep -q 'built without'; then
     readers='run check bench'
 fi
+if [ "$readers" != 'run check bench' ]; then # a relayout that is gone is not counted
+    cat >stored.weft <<'TEXT'
+weft 1
+graph @p(%x: f32[1,64,14,14]) {
+  %w: f32[64,64,3,3] = const random=1
+  %c: f32[1,64,14,14] = conv %x, %w pad=[1 1 1 1]
+  %y: f32[1,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]
+  return %y
+}
+TEXT
+    draw='opt --passes=propagate_memory_format --print dot stored.weft'
+    expect 0 'relayouts* put in' "$weft" $draw
+    expect 1 '' sh -c '"$0" "$@" --strip | grep "put in"' "$weft" $draw
+fi
 for command in $readers; do
     expect 2 'something is missing' "$weft" $command
     expect 1 'nowhere.onnx' "$weft" $command nowhere.onnx

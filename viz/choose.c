@@ -14,7 +14,7 @@ static const struct weft_conversion_record **conversions_of(struct weft_picture 
 {
     const struct weft_conversion_record **by_value =
         weft_new(&picture->arena, const struct weft_conversion_record *, graph->values + 1);
-    for (uint32_t i = 0; i < graph->conversions; i++)
+    for (uint32_t i = 0; i < graph->conversions; i++) /* one that is gone is asked for by nobody */
         by_value[graph->conversion[i].to.id] = &graph->conversion[i];
     picture->format_ps += graph->format_ps;
     return by_value;

@@ -325,9 +325,13 @@ static void add_relayouts(struct weft_picture *picture)
     int64_t ps = 0;
     for (uint32_t s = 0; s < picture->scenes; s++) {
         const struct weft_graph *graph = picture->scene[s].graph;
-        count += graph->conversions;
-        for (uint32_t i = 0; i < graph->conversions; i++)
-            ps += graph->conversion[i].once ? 0 : graph->conversion[i].ps;
+        for (uint32_t i = 0; i < graph->conversions; i++) {
+            const struct weft_conversion_record *const record = &graph->conversion[i];
+            if (weft_node_of(graph, weft_def(graph, record->to))->dead)
+                continue;
+            count++;
+            ps += record->once ? 0 : record->ps;
+        }
     }
     if (!count)
         return;

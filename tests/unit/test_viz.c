@@ -269,6 +269,10 @@ static void relayouts_have_a_price(void **state)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!strstr(dot, wanted[i]))
             fail_msg("not there: %s", wanted[i]);
+    weft_run_pass(graph, "propagate_memory_format", NULL); /* has nothing to put in, and forgets nothing */
+    weft_free_text(*state, dot);
+    assert_int_equal(weft_dot(graph, NULL, &dot), WEFT_OK);
+    assert_non_null(strstr(dot, wanted[0]));
     agclose(read_back(dot));
     weft_free_text(*state, dot);
     weft_graph_destroy(graph);
