@@ -13,6 +13,7 @@
  * Where blocks do not divide an axis, the last is filled up. Nobody may see with what: so it is NaN (of integers, an
  * odd number) from the conversion on, always and not in a mode for tests, and rules that would add it up are not used.
  *
+ * A kernel that was chosen for blocks is dropped, and a group with such values opened, with a remark.
  * Plans need this, so compiling runs it at its end; a framework that runs graphs by itself does not.
  * Needs: nothing. Keeps: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
  * axes that are not constant; more than 8 axes with the splits. */
@@ -371,7 +372,6 @@ static void lower_whole(struct lowering *l, weft_node n)
         g->value[v.id].layout = 0;
         l->whole[v.id] = v;
     }
-    g->node[n.id].plan = NULL; /* its kernel wanted blocks */
 }
 
 /* True if others stand for the node now. */
@@ -424,6 +424,33 @@ static bool find_all(struct lowering *l)
     return any;
 }
 
+static void leave_group(struct weft_graph *g, weft_node n)
+{
+    g->node[n.id].group = 0;
+    for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+        const weft_val v = weft_result(g, n, i);
+        if (weft_layout_of(g, v).kind == WEFT_REGISTER)
+            g->value[v.id].layout = 0;
+    }
+}
+
+/* What was decided about the node was decided for blocks: its kernel and its group go, and values that only the group
+ * kept are stored. Its nodes are neighbours still: nothing is built in a group before it is opened. */
+static void undo_decision(struct weft_graph *g, weft_node n)
+{
+    const uint32_t group = g->node[n.id].group;
+    if (!weft_is_decided(g, n))
+        return;
+    weft_add_remark(g, who, weft_result(g, n, 0), "undone", "%s was decided for blocks, which plans do not run",
+                    group ? "its group" : "its kernel");
+    g->node[n.id].plan = NULL;
+    for (weft_node m = g->node[n.id].previous; group && m.id && g->node[m.id].group == group;
+         m = g->node[m.id].previous)
+        leave_group(g, m);
+    for (weft_node m = n; group && m.id && g->node[m.id].group == group; m = g->node[m.id].next)
+        leave_group(g, m);
+}
+
 bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
 {
     struct weft_arena *scratch = &graph->root->scratch;
@@ -440,6 +467,7 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
             continue;
         if (!weft_permit(graph, who, weft_result(graph, n, 0)))
             break;
+        undo_decision(graph, n);
         if (lower_node(&l, n))
             l.done[l.count++] = n;
         changed = true;
