@@ -19,9 +19,21 @@ struct collector {
     uint32_t head, tail, capacity;
 };
 
+/* Blocks have no strides that a caller could be told; but a framework with kernels of its own may take what it reads
+ * back in blocks. */
+static bool is_told_to_caller(const struct collector *c, weft_val v)
+{
+    const struct weft_value *info = &c->graph->value[v.id];
+    return (info->is_param || info->returns) && !c->formats->target->kernel;
+}
+
 static void add(struct collector *c, weft_val value, uint32_t layout)
 {
     struct weft_format_list *list = &c->formats->list[value.id];
+    const int rank = weft_type_of(c->graph, value)->rank;
+    if (layout && layout != c->graph->value[value.id].layout && is_told_to_caller(c, value) &&
+        weft_layout_at(c->graph, layout, rank).axes > rank)
+        return;
     if (layout && weft_dtype_bits(weft_type_of(c->graph, value)->dtype) < 8) /* these are row-major only */
         return;
     for (int i = 0; i < list->count; i++)

@@ -255,12 +255,23 @@ static int fastest_dim(const struct weft_formats *f, weft_val value, uint32_t nu
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
-bool weft_format_is_last(const struct weft_formats *f, weft_val value, uint32_t number)
+static bool has_channels_inside(const struct weft_formats *f, weft_val value, uint32_t number)
 {
     int dim[WEFT_MAX_RANK];
     for (int i = 0; i < WEFT_MAX_RANK; i++)
         dim[i] = i;
     return fastest_dim(f, value, number, dim) == 1;
+}
+
+static bool is_split(const struct weft_formats *f, weft_val value, uint32_t number)
+{
+    const int rank = weft_type_of(f->graph, value)->rank;
+    return weft_layout_at(f->graph, number, rank).axes > rank;
+}
+
+bool weft_format_is_last(const struct weft_formats *f, weft_val value, uint32_t number)
+{
+    return has_channels_inside(f, value, number) && !is_split(f, value, number);
 }
 
 /* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first. */
@@ -289,7 +300,8 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     const int op = weft_opcode_of(g, n);
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
         return matrix_ps(f, pin, layout);
-    if (layout == 0 || weft_format_is_last(f, value, layout))
+    const bool pools = op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool; /* the one kernel that blocks go through */
+    if (layout == 0 || (pools ? has_channels_inside(f, value, layout) : weft_format_is_last(f, value, layout)))
         return weft_format_kernel_ps(f, n, /* last= */ layout != 0);
     return weft_format_kernel_ps(f, n, /* last= */ false) +
            (weft_format_is_window(op) ? weft_format_convert_ps(f, value, 0, layout) : 0);

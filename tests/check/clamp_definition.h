@@ -8,13 +8,14 @@
 
 #include <math.h>
 
-/* None, a relu, bounds on both sides, or one of them. */
+/* None, a relu, bounds on both sides, or one of them; bounds that cross. */
 static inline struct weft_clamp clamp_drawn(struct weft_check *check)
 {
     switch (weft_check_between(check, 0, 7)) {
     case 0: return (struct weft_clamp){true, 0, INFINITY, 0.0f};
     case 1: return (struct weft_clamp){true, 0, 6, -0.0f};
     case 2: return (struct weft_clamp){true, -INFINITY, (float)weft_check_between(check, -2, 2), -0.0f};
+    case 3: return (struct weft_clamp){true, (float)weft_check_between(check, -2, 2), 0.5f, -0.0f};
     default: return (struct weft_clamp){.given = false};
     }
 }
@@ -23,7 +24,8 @@ static inline float clamp_defined(const struct weft_clamp *clamp, float x)
 {
     if (!clamp->given)
         return x;
-    return (x < clamp->low ? clamp->low : x > clamp->high ? clamp->high : x) + clamp->zero;
+    const float above = x < clamp->low ? clamp->low : x;
+    return (above > clamp->high ? clamp->high : above) + clamp->zero;
 }
 
 #endif
