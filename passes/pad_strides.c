@@ -16,7 +16,7 @@
  *
  * Refused, with a remark: what is returned, since the boundary promises packed arrays; where a view would become a copy
  * (a reshape that merges rows); what another of the caller's kernels wants packed; and what a concat or a padding may
- * compute in place, which saves more.
+ * compute in place, which saves more; and what is in a group, or has a kernel that is not asked, as its readers.
  * Needs: layouts as propagate_memory_format leaves them. Keeps: nothing. Done again, it changes nothing: only packed
  * rows are looked at. */
 #include "passes/passes.h"
@@ -199,10 +199,20 @@ static const char *refuse_reader(struct survey *s, const struct seen *seen, weft
     return NULL;
 }
 
+/* What is in a group, or has a kernel that is not asked here, was decided for the layouts that are. */
+static bool is_settled(const struct survey *s, weft_node n, uint32_t index)
+{
+    struct weft_caller_walk walk;
+    return s->graph->node[n.id].group ||
+           (s->graph->node[n.id].plan && !weft_caller_walk_of(s->target, s->graph, n, index, &walk));
+}
+
 /* Why not, or NULL. */
 static const char *find_refusal(struct survey *s, weft_val v, const struct weft_layout *padded)
 {
     struct weft_graph *g = s->graph;
+    if (is_settled(s, weft_def(g, v), g->node[weft_def(g, v).id].operands))
+        return "its node is in a group or has a kernel";
     s->count = 0;
     push(s, v, padded);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -211,7 +221,11 @@ static const char *find_refusal(struct survey *s, weft_val v, const struct weft_
             return "it is returned, and results are packed";
         for (uint32_t slot = g->value[seen.value.id].first_use; slot; slot = g->slot[slot - 1].next) {
             const weft_node n = g->slot[slot - 1].node;
-            const char *reason = refuse_reader(s, &seen, n, slot - 1 - g->node[n.id].first_operand);
+            const uint32_t index = slot - 1 - g->node[n.id].first_operand;
+            const char *reason = is_settled(s, n, index)
+                                     ? weft_arena_format(&g->root->scratch, "%s is in a group or has a kernel",
+                                                         weft_value_text(g, weft_result(g, n, 0)))
+                                     : refuse_reader(s, &seen, n, index);
             if (reason)
                 return reason;
         }
