@@ -23,19 +23,21 @@
 static const char who[] = "align_buffers";
 
 enum { OWN_ALIGN = 64, MOST_VIEWS = 64 };
+enum { UNKNOWN, HANDED_OUT, KEPT };
 
 struct aligning {
     struct weft_graph *graph;
     const struct weft_target *target;
     weft_val *seen;
     uint32_t capacity;
+    uint8_t *handed_out; /* by root, what was found: see is_handed_out */
+    uint32_t values;     /* without the copies */
     bool changed;
 };
 
 static bool is_view(const struct weft_graph *g, weft_node n) { return weft_op_of(g, n)->traits & WEFT_VIEW; }
 
-/* May it be computed in the caller's memory: is it, or a view of all of it, returned? */
-static bool is_handed_out(struct aligning *a, weft_val v)
+static bool find_handed_out(struct aligning *a, weft_val v)
 {
     const struct weft_graph *g = a->graph;
     uint32_t count = 1;
@@ -53,6 +55,17 @@ static bool is_handed_out(struct aligning *a, weft_val v)
         }
     }
     return false;
+}
+
+/* May it be computed in the caller's memory: is it, or a view of it, returned? Many readers ask about one root, so the
+ * answer is kept; copies make nothing returned that was not. */
+static bool is_handed_out(struct aligning *a, weft_val root)
+{
+    if (root.id >= a->values)
+        return find_handed_out(a, root);
+    if (a->handed_out[root.id] == UNKNOWN)
+        a->handed_out[root.id] = find_handed_out(a, root) ? HANDED_OUT : KEPT;
+    return a->handed_out[root.id] == HANDED_OUT;
 }
 
 /* What is known of the value that a view begins with. */
@@ -182,9 +195,9 @@ static void look_at(struct aligning *a, weft_val v)
 
 bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target *target)
 {
-    struct aligning a = {.graph = graph, .target = target};
-    const uint32_t values = graph->values; /* without the copies */
-    for (uint32_t i = 1; i < values; i++)
+    struct aligning a = {.graph = graph, .target = target, .values = graph->values};
+    a.handed_out = weft_new(&graph->root->scratch, uint8_t, a.values);
+    for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
             look_at(&a, (weft_val){i});
     return weft_progress(graph, a.changed, 0);

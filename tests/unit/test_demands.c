@@ -288,6 +288,25 @@ static void a_place_inside_another_is_refused(void **state)
     weft_close(context);
 }
 
+/* Each of many slices of one value is copied, in time that grows with their number. */
+static void many_views_of_one_value(void **state)
+{
+    enum { SLICES = 40000, BYTES = 160 };
+    char *const text = malloc(SLICES * BYTES);
+    int used = sprintf(text, "graph @g(%%x: f32[8,64]) {\n %%r: f32[8,64] = relu %%x\n");
+    for (int i = 0; i < SLICES; i++)
+        used += sprintf(text + used, " %%s%d: f32[8,63] = slice %%r start=[0 1] end=[8 64]\n"
+                        " %%y%d: f32[8,63] = custom %%s%d function=add_aligned\n", i, i, i);
+    sprintf(text + used, " return %%y0\n}\n");
+    struct weft_context *context = open_demanding(1);
+    struct weft_graph *graph = parse(context, text);
+    assert_true(weft_run_pass(graph, "align_buffers", NULL) >= 0);
+    assert_int_equal(nodes_of(graph, "relayout"), SLICES);
+    weft_graph_destroy(graph);
+    weft_close(context);
+    free(text);
+}
+
 static void nonsense_is_no_demand(void **state)
 {
     struct weft_context *context = open_demanding(1);
@@ -346,6 +365,7 @@ int main(void)
         cmocka_unit_test(misaligned_data_give_right_results),  cmocka_unit_test(a_promise_is_held_to),
         cmocka_unit_test(a_place_inside_another_is_refused),   cmocka_unit_test(nonsense_is_no_demand),
         cmocka_unit_test(kernels_of_a_target_are_asked),       cmocka_unit_test(a_promise_is_held_to_for_results),
+        cmocka_unit_test(many_views_of_one_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
