@@ -76,9 +76,10 @@ struct explain_relayout {
     const struct weft_conversion_record *record;
     const char *from, *to;     /* layouts */
     double bytes, share;       /* of what is moved; of the estimate, 0 where it is done before the first run */
+    double estimate;           /* explain_estimate_ps */
 };
-/* Relayout i in the order in which they were put in, from 0; false behind the last. */
-bool explain_relayout_at(const struct explain *explain, uint32_t i, struct explain_relayout *ret);
+/* The relayout behind this one in the order in which they were put in, the first behind {0}; false behind the last. */
+bool explain_next_relayout(const struct explain *explain, struct explain_relayout *relayout);
 /* What all layouts were taken to cost, bodies included: picoseconds. */
 int64_t explain_estimate_ps(const struct explain *explain);
 

@@ -126,8 +126,8 @@ static void add_place(const struct weft_plan_note *plan, struct weft_text *text)
 
 static void print_relayouts(const struct explain *e, struct weft_text *text)
 {
-    struct explain_relayout r;
-    for (uint32_t i = 0; explain_relayout_at(e, i, &r); i++) {
+    struct explain_relayout r = {0};
+    while (explain_next_relayout(e, &r)) {
         weft_text_add(text, "{\"kind\":\"relayout\"");
         add_pair(text, "value", r.pair->to_label[r.record->from.id]);
         add_pair(text, "as", r.pair->to_label[r.record->to.id]);

@@ -32,22 +32,25 @@ int64_t explain_estimate_ps(const struct explain *e)
     return sum;
 }
 
-bool explain_relayout_at(const struct explain *e, uint32_t i, struct explain_relayout *ret)
+bool explain_next_relayout(const struct explain *e, struct explain_relayout *r)
 {
-    for (uint32_t p = 0; p < e->pairs; p++) {
+    const double estimate = r->record ? r->estimate : (double)explain_estimate_ps(e);
+    uint32_t p = r->record ? (uint32_t)(r->pair - e->pair) : 0;
+    uint32_t k = r->record ? (uint32_t)(r->record - r->pair->to->conversion) + 1 : 0;
+    for (; p < e->pairs; p++, k = 0) {
         const struct weft_graph *graph = e->pair[p].to;
-        for (uint32_t k = 0; k < graph->conversions; k++) {
+        for (; k < graph->conversions; k++) {
             const struct weft_conversion_record *record = &graph->conversion[k];
-            if (graph->node[weft_def(graph, record->to).id].dead || i-- > 0)
+            if (graph->node[weft_def(graph, record->to).id].dead)
                 continue;
-            const double estimate = (double)explain_estimate_ps(e);
-            *ret = (struct explain_relayout){.pair = &e->pair[p],
-                                             .record = record,
-                                             .from = layout_of(e, graph, record->from),
-                                             .to = layout_of(e, graph, record->to),
-                                             .bytes = bytes_of(e, graph, record->to)};
+            *r = (struct explain_relayout){.pair = &e->pair[p],
+                                           .record = record,
+                                           .from = layout_of(e, graph, record->from),
+                                           .to = layout_of(e, graph, record->to),
+                                           .bytes = bytes_of(e, graph, record->to),
+                                           .estimate = estimate};
             if (!record->once && estimate > 0)
-                ret->share = (double)record->ps / estimate;
+                r->share = (double)record->ps / estimate;
             return true;
         }
     }

@@ -65,15 +65,16 @@ static void print_place(const struct weft_plan_note *plan, struct weft_text *tex
 
 static void print_relayouts(const struct explain *e, struct weft_text *text)
 {
-    struct explain_relayout r;
+    struct explain_relayout r = {0};
     const double estimate = (double)explain_estimate_ps(e) * 1e-6;
     double sum = 0;
     uint32_t count = 0;
-    for (; explain_relayout_at(e, count, &r); count++)
+    for (; explain_next_relayout(e, &r); count++)
         sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
     weft_text_format(text, "relayouts: %u put in, %.3f us a run; all layouts together are estimated to cost %.3f us\n",
                      count, sum, estimate);
-    for (uint32_t i = 0; i < count && explain_relayout_at(e, i, &r); i++) {
+    r = (struct explain_relayout){0};
+    while (explain_next_relayout(e, &r)) {
         const weft_val from = r.record->from, to = r.record->to;
         weft_text_format(text, "  %%%s as %%%s%s%s: %s to %s, ", r.pair->to_label[from.id], r.pair->to_label[to.id],
                          r.pair->inside[0] ? " in body @" : "", r.pair->inside, r.from, r.to);
