@@ -193,6 +193,26 @@ static void look_at(struct aligning *a, weft_val v)
         hold_in_place(a, root);
 }
 
+/* Nothing copies a result behind a kernel of the target: it lies right, or that is said. */
+static void look_at_results(struct aligning *a, weft_node n)
+{
+    struct weft_graph *g = a->graph;
+    struct weft_caller_walk walk;
+    for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+        const weft_val v = weft_result(g, n, i);
+        const uint32_t own = weft_dtype_bits(weft_type_of(g, v)->dtype) / 8;
+        if (!own || !weft_caller_walk_of(a->target, g, n, g->node[n.id].operands + i, &walk) || walk.align <= own)
+            continue;
+        weft_val root;
+        const uint32_t known = known_alignment(a, v, &root);
+        if (known >= walk.align)
+            hold_in_place(a, root);
+        else
+            weft_add_remark(g, who, v, "refused", "%s wants its result at an address that is a multiple of %u, and %u "
+                            "is known", walk.name, walk.align, known ? known : own);
+    }
+}
+
 bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target *target)
 {
     struct aligning a = {.graph = graph, .target = target, .values = graph->values};
@@ -200,5 +220,8 @@ bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target 
     for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
             look_at(&a, (weft_val){i});
+    weft_foreach_node(graph, n)
+        if (target->kernel && weft_opcode_of(graph, n) != WEFT_OP_custom)
+            look_at_results(&a, n);
     return weft_progress(graph, a.changed, 0);
 }

@@ -33,7 +33,7 @@ bool weft_caller_walk_of(const struct weft_target *target, struct weft_graph *g,
                          struct weft_caller_walk *ret)
 {
     const uint32_t operands = g->node[n.id].operands;
-    const weft_val v = i < operands ? weft_operand(g, n, i) : weft_result(g, n, 0);
+    const weft_val v = i < operands ? weft_operand(g, n, i) : weft_result(g, n, i - operands);
     const int rank = weft_type_of(g, v)->rank;
     if (weft_opcode_of(g, n) == WEFT_OP_custom) {
         const struct weft_custom_entry *entry = weft_custom_of(g, n);

@@ -12,7 +12,7 @@ struct weft_caller_walk {
     uint32_t align;    /* bytes; 0: any address */
     bool strides;      /* any strides will do */
 };
-/* Of operand i of a node, or for i = operands of its first result: false where weft's own kernels compute the node. The
+/* Of operand i of a node, or for i = operands + k of result k: false where weft's own kernels compute the node. The
  * kernel of a target is the one right of `!`, or without a plan the first that fits. */
 bool weft_caller_walk_of(const struct weft_target *target, struct weft_graph *graph, weft_node node, uint32_t i,
                          struct weft_caller_walk *ret);

@@ -389,7 +389,8 @@ struct weft_custom_call {
  * element by element along this axis, and to the next such column only then; where the rows that it crosses stand a
  * multiple of the cache's sets apart, weft may store them a cache line longer (pass pad_strides), if any strides will
  * do. `align`: the address of the first element is a multiple of so many bytes, a power of two up to 64; what is not
- * known to be is copied (pass align_buffers). Anything else is as good as nothing. */
+ * known to be is copied: an operand by pass align_buffers, else for the call; a result of a function behind the call.
+ * Of a kernel's result a remark says so. Anything else is as good as nothing. */
 struct weft_demand {
     size_t size;
     int32_t along; /* an axis; -1: as stored */
@@ -443,7 +444,7 @@ struct weft_kernel {
     /* What a call takes, in microseconds, without conversions, at the hints of symbols. A kernel whose cost is negative
      * or no number, or whose layouts cannot be read, is not taken: a remark says so. */
     double (*cost)(void *user, const struct weft_graph *graph, weft_node node);
-    /* How it goes through operand i, which is to be filled where there is something to say. NULL: nothing. */
+    /* How it goes through operand i, or for i = operands + k result k; as above. NULL: nothing. */
     void (*demand)(void *user, const struct weft_graph *graph, weft_node node, size_t i,
                    struct weft_demand *ret_demand);
 };

@@ -358,6 +358,34 @@ static void kernels_of_a_target_are_asked(void **state)
     weft_close(context);
 }
 
+static void result_demand(void *user, const struct weft_graph *graph, weft_node node, size_t i, struct weft_demand *ret)
+{
+    ret->align = i == 1 ? 64 : 0;
+}
+
+/* Nothing stands behind a kernel that could copy: where its result may lie anywhere, a remark says so. */
+static void results_of_kernels_that_lie_anywhere_are_named(void **state)
+{
+    const struct weft_kernel kernel = {.size = sizeof kernel, .name = "by_lines", .op = "relu", .cost = instant,
+                                       .layout = takes_any, .demand = result_demand};
+    struct weft_context *context = open_demanding(1);
+    for (int returned = 0; returned < 2; returned++) {
+        struct weft_graph *graph = parse(context, returned ? "graph @g(%x: f32[64]) {\n  %y: f32[64] = relu %x\n"
+                                                             "  return %y\n}"
+                                                           : "graph @g(%x: f32[64]) {\n  %y: f32[64] = relu %x\n"
+                                                             "  %z: f32[64] = exp %y\n  return %z\n}");
+        struct weft_target *target;
+        assert_int_equal(weft_target_create(context, &target), WEFT_OK);
+        assert_int_equal(weft_target_add(target, &kernel), WEFT_OK);
+        assert_true(weft_run_pass(graph, "align_buffers", target) >= 0);
+        assert_int_equal(is_remarked(graph, "align_buffers", "refused", "by_lines wants its result"), returned);
+        assert_int_equal(weft_run_pass(graph, "align_buffers", target), 0);
+        weft_target_destroy(target);
+        weft_graph_destroy(graph);
+    }
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_place_inside_another_is_refused),   cmocka_unit_test(nonsense_is_no_demand),
         cmocka_unit_test(kernels_of_a_target_are_asked),       cmocka_unit_test(a_promise_is_held_to_for_results),
         cmocka_unit_test(many_views_of_one_value),
+        cmocka_unit_test(results_of_kernels_that_lie_anywhere_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
