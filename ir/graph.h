@@ -162,7 +162,7 @@ struct weft_graph {
     int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
     struct weft_pass_record *record; /* root: every run of a pass, in order */
     uint32_t records, record_capacity;
-    struct weft_conversion_record *conversion; /* of the last run of propagate_memory_format */
+    struct weft_conversion_record *conversion; /* of all runs of propagate_memory_format */
     uint32_t conversions;
     int64_t format_ps;           /* what it took all layouts of this graph to cost, conversions included */
     struct weft_rule_index *rule_index; /* root: of the pass that runs (passes/rules.c) */

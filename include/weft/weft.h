@@ -538,7 +538,8 @@ WEFT_API void weft_execution_destroy(struct weft_execution *execution);
  * layout that the plan states must fit: otherwise WEFT_ERR_BINDING and a message that names the input. Extents and
  * strides are compared by weft_run, when all inputs are bound and sizes known. */
 WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
-/* Output i is written to the caller's memory. Unbound outputs live in the execution; a `tensor` of NULL unbinds. Where
+/* Output i is written to the caller's memory, which is checked as an input's is, at an address as its layout promises
+ * (align=). Unbound outputs live in the execution; a `tensor` of NULL unbinds. Where
  * an extent depends on data, the tensor's is the most that it can be, and what weft_output returns is dense in the
  * extents that came out. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
