@@ -22,7 +22,7 @@
 #include "passes/passes.h"
 #include "sched/alias.h"
 #include "sched/caller.h"
-#include "sched/prices.h"
+#include "sched/format.h"
 
 static const char who[] = "pad_strides";
 
@@ -79,17 +79,7 @@ static bool is_helped(const struct weft_target *target, int64_t rows, int64_t st
 /* Femtoseconds a byte, of a value of so many bytes. */
 static int64_t price_of(const struct weft_target *target, enum weft_price first, int64_t bytes)
 {
-    return weft_price_of(target, first + (bytes > (int64_t)target->l3 / 2 ? 2 : bytes > (int64_t)target->l2 / 2));
-}
-
-static int64_t elements_of(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    double elements = 1;
-    for (int i = 0; i < type->rank; i++)
-        elements *= (double)weft_dim_hint(g->dims, type->extent[i]);
-    const double most = 1e12;
-    return (int64_t)(elements < most ? elements : most);
+    return weft_price_of(target, weft_format_level(target, first, bytes));
 }
 
 /* --- who goes along columns --------------------------------------------------------------------------------------- */
@@ -110,7 +100,8 @@ static void weigh_reader(struct survey *s, const struct seen *seen, const struct
         !weft_dim_is_constant(stride[walk->along]))
         return;
     const int64_t size = weft_dtype_bits(type->dtype) / 8, apart = weft_dim_value(stride[walk->along]);
-    const int64_t rows = weft_dim_hint(g->dims, type->extent[walk->along]), elements = elements_of(g, seen->value);
+    const int64_t rows = weft_dim_hint(g->dims, type->extent[walk->along]);
+    const int64_t elements = weft_format_elements(g, seen->value);
     if (size == 0 || apart * size < PERIOD_1 / 2 || !is_helped(s->target, rows, apart * size))
         return;
     const int64_t gain =
@@ -257,7 +248,7 @@ static bool pad(struct survey *s, weft_val v)
     find_columns(s, v);
     if (!s->stride || !pad_rows(s, v, &padded))
         return false;
-    const int64_t size = weft_dtype_bits(type->dtype) / 8, bytes = elements_of(g, v) * size;
+    const int64_t size = weft_dtype_bits(type->dtype) / 8, bytes = weft_format_elements(g, v) * size;
     const int64_t more = bytes / (s->stride * size) * LINE;
     const int64_t both = price_of(s->target, WEFT_PRICE_write_private, bytes) +
                          price_of(s->target, WEFT_PRICE_read_private, bytes);

@@ -115,6 +115,8 @@ weft_val weft_format_stored(const struct weft_graph *graph, weft_val v);
 uint32_t weft_format_stored_axes(const struct weft_graph *graph, weft_val v);
 /* Elements of a value, symbols at their hints. */
 int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
+/* The price of the level of memory where so many bytes live, given that of the first. */
+enum weft_price weft_format_level(const struct weft_target *target, enum weft_price first, int64_t bytes);
 /* Bytes that are read of a value; of a broadcast, those of its operand. */
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 /* A conversion, done by a copy of its own. 0 if the layouts are the same. */

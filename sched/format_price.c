@@ -60,10 +60,9 @@ int64_t weft_format_bytes(const struct weft_formats *f, weft_val value)
     return weft_dtype_bytes(weft_type_of(g, value)->dtype, weft_format_elements(g, value));
 }
 
-/* The row of a level of memory, given the row of the first. */
-static enum weft_price level_of(const struct weft_formats *f, enum weft_price first, int64_t bytes)
+enum weft_price weft_format_level(const struct weft_target *target, enum weft_price first, int64_t bytes)
 {
-    const bool fits_l2 = bytes <= (int64_t)f->target->l2 / 2, fits_l3 = bytes <= (int64_t)f->target->l3 / 2;
+    const bool fits_l2 = bytes <= (int64_t)target->l2 / 2, fits_l3 = bytes <= (int64_t)target->l3 / 2;
     return first + (fits_l2 ? 0 : fits_l3 ? 1 : 2); /* without a shared cache all else is in memory */
 }
 
@@ -77,14 +76,16 @@ int64_t weft_format_rate_ps(const struct weft_formats *f, double count, enum wef
 int64_t weft_format_stream_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
                               enum weft_price percent)
 {
-    return weft_format_rate_ps(f, (double)bytes * weft_price_of(f->target, percent) * 1e-2, level_of(f, first, bytes));
+    return weft_format_rate_ps(f, (double)bytes * weft_price_of(f->target, percent) * 1e-2,
+                               weft_format_level(f->target, first, bytes));
 }
 
 int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
                              enum weft_price percent)
 {
     const int32_t factor = weft_price_of(f->target, percent);
-    return factor <= 100 ? 0 : weft_format_rate_ps(f, (double)bytes * (factor - 100) * 1e-2, level_of(f, first, bytes));
+    return factor <= 100 ? 0 : weft_format_rate_ps(f, (double)bytes * (factor - 100) * 1e-2,
+                                                   weft_format_level(f->target, first, bytes));
 }
 
 /* With all workers, however many there are: sums in another layout are added in another order, and the number of

@@ -2,6 +2,7 @@
 /* What custom functions and kernels of the caller's demand of memory: columns that do not compete for a cache's sets,
  * addresses that are multiples of a line. Inputs end at a page that may not be touched, at every misalignment. */
 #include "plan_support.h"
+#include "sched/format.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -145,6 +146,15 @@ static void refusals_are_explained(void **state)
         weft_graph_destroy(graph);
     }
     weft_close(context);
+}
+
+/* Without a shared cache, what fits the private one is still there. */
+static void levels_are_told_apart_without_a_shared_cache(void **state)
+{
+    const struct weft_target target = {.l2 = 1 << 20};
+    const enum weft_price first = WEFT_PRICE_read_private;
+    assert_int_equal(weft_format_level(&target, first, 1 << 19), first);
+    assert_int_equal(weft_format_level(&target, first, (1 << 19) + 1), first + 2);
 }
 
 /* --- alignment ---------------------------------------------------------------------------------------------------- */
@@ -395,6 +405,7 @@ int main(void)
         cmocka_unit_test(kernels_of_a_target_are_asked),       cmocka_unit_test(a_promise_is_held_to_for_results),
         cmocka_unit_test(many_views_of_one_value),
         cmocka_unit_test(results_of_kernels_that_lie_anywhere_are_named),
+        cmocka_unit_test(levels_are_told_apart_without_a_shared_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
