@@ -83,7 +83,7 @@ static bool find_blocks(struct weft_graph *g, weft_val v, struct blocks *ret)
     }
     ret->first[type->rank] = ret->type.rank;
     ret->layout = weft_layout_order(layout.axes, place);
-    return any;
+    return any && weft_type_check_size(&ret->type); /* filled up it may be too large for any memory */
 }
 
 /* The value's type with axes filled up to whole blocks. */

@@ -176,12 +176,28 @@ static void bisecting_leaves_no_blocks(void **state)
     }
 }
 
+static void blocks_beyond_any_memory_are_refused(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph =
+        parse(context, "graph @g(%x: f32[1048576,1048576,3]) {\n"
+                       "  %a: f32[1048576,1048576,3]{2/1073741824 0 1 2%1073741824} = relu %x\n"
+                       "  %y: f32[1048576,1048576,3] = exp %a\n  return %y\n}\n");
+    struct weft_compile_options options = {.size = sizeof options, .flags = WEFT_COMPILE_NO_PASSES};
+    struct weft_plan *plan;
+    assert_int_not_equal(weft_compile(graph, &options, &plan), WEFT_OK);
+    assert_non_null(strstr(weft_last_error(context), "%a"));
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_carried_from_one_kernel_to_the_other),
         cmocka_unit_test(what_fills_blocks_up_is_never_seen),
         cmocka_unit_test(bisecting_leaves_no_blocks),
+        cmocka_unit_test(blocks_beyond_any_memory_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
