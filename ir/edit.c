@@ -43,11 +43,35 @@ static void set_use(struct weft_graph *g, uint32_t slot, weft_val value)
     v->uses++;
 }
 
-/* What a node's result holds may be known better, or not at all, once an operand changed. */
+/* True if something else is known of the node's result than before. */
+static bool renew_content(struct weft_graph *g, weft_node node)
+{
+    if (g->node[node.id].results != 1)
+        return false;
+    struct weft_value *v = &g->value[g->node[node.id].first_result];
+    const weft_dim *const before = v->content;
+    v->content = weft_content_of(g, node);
+    if (!before || !v->content)
+        return before != v->content;
+    const int64_t count = weft_dim_value(weft_type_elements(g->dims, &v->type));
+    return memcmp(before, v->content, (size_t)count * sizeof *before) != 0;
+}
+
+/* What a node's result holds may be known better, or not at all, once an operand changed; and so on down the graph. */
 static void refresh_content(struct weft_graph *g, weft_node node)
 {
-    if (g->node[node.id].results == 1)
-        g->value[g->node[node.id].first_result].content = weft_content_of(g, node);
+    weft_node *reader = NULL;
+    uint32_t count = 0, capacity = 0;
+    for (;;) {
+        uint32_t slot = renew_content(g, node) ? g->value[g->node[node.id].first_result].first_use : 0;
+        for (; slot; slot = g->slot[slot - 1].next) {
+            reader = weft_grow(&g->root->scratch, reader, &capacity, count + 1, sizeof *reader);
+            reader[count++] = g->slot[slot - 1].node;
+        }
+        if (count == 0)
+            return;
+        node = reader[--count];
+    }
 }
 
 void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value)
