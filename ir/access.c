@@ -227,8 +227,8 @@ static void measure(struct question *q, weft_val earlier, int64_t steps)
         for (uint32_t k = 0; k < route->count && q->asked->align; k++)
             route->patch[k].of[WEFT_AT_PLACE].base += q->asked->offset;
         weft_route_blocks(route, steps, &by_place, &by_number);
-        place = weft_access_gcd(place, by_place);
-        number = weft_access_gcd(number, by_number);
+        place = weft_gcd(place, by_place);
+        number = weft_gcd(number, by_number);
     }
     const unsigned bits = weft_dtype_bits(weft_type_of(q->graph, q->value)->dtype);
     const int64_t align = q->asked->align ? q->asked->align : alignment_of(q->graph, q->value);

@@ -86,17 +86,6 @@ void weft_access_through(const struct weft_graph *g, weft_node n, const bool *wa
 /* Extents are numbers: those of symbols with their hints. */
 int64_t weft_access_extent(const struct weft_graph *g, weft_val v, int axis);
 
-/* The greatest common divisor; of 0 and a number, that number. */
-static inline int64_t weft_access_gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* --- access_width.c: what a route allows -------------------------------------------------------------------------- */
 
 /* The largest numbers k, divisors of `total`, such that each block of k steps of the walk needs k neighbours in memory,

@@ -226,7 +226,7 @@ static bool refine(struct weft_route *route, uint32_t i, int function, int64_t b
         return false;
     }
     const int64_t step = p->of[function].step[digit], length = p->length[digit];
-    const int64_t period = by / weft_access_gcd(step, by);
+    const int64_t period = by / weft_gcd(step, by);
     if (by % step != 0) {
         if (length > period)
             split_off(route, i, digit, period);

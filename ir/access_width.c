@@ -167,15 +167,15 @@ void weft_route_blocks(const struct weft_route *route, int64_t total, int64_t *r
     int64_t block = total, place = 0, number = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct runs *r = &runs[i];
-        block = weft_access_gcd(weft_access_gcd(block, r->first), r->length);
-        place = weft_access_gcd(place, r->place - r->first);
-        number = weft_access_gcd(number, r->number - r->first);
+        block = weft_gcd(weft_gcd(block, r->first), r->length);
+        place = weft_gcd(place, r->place - r->first);
+        number = weft_gcd(number, r->number - r->first);
         for (int k = 0; k < r->strides; k++) {
-            block = weft_access_gcd(block, r->stride[k].walk);
-            place = weft_access_gcd(place, r->stride[k].place - r->stride[k].walk);
-            number = weft_access_gcd(number, r->stride[k].number - r->stride[k].walk);
+            block = weft_gcd(block, r->stride[k].walk);
+            place = weft_gcd(place, r->stride[k].place - r->stride[k].walk);
+            number = weft_gcd(number, r->stride[k].number - r->stride[k].walk);
         }
     }
-    *ret_place = weft_access_gcd(block, place);
-    *ret_number = weft_access_gcd(block, number);
+    *ret_place = weft_gcd(block, place);
+    *ret_number = weft_gcd(block, number);
 }

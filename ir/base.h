@@ -20,6 +20,17 @@
 #endif
 _Noreturn void weft_assert_failed(const char *condition, const char *file, int line);
 
+/* The greatest common divisor; of 0 and a number, that number. */
+static inline int64_t weft_gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
 struct weft_prices;
 struct weft_target_kernel;
 struct weft_target {

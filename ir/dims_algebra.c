@@ -220,16 +220,6 @@ static void divide_long(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim
     *ret_rest = weft_dim_intern(&rest);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* The factors that all terms of d share with the monomial. */
 static uint32_t common_monomial(struct weft_dims *dims, uint32_t monomial, weft_dim d)
 {
@@ -258,7 +248,7 @@ int64_t weft_dim_common_factor(const struct weft_dims *dims, int64_t factor, wef
     const struct weft_dim_term *term = weft_dim_terms(dims, d, &constant, &count);
     for (uint32_t t = 0; t < count; t++)
         if (!ignore_constant || term[t].monomial != 0)
-            factor = gcd(factor, term[t].coefficient);
+            factor = weft_gcd(factor, term[t].coefficient);
     return factor;
 }
 

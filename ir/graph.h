@@ -192,6 +192,11 @@ static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, 
 {
     return &weft_ops[g->node[n.id].op];
 }
+/* Does it rearrange without computing? False for what defines a parameter. */
+static inline bool weft_is_view(const struct weft_graph *g, weft_node n)
+{
+    return n.id && (weft_op_of(g, n)->traits & WEFT_VIEW);
+}
 
 /* Live nodes in order. The body may erase any node and insert others; those inserted right after the current one are
  * not visited. (A dead node keeps its `next`, so a walk that stands on one finds its way back.) */

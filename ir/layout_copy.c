@@ -64,16 +64,6 @@ struct conversion {
     int64_t elements;
 };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Stride of the digit that begins at div in a function of pieces. */
 static int64_t stride_at(struct weft_dims *dims, const struct weft_pieces *pieces, int64_t div)
 {
@@ -86,11 +76,11 @@ static int64_t stride_at(struct weft_dims *dims, const struct weft_pieces *piece
 /* What all borders from `next` on, and the extent, are multiples of. */
 static int64_t common_block(const struct weft_pieces pieces[2], int64_t next, int64_t extent)
 {
-    int64_t block = gcd(extent, next);
+    int64_t block = weft_gcd(extent, next);
     for (int side = 0; side < 2; side++)
         for (int k = 1; k < pieces[side].count; k++)
             if (pieces[side].div[k] > next && pieces[side].div[k] < extent)
-                block = gcd(block, pieces[side].div[k]);
+                block = weft_gcd(block, pieces[side].div[k]);
     return block;
 }
 

@@ -35,8 +35,6 @@ struct aligning {
     bool changed;
 };
 
-static bool is_view(const struct weft_graph *g, weft_node n) { return weft_op_of(g, n)->traits & WEFT_VIEW; }
-
 static bool find_handed_out(struct aligning *a, weft_val v)
 {
     const struct weft_graph *g = a->graph;
@@ -48,7 +46,7 @@ static bool find_handed_out(struct aligning *a, weft_val v)
             return true;
         for (uint32_t slot = g->value[a->seen[i].id].first_use; slot; slot = g->slot[slot - 1].next) {
             const weft_node n = g->slot[slot - 1].node;
-            if (!is_view(g, n))
+            if (!weft_is_view(g, n))
                 continue;
             a->seen = weft_grow(&g->root->scratch, a->seen, &a->capacity, count + 1, sizeof *a->seen);
             a->seen[count++] = weft_result(g, n, 0);
@@ -88,7 +86,7 @@ static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_ro
     weft_node view[MOST_VIEWS];
     int views = 0;
     *ret_root = v;
-    for (weft_node n = weft_def(g, v); n.id && is_view(g, n); n = weft_def(g, *ret_root)) {
+    for (weft_node n = weft_def(g, v); weft_is_view(g, n); n = weft_def(g, *ret_root)) {
         if (views == MOST_VIEWS)
             return 0;
         view[views++] = n;

@@ -47,20 +47,10 @@ struct survey {
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Lines that stand so many bytes apart and fit a cache of so many bytes, whose sets repeat after `period`. */
 static int64_t held(int64_t bytes, int64_t period, int64_t stride)
 {
-    return bytes / gcd(stride % period ? stride : period, period);
+    return bytes / weft_gcd(stride % period ? stride : period, period);
 }
 
 /* Does a column stay in a cache until the next one, if rows are a line longer, and not without? */
@@ -117,8 +107,6 @@ static void weigh_reader(struct survey *s, const struct seen *seen, const struct
     }
 }
 
-static bool is_view(const struct weft_graph *g, weft_node n) { return weft_op_of(g, n)->traits & WEFT_VIEW; }
-
 static void find_columns(struct survey *s, weft_val v)
 {
     struct weft_graph *g = s->graph;
@@ -131,7 +119,7 @@ static void find_columns(struct survey *s, weft_val v)
             const weft_node n = g->slot[slot - 1].node;
             struct weft_caller_walk walk;
             struct weft_layout view;
-            if (is_view(g, n) && weft_view_layout(g, n, &seen.layout, &view))
+            if (weft_is_view(g, n) && weft_view_layout(g, n, &seen.layout, &view))
                 push(s, weft_result(g, n, 0), &view);
             else if (weft_caller_walk_of(s->target, g, n, slot - 1 - g->node[n.id].first_operand, &walk))
                 weigh_reader(s, &seen, &walk);
@@ -173,7 +161,7 @@ static const char *refuse_reader(struct survey *s, const struct seen *seen, weft
     const int op = weft_opcode_of(g, n);
     struct weft_caller_walk walk;
     struct weft_layout view;
-    if (is_view(g, n)) {
+    if (weft_is_view(g, n)) {
         if (!weft_view_layout(g, n, &seen->layout, &view))
             return weft_arena_format(&g->root->scratch, "%s would become a copy",
                                      weft_value_text(g, weft_result(g, n, 0)));

@@ -142,7 +142,7 @@ static bool is_cut(const struct weft_graph *g, weft_node n)
 
 static bool is_view(const struct weft_graph *g, weft_node n)
 {
-    return n.id && ((weft_op_of(g, n)->traits & WEFT_VIEW) || is_cut(g, n));
+    return weft_is_view(g, n) || (n.id && is_cut(g, n));
 }
 
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
@@ -166,7 +166,7 @@ static void place_results(struct weft_placing *p, weft_node n)
     struct weft_graph *g = p->graph;
     for (uint32_t i = 0; i < g->node[n.id].results; i++) {
         const weft_val v = weft_result(g, n, i);
-        const bool follows = weft_op_of(g, n)->traits & WEFT_VIEW;
+        const bool follows = weft_is_view(g, n);
         const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
         if (weft_opcode_of(g, n) == WEFT_OP_const)
             continue;

@@ -35,7 +35,7 @@ int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft
 static bool reads_a_constant(const struct weft_plan *plan, weft_node n)
 {
     const struct weft_graph *g = plan->graph;
-    if (weft_opcode_of(g, n) != WEFT_OP_relayout && !(weft_op_of(g, n)->traits & WEFT_VIEW))
+    if (weft_opcode_of(g, n) != WEFT_OP_relayout && !weft_is_view(g, n))
         return false;
     const weft_val v = weft_operand(g, n, 0);
     return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_CONSTANT && lies_at_constant_places(plan, v) &&

@@ -111,7 +111,7 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         weft_home_constant(plan, first);
         return;
     }
-    if ((weft_op_of(g, n)->traits & WEFT_VIEW) && !plan->home[first.id].storage && weft_home_view(plan, n, first))
+    if (weft_is_view(g, n) && !plan->home[first.id].storage && weft_home_view(plan, n, first))
         return;
     if (!reference && weft_plan_load(plan, n))
         return;

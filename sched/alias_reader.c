@@ -23,7 +23,7 @@ void weft_alias_find_last(const struct weft_graph *g, struct weft_last *ret)
         for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
             struct weft_last *last = &ret[weft_operand(g, n, i).id];
             read_by(last, &itself);
-            if (weft_op_of(g, n)->traits & WEFT_VIEW)
+            if (weft_is_view(g, n))
                 read_by(last, &ret[weft_result(g, n, 0).id]);
         }
     }
@@ -60,7 +60,7 @@ static bool all_where_it_writes(struct weft_aliasing *a, weft_val value, const s
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t use = g->value[a->seen[i].value.id].first_use; use; use = g->slot[use - 1].next) {
             const weft_node user = g->slot[use - 1].node;
-            const bool is_view = weft_op_of(g, user)->traits & WEFT_VIEW;
+            const bool is_view = weft_is_view(g, user);
             struct weft_layout view;
             if (user.id == over.id && !reads_where_it_writes(g, over, use, result, &a->seen[i].wanted))
                 return false;

@@ -79,7 +79,7 @@ static bool is_loaded(const struct weft_graph *g, weft_val root)
 {
     if (weft_def_opcode(g, root) != WEFT_OP_relayout || !weft_type_is_constant(weft_type_of(g, root)))
         return false;
-    while (weft_def_opcode(g, root) == WEFT_OP_relayout || (weft_op_of(g, weft_def(g, root))->traits & WEFT_VIEW))
+    while (weft_def_opcode(g, root) == WEFT_OP_relayout || weft_is_view(g, weft_def(g, root)))
         root = weft_operand(g, weft_def(g, root), 0);
     return weft_is_const(g, root);
 }
@@ -118,7 +118,7 @@ static bool views_stay(struct weft_aliasing *a, weft_val root, const struct weft
         for (uint32_t use = g->value[v.id].first_use; use; use = g->slot[use - 1].next) {
             const weft_node user = g->slot[use - 1].node;
             struct weft_seen next = {.value = weft_result(g, user, 0)};
-            if (!(weft_op_of(g, user)->traits & WEFT_VIEW) || !weft_view_layout(g, user, &a->seen[i].own, &next.own))
+            if (!weft_is_view(g, user) || !weft_view_layout(g, user, &a->seen[i].own, &next.own))
                 continue;
             if (!weft_view_layout(g, user, &a->seen[i].wanted, &next.wanted))
                 return false;

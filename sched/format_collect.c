@@ -82,7 +82,7 @@ static bool is_stated(const struct weft_graph *g, weft_val v)
 {
     const struct weft_layout layout = weft_layout_of(g, v);
     return g->value[v.id].layout && layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED &&
-           !g->value[v.id].returns && !(weft_op_of(g, weft_def(g, v))->traits & WEFT_VIEW);
+           !g->value[v.id].returns && !weft_is_view(g, weft_def(g, v));
 }
 
 static void begin(struct collector *c)

@@ -152,7 +152,7 @@ static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, 
 /* sched/alias.h: parameters, constants and results have places of their own. */
 static bool lives_elsewhere(const struct weft_graph *g, weft_val v)
 {
-    while (weft_def(g, v).id && (weft_op_of(g, weft_def(g, v))->traits & WEFT_VIEW)) {
+    while (weft_is_view(g, weft_def(g, v))) {
         const int op = weft_def_opcode(g, v);
         if (op == WEFT_OP_slice || op == WEFT_OP_bcast)
             return true;
