@@ -141,9 +141,10 @@ static inline int64_t weft_cut(int64_t total, int64_t pieces, int64_t i)
 static inline int64_t weft_pieces(int64_t total, int64_t each) { return (total + each - 1) / each; }
 
 /* How to cut a space of extent[0] x extent[1] x extent[2] units into at most `parts` boxes: the largest box as small as
- * possible, then the least surface by the weights (what a part reads of either operand). A part whose number is not
- * below the product of ret_cut has nothing to do. */
-void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3]);
+ * possible, then the least surface by the weights (what a part reads of either operand). The last unit along extent[2]
+ * is only `last` of one, above 0 and at most 1. A part whose number is not below the product of ret_cut has nothing to
+ * do. */
+void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3], int parts, int ret_cut[3]);
 /* The box of a part: false if it has none. */
 bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */

@@ -10,7 +10,7 @@
 
 enum { PART_FLOPS = 200000 }; /* about 2 us of one core, which is what it takes to meet another one twice */
 
-void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts, int ret_cut[3])
+void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3], int parts, int ret_cut[3])
 {
     double best = -1;
     for (int x = 1; x <= parts && (x <= extent[0] || x == 1); x++) {
@@ -20,7 +20,9 @@ void weft_gemm_grid(const int64_t extent[3], const int64_t weight[3], int parts,
             const int cut[3] = {x, y, z};
             double box = 1, surface = 0;
             for (int d = 0; d < 3; d++) {
-                const double side = (double)weft_pieces(extent[d], cut[d]);
+                /* the last piece is as short as any: a short unit counts only where nothing is cut */
+                const double whole = (double)weft_pieces(extent[d], cut[d]);
+                const double side = d == 2 && cut[d] == 1 ? whole - 1 + last : whole;
                 box *= side;
                 surface += side * (double)weight[d];
             }

@@ -15,6 +15,7 @@
 enum {
     FAR_K = 256,
     LINES = 4,
+    LINE = 16, /* floats */
     HANDED = 4096, /* results for the epilogue at a time: half of the first-level cache */
 };
 
@@ -99,7 +100,17 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++, a += a_row) {
         for (int line = 0; line < LINES; line++)
-            __builtin_prefetch(a + 16 * line);
+            __builtin_prefetch(a + LINE * line);
+    }
+}
+
+/* The lines of C that a tile will write, while its sums are made: stores to lines that no cache near has would fill the
+ * store buffer. */
+static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++, c += c_row) {
+        for (int64_t j = 0; j < columns; j += LINE)
+            __builtin_prefetch(c + j, 1);
     }
 }
 
@@ -121,6 +132,8 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         float *c = w->c + i * w->c_row + column;
         if (!w->band && k >= FAR_K && t + 1 < tile_end)
             approach(at + rows * a_row, a_row, w->l->least);
+        if (w->l->fetch_c && depth == w->k_begin)
+            fetch_tile(c, w->c_row, rows, columns);
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
@@ -250,6 +263,8 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
+                    if (l->fetch_c)
+                        fetch_tile(c + i * l->c_row + j, l->c_row, l->least + spare, columns);
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
                                 l->c_row, columns, false, last);
                     i += l->least + spare;

@@ -17,7 +17,7 @@ static void check_grid(const int64_t extent[3], int parts)
     const int64_t weight[3] = {0, 6, 64}, total = extent[0] * extent[1] * extent[2];
     const int64_t even = (total + parts - 1) / parts;
     int cut[3];
-    weft_gemm_grid(extent, weight, parts, cut);
+    weft_gemm_grid(extent, 1, weight, parts, cut);
     assert_in_range(cut[0] * cut[1] * cut[2], 1, parts);
     char *const taken = calloc((size_t)total, 1);
     assert_non_null(taken);
@@ -68,6 +68,22 @@ static struct weft_gemm product(int64_t m, int64_t n, int64_t k)
 {
     return (struct weft_gemm){.batch = 1, .m = m, .n = n, .k = k, .a_row = k, .a_col = 1, .b_row = n, .b_col = 1,
                               .c_row = n, .c_col = 1};
+}
+
+/* 77 columns are a panel and a fifth of one: two workers who took one each would wait for the first. */
+static void short_panels_count_as_what_they_are(void **state)
+{
+    static const struct {
+        int64_t m, n;
+        int32_t rows, columns; /* pieces */
+    } cases[] = {{1000, 77, 2, 1}, {1000, 65, 2, 1}, {1000, 128, 1, 2}, {6, 77, 1, 2}, {333, 1111, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_gemm g = product(cases[i].m, cases[i].n, 333);
+        g.cpu = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
+        weft_gemm_prepare(&g, 2);
+        assert_int_equal(g.loops.cut[1], cases[i].rows);
+        assert_int_equal(g.loops.cut[2], cases[i].columns);
+    }
 }
 
 /* The numeric signature: neither the CPU nor the workers nor a pack are part of it. */
@@ -143,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_unit_is_one_part_s),
         cmocka_unit_test(and_so_it_is_for_extents_at_random),
+        cmocka_unit_test(short_panels_count_as_what_they_are),
         cmocka_unit_test(slices_and_lanes_follow_from_shape),
         cmocka_unit_test(one_chain_is_one_chain),
         cmocka_unit_test(packs_do_not_depend_on_rows),
