@@ -12,37 +12,48 @@
 #include <sys/mman.h>
 
 enum { PATH = 1024 };
+#define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
+#define BLOCK ((size_t)64 << 20)
 
 struct speed_block {
     struct speed_block *next;
     void *map;
     size_t bytes;
+    char *free, *end; /* what is left of it */
 };
 /* --- for families ------------------------------------------------------------------------------------------------- */
 
 size_t weft_bench_cache(const struct weft_bench *bench) { return weft_context_target(bench->context)->l2; }
 
-/* Staggered, so that arrays do not all begin in the same cache set. Large ones get huge pages where the system has
- * them, as the memory of plans does (runtime/context.c): ours, the probes' and what peers pack alike. */
-void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)
+static struct speed_block *new_block(struct weft_bench *bench, size_t least)
 {
-    const bool large = bytes >= 2 * HUGE_PAGE;
-    const size_t room = bytes + 8192 + (large ? HUGE_PAGE : 0);
+    const size_t bytes = least < BLOCK ? BLOCK : least;
     struct speed_block *const block = malloc(sizeof *block);
-    void *const map = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *const map = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                           -1, 0);
     if (!block || map == MAP_FAILED) {
         fputs("weft-check: out of memory\n", stderr);
         exit(1);
     }
-    *block = (struct speed_block){bench->blocks, map, room};
+    char *const begin = map + -(uintptr_t)map % HUGE_PAGE;
+    (void)madvise(begin, bytes, MADV_HUGEPAGE); /* a wish */
+    *block = (struct speed_block){bench->blocks, map, bytes + HUGE_PAGE, begin, begin + bytes};
     bench->blocks = block;
-    bench->stagger = (bench->stagger + 13 * 64) % 4096;
-    char *begin = map;
-    if (large) {
-        begin += -(uintptr_t)map % HUGE_PAGE;
-        (void)madvise(begin, bytes + 8192, MADV_HUGEPAGE); /* a wish */
-    }
+    return block;
+}
+
+/* One behind the other on huge pages where the system has them, as in the arena of a plan (runtime/context.c): our
+ * arrays, the probes' and what peers pack alike. Staggered, so that they do not all begin in the same cache set. */
+void *weft_bench_alloc(struct weft_bench *bench, size_t bytes)
+{
+    const size_t room = (bytes + 2 * PAGE - 1) / PAGE * PAGE;
+    struct speed_block *block = bench->blocks;
+    if (!block || (size_t)(block->end - block->free) < room)
+        block = new_block(bench, room);
+    char *const begin = block->free;
+    block->free += room;
+    bench->stagger = (bench->stagger + 13 * 64) % PAGE;
     return begin + bench->stagger;
 }
 
