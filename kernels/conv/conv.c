@@ -320,7 +320,7 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
     }
     if (form == WEFT_CONV_SLIDE) {
         *ret_units = images * s->o * s->out[1];
-        return weft_conv_aligned(s->in[2]) + (conv->w_packed ? 0 : weft_conv_aligned(s->o * s->k));
+        return weft_conv_zeros(s) + (conv->w_packed ? 0 : weft_conv_aligned(s->o * s->k));
     }
     if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {
         const struct weft_conv_band band = weft_conv_band(s, form);

@@ -171,6 +171,16 @@ static inline int64_t weft_conv_band_size(const struct weft_conv_band *band)
 }
 static inline int64_t weft_conv_offsets_size(const struct weft_conv_shape *s) { return weft_conv_aligned(2 * s->taps); }
 
+/* SLIDE: the row of zeros at the beginning of scratch, which starts behind weft_conv_zeros_begin floats: scratch holds
+ * what lies under the lanes that loads leave out, too. One that reaches into a page that is not there is a trap that
+ * the processor takes back, 160 ns on Zen 4: planes of 14 x 14 took five times as long where scratch began a page. */
+static inline int64_t weft_conv_zeros_begin(const struct weft_conv_shape *s) { return weft_conv_aligned(s->pad[2]); }
+static inline int64_t weft_conv_zeros(const struct weft_conv_shape *s)
+{
+    const int64_t strips = weft_conv_aligned(s->out[2]) * s->stride[2], across = (s->kernel[2] - 1) * s->dilation[2];
+    return weft_conv_zeros_begin(s) + weft_conv_aligned(strips + across + 33);
+}
+
 /* The weights of group g in the order of the form, from unpacked ones. */
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g);
