@@ -84,8 +84,8 @@ struct weft_attr weft_attr_of_dims(int key, unsigned count, const weft_dim *valu
 /* The one counter of decisions: true if rewrite number n may happen (WEFT_STOP_AFTER=n bisects). Asked once per
  * rewrite, before the first edit of it. `who` is the pass, `where` the value that changes. */
 bool weft_permit(struct weft_graph *graph, const char *who, weft_val where);
-/*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none. Allocates nothing where the
- *                                     elements of neither are known */
+/*   uses of %a, returns too       →   uses of %b; %b takes %a's name if it has none. Allocates nothing where as
+ *                                     much is known of the elements of both */
 void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b);
 /*   n: … op %a(slot i)            →   n: … op %b   (types may differ; the caller restores validity) */
 void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value);

@@ -43,30 +43,58 @@ static void set_use(struct weft_graph *g, uint32_t slot, weft_val value)
     v->uses++;
 }
 
-/* True if something else is known of the node's result than before. */
-static bool renew_content(struct weft_graph *g, weft_node node)
+/* --- what is known of elements (content.c) ------------------------------------------------------------------------
+ *
+ * A result's elements are known only where those of all operands are. So before an operand changes, what was concluded
+ * from it is forgotten, from the last reader up to the node itself, and learned again afterwards: each node once,
+ * however many ways lead there, and memory that is refused on the way leaves less known and nothing wrong. */
+
+static struct weft_value *only_result(const struct weft_graph *g, weft_node node)
 {
-    if (g->node[node.id].results != 1)
-        return false;
-    struct weft_value *v = &g->value[g->node[node.id].first_result];
-    const weft_dim *const before = v->content;
-    v->content = weft_content_of(g, node);
-    if (!before || !v->content)
-        return before != v->content;
-    const int64_t count = weft_dim_value(weft_type_elements(g->dims, &v->type));
-    return memcmp(before, v->content, (size_t)count * sizeof *before) != 0;
+    return g->node[node.id].results == 1 ? &g->value[g->node[node.id].first_result] : NULL;
 }
 
-/* What a node's result holds may be known better, or not at all, once an operand changed; and so on down the graph. */
-static void refresh_content(struct weft_graph *g, weft_node node)
+static bool is_known(const struct weft_graph *g, weft_node node)
+{
+    const struct weft_value *v = only_result(g, node);
+    return v && v->content;
+}
+
+static void forget_content(struct weft_graph *g, weft_node node)
+{
+    struct open {
+        weft_node node;
+        uint32_t use; /* the next to look at */
+    } *open = NULL;
+    uint32_t count = 0, capacity = 0;
+    weft_node next = node;
+    while (is_known(g, next)) {
+        open = weft_grow(&g->root->scratch, open, &capacity, count + 1, sizeof *open);
+        open[count++] = (struct open){next, only_result(g, next)->first_use};
+        for (next = WEFT_NO_NODE; count > 0 && !next.id;) {
+            struct open *last = &open[count - 1];
+            while (last->use && !is_known(g, g->slot[last->use - 1].node))
+                last->use = g->slot[last->use - 1].next;
+            if (last->use)
+                next = g->slot[last->use - 1].node;
+            else
+                only_result(g, open[--count].node)->content = NULL;
+        }
+    }
+}
+
+static void learn_content(struct weft_graph *g, weft_node node)
 {
     weft_node *reader = NULL;
     uint32_t count = 0, capacity = 0;
     for (;;) {
-        uint32_t slot = renew_content(g, node) ? g->value[g->node[node.id].first_result].first_use : 0;
-        for (; slot; slot = g->slot[slot - 1].next) {
-            reader = weft_grow(&g->root->scratch, reader, &capacity, count + 1, sizeof *reader);
-            reader[count++] = g->slot[slot - 1].node;
+        struct weft_value *v = only_result(g, node);
+        if (v && !v->content) {
+            v->content = weft_content_of(g, node);
+            for (uint32_t use = v->content ? v->first_use : 0; use; use = g->slot[use - 1].next) {
+                reader = weft_grow(&g->root->scratch, reader, &capacity, count + 1, sizeof *reader);
+                reader[count++] = g->slot[use - 1].node;
+            }
         }
         if (count == 0)
             return;
@@ -74,10 +102,31 @@ static void refresh_content(struct weft_graph *g, weft_node node)
     }
 }
 
+static bool same_content(const struct weft_graph *g, weft_val a, weft_val b)
+{
+    const weft_dim *of_a = g->value[a.id].content, *of_b = g->value[b.id].content;
+    if (!of_a || !of_b || !weft_type_same(&g->value[a.id].type, &g->value[b.id].type))
+        return of_a == of_b;
+    const int64_t count = weft_dim_value(weft_type_elements(g->dims, &g->value[a.id].type));
+    return memcmp(of_a, of_b, (size_t)count * sizeof *of_a) == 0;
+}
+
+/* An operand becomes another value. */
+static void change_use(struct weft_graph *g, uint32_t slot, weft_val value)
+{
+    const weft_node node = g->slot[slot].node;
+    if (same_content(g, g->slot[slot].value, value)) {
+        set_use(g, slot, value);
+        return;
+    }
+    forget_content(g, node);
+    set_use(g, slot, value);
+    learn_content(g, node);
+}
+
 void weft_replace_operand(struct weft_graph *graph, weft_node node, unsigned i, weft_val value)
 {
-    set_use(graph, graph->node[node.id].first_operand + i, value);
-    refresh_content(graph, node);
+    change_use(graph, graph->node[node.id].first_operand + i, value);
 }
 
 void weft_swap_operands(struct weft_graph *graph, weft_node node)
@@ -143,13 +192,8 @@ void weft_replace_uses(struct weft_graph *graph, weft_val a, weft_val b)
     weft_assert(!weft_is(a, b));
     graph->value[a.id].heir = b;
     graph->value[b.id].heir = WEFT_NO_VALUE; /* it may have been replaced itself, and is back */
-    const bool known = graph->value[a.id].content || graph->value[b.id].content; /* else the readers' neither */
-    while (graph->value[a.id].first_use) {
-        const uint32_t slot = graph->value[a.id].first_use - 1;
-        set_use(graph, slot, b);
-        if (known)
-            refresh_content(graph, graph->slot[slot].node);
-    }
+    while (graph->value[a.id].first_use)
+        change_use(graph, graph->value[a.id].first_use - 1, b);
     while (graph->value[a.id].first_return)
         weft_replace_return(graph, graph->value[a.id].first_return - 1, b);
     if (graph->value[a.id].name && !graph->value[b.id].name && !graph->value[a.id].is_param)
@@ -197,11 +241,12 @@ void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
 {
     struct weft_node_info *info = &graph->node[node.id];
     unsigned kept = 0;
+    forget_content(graph, node);
     for (unsigned i = 0; i < info->attrs; i++)
         if (info->attr[i].key != key)
             info->attr[kept++] = info->attr[i];
     info->attrs = (uint16_t)kept;
-    refresh_content(graph, node);
+    learn_content(graph, node);
 }
 
 void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_attr *attr)
@@ -217,9 +262,10 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
             attrs[count++] = old->attr[i];
         i += had;
     }
+    forget_content(graph, node);
     graph->node[node.id].attr = attrs;
     graph->node[node.id].attrs = (uint16_t)count;
-    refresh_content(graph, node);
+    learn_content(graph, node);
 }
 
 void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,

@@ -112,9 +112,15 @@ static const char passes_text[] =
     /* lower_blocks */
     "  %o1: f32[1,2,4,4]{0 1/16 2 3 1%16} = neg %q\n"
     "  %r15: f32[1,2,4,4] = relu %o1\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15\n"
+    /* what is known of the elements of o3 is not known any more, and so on down */
+    "  %o2: i64[2] = extents value=[2 3]\n"
+    "  %o3: i64[2]{0/4 0%4} = abs %o2\n"
+    "  %o4: i64[2] = abs %o3\n"
+    "  %o5: i64[2] = abs %o4\n"
+    "  %r16: i64[2] = neg %o5\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 17 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 18 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

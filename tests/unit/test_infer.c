@@ -366,6 +366,34 @@ static void test_content_movement(void **state)
     expect_content("", "%r: i64[N] = const value=1", "?");
 }
 
+/* A change reaches what it decides once for each node, however many ways lead there. */
+static void test_content_changes(void **state)
+{
+    (void)state;
+    enum { DIAMONDS = 40 };
+    char lines[4000];
+    size_t used = (size_t)sprintf(lines, "%%k: i64[] = const value=5\n%%x0: i64[] = const value=3\n");
+    for (int i = 0; i < DIAMONDS; i++)
+        used += (size_t)sprintf(lines + used, "%%a%d: i64[] = abs %%x%d\n%%b%d: i64[] = neg %%x%d\n"
+                                "%%x%d: i64[] = sub %%a%d, %%b%d\n", i, i, i, i, i + 1, i, i);
+    sprintf(lines + used, "%%r: i64[] = neg %%x%d", DIAMONDS);
+    struct weft_graph *graph = NULL;
+    assert_int_equal(parse("%p: i64[]", lines, &graph), WEFT_OK);
+    const struct weft_value *const r = weft_value_of(graph, weft_value_find(graph, "r", 1));
+    const weft_val x = weft_value_find(graph, "x0", 2), k = weft_value_find(graph, "k", 1);
+    assert_non_null(r->content);
+    assert_true(weft_dim_is(r->content[0], -3 * (INT64_C(1) << DIAMONDS)));
+    weft_replace_uses(graph, x, k);
+    assert_non_null(r->content);
+    assert_true(weft_dim_is(r->content[0], -5 * (INT64_C(1) << DIAMONDS)));
+    weft_replace_uses(graph, k, graph->param[0]);
+    assert_null(r->content);
+    weft_replace_uses(graph, graph->param[0], k);
+    assert_true(weft_dim_is(r->content[0], -5 * (INT64_C(1) << DIAMONDS)));
+    assert_int_equal(weft_validate(graph), WEFT_OK);
+    weft_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_content_arithmetic),
         cmocka_unit_test(test_content_logic),
         cmocka_unit_test(test_content_movement),
+        cmocka_unit_test(test_content_changes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
