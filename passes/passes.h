@@ -86,7 +86,8 @@ bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const str
                            const void *facts);
 /* Asks for permission and records the remark; to be called once, before the first edit. */
 bool weft_rewrite_begin(struct weft_rewriting *rewriting);
-/* `value` if it may take the place of the node's result and that is permitted; else none. */
+/* `value` if it may take the place of the node's result and that is permitted; a reshape of it where only the result of
+ * the graph cannot be a parameter or another result, so that it is a view of that; else none. */
 weft_val weft_rewrite_to(struct weft_rewriting *rewriting, weft_val value);
 
 /* Would weft_substitute change anything? A returned value of the whole graph never becomes a parameter or another

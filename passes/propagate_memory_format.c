@@ -70,14 +70,16 @@ static void set_layout(struct weft_placing *p, weft_val v, uint32_t layout)
     p->changed = true;
 }
 
-/* A view is stored as its operand is read. What a broadcast adds has no place, so any order will do. */
+/* A view is stored as its operand is read. What is repeated or has one index has no place, so that more orders than one
+ * may say where it is: then it is the one that was chosen. */
 static uint32_t view_layout(struct weft_placing *p, weft_node n, weft_val v)
 {
     struct weft_graph *g = p->graph;
     const struct weft_pin operand = {.node = n}, result = {.node = n, .result = true};
-    const struct weft_layout from = layout_at(g, p->formats.read[g->node[n.id].first_operand], weft_operand(g, n, 0));
+    const uint32_t read = p->formats.read[g->node[n.id].first_operand], written = p->formats.written[v.id];
+    const struct weft_layout from = layout_at(g, read, weft_operand(g, n, 0));
     struct weft_layout view;
-    if (weft_opcode_of(g, n) == WEFT_OP_bcast ||
+    if (weft_opcode_of(g, n) == WEFT_OP_bcast || weft_format_read_ps(&p->formats, operand, read, written) == 0 ||
         !weft_carry_layout(g, operand, &from, result, WEFT_NEW_OUTERMOST, &view))
         return p->formats.written[v.id];
     return weft_intern_layout(g, &view, weft_type_of(g, v));

@@ -140,12 +140,22 @@ bool weft_rewrite_begin(struct weft_rewriting *rewriting)
     return true;
 }
 
+/* Is the node all that stands between a result and a parameter or another result, although it changes nothing? */
+static bool only_returns(const struct weft_graph *graph, weft_node node, weft_val value)
+{
+    const struct weft_value *other = &graph->value[value.id];
+    return graph->value[weft_result(graph, node, 0).id].returns > 0 && (other->is_param || other->returns) &&
+           !weft_is_view(graph, node) && !(weft_op_of(graph, node)->traits & WEFT_PLACEMENT);
+}
+
 weft_val weft_rewrite_to(struct weft_rewriting *rewriting, weft_val value)
 {
-    const weft_val result = weft_result(rewriting->graph, rewriting->node, 0);
-    if (!weft_can_substitute(rewriting->graph, result, value) || !weft_rewrite_begin(rewriting))
+    struct weft_graph *graph = rewriting->graph;
+    const weft_val result = weft_result(graph, rewriting->node, 0);
+    const bool moves = weft_can_substitute(graph, result, value);
+    if ((!moves && !only_returns(graph, rewriting->node, value)) || !weft_rewrite_begin(rewriting))
         return WEFT_NO_VALUE;
-    return value;
+    return moves ? value : weft_build_reshape(&rewriting->build, value, weft_type_of(graph, result));
 }
 
 /* Messages and explanations about what a rule has made point to where the old node came from. */
