@@ -144,7 +144,7 @@ const bool *weft_home_inside(const struct weft_plan *plan, weft_node n)
     return inside;
 }
 
-/* Do strides that are constant fall, from each storage axis to the next? */
+/* Do strides that are constant fall, from each storage axis to the next? What is repeated has no place in an order. */
 static bool lies_in_order(const struct weft_plan *plan, weft_val v, const struct weft_layout *order)
 {
     const struct weft_graph *g = plan->graph;
@@ -153,7 +153,7 @@ static bool lies_in_order(const struct weft_plan *plan, weft_val v, const struct
     for (int i = order->axes - 1; i >= 0; i--) {
         const int axis = order->axis[i].axis;
         const weft_dim stride = plan->home[v.id].stride[axis];
-        if (weft_dim_is(type->extent[axis], 1))
+        if (weft_dim_is(type->extent[axis], 1) || weft_dim_is(stride, 0))
             continue;
         if (order->axis[i].div != 1 || !weft_dim_is_constant(stride) || weft_dim_value(stride) <= inside)
             return false;
@@ -162,7 +162,8 @@ static bool lies_in_order(const struct weft_plan *plan, weft_val v, const struct
     return true;
 }
 
-/* Does the value lie as the caller wants result i? An order without strides is met by any strides that fall in it. */
+/* Does the value lie as the caller wants result i? An order without strides, be it row-major, is met by any strides
+ * that fall in it. */
 static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
 {
     const struct weft_graph *g = plan->graph;
@@ -174,7 +175,7 @@ static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
         return true;
     if (wanted.align)
         return false; /* a view begins anywhere */
-    if (g->value[v.id].layout && wanted.dense)
+    if (wanted.dense)
         return lies_in_order(plan, v, &wanted);
     for (int axis = 0; axis < type->rank; axis++)
         if (!weft_dim_is(type->extent[axis], 1) && !weft_dim_same(promised[axis], stride[axis]))

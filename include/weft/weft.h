@@ -472,7 +472,8 @@ struct weft_compile_options {
 #define WEFT_COMPILE_SHARE_RESULTS 8u /* what is a view of an input or of another result, and stored as that result has
                                          to be or may be ({?}), is not copied, unless a tensor is bound to it:
                                          weft_output tells where it is, and it changes when that memory does. An order
-                                         without strides ({1 0}) is met by any strides that fall in it */
+                                         without strides ({1 0}; none: row-major) is met by any strides that fall in
+                                         it, and by repeated elements */
 #define WEFT_COMPILE_WINOGRAD_4 16u /* 3x3 convolutions by Winograd's F(4x4,3x3) where it pays: faster than what is used
                                        otherwise (F(2x2,3x3)), but with a rounding error about five times that of the
                                        formula; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results */
