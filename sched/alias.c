@@ -13,16 +13,20 @@ struct weft_layout weft_alias_param_layout(const struct weft_alias_query *q, uin
     return q->param_layout ? q->param_layout[i] : weft_own_layout(q->graph, q->graph->param[i]);
 }
 
-/* What v is a view of, through reshapes and transposes, which keep all elements; and how v lies if that is stored as
- * its layout says. False where one of them cannot be a view. */
-static bool find_source(const struct weft_graph *g, weft_val v, weft_val *ret_source, struct weft_layout *ret_layout)
+static bool keeps_all(const struct weft_graph *g, weft_node view)
+{
+    return weft_opcode_of(g, view) == WEFT_OP_reshape || weft_opcode_of(g, view) == WEFT_OP_transpose;
+}
+
+/* What v is a view of, and how v lies if that is stored as its layout says: through reshapes and transposes, which keep
+ * all elements, or through `any` views. False where one of them cannot be a view. */
+static bool find_source(const struct weft_graph *g, weft_val v, bool any, weft_val *ret_source,
+                        struct weft_layout *ret_layout)
 {
     enum { MOST_VIEWS = 16 };
     weft_node view[MOST_VIEWS];
     int views = 0;
-    for (weft_node n = weft_def(g, v); n.id; n = weft_def(g, v)) {
-        if (weft_opcode_of(g, n) != WEFT_OP_reshape && weft_opcode_of(g, n) != WEFT_OP_transpose)
-            break;
+    for (weft_node n = weft_def(g, v); any ? weft_is_view(g, n) : n.id && keeps_all(g, n); n = weft_def(g, v)) {
         if (views == MOST_VIEWS)
             return false;
         view[views++] = n;
@@ -38,12 +42,13 @@ static bool find_source(const struct weft_graph *g, weft_val v, weft_val *ret_so
     return true;
 }
 
-/* A result whose layout is left open lies like what it is a view of, packed. */
+/* A result whose layout is left open lies like what it is a view of, packed: in its order, and with elements of its own
+ * for those that are repeated. */
 static struct weft_layout open_layout(const struct weft_graph *g, weft_val v)
 {
     weft_val source;
     struct weft_layout layout;
-    if (!find_source(g, v, &source, &layout) || weft_layout_overlaps(g->dims, &layout, weft_type_of(g, v)))
+    if (!find_source(g, v, /* any= */ true, &source, &layout))
         return weft_layout_row_major(weft_type_of(g, v)->rank);
     layout.dense = true;
     layout.align = 0;
@@ -75,7 +80,7 @@ static void find_return(const struct weft_alias_query *q, uint32_t i, struct wef
                   : q->return_layout ? q->return_layout[i]
                                      : weft_own_layout(g, v);
     struct weft_layout computed = ret->layout;
-    if (find_source(g, v, &source, &view) && !weft_is(source, v) &&
+    if (find_source(g, v, /* any= */ false, &source, &view) && !weft_is(source, v) &&
         weft_layout_equal(g->dims, &view, &ret->layout, weft_type_of(g, v))) {
         v = source;
         computed = weft_own_layout(g, v);
