@@ -343,21 +343,34 @@ static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand,
     return ps == 0 || (!stored.dense && has_order(f, to, number, result)) ? 0 : WEFT_FORMAT_TIE + ps;
 }
 
+/* An axis of which one side has a single index is walked at that one: where the other side has it does not count, as if
+ * it were reduced. */
+static void drop_single(const struct weft_graph *g, const struct weft_type *type, int *dim,
+                        const struct weft_type *other, int *other_dim)
+{
+    for (int i = 0; i < type->rank; i++)
+        for (int k = 0; k < other->rank; k++)
+            if (dim[i] == other_dim[k] && (weft_dim_hint(g->dims, type->extent[i]) == 1 ||
+                                           weft_dim_hint(g->dims, other->extent[k]) == 1))
+                dim[i] = other_dim[k] = WEFT_NO_DIM;
+}
+
 /* Of a node that walks operand and result together. */
 static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin operand, uint32_t layout,
                                    uint32_t result)
 {
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
     const struct weft_pin pin = {.node = operand.node, .result = true};
-    const int rank = weft_type_of(g, value)->rank, to_rank = weft_type_of(g, to)->rank;
+    const struct weft_type *type = weft_type_of(g, value), *to_type = weft_type_of(g, to);
     int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
     if (weft_pin_dims(g, operand, dim) != WEFT_PIN_MAPPED || weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
         return SAME_ORDER;
+    drop_single(g, type, dim, to_type, result_dim);
     drop_free(g, value, layout, dim);
     drop_free(g, to, result, result_dim);
-    const struct order a = order_of(g, value, layout, dim, result_dim, to_rank);
-    const struct order b = order_of(g, to, result, result_dim, dim, rank);
-    return compare(&a, &b, (int)weft_dtype_bits(weft_type_of(g, value)->dtype));
+    const struct order a = order_of(g, value, layout, dim, result_dim, to_type->rank);
+    const struct order b = order_of(g, to, result, result_dim, dim, type->rank);
+    return compare(&a, &b, (int)weft_dtype_bits(type->dtype));
 }
 
 /* Of orders that cost the same, attention takes that of the query, and a product in batches that of the matrix whose
@@ -379,7 +392,14 @@ static bool mixes_rows(const struct weft_formats *f, struct weft_pin operand, ui
     return compare(&a, &b, 0) == SAME_ORDER;
 }
 
-int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+/* A view of what a conversion for somebody else has made, where it could be one of the parameter itself. */
+static bool views_copy(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
+{
+    const struct weft_format_list *list = &f->list[weft_pin_value(f->graph, operand).id];
+    return list->is_fact && layout != list->layout[0] && weft_is_view(f->graph, operand.node);
+}
+
+static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
@@ -419,6 +439,11 @@ int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operan
     return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
                                 weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE ? WEFT_PRICE_access_strided
                                                                                        : WEFT_PRICE_access_along);
+}
+
+int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    return read_ps(f, operand, layout, result) + (views_copy(f, operand, layout) ? WEFT_FORMAT_TIE : 0);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
