@@ -425,6 +425,13 @@ void weft_add_remark_at(struct weft_graph *graph, const char *who, const char *l
     va_end(arguments);
 }
 
+void weft_add_conversion(struct weft_graph *graph, const struct weft_conversion_record *record)
+{
+    graph->conversion = weft_grow(graph->arena, graph->conversion, &graph->conversion_capacity, graph->conversions + 1,
+                                  sizeof *graph->conversion);
+    graph->conversion[graph->conversions++] = *record;
+}
+
 size_t weft_remark_count(const struct weft_graph *graph) { return graph ? graph->root->remarks : 0; }
 
 int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark)

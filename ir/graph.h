@@ -109,7 +109,7 @@ struct weft_pass_record {
     bool changed;
 };
 
-/* A relayout that propagate_memory_format put in. */
+/* A relayout that a pass put in, so that a value lies as its readers want it. */
 struct weft_conversion_record {
     weft_val from, to;
     int64_t ps;                         /* its price */
@@ -162,9 +162,9 @@ struct weft_graph {
     int64_t rewrites, rewrite_limit; /* root: the one counter; limit from WEFT_STOP_AFTER, -1: none */
     struct weft_pass_record *record; /* root: every run of a pass, in order */
     uint32_t records, record_capacity;
-    struct weft_conversion_record *conversion; /* of all runs of propagate_memory_format */
-    uint32_t conversions;
-    int64_t format_ps;           /* what it took all layouts of this graph to cost, conversions included */
+    struct weft_conversion_record *conversion; /* of all runs of propagate_memory_format and align_buffers */
+    uint32_t conversions, conversion_capacity;
+    int64_t format_ps;           /* what passes took all layouts of this graph to cost, conversions included */
     struct weft_rule_index *rule_index; /* root: of the pass that runs (passes/rules.c) */
     struct weft_arena scratch;   /* root: what a pass allocates; emptied when it returns */
     void *pass_memory;           /* root: what the pass that runs keeps in scratch from one body to the next */
@@ -264,6 +264,9 @@ void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struc
 /* Analyses: compute what is missing / state what survives a change. */
 void weft_require(struct weft_graph *graph, uint32_t analyses);
 bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps); /* returns changed */
+
+/* Lists a relayout, with texts that live as long as the graph, for pictures and `weft explain`. */
+void weft_add_conversion(struct weft_graph *graph, const struct weft_conversion_record *record);
 
 void weft_add_remark(struct weft_graph *graph, const char *who, weft_val where, const char *verdict, const char *format,
                      ...) WEFT_PRINTF(5, 6);

@@ -18,7 +18,7 @@
 #include "passes/passes.h"
 #include "sched/alias.h"
 #include "sched/caller.h"
-#include "sched/prices.h"
+#include "sched/format.h"
 
 static const char who[] = "align_buffers";
 
@@ -150,9 +150,15 @@ static void copy_for_readers(struct aligning *a, weft_val v, uint32_t known, uin
         weft_replace_operand(g, n, slot - 1 - g->node[n.id].first_operand, copy);
         readers++;
     }
-    weft_add_remark(g, who, v, "copied", "%s wants an address that is a multiple of %u, and %u is known; %u operand%s "
-                    "read the copy%s", name, most, known ? known : weft_dtype_bits(weft_type_of(g, v)->dtype) / 8,
-                    readers, readers == 1 ? "" : "s", weft_is_const(g, v) ? ", made once" : "");
+    const struct weft_formats prices = {.graph = g, .target = a->target};
+    const struct weft_conversion_record record = {
+        .from = v, .to = copy, .ps = weft_format_copy_ps(&prices, v), .once = weft_is_const(g, v),
+        .wanted = weft_arena_format(g->arena, "%s, which wants an address that is a multiple of %u", name, most)};
+    weft_add_conversion(g, &record);
+    g->format_ps += record.once ? 0 : record.ps;
+    weft_add_remark(g, who, v, "copied", "%.3f us%s: %s, and %u is known; %u operand%s read the copy",
+                    (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted,
+                    known ? known : weft_dtype_bits(weft_type_of(g, v)->dtype) / 8, readers, readers == 1 ? "" : "s");
     a->changed = true;
 }
 

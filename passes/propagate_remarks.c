@@ -54,20 +54,18 @@ static const char *wanted_text(const struct weft_placing *p, const struct weft_c
 static void write_conversions(struct weft_placing *p, const char **label)
 {
     struct weft_graph *g = p->graph;
-    const struct weft_conversion_record *const earlier = g->conversion;
-    const uint32_t before = g->conversions;
-    g->conversions = 0;
-    g->conversion = weft_new(g->arena, struct weft_conversion_record, before + p->copies);
-    for (uint32_t i = 0; i < before; i++) /* what an earlier run put in, and is there still */
-        if (!g->node[weft_def(g, earlier[i].to).id].dead)
-            g->conversion[g->conversions++] = earlier[i];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < g->conversions; i++) /* what an earlier run put in, and is there still */
+        if (!g->node[weft_def(g, g->conversion[i].to).id].dead)
+            g->conversion[kept++] = g->conversion[i];
+    g->conversions = kept;
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
         const struct weft_conversion_record record = {
             .from = copy->of, .to = copy->value, .once = weft_is_const(g, copy->of),
             .ps = weft_format_convert_ps(&p->formats, copy->of, p->stored[copy->of.id], copy->layout),
             .wanted = wanted_text(p, copy, label)};
-        g->conversion[g->conversions++] = record;
+        weft_add_conversion(g, &record);
         weft_add_remark_at(g, who, label[copy->of.id], "converted", "from %s to %s, %.3f us%s, for %s",
                            layout_text(p, copy->of, p->stored[copy->of.id]), layout_text(p, copy->of, copy->layout),
                            (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted);

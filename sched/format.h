@@ -121,6 +121,8 @@ enum weft_price weft_format_level(const struct weft_target *target, enum weft_pr
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 /* A conversion, done by a copy of its own. 0 if the layouts are the same. */
 int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
+/* A copy in the order in which it lies. */
+int64_t weft_format_copy_ps(const struct weft_formats *formats, weft_val value);
 /* Is a conversion of the value done once, before the first run (runtime/load.c), in the place of the constant or in
  * little memory besides? Then it costs next to nothing: more than none. */
 bool weft_format_converts_once(const struct weft_formats *formats, weft_val value);

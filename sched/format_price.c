@@ -147,6 +147,13 @@ int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uin
     return *(const int64_t *)known->answer;
 }
 
+int64_t weft_format_copy_ps(const struct weft_formats *f, weft_val value)
+{
+    const int64_t bytes = weft_dtype_bytes(weft_type_of(f->graph, value)->dtype, weft_format_elements(f->graph, value));
+    const enum weft_price level = weft_format_level(f->target, WEFT_PRICE_copy_private, bytes);
+    return step_ps(f) + weft_format_rate_ps(f, (double)bytes, level);
+}
+
 bool weft_format_converts_once(const struct weft_formats *f, weft_val v)
 {
     const struct weft_graph *g = f->graph;

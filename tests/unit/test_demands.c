@@ -355,14 +355,18 @@ static void kernels_of_a_target_are_asked(void **state)
     assert_int_equal(weft_target_add(target, &kernel), WEFT_OK);
     assert_int_equal(weft_run_pass(graph, "propagate_memory_format", target), 1);
     assert_int_equal(weft_run_pass(graph, "pad_strides", target), 1);
+    const int64_t layouts_ps = graph->format_ps;
     assert_int_equal(weft_run_pass(graph, "align_buffers", target), 1);
     assert_int_equal(nodes_of(graph, "relayout"), 1);
+    assert_int_equal(graph->conversions, 1);
+    assert_true(graph->conversion[0].ps > 1024 * 8 * 4 && !graph->conversion[0].once); /* 32 KiB at 1 TB/s */
+    assert_int_equal(graph->format_ps, layouts_ps + graph->conversion[0].ps);
     weft_node n = weft_next_node(graph, (weft_node){0});
     while (weft_value_read(graph, weft_node_result(graph, n, 0), &y) == WEFT_OK &&
            (!y.name || strcmp(y.name, "y") != 0))
         n = weft_next_node(graph, n);
     assert_int_equal(y.storage[0].stride, 1040);
-    assert_true(is_remarked(graph, "align_buffers", "copied", "by_columns wants an address"));
+    assert_true(is_remarked(graph, "align_buffers", "copied", "by_columns, which wants an address"));
     weft_target_destroy(target);
     weft_graph_destroy(graph);
     weft_close(context);
