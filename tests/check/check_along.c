@@ -180,7 +180,7 @@ static void body(struct weft_check *check, const void *user)
         void *const scratch = weft_check_alloc(check, along.scratch + 64);
         fill(check, plain.dtype, in, s.lines * s.n);
         const int parts = (int)weft_check_between(check, 1, 4);
-        for (int part = 0; part < parts; part++)
+        for (int part = parts - 1; part >= 0; part--)
             weft_along_run(&along, out, index, in, scratch, part, parts);
         if (arg)
             check_arg(check, &plain, &s, in, out);

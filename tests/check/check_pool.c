@@ -138,7 +138,7 @@ static void check_case(struct weft_check *check, const struct weft_pool *pool, i
         check_values(check, pool, in, out);
     for (int parts = 2; parts <= 5; parts++) {
         memset(again, 0, (size_t)results * sizeof *again);
-        for (int part = 0; part < parts; part++)
+        for (int part = parts - 1; part >= 0; part--)
             weft_pool_run(pool, again, in, part, parts);
         weft_check_same(check, "in several parts", again, out, results);
     }

@@ -136,7 +136,7 @@ static void check_case(struct weft_check *check, const struct weft_reduce *plain
     check_values(check, plain, in, out, fill == WEFT_FILL_PLAIN || fill == WEFT_FILL_TINY);
     for (int parts = 2; parts <= 5; parts++) {
         memset(again, 0, (size_t)results * sizeof *again);
-        for (int part = 0; part < parts; part++)
+        for (int part = parts - 1; part >= 0; part--)
             weft_reduce_run(&reduce, again, in, shared, part, parts);
         weft_check_same(check, "in several parts", again, out, results);
     }

@@ -80,7 +80,7 @@ static void one_case(struct weft_check *check)
         void *const scratch = weft_check_alloc(check, own.scratch);
         out[level] = memset(weft_check_alloc(check, (size_t)out_count * 4), 0, (size_t)out_count * 4);
         const int parts = (int)weft_check_between(check, 1, 4);
-        for (int part = 0; part < parts; part++)
+        for (int part = parts - 1; part >= 0; part--)
             weft_blend_run(&own, out[level], in, &rows, &columns, scratch, part, parts);
     }
     if (!weft_check_same(check, "beside the baseline", out[1], out[0], out_count))
