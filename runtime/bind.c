@@ -289,10 +289,12 @@ static int place_outputs(struct weft_execution *e)
         } else {
             port_with_room(e, storage, &e->output[i]);
             const int64_t bytes = weft_dtype_bytes(storage->dtype, weft_tensor_span(&e->output[i]));
-            if (!weft_execution_reserve(e, &e->own[i], (size_t)bytes + 64))
+            const size_t align = weft_layout_of(plan->graph, plan->graph->ret[i].value).align;
+            if (!weft_execution_reserve(e, &e->own[i], (size_t)bytes + 64 + align))
                 return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for output %u (%lld bytes)", i,
                                            (long long)bytes);
-            e->output[i].data = e->own[i].data;
+            char *const own = e->own[i].data;
+            e->output[i].data = align ? own + -(uintptr_t)own % align : own; /* it may be more than 64 */
         }
         e->base[plan->return_storage[i]] = e->output[i].data;
     }

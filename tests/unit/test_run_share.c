@@ -93,9 +93,38 @@ static void a_promised_alignment_is_kept(void **state)
     weft_close(context);
 }
 
+/* Weft's own memory begins at a multiple of 64; a caller may be promised more, a page for instance. */
+static void so_is_one_beyond_a_line(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[100]) {\n"
+                                              "  %a: f32[100]{0 align=4096} = relu %x\n"
+                                              "  %b: f32[100]{0 align=65536} = neg %x\n"
+                                              "  %c: f32[100] = exp %x\n"
+                                              "  return %a, %b, %c\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *execution;
+    float x[100];
+    const struct weft_tensor in = tensor_of(x, 1, (int64_t[]){100});
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    for (size_t i = 0; i < 2; i++) {
+        struct weft_tensor out;
+        assert_int_equal(weft_output(execution, i, &out), WEFT_OK);
+        assert_int_equal((uintptr_t)out.data % (i ? 65536 : 4096), 0);
+        assert_true(((const float *)out.data)[99] == (i ? -x[99] : x[99]));
+    }
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked),
-                                       cmocka_unit_test(a_promised_alignment_is_kept)};
+                                       cmocka_unit_test(a_promised_alignment_is_kept),
+                                       cmocka_unit_test(so_is_one_beyond_a_line)};
     return cmocka_run_group_tests_name("run_share", tests, NULL, NULL);
 }
