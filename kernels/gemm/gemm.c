@@ -17,7 +17,8 @@
  *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place. Where
  *          C is larger than the second-level cache, its lines are asked for as a tile begins instead, which is worth 5
  *          to 20 % of the time while they are in no cache: then a panel of B stays in the first-level cache. With 16
- *          terms and less there is no time to ask, and writing from end to end is faster by a third.
+ *          terms and less there is no time to ask, and writing from end to end is faster by a third; so it is with
+ *          the narrower panels of AVX2.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
  * chains, so prepare exchanges the operands (`swapped`); so it does for a handful of columns of results. A C with no
@@ -212,7 +213,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     l->fetch_c = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
-                 g->batch * l->m * l->n > within_cache(g, FAR);
+                 g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = within_cache(g, kernel->depth);
     if (l->b_lines) {
