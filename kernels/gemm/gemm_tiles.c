@@ -98,9 +98,9 @@ static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const
  * row is another page. */
 static void approach(const float *a, int64_t a_row, int64_t rows)
 {
-    for (int64_t i = 0; i < rows; i++, a += a_row) {
+    for (int64_t i = 0; i < rows; i++) {
         for (int line = 0; line < LINES; line++)
-            __builtin_prefetch(a + LINE * line);
+            __builtin_prefetch(a + i * a_row + LINE * line);
     }
 }
 
@@ -108,9 +108,9 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
  * store buffer. */
 static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64_t columns)
 {
-    for (int64_t i = 0; i < rows; i++, c += c_row) {
+    for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j += LINE)
-            __builtin_prefetch(c + j, 1);
+            __builtin_prefetch(c + i * c_row + j, 1);
     }
 }
 
