@@ -169,12 +169,14 @@ static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
     }
 }
 
-/* Ways to write a value follow from its list; kernels of the caller's make it one of its own. */
+/* Ways to write a value follow from its list, and with it whether a fact has more than one reader; kernels of the
+ * caller's make it one of its own. */
 static void number_lists(const struct weft_formats *f)
 {
     for (uint32_t v = 1; v < f->graph->values; v++) {
         struct weft_format_list *list = &f->list[v];
-        uint64_t question[4 + WEFT_MAX_FORMATS] = {WEFT_RECALL_LIST, list->is_fact, list->own,
+        const uint64_t fact = list->is_fact ? f->graph->value[v].uses > 1 ? 2 : 1 : 0;
+        uint64_t question[4 + WEFT_MAX_FORMATS] = {WEFT_RECALL_LIST, fact, list->own,
                                                    list->own ? (uint64_t)(uintptr_t)f->graph : 0};
         for (uint32_t i = 0; i < list->count; i++)
             question[4 + i] = list->layout[i];

@@ -399,11 +399,13 @@ static bool mixes_rows(const struct weft_formats *f, struct weft_pin operand, ui
     return compare(&a, &b, 0) == SAME_ORDER;
 }
 
-/* A view of what a conversion for somebody else has made, where it could be one of the parameter itself. */
-static bool views_copy(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
+/* What a conversion for somebody else has made, where a node of one operand might read the parameter itself. */
+static bool reads_copy(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
 {
-    const struct weft_format_list *list = &f->list[weft_pin_value(f->graph, operand).id];
-    return list->is_fact && layout != list->layout[0] && weft_is_view(f->graph, operand.node);
+    const weft_val v = weft_pin_value(f->graph, operand);
+    const struct weft_format_list *list = &f->list[v.id];
+    return list->is_fact && f->graph->value[v.id].uses > 1 && layout != list->layout[0] &&
+           f->graph->node[operand.node.id].operands == 1;
 }
 
 static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
@@ -450,7 +452,7 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
 
 int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
-    return read_ps(f, operand, layout, result) + (views_copy(f, operand, layout) ? WEFT_FORMAT_TIE : 0);
+    return read_ps(f, operand, layout, result) + (reads_copy(f, operand, layout) ? WEFT_FORMAT_TIE : 0);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */

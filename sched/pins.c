@@ -16,11 +16,16 @@ static int attr_at(const struct weft_graph *g, weft_node n, int key, int i)
     return (int)weft_dim_value(weft_attr_at(g, n, key, (unsigned)i));
 }
 
-/* The operand's axis i is result axis dims[i]. */
+/* The operand's axis i is result axis dims[i]; one that is repeated is new in the result. */
 static enum weft_pin_kind broadcast(const struct weft_graph *g, struct weft_pin pin, int rank, int *ret_dim)
 {
-    for (int i = 0; i < rank; i++)
-        ret_dim[i] = pin.result ? i : attr_at(g, pin.node, WEFT_ATTR_dims, i);
+    const struct weft_type *from = weft_type_of(g, weft_operand(g, pin.node, 0));
+    const struct weft_type *to = weft_type_of(g, weft_result(g, pin.node, 0));
+    for (int i = 0; i < rank; i++) {
+        const int axis = pin.result ? i : attr_at(g, pin.node, WEFT_ATTR_dims, i);
+        const bool repeated = !pin.result && weft_dim_is(from->extent[i], 1) && !weft_dim_is(to->extent[axis], 1);
+        ret_dim[i] = repeated ? OWN : axis;
+    }
     return WEFT_PIN_MAPPED;
 }
 
@@ -141,6 +146,8 @@ enum weft_pin_kind weft_pin_dims(const struct weft_graph *g, struct weft_pin pin
         return first ? same(rank, ret_dim) : WEFT_PIN_ANY;
     case WEFT_OP_dynamic_update: /* data, update, places */
         return pin.result || pin.index < 2 ? same(rank, ret_dim) : WEFT_PIN_ANY;
+    case WEFT_OP_iota: /* is written in any order */
+        return same(rank, ret_dim);
     case WEFT_OP_const:
         return WEFT_PIN_ANY;
     case WEFT_OP_quantize: case WEFT_OP_dequantize: case WEFT_OP_prelu:
