@@ -373,13 +373,13 @@ int weft_execution_prepare(struct weft_execution *e)
         return status;
     for (uint32_t i = 0; i < plan->graph->params; i++)
         e->base[plan->param_storage[i]] = e->input[i].data;
+    for (uint32_t i = 1; i < plan->storages; i++)
+        if (plan->storage[i].kind == WEFT_IN_ARENA)
+            e->base[i] = (char *)e->arena.data + frame->place[i];
     show_views(e, frame);
     status = check_overlaps(e);
     if (status != WEFT_OK)
         return status;
-    for (uint32_t i = 1; i < plan->storages; i++)
-        if (plan->storage[i].kind == WEFT_IN_ARENA)
-            e->base[i] = (char *)e->arena.data + frame->place[i];
     e->frame = frame;
     return WEFT_OK;
 }

@@ -3,10 +3,10 @@
  *
  * A view lives where its operand lives, if a strided layout can say so; else it is copied. A result is computed where
  * the caller wants it; a reshape or transpose that is returned hands its home back to the value that it is a view of,
- * so that the last kernel writes the result itself. A result that is a view of an input, or of another result, may be
- * given to the caller as such. What is computed in the memory of another value, and where, is decided in sched/alias.h.
- * Constants stay in their file. Everything else is a block of the arena, alive from the step that writes it, or the
- * first part of it, to the last that reads it. */
+ * so that the last kernel writes the result itself. A result that is a view of an input, of another result or of
+ * a block of the arena may be given to the caller as such. What is computed in the memory of another value, and where,
+ * is decided in sched/alias.h. Constants stay in their file. Everything else is a block of the arena, alive from the
+ * step that writes it, or the first part of it, to the last that reads it, or to the end if the caller sees it. */
 #include "runtime/runtime.h"
 
 #include <string.h>
@@ -194,7 +194,8 @@ void weft_home_share(struct weft_plan *plan)
         const struct weft_storage *storage = &plan->storage[home->storage];
         const bool is_input = storage->kind == WEFT_IN_PARAM && !g->value[storage->value.id].is_mut;
         const bool is_result = storage->kind == WEFT_IN_RETURN && home->storage != plan->return_storage[i];
-        plan->shared[i] = (is_input || is_result) && !g->ret[i].mut.id && lies_as_promised(plan, i);
+        const bool is_kept = storage->kind == WEFT_IN_ARENA; /* until the next run: plan_returns in plan.c */
+        plan->shared[i] = (is_input || is_result || is_kept) && !g->ret[i].mut.id && lies_as_promised(plan, i);
     }
     for (uint32_t i = 0; i < g->returns; i++)
         plan->shared[i] |= plan->alias.ret[i].updated;

@@ -141,7 +141,7 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
 }
 
 /* Results that were computed elsewhere are copied, and the new values of mutable parameters that were not computed in
- * place go last: until then the old ones may be read. */
+ * place go last: until then the old ones may be read. What the caller is shown in the arena outlives all steps. */
 static void plan_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
@@ -155,6 +155,9 @@ static void plan_returns(struct weft_plan *plan)
             add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
                                               .inputs = 1, .from = plan->return_storage[i],
                                               .to = plan->home[g->ret[i].mut.id].storage});
+    for (uint32_t i = 0; i < g->returns; i++)
+        if (plan->shared[i])
+            live_at(plan, plan->home[g->ret[i].value.id].storage, (int32_t)plan->steps);
 }
 
 /* Recursion is as deep as bodies are nested. */

@@ -469,9 +469,10 @@ struct weft_compile_options {
 #define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */
 #define WEFT_COMPILE_NO_WINOGRAD 4u /* 3x3 convolutions by their formula, up to two times slower: where one gives an
                                        infinity, the transforms that are used otherwise may give NaN */
-#define WEFT_COMPILE_SHARE_RESULTS 8u /* what is a view of an input or of another result, and stored as that result has
-                                         to be or may be ({?}), is not copied, unless a tensor is bound to it:
-                                         weft_output tells where it is, and it changes when that memory does. An order
+#define WEFT_COMPILE_SHARE_RESULTS 8u /* what is a view of an input, of another result or of what is computed on the
+                                         way, and stored as that result has to be or may be ({?}), is not copied, unless
+                                         a tensor is bound to it: weft_output tells where it is, and it changes when
+                                         that memory does, or with the next run. An order
                                          without strides ({1 0}; none: row-major) is met by any strides that fall in
                                          it, and by repeated elements */
 #define WEFT_COMPILE_WINOGRAD_4 16u /* 3x3 convolutions by Winograd's F(4x4,3x3) where it pays: faster than what is used

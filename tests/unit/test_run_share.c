@@ -2,6 +2,8 @@
 /* Results that are views of inputs or of other results: shared with the caller where asked for, else copied. */
 #include "tests/unit/plan_support.h"
 
+#include <math.h>
+
 /* A result that is a view of an input is where the input is, in the layout that this has; bound, it is a copy. So is a
  * second result that is a view of the first; but not a view of a parameter that gets a new value. */
 static void results_are_shared_if_asked(void **state)
@@ -121,9 +123,46 @@ static void so_is_one_beyond_a_line(void **state)
     weft_close(context);
 }
 
+/* A cut of what is computed on the way stays as it is to the end of the run, whatever is computed after it; bound, it
+ * is a copy. */
+static void cuts_of_intermediates_are_kept(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[64,64]) {\n"
+                                              "  %e: f32[64,64] = exp %x\n"
+                                              "  %s: f32[32,64] = slice %e start=[0 0] end=[64 64] step=[2 1]\n"
+                                              "  %a: f32[64,64] = cumsum %x axis=0\n"
+                                              "  %b: f32[64,64] = cumsum %a axis=1\n"
+                                              "  %c: f32[64,64] = cumsum %b axis=0\n"
+                                              "  %d: f32[64,64] = cumsum %c axis=1\n"
+                                              "  return %s, %d\n}\n");
+    struct weft_plan *plan = compile(graph, WEFT_COMPILE_SHARE_RESULTS);
+    struct weft_execution *execution;
+    static float x[64 * 64], own[32 * 64];
+    const struct weft_tensor in = tensor_of(x, 2, (int64_t[]){64, 64}), bound = tensor_of(own, 2, (int64_t[]){32, 64});
+    struct weft_tensor s;
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_output(execution, 0, &s), WEFT_OK);
+    assert_int_equal(s.stride[0], 128);
+    assert_int_equal(s.stride[1], 1);
+    assert_int_equal(weft_bind_output(execution, 0, &bound), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    for (int i = 0; i < 32 * 64; i++) {
+        assert_true(fabsf(own[i] - expf(x[i / 64 * 128 + i % 64])) <= 1e-5f * own[i]);
+        assert_true(((float *)s.data)[i / 64 * 128 + i % 64] == own[i]);
+    }
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked),
+                                       cmocka_unit_test(cuts_of_intermediates_are_kept),
                                        cmocka_unit_test(a_promised_alignment_is_kept),
                                        cmocka_unit_test(so_is_one_beyond_a_line)};
     return cmocka_run_group_tests_name("run_share", tests, NULL, NULL);
