@@ -26,7 +26,7 @@ struct noise_run {
     struct weft_context *context;
     int64_t *symbols;
     uint64_t *state; /* 0: no noise */
-    bool nans;       /* only the signs of NaNs are turned */
+    bool nans;       /* only signs that nobody promises are turned: of NaNs, and of zeros that ops may give either of */
 };
 
 static uint64_t next_bits(uint64_t *state)
@@ -348,6 +348,8 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
     if (run->state) {
         if (!run->nans)
             add_noise(run, node, in, out);
+        else if (amount_of(op) == EITHER_ZERO && can_move(out))
+            turn_zeros(run, out);
         turn_nans(run, out);
     }
     return true;

@@ -130,8 +130,9 @@ typedef void weft_generator(struct weft_maker *m, int op);
 /* --- noise.c: how far results may be off -------------------------------------------------------------------------- */
 
 /* Evaluates with each value moved at random by what a kernel may be off, as `seed` says; 0: not at all. With `nans`
- * only the signs of NaNs are turned, which is what a pass that keeps every bit may do. Results are dense, in memory of
- * weft_allocate. False if memory is short, or if data said sizes that cannot be. */
+ * only the signs of NaNs are turned, and those of zeros of ops that may give either (a root of one is an infinity of
+ * that sign), which is what a pass that keeps every bit may do. Results are dense, in memory of weft_allocate. False if
+ * memory is short, or if data said sizes that cannot be. */
 bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
                          struct weft_tensor *out, uint64_t seed, bool nans);
 
@@ -146,7 +147,7 @@ struct weft_noise {
     const struct weft_graph *graph;
     int64_t *symbols;
     const struct weft_tensor *in;
-    bool nans;                  /* only the signs of NaNs are turned */
+    bool nans;                  /* only signs that nobody promises are turned */
     struct weft_tensor *base;   /* without noise, as the first call of weft_noise_measure found it */
     struct weft_spread *spread; /* by result */
     int samples;
@@ -158,7 +159,7 @@ void weft_noise_free(struct weft_noise *noise);
 /* --- judge.c ------------------------------------------------------------------------------------------------------ */
 
 /* Is `got` what was expected, given the noise of some graphs? If not, says where. Exact: noise counts only for the sign
- * of a zero, and for all else that which turns NaNs. */
+ * of a zero, and for all else that which turns signs that nobody promises. */
 bool weft_judge(const struct weft_tensor *want, const struct weft_tensor *got, uint32_t results,
                 struct weft_noise *const *noise, int noises, bool exact, char *message, size_t bytes);
 
