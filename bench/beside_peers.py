@@ -68,8 +68,8 @@ def choose(arguments):
     for path in arguments.shapes or sorted((FOLDER / "shapes").glob("*.shapes")):
         for case in read_shapes(path):
             words = case.family, case.group, case.name
-            if case.flag("gap"):  # libraries that read models have no arrays with gaps
-                continue
+            if case.flag("gap") or case.flag("relu"):  # libraries that read models have no arrays with gaps, nor
+                continue  # does a plan of one op end it with another
             if not arguments.words or any(fnmatch.fnmatchcase(w, p) for w in words for p in arguments.words):
                 yield case
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads shape files (shapes/README.md), as tools/speed_shapes.c does, which is the one that checks them."""
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +28,7 @@ class Case:
         return key in self.keys
 
 
-WORDS = ("b", "w", "kind", "layout", "as")
+WORDS = ("b", "w", "kind", "layout", "as", "relu")
 
 
 def read_value(key, text):
@@ -120,3 +121,9 @@ def is_constant(case):
 def first_axis_last(axes):
     """Logical axes of a channels-last array from the outermost to the innermost: 0, axes…, 1."""
     return [0, *range(2, 2 + axes), 1]
+
+
+if __name__ == "__main__":  # names what it read, a case a line
+    for file in sys.argv[1:]:
+        for one in read_shapes(file):
+            print(one.name)

@@ -249,7 +249,7 @@ expect 0 '^differs$' "$weft" conform "$cases" --list
 expect 2 'something is missing' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
-expect 0 '"median_ms": [0-9.]*, "min_ms"' "$weft" bench small.weft --json --seconds 0
+expect 0 '"min_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
 expect 0 '"agrees": true' "$weft" bench small.weft --json --seconds 0.01
 expect 0 '"agrees": true' "$weft" bench "$model/model.onnx" --check "$model" --json --seconds 0
 expect 1 'got f32' "$weft" bench "$model/model.onnx" --check folder --seconds 0

@@ -21,8 +21,11 @@
 
 #define MAX_RUNS 100000
 
+enum { NOISY_PCT = 20 };
+
 struct figures {
-    double median_ms, min_ms, ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
+    double median_ms, min_ms, spread_pct; /* spread: between the quartiles, of the median */
+    double ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
     double fallback_pct, relayout_pct;
     struct weft_comparison worst; /* of the outputs, if they were compared */
     bool compared;
@@ -76,6 +79,7 @@ static bool measure_runs(struct weft_model *model, double seconds, struct figure
         qsort(ms, (size_t)runs, sizeof *ms, compare_doubles);
         figures->min_ms = ms[0];
         figures->median_ms = runs % 2 ? ms[runs / 2] : (ms[runs / 2 - 1] + ms[runs / 2]) / 2;
+        figures->spread_pct = 100 * (ms[3 * (runs - 1) / 4] - ms[(runs - 1) / 4]) / fmax(figures->median_ms, 1e-9);
         figures->runs = runs;
     }
     free(ms);
@@ -193,9 +197,10 @@ static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
     print_string(path);
-    printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
+    printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"spread_pct\": %.1f, \"runs\": %d, \"ready_ms\": %.2f, "
+           "\"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",
-           f->median_ms, f->min_ms, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
+           f->median_ms, f->min_ms, f->spread_pct, f->runs, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
            f->weights_mb, f->arena_mb);
     print_number(f->compared, f->worst.max_abs);
     printf(", \"max_rel_err\": ");
@@ -214,6 +219,10 @@ static void print_lines(const struct figures *f, const char *path)
            weft_tool_plural(f->threads));
     printf("  %.3f ms median of %d runs, %.3f ms at best, %.3f ms the first time\n", f->median_ms, f->runs, f->min_ms,
            f->first_ms);
+    if (f->spread_pct > NOISY_PCT || f->median_ms > (1 + NOISY_PCT / 100.0) * f->min_ms)
+        printf("  noisy: half of the runs span %.0f %% of the median, which is %.1f times the best; compare the best,\n"
+               "  or measure again when the machine has nothing else to do\n", f->spread_pct,
+               f->median_ms / fmax(f->min_ms, 1e-9));
     printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
            f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
     printf("  %.1f %% of the time in the reference evaluator, %.1f %% in changes of layout\n", f->fallback_pct,
@@ -272,7 +281,8 @@ int weft_cmd_bench(int argc, char **argv)
     };
     const struct weft_usage usage = {
         "weft bench MODEL [options]",
-        "Measures a model. The line of JSON has: median_ms and min_ms of a run; ready_ms from the start of\n"
+        "Measures a model. The line of JSON has: median_ms and min_ms of a run, spread_pct between its\n"
+        "quartiles in percent of the median, and runs, how many there were; ready_ms from the start of\n"
         "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
         "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
         "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
