@@ -4,7 +4,8 @@
  * Wishes begin at parameters (which are facts), at results that the caller wants in some layout, at convolutions
  * (channels-last) and with row-major everywhere. Each is carried from operand to result and back through every node
  * that it passes at no cost, until nothing is new. A limit on the distance would lose: a wish is worth something only
- * where a whole region follows it. */
+ * where a whole region follows it. Where a node has axes that the wish does not know (a bias has no rows), their places
+ * are guesses: those wait until all that is known in full is everywhere, since lists are short. */
 #include "sched/format.h"
 
 struct wish {
@@ -15,8 +16,9 @@ struct wish {
 struct collector {
     struct weft_formats *formats;
     struct weft_graph *graph;
-    struct wish *queue;
+    struct wish *queue, *guess;
     uint32_t head, tail, capacity;
+    uint32_t first_guess, guesses, guess_capacity;
 };
 
 /* Blocks have no strides that a caller could be told; but a framework with kernels of its own may take what it reads
@@ -121,6 +123,7 @@ struct carried {
     uint32_t count;
     struct {
         uint32_t pin, layout;
+        bool is_guess;
     } wish[];
 };
 
@@ -149,6 +152,7 @@ static const struct carried *carry_all(struct collector *c, struct weft_pin from
             carry(c, from, &stored, (struct weft_pin){.node = from.node, .result = !from.result, .index = i}, to);
         for (uint32_t k = 0; k < count; k++) {
             carried->wish[carried->count].pin = i;
+            carried->wish[carried->count].is_guess = count > 1 && to[0] != to[1];
             carried->wish[carried->count++].layout = to[k];
         }
     }
@@ -165,7 +169,26 @@ static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
     const struct carried *carried = known->answer;
     for (uint32_t i = 0; i < carried->count; i++) {
         const struct weft_pin to = {.node = from.node, .result = !from.result, .index = carried->wish[i].pin};
-        add(c, weft_pin_value(c->graph, to), carried->wish[i].layout);
+        const struct wish wish = {weft_pin_value(c->graph, to), carried->wish[i].layout};
+        if (!carried->wish[i].is_guess) {
+            add(c, wish.value, wish.layout);
+            continue;
+        }
+        c->guess = weft_grow(c->formats->arena, c->guess, &c->guess_capacity, c->guesses + 1, sizeof *c->guess);
+        c->guess[c->guesses++] = wish;
+    }
+}
+
+/* From the node that makes the value, and to all that read it. */
+static void spread(struct collector *c, struct wish wish)
+{
+    const struct weft_graph *g = c->graph;
+    const struct weft_value *value = &g->value[wish.value.id];
+    if (value->def.id)
+        carry_on(c, (struct weft_pin){.node = value->def, .result = true, .index = value->result}, wish.layout);
+    for (uint32_t slot = value->first_use; slot; slot = g->slot[slot - 1].next) {
+        const weft_node user = g->slot[slot - 1].node;
+        carry_on(c, (struct weft_pin){.node = user, .index = slot - 1 - g->node[user.id].first_operand}, wish.layout);
     }
 }
 
@@ -192,15 +215,12 @@ void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph
     struct collector c = {.formats = formats, .graph = graph};
     weft_format_kinds(formats);
     begin(&c);
-    while (c.head < c.tail) {
-        const struct wish wish = c.queue[c.head++];
-        const struct weft_value *value = &graph->value[wish.value.id];
-        if (value->def.id)
-            carry_on(&c, (struct weft_pin){.node = value->def, .result = true, .index = value->result}, wish.layout);
-        for (uint32_t slot = value->first_use; slot; slot = graph->slot[slot - 1].next) {
-            const weft_node user = graph->slot[slot - 1].node;
-            carry_on(&c, (struct weft_pin){.node = user, .index = slot - 1 - graph->node[user.id].first_operand},
-                     wish.layout);
+    while (c.head < c.tail || c.first_guess < c.guesses) {
+        if (c.head == c.tail) {
+            const struct wish guess = c.guess[c.first_guess++];
+            add(&c, guess.value, guess.layout);
+        } else {
+            spread(&c, c.queue[c.head++]);
         }
     }
     number_lists(formats);
