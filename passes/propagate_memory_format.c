@@ -14,7 +14,8 @@
  *
  * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; a parameter or
  * result that says {?} is stored as suits the graph. What all promises together cost is a remark. An intermediate value
- * keeps a layout that the graph requires of it; hints and proposals are weighed like all else.
+ * keeps a layout that the graph requires of it; hints and proposals are weighed like all else. Constants lie as their
+ * data does, row-major, whatever is said of them: readers that want another order have a relayout, which is done once.
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/propagate.h"
@@ -170,15 +171,12 @@ static void place_results(struct weft_placing *p, weft_node n)
         const weft_val v = weft_result(g, n, i);
         const bool follows = weft_is_view(g, n);
         const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
-        if (weft_opcode_of(g, n) == WEFT_OP_const)
-            continue;
-        weft_say_stored(p, v);
+        p->stored[v.id] = layout;
+        if (weft_opcode_of(g, n) != WEFT_OP_const)
+            weft_say_stored(p, v);
         /* the layout of the value is the promise, until another takes its place */
-        if (is_promised(p, v) || (is_view(g, n) && stays_open(p, v))) {
-            p->stored[v.id] = layout;
-            continue;
-        }
-        set_layout(p, v, layout);
+        if (!is_promised(p, v) && !(is_view(g, n) && stays_open(p, v)))
+            set_layout(p, v, layout);
     }
 }
 

@@ -303,8 +303,9 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     int dim[WEFT_MAX_RANK];
     if (weft_opcode_of(g, n) == WEFT_OP_reshape)
         return 0; /* see weft_format_read_ps */
-    if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED)
-        return layout == 0 ? 0 : WEFT_LABEL_NEVER;
+    if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED) /* a stated layout is there, whatever the op is */
+        return layout == 0 || (f->list[value.id].is_fact && layout == f->list[value.id].layout[0])
+                   ? 0 : WEFT_LABEL_NEVER;
     const int op = weft_opcode_of(g, n);
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
         return matrix_ps(f, pin, layout);
