@@ -26,7 +26,7 @@ void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3
                 box *= side;
                 surface += side * (double)weight[d];
             }
-            /* The surface only breaks ties: it is scaled to stay below one unit of volume. */
+            /* The surface breaks ties, and what is next to one by a short unit: it stays below one unit of volume. */
             const double cost = box + surface / (1 + surface);
             if (best < 0 || cost < best) {
                 best = cost;
