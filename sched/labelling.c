@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* Entries: all tables together may have ROOM times as many as one; one, a SHARE-th of what is left, or LITTLE. */
+enum { ROOM = 16, SHARE = 8, LITTLE = 256 };
+
 struct table {
     uint32_t nodes, next;    /* next: in the same bucket, + 1 */
     uint32_t *node;          /* in order of elimination */
@@ -28,7 +31,7 @@ struct solver {
     uint32_t tables, capacity;
     uint32_t *bucket;        /* by node: its first table, + 1 */
     uint32_t *member, member_capacity; /* tables of the bucket that is looked at */
-    int64_t most;
+    int64_t most, room;      /* entries: of the next table, and of all that are to come */
     struct weft_label_answer *answer;
 };
 
@@ -299,6 +302,9 @@ static int64_t *minimise(struct solver *s, const struct group *group, const int6
         cost[e] = least;
     }
     s->answer->largest = entries > s->answer->largest ? entries : s->answer->largest;
+    s->room -= entries > LITTLE ? entries : 0;
+    while (s->most > LITTLE && s->most > s->room / SHARE)
+        s->most = s->most > 2 * LITTLE ? s->most / 2 : LITTLE;
     return cost;
 }
 
@@ -412,7 +418,7 @@ void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, 
 {
     struct weft_arena *arena = labelling->arena;
     *ret = (struct weft_label_answer){.choice = weft_new(arena, uint32_t, labelling->nodes)};
-    struct solver s = {.labelling = labelling, .arena = arena, .most = most, .answer = ret,
+    struct solver s = {.labelling = labelling, .arena = arena, .most = most, .room = ROOM * most, .answer = ret,
                        .position = weft_new(arena, uint32_t, labelling->nodes),
                        .own = weft_new(arena, int64_t *, labelling->nodes),
                        .bucket = weft_new(arena, uint32_t, labelling->nodes)};

@@ -62,7 +62,8 @@ int64_t *weft_labelling_edge(struct weft_labelling *labelling, uint32_t a, uint3
 /* The same in two steps, for edges that share a table. */
 struct weft_label_table *weft_labelling_table(struct weft_arena *arena, uint32_t rows, uint32_t columns);
 void weft_labelling_join(struct weft_labelling *labelling, uint32_t a, uint32_t b, struct weft_label_table *table);
-/* `most`: entries that a table may have. The problem is not changed. */
+/* `most`: entries that a table may have; all together may have sixteen times as many, beside tables of a few hundred.
+ * The problem is not changed. */
 void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, struct weft_label_answer *ret);
 /* What these choices cost. */
 int64_t weft_labelling_cost(const struct weft_labelling *labelling, const uint32_t *choice);

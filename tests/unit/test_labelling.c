@@ -195,6 +195,23 @@ static void solve_dense(struct fixture *f)
 
 static void large_tables_are_split_and_the_gap_is_stated(void **state) { run(solve_dense, 5); }
 
+/* Hundreds of nodes that have nothing to do with their neighbours in number: tables share what room there is. */
+static void solve_tangle(struct fixture *f)
+{
+    enum { NODES = 600, MOST = 100000 };
+    for (uint32_t i = 0; i < NODES; i++) {
+        add_node(f, 4, false);
+        for (uint32_t k = 0; k < 2 && i > 0; k++)
+            add_edge(f, i, below(f, i), false);
+    }
+    struct weft_label_answer answer;
+    weft_labelling_solve(&f->labelling, MOST, &answer);
+    assert_true(answer.splits > 0 && answer.bound < answer.cost);
+    assert_true(f->arena.total < 20 * MOST * sizeof(int64_t) + NODES * (size_t)16384);
+}
+
+static void all_tables_together_have_a_bound(void **state) { run(solve_tangle, 7); }
+
 enum form { CHAIN, STAR, LADDER, FORMS };
 
 static void solve_long(struct fixture *f, enum form form, uint32_t nodes)
@@ -231,6 +248,7 @@ int main(void)
         cmocka_unit_test(separable_costs_tie_nothing),
         cmocka_unit_test(what_must_not_be_is_not),
         cmocka_unit_test(large_tables_are_split_and_the_gap_is_stated),
+        cmocka_unit_test(all_tables_together_have_a_bound),
         cmocka_unit_test(long_graphs_stay_exact),
     };
     return cmocka_run_group_tests_name("labelling", tests, NULL, NULL);
