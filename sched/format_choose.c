@@ -213,8 +213,6 @@ static void add_operand(struct chooser *c, weft_node n, uint32_t index)
         return;
     const struct weft_format_known *reads = price_reads(c, (struct weft_pin){.node = n, .index = index});
     const int64_t *price = c->read[c->graph->node[n.id].first_operand + index] = reads->answer;
-    if (rows == 1 && results == 1)
-        return;
     struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_EDGE, reads->number, c->set[v.id] != 0);
     if (!known->answer) {
         uint32_t layout;

@@ -15,6 +15,7 @@ enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of mem
 enum { MIXED_WINDOW = 2 };  /* a window that reads in one order and writes in another, beside row-major */
 enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
 enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
+enum { VIEW_FIRST = 2 * WEFT_FORMAT_TIE }; /* a view that is then converted says so, rather than be no view */
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
@@ -291,8 +292,7 @@ static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint
     for (int i = 0; i < rank; i++)
         axis[i] = i;
     const int fastest = fastest_dim(f, value, layout, axis);
-    return fastest == WEFT_NO_DIM || fastest >= rank - 2
-               ? 0 : turn_ps(f, value);
+    return fastest == WEFT_NO_DIM || fastest >= rank - 2 ? 0 : turn_ps(f, value);
 }
 
 int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint32_t layout)
@@ -348,7 +348,25 @@ static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand,
         weft_layout_canonical(g->dims, &view, to_type);
     const uint32_t number = weft_intern_layout(g, stored.dense ? &order : &view, to_type);
     const int64_t ps = weft_format_convert_ps(f, to, number, result);
-    return ps == 0 || (!stored.dense && has_order(f, to, number, result)) ? 0 : WEFT_FORMAT_TIE + ps;
+    return ps == 0 || (!stored.dense && has_order(f, to, number, result)) ? 0 : VIEW_FIRST + ps;
+}
+
+/* The same of a transpose or slice. What is wanted with gaps is a copy also where the order is the same. */
+static int64_t view_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result,
+                       enum agreement agreement)
+{
+    struct weft_graph *g = f->graph;
+    const weft_val from = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
+    const struct weft_type *type = weft_type_of(g, to);
+    const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
+    const struct weft_pin pin = {.node = operand.node, .result = true};
+    struct weft_layout view;
+    if (agreement == SAME_ORDER && weft_layout_at(g, result, type->rank).dense)
+        return 0;
+    if (!weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &view))
+        return VIEW_FIRST + weft_format_convert_ps(f, from, layout, 0) + weft_format_convert_ps(f, to, 0, result);
+    const int64_t ps = weft_format_convert_ps(f, to, weft_intern_layout(g, &view, type), result);
+    return ps ? VIEW_FIRST + ps : 0;
 }
 
 /* An axis of which one side has a single index is walked at that one: where the other side has it does not count, as if
@@ -435,17 +453,20 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
         return agreement == SAME_ORDER
                    ? weft_format_join_ps(f, operand, result)
                    : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
+    if (op == WEFT_OP_transpose || op == WEFT_OP_slice)
+        return view_ps(f, operand, layout, result, agreement);
     if (agreement == SAME_ORDER)
         return 0;
     if (weft_format_is_window(op)) /* loops for neighbours on one side only: several times the time of either order */
         return MIXED_WINDOW * weft_format_kernel_ps(f, operand.node, /* last= */ false);
+    if (op == WEFT_OP_bcast) { /* then it is no view */
+        const int64_t copied = weft_dtype_bytes(weft_type_of(g, to)->dtype, weft_format_elements(g, to));
+        return step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, copied,
+                                                  agreement == SAME_RUNS ? WEFT_PRICE_convert_runs
+                                                                         : WEFT_PRICE_convert_transpose);
+    }
     if (agreement == SAME_RUNS)
         return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_runs);
-    if (op == WEFT_OP_transpose || op == WEFT_OP_slice || op == WEFT_OP_bcast) { /* then it is no view */
-        const int64_t copied = weft_dtype_bytes(weft_type_of(g, to)->dtype, weft_format_elements(g, to));
-        return step_ps(f) +
-               weft_format_stream_ps(f, WEFT_PRICE_copy_private, copied, WEFT_PRICE_convert_transpose);
-    }
     return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
                                 weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE ? WEFT_PRICE_access_strided
                                                                                        : WEFT_PRICE_access_along);
