@@ -183,6 +183,19 @@ static bool lies_as_promised(const struct weft_plan *plan, uint32_t i)
     return true;
 }
 
+/* Does a parameter's memory hold at the end what results that live there are views of? Not if it gets a new value by a
+ * copy; where that is computed in place, nobody returns the old one (sched/alias.h). */
+static bool holds_result(const struct weft_plan *plan, weft_val param)
+{
+    const struct weft_graph *g = plan->graph;
+    if (!g->value[param.id].is_mut)
+        return true;
+    for (uint32_t i = 0; i < g->returns; i++)
+        if (weft_is(g->ret[i].mut, param))
+            return plan->alias.ret[i].updated;
+    return false;
+}
+
 void weft_home_share(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
@@ -192,7 +205,7 @@ void weft_home_share(struct weft_plan *plan)
     for (uint32_t i = 0; plan->share && !plan->return_layout && !sized_by_data && i < g->returns; i++) {
         const struct weft_home *home = &plan->home[g->ret[i].value.id];
         const struct weft_storage *storage = &plan->storage[home->storage];
-        const bool is_input = storage->kind == WEFT_IN_PARAM && !g->value[storage->value.id].is_mut;
+        const bool is_input = storage->kind == WEFT_IN_PARAM && holds_result(plan, storage->value);
         const bool is_result = storage->kind == WEFT_IN_RETURN && home->storage != plan->return_storage[i];
         const bool is_kept = storage->kind == WEFT_IN_ARENA; /* until the next run: plan_returns in plan.c */
         plan->shared[i] = (is_input || is_result || is_kept) && !g->ret[i].mut.id && lies_as_promised(plan, i);

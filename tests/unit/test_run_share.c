@@ -66,6 +66,38 @@ static void results_are_shared_if_asked(void **state)
     weft_close(context);
 }
 
+/* A view of a new value is in the parameter where that is computed; a view of the old value is a copy. */
+static void views_of_new_values_are_shared(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @g(%m: mut f32[4,6], %o: mut f32[4]) {\n"
+                                              "  %n: f32[4,6] = neg %m\n"
+                                              "  %s: f32[2,6] = slice %n start=[1 0] end=[3 6]\n"
+                                              "  %p: f32[4] = neg %o\n"
+                                              "  %t: f32[2] = slice %o start=[0] end=[2]\n"
+                                              "  return mut %m = %n, %s, mut %o = %p, %t\n}\n");
+    struct weft_plan *plan = compile(graph, WEFT_COMPILE_SHARE_RESULTS);
+    struct weft_execution *execution;
+    float m[24], o[4];
+    const struct weft_tensor in = tensor_of(m, 2, (int64_t[]){4, 6}), old = tensor_of(o, 1, (int64_t[]){4});
+    const float was = m[6], first = o[0];
+    struct weft_tensor s, t;
+    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_bind_input(execution, 1, &old), WEFT_OK);
+    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_output(execution, 1, &s), WEFT_OK);
+    assert_int_equal(weft_output(execution, 3, &t), WEFT_OK);
+    assert_ptr_equal(s.data, m + 6);
+    assert_true(m[6] == -was);
+    assert_ptr_not_equal(t.data, o);
+    assert_true(o[0] == -first && *(float *)t.data == first);
+    weft_execution_destroy(execution);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 /* A view begins where its elements are; the caller wants them at an address that he stated. */
 static void a_promised_alignment_is_kept(void **state)
 {
@@ -163,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_are_shared_if_asked),
                                        cmocka_unit_test(cuts_of_intermediates_are_kept),
+                                       cmocka_unit_test(views_of_new_values_are_shared),
                                        cmocka_unit_test(a_promised_alignment_is_kept),
                                        cmocka_unit_test(so_is_one_beyond_a_line)};
     return cmocka_run_group_tests_name("run_share", tests, NULL, NULL);
