@@ -279,7 +279,7 @@ int weft_access(const struct weft_graph *graph, const struct weft_access *access
 {
     struct weft_access own;
     if (!graph || !access || !ret_width || !weft_take_options(&own, sizeof own, access))
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct question q = {.graph = graph, .asked = &own};
     const int status = weft_protected_graph(graph, ask, &q);
     if (status == WEFT_OK)

@@ -89,6 +89,17 @@ bool weft_take_options(void *own, size_t bytes, const void *given)
     return size != 0;
 }
 
+static int say_missing(void *arg)
+{
+    weft_error(arg, WEFT_ERR_ARGUMENT, NULL, "an argument that is needed is NULL, or a struct of options has no size");
+    return WEFT_ERR_ARGUMENT;
+}
+
+int weft_missing(struct weft_context *context)
+{
+    return context && !context->on_nomem ? weft_protected(context, say_missing, context) : WEFT_ERR_ARGUMENT;
+}
+
 void *weft_allocate(struct weft_context *context, size_t bytes)
 {
     return context->allocator.allocate(context->allocator.user, bytes ? bytes : 1, 64);

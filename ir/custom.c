@@ -79,7 +79,7 @@ static int add_entry(void *arg)
 int weft_register(struct weft_context *context, const struct weft_custom *custom)
 {
     if (!context || !custom)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     return weft_protected(context, add_entry, &(struct registration){context, custom});
 }
 

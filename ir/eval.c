@@ -307,7 +307,7 @@ int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inpu
 {
     if (!graph || (input_count && !inputs) || (output_count && !outputs) || input_count > UINT32_MAX ||
         output_count > UINT32_MAX)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return weft_protected_graph(
         graph, evaluate,
         &(struct evaluation){

@@ -420,7 +420,7 @@ int weft_parse(struct weft_context *context, const char *text, size_t bytes, con
                struct weft_graph **ret_graph)
 {
     if (!context || !text || !ret_graph)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     struct public_call call = {.context = context, .text = text, .name = name, .bytes = bytes};
     const int status = weft_protected(context, parse_public, &call);
     if (status == WEFT_OK)

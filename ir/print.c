@@ -469,7 +469,7 @@ static int print_protected(void *arg)
 int weft_print(const struct weft_graph *graph, char **ret_text)
 {
     if (!graph || !ret_text)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct print_call call = {.graph = graph, .text = {.context = graph->context}};
     int status = weft_protected_graph(graph, print_protected, &call);
     if (status == WEFT_OK) {

@@ -77,14 +77,14 @@ bool weft_frozen(const struct weft_graph *graph)
 int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph)
 {
     if (!context || !ret_graph)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     return create_graph((struct create){.context = context, .name = name ? name : "main"}, ret_graph);
 }
 
 int weft_graph_create_body(struct weft_graph *parent, const char *name, struct weft_graph **ret_graph)
 {
     if (!parent || !ret_graph)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(parent ? parent->context : NULL);
     return create_graph((struct create){.context = parent->context, .parent = parent, .name = name ? name : "body"},
                         ret_graph);
 }
@@ -92,7 +92,7 @@ int weft_graph_create_body(struct weft_graph *parent, const char *name, struct w
 int weft_graph_clone(const struct weft_graph *graph, struct weft_graph **ret_graph)
 {
     if (!graph || !ret_graph)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return create_graph((struct create){.context = graph->context, .source = graph->root}, ret_graph);
 }
 
@@ -153,7 +153,7 @@ static int make_symbol(void *arg)
 int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t high, int64_t hint, weft_dim *ret_dim)
 {
     if (!graph || !ret_dim)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct extent e = {.graph = graph, .name = name, .low = low, .high = high, .hint = hint};
     const int status = weft_protected_graph(graph, make_symbol, &e);
     if (status == WEFT_OK)
@@ -186,7 +186,7 @@ static int combine(void *arg)
 int weft_extent_combine(struct weft_graph *graph, char op, weft_dim a, weft_dim b, weft_dim *ret_dim)
 {
     if (!graph || !ret_dim)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct extent e = {.graph = graph, .op = op, .a = a, .b = b};
     const int status = weft_protected_graph(graph, combine, &e);
     if (status == WEFT_OK)

@@ -165,7 +165,7 @@ int weft_param(struct weft_graph *graph, const char *name, int dtype, int rank, 
                weft_val *ret_value)
 {
     if (!graph || !ret_value)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent},
                       make_param, ret_value);
 }
@@ -174,7 +174,7 @@ int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int ra
                    weft_val *ret_value)
 {
     if (!graph || !ret_value)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent,
                                      .is_mut = true}, make_param, ret_value);
 }
@@ -183,7 +183,7 @@ int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *
                   weft_val *ret_value)
 {
     if (!graph || !ret_value)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .number = extent, .data = data},
                       make_constant, ret_value);
 }
@@ -191,7 +191,7 @@ int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *
 int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value, weft_val *ret_value)
 {
     if (!graph || !ret_value)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .splat = value},
                       make_splat, ret_value);
 }
@@ -200,7 +200,7 @@ int weft_splat_integer(struct weft_graph *graph, int dtype, int rank, const weft
                        weft_val *ret_value)
 {
     if (!graph || !ret_value)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .extent = extent, .integer = value},
                       make_integer_splat, ret_value);
 }
@@ -297,7 +297,7 @@ static int append(void *arg)
 int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results)
 {
     if (!graph || !op || !ret_results)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     return weft_protected_graph(graph, append, &(struct append){graph, op, ret_results});
 }
 

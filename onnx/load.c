@@ -69,10 +69,10 @@ int weft_load_fixed(struct weft_context *context, const char *path, const struct
                     struct weft_graph **ret_graph)
 {
     if (!context || !path || !ret_graph || (count && !fixed))
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     for (size_t i = 0; i < count; i++)
         if (!fixed[i].name || !fixed[i].tensor)
-            return WEFT_ERR_ARGUMENT;
+            return weft_missing(context);
     struct load load = {.context = context, .path = path, .fixed = fixed, .fixeds = count};
     weft_arena_open(&load.scratch, context);
     int status = weft_protected(context, load_protected, &load);

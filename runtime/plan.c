@@ -273,10 +273,26 @@ static void lower_blocks(struct weft_plan *plan)
     g->rewrite_limit = limit;
 }
 
+/* A flag of a newer header may not be left out: it may be about numbers. */
+static bool check_flags(const struct compile *c)
+{
+    const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
+                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4,
+                   both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
+    if (flags & ~known)
+        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
+    else if ((flags & both) == both)
+        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL,
+                   "WEFT_COMPILE_NO_WINOGRAD and WEFT_COMPILE_WINOGRAD_4 exclude each other");
+    return !(flags & ~known) && (flags & both) != both;
+}
+
 static int compile(void *arg)
 {
     struct compile *c = arg;
     struct weft_plan *plan = c->plan;
+    if (!check_flags(c))
+        return WEFT_ERR_ARGUMENT;
     if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
@@ -303,11 +319,11 @@ static int refuse_target(void *context)
 int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
 {
     if (!graph || !ret_plan)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct weft_context *context = graph->context;
     struct compile c = {.source = graph->root};
     if (given && !weft_take_options(&c.options, sizeof c.options, given))
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     if (c.options.target && c.options.target->kernel)
         return weft_protected(context, refuse_target, context);
     c.plan = weft_allocate(context, sizeof *c.plan);

@@ -12,7 +12,7 @@
 int weft_target_create(struct weft_context *context, struct weft_target **ret_target)
 {
     if (!context || !ret_target)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(context);
     struct weft_target *target = weft_allocate(context, sizeof *target);
     if (!target)
         return WEFT_ERR_NOMEM;
@@ -81,7 +81,7 @@ static int add_kernel(void *arg)
 int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel)
 {
     if (!target || !target->context || !kernel)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(target ? target->context : NULL);
     return weft_protected(target->context, add_kernel, &(struct addition){target, kernel});
 }
 

@@ -320,11 +320,11 @@ static int drop_message(char *message)
 int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text)
 {
     if (!graph || !ret_text)
-        return WEFT_ERR_ARGUMENT;
+        return weft_missing(graph ? graph->context : NULL);
     struct weft_dot_options known = {.size = sizeof known};
-    if (options && !weft_take_options(&known, sizeof known, options))
-        return WEFT_ERR_ARGUMENT;
     struct weft_context *context = graph->context;
+    if (options && !weft_take_options(&known, sizeof known, options))
+        return weft_missing(context);
     struct weft_picture picture = {.context = context, .options = &known, .root = graph};
     picture.label = picture.piece = (struct weft_text){.context = context, .arena = &picture.arena};
     weft_arena_open(&picture.arena, context);

@@ -7,9 +7,9 @@
  *  - It returns WEFT_OK (0) or a negative weft_status. Results come last, in ret_x, and are untouched on error.
  *  - The library never prints, aborts or exits. What went wrong is delivered through the context's callback, message by
  *    message, and the joined text of the last failing call is kept: weft_last_error().
- *  - A context, graph, plan, execution or ret_x that is NULL is WEFT_ERR_ARGUMENT, without a message; functions that
- *    return counts or pointers then return 0 or NULL, those that return messages "". What is destroyed, closed or freed
- *    may be NULL.
+ *  - A context, graph, plan, execution or ret_x that is NULL is WEFT_ERR_ARGUMENT, with a message if another argument
+ *    leads to a context; functions that return counts or pointers then return 0 or NULL, those that return messages "".
+ *    What is destroyed, closed or freed may be NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
@@ -133,7 +133,8 @@ struct weft_context_options {
 WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
 WEFT_API void weft_close(struct weft_context *context);
 /* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;
- * "" when none failed. Valid until the next call on the context. */
+ * "" when none failed. Valid until the next call on the context. Calls that only look (weft_…_read, _find, _get) and
+ * those on plans and executions leave no message here. */
 WEFT_API const char *weft_last_error(const struct weft_context *context);
 /* The context's own target, made from its options; it lives as long as the context. */
 WEFT_API const struct weft_target *weft_context_target(const struct weft_context *context);
@@ -462,7 +463,7 @@ struct weft_execution;
 struct weft_compile_options {
     size_t size;
     const struct weft_target *target; /* NULL: the context's */
-    uint32_t flags;                   /* WEFT_COMPILE_* */
+    uint32_t flags;                   /* WEFT_COMPILE_*; others are WEFT_ERR_ARGUMENT */
     uint32_t reserved;
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it stands */
@@ -477,7 +478,8 @@ struct weft_compile_options {
                                          it, and by repeated elements */
 #define WEFT_COMPILE_WINOGRAD_4 16u /* 3x3 convolutions by Winograd's F(4x4,3x3) where it pays: faster than what is used
                                        otherwise (F(2x2,3x3)), but with a rounding error about five times that of the
-                                       formula; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results */
+                                       formula; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results. Not
+                                       with WEFT_COMPILE_NO_WINOGRAD: WEFT_ERR_ARGUMENT */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,

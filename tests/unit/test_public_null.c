@@ -213,11 +213,53 @@ static void test_every_function_is_called_with_null(void **state)
     assert_true(functions > 50);
 }
 
+/* What is said is about the call that failed last, also where that has little to say. */
+static void test_the_last_error_is_of_the_last_call(void **state)
+{
+    struct builder b = open_builder();
+    struct weft_graph *graph = NULL;
+    struct weft_target *target;
+    struct weft_plan *plan;
+    const weft_dim one = weft_extent(1);
+    weft_val v;
+    assert_int_equal(weft_target_create(b.context, &target), WEFT_OK);
+#define assert_said(call) \
+    do { \
+        assert_int_equal(weft_parse(b.context, "nonsense", 8, "older", &graph), WEFT_ERR_SYNTAX); \
+        assert_non_null(strstr(weft_last_error(b.context), "older")); \
+        assert_int_equal((call), WEFT_ERR_ARGUMENT); \
+        assert_null(strstr(weft_last_error(b.context), "older")); \
+        assert_non_null(strstr(weft_last_error(b.context), "NULL")); \
+    } while (0)
+    assert_said(weft_load(b.context, NULL, &graph));
+    assert_said(weft_load_fixed(b.context, "x", &(struct weft_fixed_input){0}, 1, &graph));
+    assert_said(weft_parse(b.context, NULL, 0, "x", &graph));
+    assert_said(weft_graph_create(b.context, "x", NULL));
+    assert_said(weft_graph_create_body(b.graph, "x", NULL));
+    assert_said(weft_graph_clone(b.graph, NULL));
+    assert_said(weft_print(b.graph, NULL));
+    assert_said(weft_symbol(b.graph, "N", 1, 2, 0, NULL));
+    assert_said(weft_extent_combine(b.graph, '+', one, one, NULL));
+    assert_said(weft_splat(b.graph, WEFT_F32, 0, NULL, 1, NULL));
+    assert_said(weft_append(b.graph, NULL, &v));
+    assert_said(weft_access(b.graph, NULL, &(struct weft_access_width){0}));
+    assert_said(weft_register(b.context, NULL));
+    assert_said(weft_target_create(b.context, NULL));
+    assert_said(weft_target_add(target, NULL));
+    assert_said(weft_evaluate(b.graph, NULL, 1, NULL, 0));
+    assert_said(weft_compile(b.graph, NULL, NULL));
+    assert_said(weft_compile(b.graph, &(struct weft_compile_options){.size = 0}, &plan));
+#undef assert_said
+    weft_target_destroy(target);
+    close_builder(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_null_is_a_wrong_argument),
         cmocka_unit_test(test_every_function_is_called_with_null),
+        cmocka_unit_test(test_the_last_error_is_of_the_last_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
