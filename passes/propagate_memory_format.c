@@ -19,6 +19,7 @@
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/propagate.h"
+#include "sched/alias.h"
 
 static const char who[] = "propagate_memory_format";
 
@@ -180,6 +181,16 @@ static void place_results(struct weft_placing *p, weft_node n)
     }
 }
 
+/* Is an address all that is promised besides? Then the value, or what it is a view of, is computed there. */
+static bool has_promised_places(const struct weft_placing *p, weft_val v, uint32_t promised)
+{
+    struct weft_graph *g = p->graph;
+    const struct weft_layout stored = layout_at(g, p->stored[v.id], v), wanted = layout_at(g, promised, v);
+    weft_val root = v;
+    return weft_layout_equal(g->dims, &stored, &wanted, weft_type_of(g, v)) && !weft_alias_root(g, &root, NULL) &&
+           !weft_is_const(g, root);
+}
+
 /* The value was returned in the layout that is promised; now that is a relayout of it, unless it is the same. */
 static void place_return(struct weft_placing *p, uint32_t i)
 {
@@ -190,6 +201,8 @@ static void place_return(struct weft_placing *p, uint32_t i)
         return;
     if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(&p->formats, i, &promised) ||
         p->stored[v.id] == promised)
+        return;
+    if (has_promised_places(p, v, promised))
         return;
     const weft_val copy = value_in(p, v, promised, v, 0);
     if (weft_is(copy, v))
