@@ -39,7 +39,7 @@ bool weft_format_ask_own(struct weft_formats *f, weft_node n)
         const int64_t ps = layout ? weft_target_kernel_ps(k, g, n) : -1;
         if (layout && ps < 0)
             weft_add_remark(g, who, weft_result(g, n, 0), "refused",
-                            "%s says that it costs less than nothing, or no number", k->name);
+                            "%s says that it costs less than nothing, 10 seconds or more, or no number", k->name);
         if (ps < 0)
             continue;
         f->own = weft_grow(f->arena, f->own, &f->own_capacity, f->owns + 1, sizeof *f->own);

@@ -62,7 +62,7 @@ static int add_kernel(void *arg)
         return WEFT_ERR_ARGUMENT;
     }
     if (!kernel.cost)
-        return weft_wrong(context, kernel.name, "a kernel has to say what it costs");
+        return weft_wrong(context, kernel.name, "a kernel has to say what it costs: cost is NULL");
     struct weft_target_kernel **end = &a->target->kernel;
     for (; *end; end = &(*end)->next)
         if (strcmp((*end)->name, kernel.name) == 0)
@@ -110,6 +110,8 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
         message = "a kernel asks for a layout that is decided";
     if (!message)
         message = weft_layout_check(ret, type);
+    if (!message && ret->align)
+        message = "an alignment is asked for by weft_kernel.demand";
     if (!message && weft_layout_overlaps(graph->dims, ret, type))
         message = "elements share places";
     if (message) {
@@ -117,13 +119,12 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
         return false;
     }
     ret->strength = WEFT_REQUIRED; /* what a kernel asks for is no wish */
-    ret->align = 0;
     weft_layout_canonical(graph->dims, ret, type);
     return true;
 }
 
 int64_t weft_target_kernel_ps(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
 {
-    const double ps = k->kernel.cost(k->kernel.user, graph, node) * 1e6, most = 1e13;
-    return ps >= most ? (int64_t)most : ps >= 0 ? (int64_t)ps : -1; /* also of NaN */
+    const double us = k->kernel.cost(k->kernel.user, graph, node), most = 1e7;
+    return us >= 0 && us < most ? (int64_t)(us * 1e6) : -1; /* also of NaN */
 }

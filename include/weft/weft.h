@@ -440,10 +440,10 @@ struct weft_kernel {
     /* Can it compute this node? NULL: every node of its op. */
     bool (*fits)(void *user, const struct weft_graph *graph, weft_node node);
     /* The layout that operand i has to have, or for i = operands + k result k, as text: "{0 1/16 2 3 1%16}". NULL: any
-     * for an operand, row-major for a result. The function NULL: row-major everywhere. */
+     * for an operand, row-major for a result. The function NULL: row-major everywhere. No alignment: see demand. */
     const char *(*layout)(void *user, const struct weft_graph *graph, weft_node node, size_t i);
-    /* What a call takes, in microseconds, without conversions, at the hints of symbols. A kernel whose cost is negative
-     * or no number, or whose layouts cannot be read, is not taken: a remark says so. */
+    /* What a call takes, in microseconds, without conversions, at the hints of symbols; not NULL. A kernel whose cost
+     * is negative, no number, or 10 seconds and more, or whose layouts cannot be read, is not taken, says a remark. */
     double (*cost)(void *user, const struct weft_graph *graph, weft_node node);
     /* How it goes through operand i, or for i = operands + k result k; as above. NULL: nothing. */
     void (*demand)(void *user, const struct weft_graph *graph, weft_node node, size_t i,

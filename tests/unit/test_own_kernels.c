@@ -231,10 +231,31 @@ static bool says(const struct weft_graph *graph, const char *words)
     return false;
 }
 
+static double endless(void *user, const struct weft_graph *graph, weft_node node) { return INFINITY; }
+static double huge(void *user, const struct weft_graph *graph, weft_node node) { return 1e300; }
+static double negative(void *user, const struct weft_graph *graph, weft_node node) { return -1; }
+static double nine_seconds(void *user, const struct weft_graph *graph, weft_node node) { return 9e6; }
+
+static void costs_that_cannot_be_are_remarks(void **state)
+{
+    double (*const wrong[])(void *, const struct weft_graph *, weft_node) = {no_number, endless, huge, negative};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct propagated p = propagate(blocked, wrong[i]);
+        assert_string_equal(kernel_of(p.graph, "conv"), "own.plain");
+        assert_true(says(p.graph, "own.blocked says that it costs"));
+        done(&p);
+    }
+    struct propagated p = propagate(blocked, nine_seconds); /* dear, but no wrong number */
+    assert_string_equal(kernel_of(p.graph, "conv"), "own.plain");
+    assert_false(says(p.graph, "own.blocked says that it costs"));
+    done(&p);
+}
+
 static void layouts_that_cannot_be_are_remarks(void **state)
 {
     static const char *const wrong[][3] = {{"{0 1 2}", NULL, NULL}, {"nonsense", NULL, NULL}, {"{?}", NULL, NULL},
-                                           {NULL, NULL, "{0 1 2 3} and more"}, {NULL, "{0 1 2 3 | 0 1 1 1}", NULL}};
+                                           {NULL, NULL, "{0 1 2 3} and more"}, {NULL, "{0 1 2 3 | 0 1 1 1}", NULL},
+                                           {"{0 1 2 3 align=64}", NULL, NULL}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct propagated p = propagate(wrong[i], fast);
         assert_string_equal(kernel_of(p.graph, "conv"), "own.plain");
@@ -303,6 +324,7 @@ int main(void)
         cmocka_unit_test(the_cheaper_kernel_gets_its_layouts),
         cmocka_unit_test(conversions_that_cost_more_are_not_made),
         cmocka_unit_test(layouts_that_cannot_be_are_remarks),
+        cmocka_unit_test(costs_that_cannot_be_are_remarks),
         cmocka_unit_test(without_a_kernel_that_fits_weft_prices_its_own),
         cmocka_unit_test(wrong_kernels_are_refused),
         cmocka_unit_test(plans_do_not_run_them),
