@@ -67,7 +67,7 @@ int64_t weft_tensor_span(const struct weft_tensor *tensor)
  * could overflow. */
 #define MOST_ELEMENTS ((int64_t)1 << 46)
 
-static bool fits_memory(const struct weft_tensor *tensor, int64_t offset)
+bool weft_frame_fits(const struct weft_tensor *tensor, int64_t offset)
 {
     int64_t last = offset, reach;
     for (int i = 0; i < tensor->rank; i++)
@@ -85,7 +85,7 @@ static void size_value(const struct weft_plan *plan, struct weft_frame *frame, w
 {
     frame->tensor[v.id] = tensor_by(plan, v, frame->live, number);
     frame->offset[v.id] = number(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
-    if (!fits_memory(&frame->tensor[v.id], frame->offset[v.id]))
+    if (!weft_frame_fits(&frame->tensor[v.id], frame->offset[v.id]))
         frame->too_large = v;
 }
 

@@ -160,36 +160,43 @@ static void plan_returns(struct weft_plan *plan)
             live_at(plan, plan->home[g->ret[i].value.id].storage, (int32_t)plan->steps);
 }
 
+/* Why a plan cannot have a value stored so, or NULL. */
+static const char *find_fault(const struct weft_graph *g, weft_val v, const int64_t *symbols)
+{
+    const struct weft_layout layout = weft_own_layout(g, v);
+    const struct weft_type *type = weft_type_of(g, v);
+    struct weft_tensor tensor = {.rank = type->rank};
+    weft_dim stride[WEFT_MAX_RANK];
+    if (weft_dtype_bits(type->dtype) < 8 && !weft_layout_is_row_major(&layout))
+        return "elements smaller than a byte are stored row-major only";
+    if (!weft_layout_logical_strides(g->dims, &layout, type, stride)) /* lower_blocks had to leave it */
+        return layout.axes > WEFT_MAX_RANK
+                   ? weft_arena_format(&g->root->scratch, "is stored along %d axes: plans take up to %d", layout.axes,
+                                       WEFT_MAX_RANK)
+               : g->value[v.id].is_param || g->value[v.id].returns
+                   ? "is stored with split axes: plans take none for parameters and results"
+               : !layout.dense ? "is stored with split axes and strides: plans take one or the other"
+                               : "is stored with split axes: plans take none whose extents are not constant";
+    for (int axis = 0; axis < type->rank && !layout.dense; axis++) {
+        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
+        tensor.extent[axis] = extent > 0 ? extent : 0;
+        tensor.stride[axis] = weft_dim_evaluate(g->dims, stride[axis], symbols);
+    }
+    return layout.dense || weft_frame_fits(&tensor, 0) ? NULL : "is stored over more than memory can be";
+}
+
 /* Recursion is as deep as bodies are nested. */
-static bool check_layouts(const struct weft_graph *g)
+static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
 {
     bool legal = true;
     for (uint32_t i = 0; i < g->bodies; i++)
-        legal &= check_layouts(g->body[i]);
+        legal &= check_layouts(g->body[i], symbols);
     for (uint32_t i = 1; i < g->values; i++) {
-        const weft_val v = {i};
-        if (g->node[weft_def(g, v).id].dead)
-            continue;
-        const struct weft_layout layout = weft_own_layout(g, v);
-        weft_dim stride[WEFT_MAX_RANK];
-        const bool packed = weft_dtype_bits(weft_type_of(g, v)->dtype) < 8;
-        if (packed && !weft_layout_is_row_major(&layout)) {
+        const char *fault = g->node[weft_def(g, (weft_val){i}).id].dead ? NULL : find_fault(g, (weft_val){i}, symbols);
+        legal &= !fault;
+        if (fault)
             weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)},
-                       "elements smaller than a byte are stored row-major only");
-            legal = false;
-            continue;
-        }
-        if (weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), stride))
-            continue;
-        const struct weft_place place = {.file = g->file, .where = weft_value_text(g, v)};
-        if (layout.axes > WEFT_MAX_RANK) /* passes that would have given each of them a stride had to leave it */
-            weft_error(g->context, WEFT_ERR_UNSUPPORTED, &place, "is stored along %d axes: plans take up to %d",
-                       layout.axes, WEFT_MAX_RANK);
-        else
-            weft_error(g->context, WEFT_ERR_UNSUPPORTED, &place, "is stored with split axes: plans take none for "
-                       "parameters, results and axes that are not constant");
-        legal = false;
+                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, (weft_val){i})}, "%s", fault);
     }
     return legal;
 }
@@ -217,8 +224,6 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->shared = weft_new(g->arena, bool, g->returns);
     plan->storage = weft_grow(g->arena, NULL, &plan->storage_capacity, 16, sizeof *plan->storage);
     plan->pack = weft_grow(g->arena, NULL, &plan->pack_capacity, 16, sizeof *plan->pack);
-    if (!plan->hint) /* a body has those of the outer plan */
-        plan->hint = hint_symbols(g);
     plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
     weft_home_results(plan, reference || weft_environment_names("WEFT_SKIP", "mark_aliases", /* all= */ false));
@@ -303,7 +308,8 @@ static int compile(void *arg)
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))
         return WEFT_ERR_UNSUPPORTED;
-    if (!check_layouts(plan->graph))
+    plan->hint = hint_symbols(plan->graph);
+    if (!check_layouts(plan->graph, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
     build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
     return WEFT_OK;

@@ -330,6 +330,8 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
 /* The same for all steps of a body. */
 void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame);
+/* Does the last element lie where memory can be, counted from where the storage begins? */
+bool weft_frame_fits(const struct weft_tensor *tensor, int64_t offset);
 /* A frame for these symbol values, or NULL if memory is refused. `live`: of a body, the outer frame's, else NULL. */
 struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live);
 /* control_frame.c: frames of all bodies; false if memory is refused. */

@@ -286,6 +286,39 @@ static void winograd_is_forbidden_or_widened(void **state)
     }
 }
 
+/* What no plan can do is an error that names the value, and says which of the reasons it is. */
+static void layouts_that_cannot_be_kept_are_refused(void **state)
+{
+    static const char *const wrong[][3] = {
+        {"f32[4,16]{0 1 | 4000000000000000 1}", "4,16", "%y: is stored over more than memory can be"},
+        {"f32[4,16]{0/2 1 0%2 | 64 2 1}", "4,16", "%y: is stored with split axes and strides"},
+        {"f32[N,16]{0/2 1 0%2}", "N,16", "%y: is stored with split axes: plans take none whose extents are"}};
+    struct weft_context *context = open_context(1);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[400];
+        struct weft_plan *plan = NULL;
+        snprintf(text, sizeof text, "graph @g<N>(%%x: f32[%s]) {\n  %%y: %s = relu %%x\n  %%z: f32[%s] = exp %%y\n"
+                 "  return %%z\n}\n", wrong[i][1], wrong[i][0], wrong[i][1]);
+        struct weft_graph *graph = parse(context, text);
+        assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);
+        if (!strstr(weft_last_error(context), wrong[i][2]))
+            fail_msg("'%s'", weft_last_error(context));
+        weft_graph_destroy(graph);
+    }
+    static const char *const told[] = {
+        "graph @g(%x: f32[4,16]{0/2 1 0%2}) {\n  %y: f32[4,16] = relu %x\n  return %y\n}\n",
+        "graph @g(%x: f32[4,16]) {\n  %y: f32[4,16]{0/2 1 0%2} = relu %x\n  return %y\n}\n"};
+    for (int i = 0; i < 2; i++) {
+        struct weft_plan *plan = NULL;
+        struct weft_graph *graph = parse(context, told[i]);
+        assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);
+        assert_non_null(strstr(weft_last_error(context), i ? "%y: is stored with split axes: plans take none for par"
+                                                           : "%x: is stored with split axes: plans take none for par"));
+        weft_graph_destroy(graph);
+    }
+    weft_close(context);
+}
+
 static void flags_that_cannot_be_obeyed_are_refused(void **state)
 {
     const struct {
@@ -357,6 +390,7 @@ int main(void)
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(winograd_is_forbidden_or_widened),
         cmocka_unit_test(flags_that_cannot_be_obeyed_are_refused),
+        cmocka_unit_test(layouts_that_cannot_be_kept_are_refused),
         cmocka_unit_test(sizes_are_checked_before_a_run),
         cmocka_unit_test(more_axes_than_a_plan_takes),
     };
