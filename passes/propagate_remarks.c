@@ -62,7 +62,7 @@ static void write_conversions(struct weft_placing *p, const char **label)
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
         const struct weft_conversion_record record = {
-            .from = copy->of, .to = copy->value, .once = weft_is_const(g, copy->of),
+            .from = copy->of, .to = copy->value, .once = !copy->promised && weft_format_is_loaded(g, copy->of),
             .ps = weft_format_convert_ps(&p->formats, copy->of, p->stored[copy->of.id], copy->layout),
             .wanted = wanted_text(p, copy, label)};
         weft_add_conversion(g, &record);
@@ -84,11 +84,12 @@ void weft_say_conversions(struct weft_placing *p)
     write_conversions(p, label);
 }
 
-/* Says what was chosen, and what the best other choice would have cost. */
+/* Says what was chosen, and what the best other choice would have cost. What a broadcast repeats is not stored. */
 void weft_say_stored(struct weft_placing *p, weft_val v)
 {
     const struct weft_formats *f = &p->formats;
-    if (f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id])
+    if ((f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id]) ||
+        weft_def_opcode(p->graph, v) == WEFT_OP_bcast)
         return;
     struct weft_format_known *known =
         WEFT_RECALL(f, WEFT_RECALL_TEXT, f->written[v.id], (uint64_t)(uintptr_t)f->chosen[v.id],
@@ -128,7 +129,7 @@ void weft_say_costs(struct weft_placing *p)
         weft_add_remark(p->graph, who, p->graph->ret[0].value, "bounded",
                         "this choice costs %.3f us, and none less than %.3f", (double)f->cost * 1e-6,
                         (double)f->bound * 1e-6);
-    if (f->row_major == f->cost && f->channels_last == f->cost)
+    if (!f->weighs)
         return;
     weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed", "%s as chosen, %s row-major throughout, %s channels-last; "
                     "prices: %s", cost_text(p, f->cost), cost_text(p, f->row_major), cost_text(p, f->channels_last),

@@ -4,6 +4,7 @@
  *
  *   memo       nodes that are alike have the same candidates and prices, which are worked out once
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
+ *   order      do an operand and the result of its node lie in one order?
  *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion, of kernels by
  *              order of channels; at the rates of the target (prices.h)
  *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
@@ -67,6 +68,7 @@ struct weft_formats {
     int64_t *written_ps, *second_ps;   /* what writing and reading it costs as chosen; and more with the other */
     int64_t free_cost;                 /* ps: of the best choice if the caller took every result in any layout */
     int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
+    bool weighs;                       /* was there anything to choose? */
     int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */
 };
 
@@ -108,6 +110,25 @@ bool weft_format_ask_own(struct weft_formats *formats, weft_node node);
 /* The ways to compute a value, at most WEFT_MAX_CHOICES; their number. */
 uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value, struct weft_format_choice *ret_choice);
 
+/* --- format_order.c ----------------------------------------------------------------------------------------------- */
+
+enum { WEFT_FORMAT_RUN = 64 }; /* bytes: runs of this length stream nearly like all of memory */
+enum weft_format_agreement { WEFT_SAME_ORDER, WEFT_SAME_RUNS, WEFT_OTHER_ORDER };
+/* Of a node that walks an operand and result 0 together. */
+enum weft_format_agreement weft_format_agreement_of(const struct weft_graph *graph, struct weft_pin operand,
+                                                    uint32_t layout, uint32_t result);
+/* Of one value in two layouts: apart from axes along which nothing is stored in the first. */
+bool weft_format_has_order(const struct weft_formats *formats, weft_val value, uint32_t number, uint32_t other);
+/* The axis that neighbours in memory differ in, or WEFT_NO_DIM. */
+int weft_format_fastest_axis(const struct weft_formats *formats, weft_val value, uint32_t number);
+/* Is it axis 1? Also in blocks; or only where there are none. */
+bool weft_format_has_channels_inside(const struct weft_formats *formats, weft_val value, uint32_t number);
+bool weft_format_is_last(const struct weft_formats *formats, weft_val value, uint32_t number);
+/* Of orders that cost the same, attention takes that of the query, and a product in batches that of the matrix whose
+ * rows it mixes, as attention does when it has been taken apart: heads that lie inside of rows stay there. */
+bool weft_format_mixes_rows(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                            uint32_t result);
+
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 
 /* The value that is in memory: of a broadcast, which is not stored, its operand. And which axes of v that one has. */
@@ -123,8 +144,10 @@ int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
 /* A copy in the order in which it lies. */
 int64_t weft_format_copy_ps(const struct weft_formats *formats, weft_val value);
-/* Is a conversion of the value done once, before the first run (runtime/load.c), in the place of the constant or in
- * little memory besides? Then it costs next to nothing: more than none. */
+/* Is a conversion of the value for a node done once, before the first run (runtime/load.c)? */
+bool weft_format_is_loaded(const struct weft_graph *graph, weft_val value);
+/* And is that in the place of the constant or in little memory besides? Then it costs next to nothing: more than none.
+ * What is returned is converted in each run, into the caller's memory. */
 bool weft_format_converts_once(const struct weft_formats *formats, weft_val value);
 /* What a node pays for writing its result in this layout, whatever it reads: WEFT_LABEL_NEVER if it cannot. */
 int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value, uint32_t layout);
@@ -140,8 +163,6 @@ int64_t weft_format_stream_ps(const struct weft_formats *formats, enum weft_pric
                               enum weft_price percent);
 int64_t weft_format_extra_ps(const struct weft_formats *formats, enum weft_price first, int64_t bytes,
                              enum weft_price percent);
-/* Do neighbours in memory differ in axis 1? */
-bool weft_format_is_last(const struct weft_formats *formats, weft_val value, uint32_t layout);
 /* What the caller is given: the price of handing return `i`, stored in this layout, over as promised. */
 int64_t weft_format_return_ps(const struct weft_formats *formats, uint32_t i, uint32_t layout);
 /* The layout promised for return i, or false if weft may choose. */

@@ -329,40 +329,48 @@ static int64_t uniform_cost(struct chooser *c, bool last)
     return weft_labelling_cost(&c->labelling, choice);
 }
 
-/* Had a value been written in another layout, and were its readers to choose anew what they read of it. */
-static void weigh_others(struct chooser *c, uint32_t *choice)
+/* What it costs to write a value as chosen, and all that read it. */
+static int64_t whole_cost(const struct chooser *c, const struct weft_label_links *links, const uint32_t *choice,
+                          weft_val v)
+{
+    const uint32_t node = c->node[v.id] - 1;
+    int64_t cost[WEFT_MAX_CHOICES], read[MOST_SETS];
+    weft_labelling_beside(&c->labelling, links, choice, node, cost);
+    if (!c->set[v.id])
+        return cost[choice[node]];
+    const uint32_t set = choice[c->set[v.id] - 1];
+    weft_labelling_beside(&c->labelling, links, choice, c->set[v.id] - 1, read);
+    return cost[choice[node]] - set_cost(c, v, written_in(c, v, choice[node]), set) + read[set];
+}
+
+/* Had a value been written in another layout, or by another kernel, and were it chosen anew what is converted for those
+ * who read it, and for its own node. */
+static void weigh_others(struct chooser *c, const uint32_t *choice)
 {
     struct weft_formats *f = c->formats;
-    const struct weft_label_links links = weft_labelling_links(&c->labelling, f->arena);
+    struct weft_label_followers followers;
+    uint8_t *is_set = weft_new(f->arena, uint8_t, c->labelling.nodes);
+    for (uint32_t v = 1; v < c->graph->values; v++)
+        if (c->set[v])
+            is_set[c->set[v] - 1] = 1;
+    weft_labelling_follow(&c->labelling, choice, is_set, &followers);
     for (uint32_t v = 1; v < c->graph->values; v++) {
-        const struct weft_format_list *list = &f->list[v];
         const uint32_t choices = c->node[v] ? choices_of(c, (weft_val){v}) : 0;
         f->second[v] = f->written[v];
         f->second_own[v] = f->chosen[v];
         if (choices < 2)
             continue;
-        const uint32_t node = c->node[v] - 1, chosen = choice[node];
-        int64_t cost[WEFT_MAX_CHOICES], read[MOST_SETS], best = WEFT_LABEL_NEVER;
-        weft_labelling_beside(&c->labelling, &links, choice, node, cost);
-        for (uint32_t i = 0; c->set[v] && i < choices; i++) {
-            const uint32_t set = c->set[v] - 1;
-            int64_t least = WEFT_LABEL_NEVER;
-            choice[node] = i;
-            weft_labelling_beside(&c->labelling, &links, choice, set, read);
-            for (uint32_t s = 0; s < c->labelling.node[set].choices; s++)
-                least = read[s] < least ? read[s] : least;
-            cost[i] = cost[i] < WEFT_LABEL_NEVER && least < WEFT_LABEL_NEVER
-                          ? cost[i] - set_cost(c, (weft_val){v}, c->choice[v][i].format, choice[set]) + least
-                          : WEFT_LABEL_NEVER;
-        }
-        choice[node] = chosen;
-        f->written_ps[v] = cost[chosen];
+        const uint32_t chosen = choice[c->node[v] - 1];
+        int64_t cost[WEFT_MAX_CHOICES], best = WEFT_LABEL_NEVER;
+        weft_labelling_beside_followers(&followers, c->node[v] - 1, cost);
+        f->written_ps[v] = whole_cost(c, &followers.links, choice, (weft_val){v});
         for (uint32_t i = 0; i < choices; i++)
             if (i != chosen && cost[i] < best) {
                 best = cost[i];
-                f->second[v] = list->layout[c->choice[v][i].format];
+                f->second[v] = f->list[v].layout[c->choice[v][i].format];
                 f->second_own[v] = c->choice[v][i].own;
                 f->second_ps[v] = best - cost[chosen];
+                f->weighs = true;
             }
     }
 }

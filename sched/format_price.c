@@ -3,15 +3,13 @@
  *
  * An op that reads an operand in the order in which it writes its result streams both. In another order it either
  * walks one of them with strides, or somebody converts the operand first; which of the two is cheaper is found out by
- * who asks, for this page prices both. Orders are compared on the dimensions that both pins have (pins.h): where a
- * reduced axis lies, or one that a broadcast adds, does not matter to the other side.
+ * who asks, for this page prices both. What one order is, format_order.c says.
  *
  * Costs are bytes at the speed of the memory that a value of that size lives in, times a factor for the kind of
  * access; the rates are the target's (prices.h). They are there to rank layouts, not to foretell times. What kernels
  * cost in either order of channels is in format_kernel.c. */
 #include "sched/format.h"
 
-enum { RUN_BYTES = 64 };    /* runs of this length stream nearly like all of memory */
 enum { MIXED_WINDOW = 2 };  /* a window that reads in one order and writes in another, beside row-major */
 enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
 enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
@@ -119,7 +117,7 @@ static enum weft_price conversion_price(const struct weft_formats *f, weft_val v
         return WEFT_PRICE_COUNT;
     if (kind == WEFT_CONVERT_GENERAL)
         return WEFT_PRICE_convert_general;
-    if (kind == WEFT_CONVERT_RUNS && weft_dtype_bytes(type->dtype, run) >= RUN_BYTES)
+    if (kind == WEFT_CONVERT_RUNS && weft_dtype_bytes(type->dtype, run) >= WEFT_FORMAT_RUN)
         return WEFT_PRICE_convert_runs;
     return is_narrow(g, type, from) || is_narrow(g, type, to) ? WEFT_PRICE_convert_narrow
                                                               : WEFT_PRICE_convert_transpose;
@@ -155,14 +153,17 @@ int64_t weft_format_copy_ps(const struct weft_formats *f, weft_val value)
     return step_ps(f) + weft_format_rate_ps(f, (double)bytes, level);
 }
 
+bool weft_format_is_loaded(const struct weft_graph *g, weft_val v)
+{
+    struct weft_element element;
+    return weft_is_const(g, v) && !weft_const_splat(g, v, &element) && weft_type_is_constant(weft_type_of(g, v));
+}
+
 bool weft_format_converts_once(const struct weft_formats *f, weft_val v)
 {
     const struct weft_graph *g = f->graph;
-    struct weft_element element;
-    if (!weft_is_const(g, v) || weft_const_splat(g, v, &element) || !weft_type_is_constant(weft_type_of(g, v)))
-        return false;
-    return f->target->kernel || g->value[v.id].uses + g->value[v.id].returns == 1 ||
-           weft_format_bytes(f, v) <= LITTLE_BYTES;
+    return weft_format_is_loaded(g, v) && !g->value[v.id].returns &&
+           (f->target->kernel || g->value[v.id].uses == 1 || weft_format_bytes(f, v) <= LITTLE_BYTES);
 }
 
 /* Of a copy between orders that is made inside of a kernel. */
@@ -171,127 +172,14 @@ static int64_t turn_ps(const struct weft_formats *f, weft_val value)
     return weft_format_stream_ps(f, WEFT_PRICE_copy_private, weft_format_bytes(f, value), WEFT_PRICE_convert_transpose);
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------- */
-
-/* The storage axes of a pin, outermost first, as digits of dimensions; without those of extent 1, those along which
- * nothing changes, and those that only this pin has. */
-struct order {
-    int count;
-    struct { int dim; int64_t div, mod; } digit[WEFT_MAX_STORAGE];
-    int64_t run; /* elements of the innermost digit */
-};
-
-static bool has_dim(const int *dim, int rank, int wanted)
-{
-    for (int i = 0; i < rank; i++)
-        if (dim[i] == wanted)
-            return wanted != WEFT_NO_DIM;
-    return false;
-}
-
-/* An axis along which nothing changes and for which nothing is stored belongs to no dimension: any order will do. */
-static void drop_free(const struct weft_graph *g, weft_val value, uint32_t number, int *dim)
-{
-    const struct weft_type *type = weft_type_of(g, value);
-    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
-    for (int i = 0; i < layout.axes && !layout.dense; i++)
-        if (weft_dim_is(layout.stride[i], 0))
-            dim[layout.axis[i].axis] = WEFT_NO_DIM;
-    const uint32_t stored = weft_format_stored_axes(g, value);
-    for (int i = 0; i < type->rank; i++)
-        if (!(stored >> i & 1))
-            dim[i] = WEFT_NO_DIM;
-}
-
-/* Two digits of one dimension, with nothing between them that counts here, are one. */
-static bool is_next(const struct order *order, int dim, int64_t div)
-{
-    return order->digit[order->count - 1].dim == dim && order->digit[order->count - 1].div == div;
-}
-
-static struct order order_of(const struct weft_graph *g, weft_val value, uint32_t number, const int *dim,
-                             const int *other, int other_rank)
-{
-    const struct weft_type *type = weft_type_of(g, value);
-    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
-    struct order order = {.run = 1};
-    for (int i = 0; i < layout.axes; i++) {
-        const struct weft_axis *axis = &layout.axis[i];
-        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
-        if (extent <= axis->div || !has_dim(other, other_rank, dim[axis->axis]))
-            continue;
-        const int64_t mod = axis->mod && axis->mod * axis->div < extent ? axis->mod : 0;
-        const int64_t here = mod ? mod : extent / axis->div;
-        if (order.count && mod && is_next(&order, dim[axis->axis], axis->div * mod)) {
-            order.digit[order.count - 1].div = axis->div;
-            order.digit[order.count - 1].mod *= mod;
-            order.run *= here;
-            continue;
-        }
-        order.digit[order.count].dim = dim[axis->axis];
-        order.digit[order.count].div = axis->div;
-        order.digit[order.count++].mod = mod;
-        order.run = here;
-    }
-    return order;
-}
-
-enum agreement { SAME_ORDER, SAME_RUNS, OTHER_ORDER };
-
-static bool same_digit(const struct order *a, int i, const struct order *b, int k)
-{
-    return a->digit[i].dim == b->digit[k].dim && a->digit[i].div == b->digit[k].div &&
-           a->digit[i].mod == b->digit[k].mod;
-}
-
-static enum agreement compare(const struct order *a, const struct order *b, int bits)
-{
-    int same = 0;
-    while (same < a->count && same < b->count && same_digit(a, a->count - 1 - same, b, b->count - 1 - same))
-        same++;
-    if (same == a->count && same == b->count)
-        return SAME_ORDER;
-    return same > 0 && a->run * bits / 8 >= RUN_BYTES ? SAME_RUNS : OTHER_ORDER;
-}
-
-/* The dimension that neighbours in memory differ in, or WEFT_NO_DIM. */
-static int fastest_dim(const struct weft_formats *f, weft_val value, uint32_t number, const int *dim)
-{
-    const int rank = weft_type_of(f->graph, value)->rank;
-    const struct order order = order_of(f->graph, value, number, dim, dim, rank);
-    return order.count ? order.digit[order.count - 1].dim : WEFT_NO_DIM;
-}
-
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
-
-static bool has_channels_inside(const struct weft_formats *f, weft_val value, uint32_t number)
-{
-    int dim[WEFT_MAX_RANK];
-    for (int i = 0; i < WEFT_MAX_RANK; i++)
-        dim[i] = i;
-    return fastest_dim(f, value, number, dim) == 1;
-}
-
-static bool is_split(const struct weft_formats *f, weft_val value, uint32_t number)
-{
-    const int rank = weft_type_of(f->graph, value)->rank;
-    return weft_layout_at(f->graph, number, rank).axes > rank;
-}
-
-bool weft_format_is_last(const struct weft_formats *f, weft_val value, uint32_t number)
-{
-    return has_channels_inside(f, value, number) && !is_split(f, value, number);
-}
 
 /* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first. */
 static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint32_t layout)
 {
     const weft_val value = weft_pin_value(f->graph, pin);
     const int rank = weft_type_of(f->graph, value)->rank;
-    int axis[WEFT_MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        axis[i] = i;
-    const int fastest = fastest_dim(f, value, layout, axis);
+    const int fastest = weft_format_fastest_axis(f, value, layout);
     return fastest == WEFT_NO_DIM || fastest >= rank - 2 ? 0 : turn_ps(f, value);
 }
 
@@ -310,23 +198,11 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
         return matrix_ps(f, pin, layout);
     const bool pools = op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool; /* the one kernel that blocks go through */
-    if (layout == 0 || (pools ? has_channels_inside(f, value, layout) : weft_format_is_last(f, value, layout)))
+    if (layout == 0 ||
+        (pools ? weft_format_has_channels_inside(f, value, layout) : weft_format_is_last(f, value, layout)))
         return weft_format_kernel_ps(f, n, /* last= */ layout != 0);
     return weft_format_kernel_ps(f, n, /* last= */ false) +
            (weft_format_is_window(op) ? weft_format_convert_ps(f, value, 0, layout) : 0);
-}
-
-/* Of one value: apart from axes along which nothing is stored in the first. */
-static bool has_order(const struct weft_formats *f, weft_val value, uint32_t number, uint32_t other)
-{
-    const int rank = weft_type_of(f->graph, value)->rank;
-    int dim[WEFT_MAX_RANK];
-    for (int i = 0; i < WEFT_MAX_RANK; i++)
-        dim[i] = i;
-    drop_free(f->graph, value, number, dim);
-    const struct order a = order_of(f->graph, value, number, dim, dim, rank);
-    const struct order b = order_of(f->graph, value, other, dim, dim, rank);
-    return compare(&a, &b, 0) == SAME_ORDER;
 }
 
 /* A view is where its operand is; in another order it is a copy. What is stored with gaps, or not at all along some
@@ -348,12 +224,12 @@ static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand,
         weft_layout_canonical(g->dims, &view, to_type);
     const uint32_t number = weft_intern_layout(g, stored.dense ? &order : &view, to_type);
     const int64_t ps = weft_format_convert_ps(f, to, number, result);
-    return ps == 0 || (!stored.dense && has_order(f, to, number, result)) ? 0 : VIEW_FIRST + ps;
+    return ps == 0 || (!stored.dense && weft_format_has_order(f, to, number, result)) ? 0 : VIEW_FIRST + ps;
 }
 
 /* The same of a transpose or slice. What is wanted with gaps is a copy also where the order is the same. */
 static int64_t view_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result,
-                       enum agreement agreement)
+                       enum weft_format_agreement agreement)
 {
     struct weft_graph *g = f->graph;
     const weft_val from = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
@@ -361,61 +237,12 @@ static int64_t view_ps(const struct weft_formats *f, struct weft_pin operand, ui
     const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
     const struct weft_pin pin = {.node = operand.node, .result = true};
     struct weft_layout view;
-    if (agreement == SAME_ORDER && weft_layout_at(g, result, type->rank).dense)
+    if (agreement == WEFT_SAME_ORDER && weft_layout_at(g, result, type->rank).dense)
         return 0;
     if (!weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &view))
         return VIEW_FIRST + weft_format_convert_ps(f, from, layout, 0) + weft_format_convert_ps(f, to, 0, result);
     const int64_t ps = weft_format_convert_ps(f, to, weft_intern_layout(g, &view, type), result);
     return ps ? VIEW_FIRST + ps : 0;
-}
-
-/* An axis of which one side has a single index is walked at that one: where the other side has it does not count, as if
- * it were reduced. */
-static void drop_single(const struct weft_graph *g, const struct weft_type *type, int *dim,
-                        const struct weft_type *other, int *other_dim)
-{
-    for (int i = 0; i < type->rank; i++)
-        for (int k = 0; k < other->rank; k++)
-            if (dim[i] == other_dim[k] && (weft_dim_hint(g->dims, type->extent[i]) == 1 ||
-                                           weft_dim_hint(g->dims, other->extent[k]) == 1))
-                dim[i] = other_dim[k] = WEFT_NO_DIM;
-}
-
-/* Of a node that walks operand and result together. */
-static enum agreement agreement_of(const struct weft_graph *g, struct weft_pin operand, uint32_t layout,
-                                   uint32_t result)
-{
-    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    const struct weft_pin pin = {.node = operand.node, .result = true};
-    const struct weft_type *type = weft_type_of(g, value), *to_type = weft_type_of(g, to);
-    int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
-    if (weft_pin_dims(g, operand, dim) != WEFT_PIN_MAPPED || weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
-        return SAME_ORDER;
-    drop_single(g, type, dim, to_type, result_dim);
-    drop_free(g, value, layout, dim);
-    drop_free(g, to, result, result_dim);
-    const struct order a = order_of(g, value, layout, dim, result_dim, to_type->rank);
-    const struct order b = order_of(g, to, result, result_dim, dim, type->rank);
-    return compare(&a, &b, (int)weft_dtype_bits(type->dtype));
-}
-
-/* Of orders that cost the same, attention takes that of the query, and a product in batches that of the matrix whose
- * rows it mixes, as attention does when it has been taken apart: heads that lie inside of rows stay there. */
-static bool mixes_rows(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
-{
-    const struct weft_graph *g = f->graph;
-    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    if (weft_opcode_of(g, operand.node) == WEFT_OP_attention)
-        return operand.index > 0 || agreement_of(g, operand, layout, result) == SAME_ORDER;
-    const int rank = weft_type_of(g, value)->rank;
-    int dim[WEFT_MAX_RANK];
-    for (int i = 0; i < WEFT_MAX_RANK; i++)
-        dim[i] = i;
-    if (operand.index != 1 || rank < 3 || weft_attr_int(g, operand.node, WEFT_ATTR_trans_b) ||
-        fastest_dim(f, value, layout, dim) != rank - 1)
-        return true;
-    const struct order a = order_of(g, value, layout, dim, dim, rank), b = order_of(g, to, result, dim, dim, rank);
-    return compare(&a, &b, 0) == SAME_ORDER;
 }
 
 /* What a conversion for somebody else has made, where a node of one operand might read the parameter itself. */
@@ -441,31 +268,32 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     if (kind == WEFT_PIN_ANY)
         return 0;
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
-        return matrix_ps(f, operand, layout) + (mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
+        return matrix_ps(f, operand, layout) +
+               (weft_format_mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
     if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
         const bool last = weft_format_is_last(f, to, result);
         const bool agrees = last ? weft_format_is_last(f, value, layout) : layout == 0;
         return agrees ? 0 : turn_ps(f, value);
     }
     const int64_t bytes = weft_format_bytes(f, value);
-    const enum agreement agreement = agreement_of(g, operand, layout, result);
+    const enum weft_format_agreement agreement = weft_format_agreement_of(g, operand, layout, result);
     if (op == WEFT_OP_concat)
-        return agreement == SAME_ORDER
+        return agreement == WEFT_SAME_ORDER
                    ? weft_format_join_ps(f, operand, result)
                    : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
     if (op == WEFT_OP_transpose || op == WEFT_OP_slice)
         return view_ps(f, operand, layout, result, agreement);
-    if (agreement == SAME_ORDER)
+    if (agreement == WEFT_SAME_ORDER)
         return 0;
     if (weft_format_is_window(op)) /* loops for neighbours on one side only: several times the time of either order */
         return MIXED_WINDOW * weft_format_kernel_ps(f, operand.node, /* last= */ false);
     if (op == WEFT_OP_bcast) { /* then it is no view */
         const int64_t copied = weft_dtype_bytes(weft_type_of(g, to)->dtype, weft_format_elements(g, to));
         return step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, copied,
-                                                  agreement == SAME_RUNS ? WEFT_PRICE_convert_runs
+                                                  agreement == WEFT_SAME_RUNS ? WEFT_PRICE_convert_runs
                                                                          : WEFT_PRICE_convert_transpose);
     }
-    if (agreement == SAME_RUNS)
+    if (agreement == WEFT_SAME_RUNS)
         return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_runs);
     return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
                                 weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE ? WEFT_PRICE_access_strided

@@ -364,33 +364,6 @@ static void choose(struct solver *s, uint32_t node, uint32_t *choice)
     }
 }
 
-struct weft_label_links weft_labelling_links(const struct weft_labelling *l, struct weft_arena *arena)
-{
-    struct weft_label_links links = {.first = weft_new(arena, uint32_t, l->nodes),
-                                     .next = weft_new(arena, uint32_t, 2 * (size_t)l->edges)};
-    for (uint32_t i = 0; i < 2 * l->edges; i++) {
-        const uint32_t node = i & 1 ? l->edge[i / 2].b : l->edge[i / 2].a;
-        links.next[i] = links.first[node];
-        links.first[node] = i + 1;
-    }
-    return links;
-}
-
-void weft_labelling_beside(const struct weft_labelling *l, const struct weft_label_links *links, const uint32_t *choice,
-                           uint32_t node, int64_t *ret_cost)
-{
-    const uint32_t choices = l->node[node].choices;
-    memcpy(ret_cost, l->node[node].cost, choices * sizeof *ret_cost);
-    for (uint32_t i = links->first[node]; i; i = links->next[i - 1]) {
-        const struct weft_label_edge *edge = &l->edge[(i - 1) / 2];
-        const bool is_a = !((i - 1) & 1);
-        const uint32_t columns = edge->table->columns, other = choice[is_a ? edge->b : edge->a];
-        const int64_t *cost = edge->table->cost;
-        for (uint32_t c = 0; c < choices; c++)
-            ret_cost[c] = weft_label_add(ret_cost[c], cost[is_a ? c * columns + other : other * columns + c]);
-    }
-}
-
 /* Where tables were split, choices are good but not best: each node in turn takes its best choice beside those of its
  * neighbours, until none changes. */
 static void improve(const struct weft_labelling *l, struct weft_arena *arena, uint32_t *choice)

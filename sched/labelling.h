@@ -68,6 +68,8 @@ void weft_labelling_solve(const struct weft_labelling *labelling, int64_t most, 
 /* What these choices cost. */
 int64_t weft_labelling_cost(const struct weft_labelling *labelling, const uint32_t *choice);
 
+/* --- labelling_beside.c ------------------------------------------------------------------------------------------- */
+
 /* The edges at each node, as lists: edge i is met as 2 * i from its a and as 2 * i + 1 from its b. */
 struct weft_label_links {
     uint32_t *first, *next; /* of nodes, of ends of edges; + 1, 0 ends */
@@ -76,6 +78,20 @@ struct weft_label_links weft_labelling_links(const struct weft_labelling *labell
 /* What each choice of one node costs, with its edges, while the other nodes choose as in `choice`. */
 void weft_labelling_beside(const struct weft_labelling *labelling, const struct weft_label_links *links,
                            const uint32_t *choice, uint32_t node, int64_t *ret_cost);
+
+/* An answer in which some nodes, no two of them neighbours, choose anew with each choice that is tried. */
+struct weft_label_followers {
+    const struct weft_labelling *labelling;
+    const uint32_t *choice;
+    struct weft_label_links links;
+    struct weft_label_sum **sum; /* of a follower, by its choices; else NULL */
+    uint64_t *seen, turn;        /* by node: when a sum was last taken */
+};
+/* `follows`, by node. The choices are the caller's, and are not to change; all memory is the problem's arena's. */
+void weft_labelling_follow(const struct weft_labelling *labelling, const uint32_t *choice, const uint8_t *follows,
+                           struct weft_label_followers *ret);
+/* What each choice of a node costs beside those of its neighbours, with all that followers among them cost then. */
+void weft_labelling_beside_followers(struct weft_label_followers *followers, uint32_t node, int64_t *ret_cost);
 
 static inline int64_t weft_label_add(int64_t a, int64_t b)
 {

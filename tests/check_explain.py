@@ -112,6 +112,16 @@ SHORT = """graph @short<N=1..64 hint=1>(%x: f32[N,8,4], %w: f32[8,8,3]) {
   return %y
 }
 """
+VIEWS = """graph @views(%x: f32[16,64,28,28], %u: f32[8,64], %v: f32[64]) {
+  %k: f32[64,16]{1 0} = const random=95
+  %m: f32[8,16] = matmul %u, %k
+  %b: f32[16,64,28,28] = bcast %v dims=[1]
+  %y: f32[16,64,28,28] = add %x, %b
+  %z: f32[64,16,28,28]{0 1 2 3 | 12600 784 28 1} = transpose %y perm=[1 0 2 3]
+  %h: f32[64,16,28,28]{0 2 3 1} = const value=0.5
+  return %y, %z, %m, %h
+}
+"""
 PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
   %y: f32[8,8] = relu %x ! by_hand
   return %y
@@ -145,6 +155,16 @@ def check_relayouts(folder):
     assert "winograd" in text and "winograd" not in explain(path, "--no-winograd")
     assert "exclude each other" in explain(path, "--no-winograd", "--winograd-4", code=2)
     assert "out of range" in explain(path, "--size", "N=9", code=1)
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(VIEWS)  # no relayout costs more than all together; what is written in each run is not once
+    views = objects(path)
+    relayouts = [line for line in views if line["kind"] == "relayout"]
+    assert sum(line["ps"] for line in relayouts) <= views[0]["estimate_ps"] < 10**10, (relayouts, views[0])
+    assert {line["as"] for line in relayouts} == {"z", "h"} and not any(line["once"] for line in relayouts), relayouts
+    remarks = [line["remark"] for line in views if line["kind"] == "remark"]
+    remarks += [r for line in views for r in line.get("remarks", [])]
+    assert any(r["verdict"] == "weighed" for r in remarks), remarks
+    assert not any(r["verdict"] == "stored" and r["where"] == "%b" for r in remarks), remarks
     with open(path, "w", encoding="utf-8") as to:
         to.write(SHORT)  # no extent is less than none, whatever the hints
     assert objects(path)[0]["estimate_ps"] >= 0

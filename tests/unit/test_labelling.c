@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -112,6 +113,64 @@ static void random_problems_are_solved_like_by_trying_all(void **state)
 {
     for (uint64_t seed = 1; seed <= 5000; seed++)
         run(compare_with_all, seed);
+}
+
+/* What the whole problem costs where one node chooses c and each follower what is best then. */
+static int64_t try_beside(const struct weft_labelling *l, const uint8_t *follows, const uint32_t *answer, uint32_t node,
+                          uint32_t c)
+{
+    uint32_t choice[16];
+    memcpy(choice, answer, l->nodes * sizeof *choice);
+    choice[node] = c;
+    const struct weft_label_links links = weft_labelling_links(l, l->arena);
+    for (uint32_t n = 0; n < l->nodes; n++) {
+        int64_t cost[8];
+        if (!follows[n])
+            continue;
+        weft_labelling_beside(l, &links, choice, n, cost); /* no two of them are neighbours: each for itself */
+        for (uint32_t k = 0; k < l->node[n].choices; k++)
+            choice[n] = cost[k] < cost[choice[n]] ? k : choice[n];
+    }
+    return weft_labelling_cost(l, choice);
+}
+
+static void compare_beside(struct fixture *f)
+{
+    const uint32_t nodes = 2 + below(f, 6);
+    const bool never = f->random % 2;
+    uint8_t follows[8] = {0};
+    for (uint32_t i = 0; i < nodes; i++) {
+        add_node(f, 1 + below(f, 4), never);
+        follows[i] = i > 0 && below(f, 2);
+    }
+    for (uint32_t a = 0; a < nodes; a++)
+        for (uint32_t b = 0; b < nodes; b++)
+            if (a != b && !(follows[a] && follows[b]) && below(f, 2))
+                add_edge(f, a, b, never);
+    struct weft_label_answer answer;
+    struct weft_label_followers followers;
+    weft_labelling_solve(&f->labelling, PLENTY, &answer);
+    if (answer.cost == WEFT_LABEL_NEVER)
+        return;
+    weft_labelling_follow(&f->labelling, answer.choice, follows, &followers);
+    for (uint32_t n = 0; n < nodes; n++) {
+        int64_t cost[8];
+        if (follows[n])
+            continue;
+        weft_labelling_beside_followers(&followers, n, cost);
+        for (uint32_t c = 0; c < f->labelling.node[n].choices; c++) {
+            const int64_t whole = try_beside(&f->labelling, follows, answer.choice, n, c);
+            assert_int_equal(cost[c] == WEFT_LABEL_NEVER, whole == WEFT_LABEL_NEVER);
+            if (whole < WEFT_LABEL_NEVER)
+                assert_int_equal(cost[c] - cost[answer.choice[n]], whole - answer.cost);
+        }
+    }
+}
+
+static void followers_choose_anew_beside_each_choice(void **state)
+{
+    for (uint64_t seed = 1; seed <= 2000; seed++)
+        run(compare_beside, seed);
 }
 
 static void solve_the_example(struct fixture *f)
@@ -245,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_header),
         cmocka_unit_test(random_problems_are_solved_like_by_trying_all),
+        cmocka_unit_test(followers_choose_anew_beside_each_choice),
         cmocka_unit_test(separable_costs_tie_nothing),
         cmocka_unit_test(what_must_not_be_is_not),
         cmocka_unit_test(large_tables_are_split_and_the_gap_is_stated),
