@@ -287,6 +287,12 @@ static void ask_for_new_value(struct weft_aliasing *a, uint32_t i)
                            "copied into %%%s: it is promised in another layout", a->result->label[param.id]);
         return;
     }
+    if (promised.kind == WEFT_STORED && promised.align > wish.place.align) {
+        weft_add_remark_at(g->root, who, a->result->label[v.id], "refused",
+                           "copied into %%%s: it is promised at a multiple of %u bytes, and that is not",
+                           a->result->label[param.id], promised.align);
+        return;
+    }
     a->result->ret[i].updated = weft_is(v, param) || !ask(a, &wish);
     if (a->result->ret[i].updated)
         a->result->ret[i].layout = wish.place;
