@@ -190,6 +190,11 @@ bool weft_custom_takes_strides(const struct weft_custom_entry *entry, unsigned i
     return order_of(&entry->custom, i, operands, rank, order) == ANY_STRIDES;
 }
 
+bool weft_custom_order(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, int *ret_order)
+{
+    return order_of(&entry->custom, i, operands, rank, ret_order) == PACKED;
+}
+
 /* Is the address, or what is known of it, a multiple of what the function wants? */
 static bool stands_so(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, uintptr_t address)
 {

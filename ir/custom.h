@@ -41,6 +41,9 @@ struct weft_demand weft_custom_demand(const struct weft_custom_entry *entry, uns
 struct weft_demand weft_demand_clean(struct weft_demand demand, int rank);
 /* Does it take operand i, or for i = operands the result, with any strides? */
 bool weft_custom_takes_strides(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank);
+/* The order of axes, outermost first, in which it takes it packed; false where any strides will do, or the function
+ * names an order that is none. */
+bool weft_custom_order(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, int *ret_order);
 /* Scratch bytes of a call with so many operands, apart from copies; and for a copy of operand i, or for i = operands of
  * the result, if it does not lie as the function wants it. `align`: what is known of its address, in bytes. */
 size_t weft_custom_scratch(unsigned operands);

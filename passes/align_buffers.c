@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* align_buffers: what the caller's code wants aligned, and nobody promises to be, is copied once for all who want it.
+/* align_buffers: what the caller's code wants at other addresses, or in another order, than it lies, is copied once for
+ * all who want it so.
  *
  *   %s: f32[7,64] = slice %x start=[1 0] …                   %s: f32[7,64] = slice %x start=[1 0] …
  *   %y: f32[7,64] = custom %s function=f             →       %0: f32[7,64]{0 1 align=64} = relayout %s
@@ -10,6 +11,10 @@
  * the caller may bind nothing either; a view moves the first element by its offset. What is known is enough, or the
  * value is copied: by a relayout right behind it, which lies in memory of its own. Where a value is aligned only since
  * it has memory of its own, its layout says so from then on, and nothing computes it inside of another (sched/alias.h).
+ *
+ * A function that takes its operands packed in one order gets what lies otherwise, a value in another order, a slice, a
+ * repeated row, by a relayout too, which fast kernels make, of a constant once; and who reads its result in another
+ * order than it writes reads a relayout of that.
  *
  * Only what says that it wants alignment counts (weft_demand.align): custom functions, and kernels of the target.
  * Weft's own kernels read any address, at next to no cost, so that nothing is copied for them.
@@ -79,22 +84,24 @@ static uint32_t root_alignment(struct aligning *a, weft_val root)
     return OWN_ALIGN;
 }
 
-/* Bytes that the address of the first element is known to be a multiple of, 0: none; and where its memory begins. */
-static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_root)
+/* How a value lies, with what is known of its address, and where its memory begins. */
+static struct weft_layout known_layout(struct aligning *a, weft_val v, weft_val *ret_root)
 {
     struct weft_graph *g = a->graph;
     weft_node view[MOST_VIEWS];
     int views = 0;
     *ret_root = v;
     for (weft_node n = weft_def(g, v); weft_is_view(g, n); n = weft_def(g, *ret_root)) {
-        if (views == MOST_VIEWS)
-            return 0;
+        if (views == MOST_VIEWS) {
+            *ret_root = v;
+            return weft_own_layout(g, v);
+        }
         view[views++] = n;
         *ret_root = weft_operand(g, n, 0);
     }
     struct weft_layout layout = weft_own_layout(g, *ret_root);
     layout.align = root_alignment(a, *ret_root);
-    while (views > 0 && layout.align) {
+    while (views > 0) {
         const struct weft_layout from = layout;
         if (weft_view_layout(g, view[--views], &from, &layout))
             continue;
@@ -102,7 +109,13 @@ static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_ro
         layout = weft_own_layout(g, *ret_root);
         layout.align = is_handed_out(a, *ret_root) ? 0 : OWN_ALIGN;
     }
-    return layout.align;
+    return layout;
+}
+
+/* Bytes that the address of the first element is known to be a multiple of, 0: none. */
+static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_root)
+{
+    return known_layout(a, v, ret_root).align;
 }
 
 /* What the caller's code wants of operand `slot`, 0: nothing. */
@@ -117,20 +130,37 @@ static uint32_t wanted_by(struct aligning *a, uint32_t slot, const char **ret_na
     return walk.align;
 }
 
-static weft_val copy_of(struct aligning *a, weft_val v, uint32_t align)
+/* A relayout of a value right behind it. */
+static weft_val copy_of(struct aligning *a, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = a->graph;
     const weft_node def = weft_def(g, v);
-    struct weft_layout layout = weft_own_layout(g, v);
-    if (weft_layout_overlaps(g->dims, &layout, weft_type_of(g, v)))
-        layout = weft_layout_row_major(weft_type_of(g, v)->rank);
-    layout.dense = true;
-    layout.strength = WEFT_REQUIRED;
-    layout.align = align;
     struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
     const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
-    weft_set_value_layout(g, copy, &layout);
+    g->value[copy.id].layout = layout;
+    a->changed = true;
     return copy;
+}
+
+/* What a copy costs, for `weft explain` and those who ask for the price of all layouts. */
+static const struct weft_conversion_record *record(struct aligning *a, weft_val v, weft_val copy,
+                                                   const struct weft_layout *from, const char *wanted)
+{
+    struct weft_graph *g = a->graph;
+    const struct weft_type *type = weft_type_of(g, v);
+    const struct weft_formats prices = {.graph = g, .target = a->target};
+    const struct weft_layout to = weft_own_layout(g, copy);
+    const int64_t bytes = weft_dtype_bytes(type->dtype, weft_format_elements(g, v));
+    int64_t run;
+    const bool turns = weft_layout_conversion(g->dims, from, &to, type, &run) > WEFT_CONVERT_RUNS;
+    struct weft_conversion_record *made = weft_new(g->arena, struct weft_conversion_record, 1);
+    *made = (struct weft_conversion_record){.from = v, .to = copy, .once = weft_is_const(g, v), .wanted = wanted,
+                                            .ps = weft_format_copy_ps(&prices, v)};
+    if (turns)
+        made->ps += weft_format_extra_ps(&prices, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_transpose);
+    weft_add_conversion(g, made);
+    g->format_ps += made->once ? 0 : made->ps;
+    return made;
 }
 
 /* One copy for all whose wish is not met already. */
@@ -139,7 +169,13 @@ static void copy_for_readers(struct aligning *a, weft_val v, uint32_t known, uin
     struct weft_graph *g = a->graph;
     if (!weft_permit(g, who, v))
         return;
-    const weft_val copy = copy_of(a, v, most);
+    struct weft_layout layout = weft_own_layout(g, v);
+    if (weft_layout_overlaps(g->dims, &layout, weft_type_of(g, v)))
+        layout = weft_layout_row_major(weft_type_of(g, v)->rank);
+    layout.dense = true;
+    layout.strength = WEFT_REQUIRED;
+    layout.align = most;
+    const weft_val copy = copy_of(a, v, weft_intern_layout(g, &layout, weft_type_of(g, v)));
     uint32_t readers = 0;
     for (uint32_t slot = g->value[v.id].first_use, next; slot; slot = next) {
         const weft_node n = g->slot[slot - 1].node;
@@ -150,16 +186,12 @@ static void copy_for_readers(struct aligning *a, weft_val v, uint32_t known, uin
         weft_replace_operand(g, n, slot - 1 - g->node[n.id].first_operand, copy);
         readers++;
     }
-    const struct weft_formats prices = {.graph = g, .target = a->target};
-    const struct weft_conversion_record record = {
-        .from = v, .to = copy, .ps = weft_format_copy_ps(&prices, v), .once = weft_is_const(g, v),
-        .wanted = weft_arena_format(g->arena, "%s, which wants an address that is a multiple of %u", name, most)};
-    weft_add_conversion(g, &record);
-    g->format_ps += record.once ? 0 : record.ps;
+    const char *const wanted =
+        weft_arena_format(g->arena, "%s, which wants an address that is a multiple of %u", name, most);
+    const struct weft_conversion_record *made = record(a, v, copy, &layout, wanted);
     weft_add_remark(g, who, v, "copied", "%.3f us%s: %s, and %u is known; %u operand%s read the copy",
-                    (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted,
+                    (double)made->ps * 1e-6, made->once ? " once" : "", wanted,
                     known ? known : weft_dtype_bits(weft_type_of(g, v)->dtype) / 8, readers, readers == 1 ? "" : "s");
-    a->changed = true;
 }
 
 /* Nothing may compute it inside of another value from now on. */
@@ -217,10 +249,155 @@ static void look_at_results(struct aligning *a, weft_node n)
     }
 }
 
+/* --- orders ------------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct weft_graph *g, const struct weft_layout *layout)
+{
+    struct weft_text text = {.context = g->context, .arena = g->arena};
+    weft_layout_print(g->dims, layout, &text);
+    return text.length ? text.data : "row-major";
+}
+
+static bool same_places(struct weft_graph *g, weft_val v, const struct weft_layout *a, const struct weft_layout *b)
+{
+    return weft_layout_equal(g->dims, a, b, weft_type_of(g, v));
+}
+
+/* Where the value begins is another matter. */
+static struct weft_layout places_of(struct aligning *a, weft_val v)
+{
+    weft_val root;
+    struct weft_layout layout = known_layout(a, v, &root);
+    layout.offset = weft_dim_of(0);
+    return layout;
+}
+
+/* Elements that are smaller than a byte lie row-major only, and one element that all indices find is not stored. */
+static bool may_be_ordered(const struct weft_graph *g, weft_val v)
+{
+    struct weft_element element;
+    return weft_dtype_bits(weft_type_of(g, v)->dtype) >= 8 &&
+           !(weft_is_const(g, v) && weft_const_splat(g, v, &element));
+}
+
+/* Does the node read operand `slot` in one layout only? */
+static bool is_ordered(struct aligning *a, uint32_t slot, struct weft_caller_walk *ret)
+{
+    struct weft_graph *g = a->graph;
+    const weft_node n = g->slot[slot - 1].node;
+    return weft_opcode_of(g, n) == WEFT_OP_custom &&
+           weft_caller_walk_of(a->target, g, n, slot - 1 - g->node[n.id].first_operand, ret) && ret->packed;
+}
+
+/* One copy for all that read the value in this layout. */
+static void order_for(struct aligning *a, weft_val v, const struct weft_caller_walk *walk,
+                      const struct weft_layout *stored)
+{
+    struct weft_graph *g = a->graph;
+    struct weft_layout layout = walk->layout;
+    struct weft_caller_walk other;
+    uint32_t readers = 0;
+    const weft_val copy = copy_of(a, v, 0);
+    for (uint32_t slot = g->value[v.id].first_use, next; slot; slot = next) {
+        const weft_node n = g->slot[slot - 1].node;
+        next = g->slot[slot - 1].next;
+        if (!is_ordered(a, slot, &other) || !same_places(g, v, &other.layout, &walk->layout))
+            continue;
+        weft_replace_operand(g, n, slot - 1 - g->node[n.id].first_operand, copy);
+        layout.align = other.align > layout.align ? other.align : layout.align;
+        readers++;
+    }
+    weft_set_value_layout(g, copy, &layout);
+    const char *const wanted = weft_arena_format(g->arena, "%s, which takes it in %s", walk->name,
+                                                 text_of(g, &walk->layout));
+    const struct weft_conversion_record *made = record(a, v, copy, stored, wanted);
+    weft_add_remark(g, who, v, "copied", "%.3f us%s: %s; %u operand%s read the copy", (double)made->ps * 1e-6,
+                    made->once ? " once" : "", wanted, readers, readers == 1 ? "" : "s");
+}
+
+static void order_for_readers(struct aligning *a, weft_val v)
+{
+    struct weft_graph *g = a->graph;
+    struct weft_caller_walk walk;
+    if (!may_be_ordered(g, v))
+        return;
+    for (uint32_t slot = g->value[v.id].first_use; slot;) {
+        const bool ordered = is_ordered(a, slot, &walk);
+        const struct weft_layout stored = ordered ? places_of(a, v) : (struct weft_layout){0};
+        slot = g->slot[slot - 1].next;
+        if (!ordered || same_places(g, v, &stored, &walk.layout))
+            continue;
+        if (!weft_permit(g, who, v))
+            return;
+        order_for(a, v, &walk, &stored);
+        slot = g->value[v.id].first_use; /* fewer than before */
+    }
+}
+
+/* Does `slot` read the value in the layout in which it is written? */
+static bool reads_as_written(struct aligning *a, weft_val v, uint32_t slot, const struct weft_layout *written)
+{
+    struct weft_caller_walk walk;
+    return is_ordered(a, slot, &walk) &&
+           same_places(a->graph, v, &walk.layout, written);
+}
+
+/* A copy in the layout that the value had is what all others read, and the caller is told. */
+static weft_val copy_for_others(struct aligning *a, weft_val v, uint32_t layout, const struct weft_layout *written)
+{
+    struct weft_graph *g = a->graph;
+    const weft_val copy = copy_of(a, v, layout);
+    for (uint32_t slot = g->value[v.id].first_use, next; slot; slot = next) {
+        const weft_node reader = g->slot[slot - 1].node;
+        next = g->slot[slot - 1].next;
+        if (!weft_is(weft_result(g, reader, 0), copy) && !reads_as_written(a, v, slot, written))
+            weft_replace_operand(g, reader, slot - 1 - g->node[reader.id].first_operand, copy);
+    }
+    const bool is_told = g->value[v.id].returns > 0;
+    for (uint32_t i = 0; is_told && i < g->returns; i++)
+        if (weft_is(g->ret[i].value, v))
+            weft_replace_return(g, i, copy);
+    if (is_told && g->value[v.id].name)
+        weft_move_name(g, v, copy);
+    return copy;
+}
+
+static void order_result(struct aligning *a, weft_node n)
+{
+    struct weft_graph *g = a->graph;
+    const weft_val v = weft_result(g, n, 0);
+    const struct weft_layout stored = weft_own_layout(g, v);
+    const uint32_t layout = g->value[v.id].layout;
+    const bool is_open = weft_layout_of(g, v).kind == WEFT_UNDECIDED, is_told = g->value[v.id].returns > 0;
+    struct weft_caller_walk walk;
+    bool others = is_told;
+    if (!may_be_ordered(g, v) || !weft_caller_walk_of(a->target, g, n, g->node[n.id].operands, &walk) ||
+        !walk.packed || same_places(g, v, &stored, &walk.layout) || !weft_permit(g, who, v))
+        return;
+    for (uint32_t slot = g->value[v.id].first_use; slot; slot = g->slot[slot - 1].next)
+        others |= !reads_as_written(a, v, slot, &walk.layout);
+    weft_set_value_layout(g, v, &walk.layout);
+    a->changed = true;
+    if (!others || is_open)
+        return;
+    const weft_val copy = copy_for_others(a, v, layout, &walk.layout);
+    const char *const wanted = weft_arena_format(g->arena, "what reads it otherwise than %s writes it, in %s",
+                                                 walk.name, text_of(g, &walk.layout));
+    const struct weft_conversion_record *made = record(a, v, copy, &walk.layout, wanted);
+    weft_add_remark(g, who, is_told ? copy : v, "copied", "%.3f us: for %s", (double)made->ps * 1e-6, wanted);
+}
+
 bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target *target)
 {
     struct aligning a = {.graph = graph, .target = target, .values = graph->values};
+    weft_foreach_node(graph, n)
+        if (weft_opcode_of(graph, n) == WEFT_OP_custom)
+            order_result(&a, n);
+    a.values = graph->values;
     a.handed_out = weft_new(&graph->root->scratch, uint8_t, a.values);
+    for (uint32_t i = 1; i < a.values; i++)
+        if (graph->value[i].first_use)
+            order_for_readers(&a, (weft_val){i});
     for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
             look_at(&a, (weft_val){i});

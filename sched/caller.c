@@ -40,8 +40,12 @@ bool weft_caller_walk_of(const struct weft_target *target, struct weft_graph *g,
         if (!entry)
             return false;
         const struct weft_demand demand = weft_custom_demand(entry, i, operands, rank);
+        int order[WEFT_MAX_RANK];
         *ret = (struct weft_caller_walk){.name = entry->name, .along = demand.along, .align = (uint32_t)demand.align,
-                                         .strides = weft_custom_takes_strides(entry, i, operands, rank)};
+                                         .strides = weft_custom_takes_strides(entry, i, operands, rank),
+                                         .packed = weft_custom_order(entry, i, operands, rank, order)};
+        if (ret->packed)
+            ret->layout = weft_layout_order(rank, order);
         return true;
     }
     const struct weft_target_kernel *k = kernel_of(target, g, n);

@@ -11,6 +11,8 @@ struct weft_caller_walk {
     int along;         /* the axis along which it goes element by element, or -1 */
     uint32_t align;    /* bytes; 0: any address */
     bool strides;      /* any strides will do */
+    bool packed;       /* only this layout will do: of functions; what kernels ask for is in the graph already */
+    struct weft_layout layout;
 };
 /* Of operand i of a node, or for i = operands + k of result k: false where weft's own kernels compute the node. The
  * kernel of a target is the one right of `!`, or without a plan the first that fits. */

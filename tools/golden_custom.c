@@ -3,6 +3,7 @@
  * through memory.
  *
  *   sum_columns   [M,N] → [N]: goes along axis 0, whatever strides it finds
+ *   add_turned    the same of what lies with its first axis innermost, without gaps
  *   add_aligned   the sum of operands of one shape, each at a multiple of 64 bytes; refuses to run on any other
  *   add_packed    the same, of packed row-major operands, and goes along axis 0 */
 #include "tools/golden.h"
@@ -93,6 +94,27 @@ static int add_aligned(void *user, const struct weft_custom_call *call)
     return add(user, call);
 }
 
+static bool turned(void *user, size_t i, size_t operands, int rank, int *ret_order)
+{
+    for (int axis = 0; axis < rank; axis++)
+        ret_order[axis] = rank - 1 - axis;
+    return true;
+}
+
+/* Refuses what is not packed with its first axis innermost. */
+static int add_turned(void *user, const struct weft_custom_call *call)
+{
+    for (size_t i = 0; i <= call->operands; i++) {
+        const struct weft_tensor *t = i < call->operands ? &call->operand[i] : call->result;
+        for (int64_t axis = 0, stride = 1; axis < t->rank; stride *= t->extent[axis++])
+            if (t->extent[axis] != 1 && t->stride[axis] != stride) {
+                snprintf(call->message, call->message_bytes, "tensor %zu is not turned", i);
+                return 1;
+            }
+    }
+    return add(user, call);
+}
+
 int weft_golden_register(struct weft_context *context)
 {
     static const struct weft_custom all[] = {
@@ -102,6 +124,8 @@ int weft_golden_register(struct weft_context *context)
          .type = type_of_sum, .layout = any_strides, .demand = want_lines},
         {.size = sizeof *all, .name = "add_packed", .least_operands = 1, .most_operands = -1, .run = add,
          .type = type_of_sum, .demand = walk_columns},
+        {.size = sizeof *all, .name = "add_turned", .least_operands = 1, .most_operands = -1, .run = add_turned,
+         .type = type_of_sum, .layout = turned},
     };
     int status = WEFT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == WEFT_OK; i++)
