@@ -20,8 +20,9 @@ struct weft_placing {
 };
 
 struct weft_converted {
-    uint32_t layout, next;
-    weft_val of, value;
+    uint32_t layout, from, next; /* next: of the same value, + 1 */
+    weft_val of;                /* the value of the graph as it came */
+    weft_val source, value;     /* what is converted, of itself or an earlier relayout; and what that makes */
     weft_val reader;            /* result of the first node that reads it; of a promise, the value itself */
     bool promised;              /* a result of the graph */
     uint32_t readers;

@@ -99,16 +99,48 @@ static int64_t saved_ps(const struct weft_placing *p, weft_node n, uint32_t i, u
            weft_format_read_ps(&p->formats, pin, layout, written);
 }
 
-/* A relayout of the value, right behind it; it has no reader yet. */
+static struct weft_converted *find_copy(const struct weft_placing *p, weft_val v, uint32_t layout)
+{
+    uint32_t i = p->first_copy[v.id];
+    while (i && p->copy[i - 1].layout != layout)
+        i = p->copy[i - 1].next;
+    return i ? &p->copy[i - 1] : NULL;
+}
+
+static void count_reader(struct weft_converted *copy, weft_val reader, int64_t saves)
+{
+    if (copy->readers++ == 0) {
+        copy->reader = reader;
+        copy->promised = weft_is(reader, copy->of);
+    }
+    copy->saves = weft_label_add(copy->saves, saves);
+}
+
+/* A relayout, right behind what it converts; it has no reader yet. A view whose operand lies otherwise than it was
+ * chosen to be written is converted to that, and the result to what else is wanted. */
 static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
-    const weft_node def = weft_def(g, v);
+    struct weft_converted copy = {.layout = layout, .from = p->stored[v.id], .of = v, .source = v};
+    const uint32_t written = p->formats.written[v.id];
+    struct weft_converted *first = NULL;
+    if (copy.from != written && layout != written) {
+        first = find_copy(p, v, written);
+        first = first ? first : add_copy(p, v, written);
+        copy.source = first->value;
+        copy.from = written;
+    }
+    const weft_node def = weft_def(g, copy.source);
     struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
-    const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
-    g->value[copy.id].layout = layout;
+    copy.value = weft_build_unary(&b, WEFT_OP_relayout, copy.source);
+    if (first)
+        count_reader(first, copy.value,
+                     weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) -
+                         weft_format_convert_ps(&p->formats, v, written, layout));
+    copy.next = p->first_copy[v.id];
+    g->value[copy.value.id].layout = layout;
     p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
-    p->copy[p->copies] = (struct weft_converted){.layout = layout, .next = p->first_copy[v.id], .of = v, .value = copy};
+    p->copy[p->copies] = copy;
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
     return &p->copy[p->copies - 1];
@@ -120,17 +152,11 @@ static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t layout, we
 {
     if (p->stored[v.id] == layout)
         return v;
-    uint32_t i = p->first_copy[v.id];
-    while (i && p->copy[i - 1].layout != layout)
-        i = p->copy[i - 1].next;
-    if (!i && !weft_permit(p->graph, who, v))
+    struct weft_converted *copy = find_copy(p, v, layout);
+    if (!copy && !weft_permit(p->graph, who, v))
         return v;
-    struct weft_converted *copy = i ? &p->copy[i - 1] : add_copy(p, v, layout);
-    if (copy->readers++ == 0) {
-        copy->reader = reader;
-        copy->promised = weft_is(reader, v);
-    }
-    copy->saves = weft_label_add(copy->saves, saves);
+    copy = copy ? copy : add_copy(p, v, layout);
+    count_reader(copy, reader, saves);
     return copy->value;
 }
 
@@ -173,7 +199,7 @@ static void place_results(struct weft_placing *p, weft_node n)
         const bool follows = weft_is_view(g, n);
         const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
         p->stored[v.id] = layout;
-        if (weft_opcode_of(g, n) != WEFT_OP_const)
+        if (weft_opcode_of(g, n) != WEFT_OP_const && layout == p->formats.written[v.id])
             weft_say_stored(p, v);
         /* the layout of the value is the promise, until another takes its place */
         if (!is_promised(p, v) && !(is_view(g, n) && stays_open(p, v)))

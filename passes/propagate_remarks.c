@@ -62,12 +62,13 @@ static void write_conversions(struct weft_placing *p, const char **label)
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
         const struct weft_conversion_record record = {
-            .from = copy->of, .to = copy->value, .once = !copy->promised && weft_format_is_loaded(g, copy->of),
-            .ps = weft_format_convert_ps(&p->formats, copy->of, p->stored[copy->of.id], copy->layout),
+            .from = copy->source, .to = copy->value,
+            .once = !copy->promised && weft_format_is_loaded(g, copy->of),
+            .ps = weft_format_convert_ps(&p->formats, copy->of, copy->from, copy->layout),
             .wanted = wanted_text(p, copy, label)};
         weft_add_conversion(g, &record);
-        weft_add_remark_at(g, who, label[copy->of.id], "converted", "from %s to %s, %.3f us%s, for %s",
-                           layout_text(p, copy->of, p->stored[copy->of.id]), layout_text(p, copy->of, copy->layout),
+        weft_add_remark_at(g, who, label[copy->source.id], "converted", "from %s to %s, %.3f us%s, for %s",
+                           layout_text(p, copy->of, copy->from), layout_text(p, copy->of, copy->layout),
                            (double)record.ps * 1e-6, record.once ? " once" : "", record.wanted);
     }
 }
