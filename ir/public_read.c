@@ -62,9 +62,11 @@ int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_n
     if (!is_node(graph, node) || !ret_facts)
         return WEFT_ERR_ARGUMENT;
     const struct weft_node_info *info = &graph->node[node.id];
+    const struct weft_group *const group = info->group ? &graph->group[info->group] : NULL;
     struct weft_node_facts facts = {.op = weft_ops[info->op].name,
                                     .kernel = info->plan ? info->plan->kernel : NULL,
-                                    .group = info->group ? graph->group[info->group].name : NULL,
+                                    .group = group ? group->name : NULL,
+                                    .group_kernel = group && group->plan ? group->plan->kernel : NULL,
                                     .operands = info->operands,
                                     .results = info->results};
     for (uint32_t i = 0; info->plan && i < info->plan->count; i++)

@@ -266,6 +266,7 @@ struct weft_node_facts {
     const char *group;     /* the name of `fuse @group { … }` around it, or NULL */
     size_t operands, results;
     const char *in;        /* "%c": in the memory of that value it is computed (pass mark_aliases), or NULL */
+    const char *group_kernel; /* the name right of the group's `!`, or NULL */
 };
 WEFT_API int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_node_facts *ret_facts);
 /* None beyond the last. */

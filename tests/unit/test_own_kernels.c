@@ -188,6 +188,29 @@ static const char *kernel_of(const struct weft_graph *graph, const char *op)
     return facts.kernel;
 }
 
+static void groups_and_their_kernels_are_read_back(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[8]) {\n  fuse @pair ! own.pair threads=2 {\n"
+                               "    %a: f32[8] = relu %x\n    %b: f32[8] = neg %a ! own.neg\n  }\n"
+                               "  %c: f32[8] = abs %b\n  return %c\n}";
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_node_facts relu = {.size = sizeof relu}, neg = relu, other = relu;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    assert_int_equal(weft_parse(context, text, strlen(text), "test", &graph), WEFT_OK);
+    assert_int_equal(weft_node_read(graph, node_of(graph, "relu"), &relu), WEFT_OK);
+    assert_int_equal(weft_node_read(graph, node_of(graph, "neg"), &neg), WEFT_OK);
+    assert_int_equal(weft_node_read(graph, node_of(graph, "abs"), &other), WEFT_OK);
+    assert_string_equal(relu.group, "pair");
+    assert_string_equal(relu.group_kernel, "own.pair");
+    assert_null(relu.kernel);
+    assert_string_equal(neg.group_kernel, "own.pair");
+    assert_string_equal(neg.kernel, "own.neg");
+    assert_true(!other.group && !other.group_kernel);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 static void the_cheaper_kernel_gets_its_layouts(void **state)
 {
     struct propagated p = propagate(blocked, fast);
@@ -328,6 +351,7 @@ int main(void)
         cmocka_unit_test(without_a_kernel_that_fits_weft_prices_its_own),
         cmocka_unit_test(wrong_kernels_are_refused),
         cmocka_unit_test(plans_do_not_run_them),
+        cmocka_unit_test(groups_and_their_kernels_are_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
