@@ -116,19 +116,18 @@ static void count_reader(struct weft_converted *copy, weft_val reader, int64_t s
     copy->saves = weft_label_add(copy->saves, saves);
 }
 
-/* A relayout, right behind what it converts; it has no reader yet. A view whose operand lies otherwise than it was
- * chosen to be written is converted to that, and the result to what else is wanted. */
-static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t layout)
+/* A relayout, right behind what it converts, which is the value as it is in layout `from`; it has no reader yet. A view
+ * whose operand lies otherwise than it was chosen to be written is converted to that first. */
+static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
     struct weft_converted copy = {.layout = layout, .from = p->stored[v.id], .of = v, .source = v};
-    const uint32_t written = p->formats.written[v.id];
     struct weft_converted *first = NULL;
-    if (copy.from != written && layout != written) {
-        first = find_copy(p, v, written);
-        first = first ? first : add_copy(p, v, written);
+    if (copy.from != from && layout != from) {
+        first = find_copy(p, v, from);
+        first = first ? first : add_copy(p, v, p->formats.written[v.id], from);
         copy.source = first->value;
-        copy.from = written;
+        copy.from = from;
     }
     const weft_node def = weft_def(g, copy.source);
     struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
@@ -136,7 +135,7 @@ static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint3
     if (first)
         count_reader(first, copy.value,
                      weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) -
-                         weft_format_convert_ps(&p->formats, v, written, layout));
+                         weft_format_convert_ps(&p->formats, v, from, layout));
     copy.next = p->first_copy[v.id];
     g->value[copy.value.id].layout = layout;
     p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
@@ -146,16 +145,18 @@ static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint3
     return &p->copy[p->copies - 1];
 }
 
-/* The value in this layout: itself, or a relayout of it, which all share that want the same. `reader` is a result of
- * the node that does, or the value itself where it is promised so; `saves`: what it would pay more. */
-static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t layout, weft_val reader, int64_t saves)
+/* The value in this layout: itself, or a relayout of what it is in layout `from`, which all share that want the same.
+ * `reader` is a result of the node that does, or the value itself where it is promised so; `saves`: what it would pay
+ * more. */
+static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout, weft_val reader,
+                         int64_t saves)
 {
     if (p->stored[v.id] == layout)
         return v;
     struct weft_converted *copy = find_copy(p, v, layout);
     if (!copy && !weft_permit(p->graph, who, v))
         return v;
-    copy = copy ? copy : add_copy(p, v, layout);
+    copy = copy ? copy : add_copy(p, v, from, layout);
     count_reader(copy, reader, saves);
     return copy->value;
 }
@@ -230,7 +231,7 @@ static void place_return(struct weft_placing *p, uint32_t i)
         return;
     if (has_promised_places(p, v, promised))
         return;
-    const weft_val copy = value_in(p, v, promised, v, 0);
+    const weft_val copy = value_in(p, v, p->formats.given[i], promised, v, 0);
     if (weft_is(copy, v))
         return;
     for (uint32_t k = 0; k < g->returns; k++)
@@ -279,9 +280,9 @@ static void place(struct weft_placing *p)
         for (uint32_t i = 0; i < g->node[n.id].operands && weft_opcode_of(g, n) != WEFT_OP_relayout; i++) {
             const weft_val v = weft_operand(g, n, i);
             const uint32_t layout = p->formats.read[g->node[n.id].first_operand + i];
-            const weft_val other = v.id < p->values && layout != p->stored[v.id]
-                                       ? value_in(p, v, layout, weft_result(g, n, 0), saved_ps(p, n, i, layout))
-                                       : v;
+            const bool converts = v.id < p->values && layout != p->stored[v.id];
+            const weft_val other = !converts ? v : value_in(p, v, p->formats.written[v.id], layout,
+                                                            weft_result(g, n, 0), saved_ps(p, n, i, layout));
             if (!weft_is(other, v))
                 weft_replace_operand(g, n, i, other);
         }

@@ -62,6 +62,7 @@ struct weft_formats {
     /* the choice */
     uint32_t *written;                 /* by value: the layout that its node writes */
     uint32_t *read;                    /* by operand slot: the layout in which it is read */
+    uint32_t *given;                   /* by return with a promise: the layout from which it is put into that */
     const struct weft_format_own **chosen; /* by value: the kernel of the caller's that computes it, or NULL */
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
@@ -178,7 +179,8 @@ int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node
 uint32_t weft_format_piece_kind(const struct weft_graph *graph, weft_val value);
 /* What becomes of an operand of a concat that is stored in the order of the result: nothing, if it may be computed in
  * place in long pieces; else it is written with gaps, or copied. */
-int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t result);
+int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                            uint32_t result);
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 

@@ -225,15 +225,20 @@ static void add_operand(struct chooser *c, weft_node n, uint32_t index)
     weft_labelling_join(&c->labelling, from, to, known->answer);
 }
 
+static void price_return(const struct chooser *c, uint32_t i, int64_t *ret_price)
+{
+    const struct weft_format_list *list = list_of(c, c->graph->ret[i].value);
+    for (uint32_t k = 0; k < list->count; k++)
+        ret_price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
+}
+
 static void add_return(struct chooser *c, uint32_t i)
 {
     const weft_val v = c->graph->ret[i].value;
-    const struct weft_format_list *list = list_of(c, v);
     const uint32_t found = found_of(c, v);
     int64_t price[WEFT_MAX_FORMATS];
     uint32_t layout;
-    for (uint32_t k = 0; k < list->count; k++)
-        price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
+    price_return(c, i, price);
     for (uint32_t at = 0; at < c->labelling.node[found].choices; at++)
         c->labelling.node[found].cost[at] =
             weft_label_add(c->labelling.node[found].cost[at], best_read(c, v, at, price, &layout));
@@ -397,6 +402,14 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
                           price + (size_t)answer->choice[c->node[result.id] - 1] * list->count, &layout);
             f->read[g->node[n.id].first_operand + i] = list->layout[layout];
         }
+    for (uint32_t i = 0; i < g->returns; i++) {
+        const weft_val v = g->ret[i].value;
+        int64_t price[WEFT_MAX_FORMATS];
+        uint32_t layout;
+        price_return(c, i, price);
+        best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
+        f->given[i] = list_of(c, v)->layout[layout];
+    }
 }
 
 /* Solves the problem without what is promised for results, for the price of the promises, and then with them. What
@@ -430,6 +443,7 @@ void weft_formats_choose(struct weft_formats *f)
     f->bound = answer.bound;
     f->written = weft_new(f->arena, uint32_t, g->values);
     f->read = weft_new(f->arena, uint32_t, g->slots);
+    f->given = weft_new(f->arena, uint32_t, g->returns);
     f->chosen = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->second = weft_new(f->arena, uint32_t, g->values);
     f->second_own = weft_new(f->arena, const struct weft_format_own *, g->values);

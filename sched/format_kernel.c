@@ -169,13 +169,17 @@ uint32_t weft_format_piece_kind(const struct weft_graph *g, weft_val v)
     return (lives_elsewhere(g, v) ? LIVES_ELSEWHERE : 0) | (is_elementwise ? IS_ELEMENTWISE : 0);
 }
 
-int64_t weft_format_join_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t result)
+int64_t weft_format_join_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
     const weft_val from = weft_pin_value(g, operand);
+    const struct weft_format_list *list = &f->list[from.id];
+    const bool is_copy = g->value[from.id].is_param && g->value[from.id].uses == 1 && list->is_fact &&
+                         layout != list->layout[0]; /* a relayout, which may be computed in place */
     const int64_t bytes = weft_format_bytes(f, from), piece = piece_bytes(g, operand, result);
     const uint32_t kind = weft_format_piece_kind(g, from);
-    if (piece >= COPIED_RUN && !(kind & LIVES_ELSEWHERE)) /* convolutions and windows write rows in any case */
+    /* convolutions and windows write rows in any case */
+    if (piece >= COPIED_RUN && (is_copy || !(kind & LIVES_ELSEWHERE)))
         return piece >= LONG_RUN || !(kind & IS_ELEMENTWISE)
                    ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_gaps);
     return weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes,

@@ -279,7 +279,7 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     const enum weft_format_agreement agreement = weft_format_agreement_of(g, operand, layout, result);
     if (op == WEFT_OP_concat)
         return agreement == WEFT_SAME_ORDER
-                   ? weft_format_join_ps(f, operand, result)
+                   ? weft_format_join_ps(f, operand, layout, result)
                    : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
     if (op == WEFT_OP_transpose || op == WEFT_OP_slice)
         return view_ps(f, operand, layout, result, agreement);

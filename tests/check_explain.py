@@ -122,6 +122,12 @@ VIEWS = """graph @views(%x: f32[16,64,28,28], %u: f32[8,64], %v: f32[64]) {
   return %y, %z, %m, %h
 }
 """
+SHARED = """graph @shared(%x: f32[4,32,40,1]) {
+  %y: f32[4,32,40,1]{0 2 3 1} = relu %x
+  %z: f32[4,32,40,1]{1 2 0 3} = exp %y
+  return %z, %y
+}
+"""
 PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
   %y: f32[8,8] = relu %x ! by_hand
   return %y
@@ -165,6 +171,12 @@ def check_relayouts(folder):
     remarks += [r for line in views for r in line.get("remarks", [])]
     assert any(r["verdict"] == "weighed" for r in remarks), remarks
     assert not any(r["verdict"] == "stored" and r["where"] == "%b" for r in remarks), remarks
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(SHARED)  # a promise is kept from the relayout of another reader where that is cheaper
+    shared = objects(path)
+    relayouts = [line for line in shared if line["kind"] == "relayout"]
+    assert len(relayouts) == 2 and relayouts[1]["value"] == relayouts[0]["as"], relayouts
+    assert abs(sum(line["ps"] for line in relayouts) - shared[0]["estimate_ps"]) < 1000, (relayouts, shared[0])
     with open(path, "w", encoding="utf-8") as to:
         to.write(SHORT)  # no extent is less than none, whatever the hints
     assert objects(path)[0]["estimate_ps"] >= 0
