@@ -165,13 +165,13 @@ static bool lies_so(const struct weft_tensor *given, const struct weft_tensor *w
     return true;
 }
 
-enum { MOST_ALIGN = 64 };
+enum { LINE = 64, PAGE = 4096 }; /* what memory begins at, and the most that may be asked for */
 
 struct weft_demand weft_demand_clean(struct weft_demand demand, int rank)
 {
     if (demand.along < 0 || demand.along >= rank)
         demand.along = -1;
-    if (demand.align < 0 || demand.align > MOST_ALIGN || (demand.align & (demand.align - 1)))
+    if (demand.align < 0 || demand.align > PAGE || (demand.align & (demand.align - 1)))
         demand.align = 0;
     return demand;
 }
@@ -204,6 +204,13 @@ static bool stands_so(const struct weft_custom_entry *entry, unsigned i, unsigne
 
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
+/* Where a copy of operand i may begin at or behind `memory`, which begins a line. */
+static char *place_of(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, char *memory)
+{
+    const uintptr_t align = (uintptr_t)weft_custom_demand(entry, i, operands, rank).align;
+    return align > LINE ? memory + -(uintptr_t)memory % align : memory;
+}
+
 size_t weft_custom_scratch(unsigned operands) { return rounded((operands + 1) * sizeof(struct weft_tensor)); }
 
 size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i, unsigned operands,
@@ -214,7 +221,8 @@ size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i,
     if (lies_so(given, &want) && stands_so(entry, i, operands, given->rank, align))
         return 0;
     pack(&want);
-    return rounded(weft_tensor_bytes(&want));
+    const size_t most = (size_t)weft_custom_demand(entry, i, operands, given->rank).align;
+    return rounded(weft_tensor_bytes(&want)) + (most > LINE ? most : 0);
 }
 
 /* --- a call ------------------------------------------------------------------------------------------------------- */
@@ -241,8 +249,8 @@ static bool lay_out(const struct weft_custom_job *job, const char *where, struct
         if (lies_so(given, &tensor[i]) && stands_so(job->entry, i, operands, given->rank, (uintptr_t)given->data))
             continue;
         pack(&tensor[i]);
-        tensor[i].data = memory;
-        memory += rounded(weft_tensor_bytes(&tensor[i]));
+        tensor[i].data = place_of(job->entry, i, operands, given->rank, memory);
+        memory = (char *)tensor[i].data + rounded(weft_tensor_bytes(&tensor[i]));
         if (i < operands)
             weft_tensor_copy(&tensor[i], 0, given, 0);
     }

@@ -375,7 +375,7 @@ int weft_execution_prepare(struct weft_execution *e)
         e->base[plan->param_storage[i]] = e->input[i].data;
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_ARENA)
-            e->base[i] = (char *)e->arena.data + frame->place[i];
+            e->base[i] = weft_frame_block(plan, frame, i, e->arena.data);
     show_views(e, frame);
     status = check_overlaps(e);
     if (status != WEFT_OK)

@@ -79,7 +79,7 @@ static void place_blocks(const struct control_run *run, const struct weft_scope 
 {
     for (uint32_t i = 1; i < body->plan->storages; i++)
         if (body->plan->storage[i].kind == WEFT_IN_ARENA)
-            body->base[i] = run->room + run->sized->arena + body->frame->place[i];
+            body->base[i] = weft_frame_block(body->plan, body->frame, i, run->room + run->sized->arena);
 }
 
 /* --- if ----------------------------------------------------------------------------------------------------------- */

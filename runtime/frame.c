@@ -97,6 +97,13 @@ int64_t weft_frame_block_bytes(const struct weft_plan *plan, struct weft_frame *
     return weft_dtype_bytes(s->dtype, frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]));
 }
 
+void *weft_frame_block(const struct weft_plan *plan, const struct weft_frame *frame, uint32_t i, char *arena)
+{
+    char *const place = arena + frame->place[i];
+    const uintptr_t align = plan->storage[i].align;
+    return align ? place + -(uintptr_t)place % align : place;
+}
+
 static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
 {
     struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
@@ -107,7 +114,7 @@ static bool place_storages(const struct weft_plan *plan, struct weft_frame *fram
             block[i] = (struct weft_block){.first = s->first, .last = s->last};
             if (s->kind != WEFT_IN_ARENA || s->last < s->first)
                 continue;
-            block[i].bytes = weft_frame_block_bytes(plan, frame, i);
+            block[i].bytes = weft_frame_block_bytes(plan, frame, i) + s->align; /* room to begin where it has to */
         }
         frame->arena_bytes = weft_place_blocks(block, plan->storages, order);
         for (uint32_t i = 0; i < plan->storages; i++)

@@ -271,9 +271,10 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
 void weft_home_block(struct weft_plan *plan, weft_val v)
 {
     const struct weft_graph *g = plan->graph;
-    const uint32_t storage = add_storage(plan, (struct weft_storage){
-        .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1});
     const struct weft_layout layout = weft_own_layout(g, v);
+    const uint32_t storage = add_storage(plan, (struct weft_storage){
+        .kind = WEFT_IN_ARENA, .dtype = weft_type_of(g, v)->dtype, .value = v, .first = INT32_MAX, .last = -1,
+        .align = layout.align > 64 ? layout.align : 0});
     weft_home_set(plan, v, storage, &layout);
 }
 

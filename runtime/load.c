@@ -47,7 +47,8 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     const struct weft_graph *g = plan->graph;
     struct weft_step step = {.node = n, .out = weft_result(g, n, 0)};
     struct weft_home *home = &plan->home[step.out.id];
-    if (home->storage || !reads_a_constant(plan, n) || !weft_step_choose(plan, n, &step) ||
+    if (home->storage || !reads_a_constant(plan, n) || weft_layout_of(g, step.out).align > 64 ||
+        !weft_step_choose(plan, n, &step) ||
         step.kind != &weft_step_copy || !weft_permit(plan->graph, "plan.load", step.out))
         return false;
     weft_home_loaded(plan, step.out);

@@ -169,6 +169,8 @@ static const char *find_fault(const struct weft_graph *g, weft_val v, const int6
     weft_dim stride[WEFT_MAX_RANK];
     if (weft_dtype_bits(type->dtype) < 8 && !weft_layout_is_row_major(&layout))
         return "elements smaller than a byte are stored row-major only";
+    if (layout.align > 64 && g->parent && (g->value[v.id].is_param || g->value[v.id].returns))
+        return "is aligned to more than 64 bytes: plans keep that for nothing that goes into a body or out of it";
     if (!weft_layout_logical_strides(g->dims, &layout, type, stride)) /* lower_blocks had to leave it */
         return layout.axes > WEFT_MAX_RANK
                    ? weft_arena_format(&g->root->scratch, "is stored along %d axes: plans take up to %d", layout.axes,

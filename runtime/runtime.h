@@ -60,6 +60,7 @@ struct weft_storage {
     const void *data;       /* of constants; NULL where nothing reads them as they are */
     uint32_t pack;          /* of constants: the memory of the plan that `data` is, or 0 */
     uint32_t load;          /* of constants: the step that made it when the plan was made, or 0 */
+    uint32_t align;         /* arena: bytes, where more than a line is promised; or 0 */
     uint32_t control;       /* arena: the room of this control's bodies, and not of a value; or 0 */
     weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
 };
@@ -330,6 +331,8 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
 /* The same for all steps of a body. */
 void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame);
+/* Where block i of the arena begins, the first byte of which is at `arena`. */
+void *weft_frame_block(const struct weft_plan *plan, const struct weft_frame *frame, uint32_t i, char *arena);
 /* Does the last element lie where memory can be, counted from where the storage begins? */
 bool weft_frame_fits(const struct weft_tensor *tensor, int64_t offset);
 /* A frame for these symbol values, or NULL if memory is refused. `live`: of a body, the outer frame's, else NULL. */

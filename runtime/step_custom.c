@@ -5,8 +5,8 @@
 #include "ir/custom.h"
 #include "runtime/runtime.h"
 
-/* What is known of a value's address: the arena begins at a cache line, and so do its blocks; of a parameter only what
- * its layout promises. In bodies the arena is somewhere in the room of their control. */
+/* What is known of a value's address: the arena begins at a cache line, and so do its blocks, or where they have to; of
+ * a parameter only what its layout promises. In bodies the arena is somewhere in the room of their control. */
 static uintptr_t known_alignment(const struct weft_bind *bind, weft_val v)
 {
     const struct weft_plan *plan = bind->plan;
@@ -14,7 +14,9 @@ static uintptr_t known_alignment(const struct weft_bind *bind, weft_val v)
     const struct weft_storage *storage = &plan->storage[home->storage];
     const int64_t offset = weft_dim_evaluate(plan->graph->dims, home->layout->offset, bind->symbols);
     uintptr_t align = 1;
-    if (storage->kind == WEFT_IN_ARENA && !plan->param_layout)
+    if (storage->align)
+        align = storage->align;
+    else if (storage->kind == WEFT_IN_ARENA && !plan->param_layout)
         align = 64;
     else if (storage->kind == WEFT_IN_PARAM && !plan->param_layout && weft_layout_of(plan->graph, storage->value).align)
         align = weft_layout_of(plan->graph, storage->value).align;

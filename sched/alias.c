@@ -6,6 +6,8 @@
 
 static const char who[] = "mark_aliases";
 
+enum { LINE = 64 }; /* where memory of one's own begins at least */
+
 /* --- where results are computed ----------------------------------------------------------------------------------- */
 
 struct weft_layout weft_alias_param_layout(const struct weft_alias_query *q, uint32_t i)
@@ -202,11 +204,10 @@ static const char *check_copies(struct weft_aliasing *a, weft_val root, weft_nod
 static const char *check_alignment(const struct weft_aliasing *a, const struct wish *wish, weft_val root)
 {
     const struct weft_alias *host = &a->result->of[wish->host.id];
-    if (weft_layout_of(a->graph, root).align <= wish->place.align)
-        return NULL;
-    return wish->kind == WEFT_ALIAS_OVER && host->kind == WEFT_ALIAS_OWN && !host->layout &&
-                   !a->graph->value[wish->host.id].is_param
-               ? NULL : "it has to be aligned";
+    const uint32_t align = weft_layout_of(a->graph, root).align;
+    const bool has_own = wish->kind == WEFT_ALIAS_OVER && host->kind == WEFT_ALIAS_OWN && !host->layout &&
+                         !a->graph->value[wish->host.id].is_param;
+    return align <= wish->place.align || (has_own && align <= LINE) ? NULL : "it has to be aligned";
 }
 
 static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish)

@@ -390,7 +390,7 @@ struct weft_custom_call {
 /* How a function or kernel reads an operand or writes a result, beyond the layout that it asks for. `along`: it goes
  * element by element along this axis, and to the next such column only then; where the rows that it crosses stand a
  * multiple of the cache's sets apart, weft may store them a cache line longer (pass pad_strides), if any strides will
- * do. `align`: the address of the first element is a multiple of so many bytes, a power of two up to 64; what is not
+ * do. `align`: the address of the first element is a multiple of so many bytes, a power of two up to 4096; what is not
  * known to be is copied: an operand by pass align_buffers, else for the call; a result of a function behind the call.
  * Of a kernel's result a remark says so. Anything else is as good as nothing. */
 struct weft_demand {
