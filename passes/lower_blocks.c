@@ -13,11 +13,13 @@
  * Where blocks do not divide an axis, the last is filled up. Nobody may see with what: so it is NaN (of integers, an
  * odd number) from the conversion on, always and not in a mode for tests, and rules that would add it up are not used.
  *
- * A kernel that was chosen for blocks is dropped, and a group with such values opened, with a remark.
+ * A kernel that was chosen for blocks is dropped, and a group with such values opened, with a remark; so is it said of
+ * what is not stored in blocks in the end, since nothing can write or nobody reads it so.
  * Plans need this, so compiling runs it at its end; a framework that runs graphs by itself does not.
  * Needs: nothing. Keeps: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
  * axes that are not constant; more than 8 axes with the splits. */
 #include "passes/passes.h"
+#include "sched/alias.h"
 
 #include <math.h>
 #include <string.h>
@@ -342,6 +344,34 @@ static weft_val on_reduction(struct lowering *l, weft_node n)
     return unite(l, y, &result, &rest);
 }
 
+/* Out of blocks the array is put in the order of the result, which then is a view of it. Where the last block is filled
+ * up, it would be a part with gaps. */
+static weft_val on_relayout(struct lowering *l, weft_node n)
+{
+    struct weft_graph *g = l->graph;
+    const weft_val x = weft_operand(g, n, 0), y = weft_result(g, n, 0);
+    const struct blocks *b = blocks_of(l, x);
+    const struct weft_type type = *weft_type_of(g, x), full = b ? filled(g, &type, b) : type;
+    const struct weft_layout to = weft_own_layout(g, y);
+    if (b && !l->plain[x.id].id && weft_layout_is_row_major(&to) && !to.align && !g->value[y.id].returns)
+        return whole_of(l, x); /* nothing could write it in blocks */
+    if (!b || !l->plain[x.id].id || !to.dense || to.axes != type.rank || !weft_type_same(&full, &type))
+        return WEFT_NO_VALUE;
+    int order[WEFT_MAX_RANK], axes = 0;
+    for (int i = 0; i < to.axes; i++)
+        for (int k = b->first[to.axis[i].axis]; k < b->first[to.axis[i].axis + 1]; k++)
+            order[axes++] = k;
+    const struct weft_layout array = weft_layout_order(axes, order);
+    const weft_val plain = plain_of(l, x, b), turned = weft_build_unary(&l->build, WEFT_OP_relayout, plain);
+    store(l, turned, &array);
+    for (uint32_t i = 0; i < g->conversions; i++)
+        if (weft_is(g->conversion[i].to, y)) {
+            g->conversion[i].from = plain;
+            g->conversion[i].to = turned;
+        }
+    return reshape(l, turned, &type);
+}
+
 /* --- the walk ----------------------------------------------------------------------------------------------------- */
 
 static bool touches(const struct lowering *l, weft_node n)
@@ -369,6 +399,8 @@ static void lower_whole(struct lowering *l, weft_node n)
         const weft_val v = weft_result(g, n, i);
         if (!blocks_of(l, v))
             continue;
+        weft_add_remark(g, who, v, "undone", "it is not stored in blocks: %s has no way to write these",
+                        weft_op_of(g, n)->name);
         g->value[v.id].layout = 0;
         l->whole[v.id] = v;
     }
@@ -389,10 +421,15 @@ static bool lower_node(struct lowering *l, weft_node n)
     if (plain.id) {
         store(l, plain, &b->layout);
         l->plain[v.id] = plain;
+        g->value[v.id].heir = plain;
+        if (g->value[v.id].name && !g->value[plain.id].name)
+            weft_move_name(g, v, plain);
         return true;
     }
     const bool is_reduction = weft_op_of(g, n)->traits & WEFT_REDUCTION && g->node[n.id].results == 1;
-    const weft_val whole = is_reduction ? on_reduction(l, n) : WEFT_NO_VALUE;
+    const weft_val whole = is_reduction                                 ? on_reduction(l, n)
+                           : weft_opcode_of(g, n) == WEFT_OP_relayout && !b ? on_relayout(l, n)
+                                                                        : WEFT_NO_VALUE;
     if (!whole.id) {
         lower_whole(l, n);
         return false;
@@ -424,33 +461,6 @@ static bool find_all(struct lowering *l)
     return any;
 }
 
-static void leave_group(struct weft_graph *g, weft_node n)
-{
-    g->node[n.id].group = 0;
-    for (uint32_t i = 0; i < g->node[n.id].results; i++) {
-        const weft_val v = weft_result(g, n, i);
-        if (weft_layout_of(g, v).kind == WEFT_REGISTER)
-            g->value[v.id].layout = 0;
-    }
-}
-
-/* What was decided about the node was decided for blocks: its kernel and its group go, and values that only the group
- * kept are stored. Its nodes are neighbours still: nothing is built in a group before it is opened. */
-static void undo_decision(struct weft_graph *g, weft_node n)
-{
-    const uint32_t group = g->node[n.id].group;
-    if (!weft_is_decided(g, n))
-        return;
-    weft_add_remark(g, who, weft_result(g, n, 0), "undone", "%s was decided for blocks, which plans do not run",
-                    group ? "its group" : "its kernel");
-    g->node[n.id].plan = NULL;
-    for (weft_node m = g->node[n.id].previous; group && m.id && g->node[m.id].group == group;
-         m = g->node[m.id].previous)
-        leave_group(g, m);
-    for (weft_node m = n; group && m.id && g->node[m.id].group == group; m = g->node[m.id].next)
-        leave_group(g, m);
-}
-
 bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
 {
     struct weft_arena *scratch = &graph->root->scratch;
@@ -467,12 +477,21 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
             continue;
         if (!weft_permit(graph, who, weft_result(graph, n, 0)))
             break;
-        undo_decision(graph, n);
+        weft_undo_decision(graph, who, n, "blocks, which plans do not run");
+        const uint32_t first = graph->nodes;
         if (lower_node(&l, n))
             l.done[l.count++] = n;
+        for (uint32_t id = first; id < graph->nodes; id++) {
+            graph->node[id].name = graph->node[n.id].name;
+            graph->node[id].line = graph->node[n.id].line;
+        }
         changed = true;
     }
-    while (l.count > 0)
-        weft_erase_unused(graph, l.done[--l.count]);
+    while (l.count > 0) {
+        const weft_val v = weft_result(graph, l.done[--l.count], 0);
+        if (blocks_of(&l, v) && !l.plain[v.id].id)
+            weft_add_remark(graph, who, v, "undone", "it is not stored in blocks: nobody reads it so");
+        weft_erase_unused(graph, l.done[l.count]);
+    }
     return weft_progress(graph, changed, 0);
 }

@@ -98,6 +98,9 @@ bool weft_can_substitute(const struct weft_graph *graph, weft_val from, weft_val
 void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to);
 /* Erases the node if none of its results is used. */
 void weft_erase_unused(struct weft_graph *graph, weft_node node);
+/* undo.c: the node's kernel and its group go, with an "undone" remark: they were chosen for `reason`. Values that only
+ * the group kept are stored. Its nodes are neighbours still: nothing is built in a group before it is opened. */
+void weft_undo_decision(struct weft_graph *graph, const char *who, weft_node node, const char *reason);
 /* A "refused" remark, unless the same was recorded a moment ago: passes run several times. */
 void weft_refuse(struct weft_graph *graph, const char *who, weft_val where, const char *format, ...) WEFT_PRINTF(4, 5);
 

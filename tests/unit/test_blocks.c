@@ -176,6 +176,31 @@ static void bisecting_leaves_no_blocks(void **state)
     }
 }
 
+/* Into blocks and out of them is one conversion each; what cannot be in blocks is said. */
+static void each_change_of_blocks_is_one_step(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[1,64,12,12], %w: f32[64,64,3,3]) {\n"
+                                              "  %r: f32[1,64,12,12]{0 1/16 2 3 1%16} = relu %x\n"
+                                              "  %y: f32[1,64,12,12]{0 2 3 1} = exp %r\n"
+                                              "  %c: f32[1,64,12,12]{0 1/16 2 3 1%16} = conv %x, %w pad=[1 1 1 1]\n"
+                                              "  %z: f32[1,64,12,12] = exp %c\n  return %y, %z\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_remark remark;
+    bool said = false;
+    for (size_t i = 0; weft_remark_get(weft_plan_graph(plan), i, &remark) == WEFT_OK; i++)
+        said |= strcmp(remark.who, "lower_blocks") == 0 && strcmp(remark.where, "%c") == 0 &&
+                strstr(remark.reason, "conv has no way to write these");
+    assert_true(said);
+    struct weft_plan_value value;
+    assert_int_equal(weft_plan_find(plan, "r", &value), WEFT_OK); /* as the array of its blocks */
+    assert_int_equal(value.rank, 5);
+    assert_int_equal(plan->relayouts, 2);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 static void blocks_beyond_any_memory_are_refused(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -197,6 +222,7 @@ int main(void)
         cmocka_unit_test(blocks_are_carried_from_one_kernel_to_the_other),
         cmocka_unit_test(what_fills_blocks_up_is_never_seen),
         cmocka_unit_test(bisecting_leaves_no_blocks),
+        cmocka_unit_test(each_change_of_blocks_is_one_step),
         cmocka_unit_test(blocks_beyond_any_memory_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
