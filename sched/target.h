@@ -18,7 +18,7 @@ bool weft_target_kernel_fits(const struct weft_target_kernel *kernel, const stru
  * cannot be read as a layout of that value gives a message, and any layout. */
 bool weft_target_kernel_layout(const struct weft_target_kernel *kernel, struct weft_graph *graph, weft_node node,
                                uint32_t i, struct weft_layout *ret, const char **ret_message);
-/* Picoseconds of a call, at most ten seconds; -1 where the kernel says what is no cost: less than 0, or no number. */
+/* Picoseconds of a call; -1 where the kernel says what is no cost: less than 0, ten seconds and more, or no number. */
 int64_t weft_target_kernel_ps(const struct weft_target_kernel *kernel, const struct weft_graph *graph, weft_node node);
 
 #endif
