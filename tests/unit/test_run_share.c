@@ -69,33 +69,27 @@ static void results_are_shared_if_asked(void **state)
 /* A view of a new value is in the parameter where that is computed; a view of the old value is a copy. */
 static void views_of_new_values_are_shared(void **state)
 {
-    struct weft_context *context = open_context(1);
-    struct weft_graph *graph = parse(context, "graph @g(%m: mut f32[4,6], %o: mut f32[4]) {\n"
-                                              "  %n: f32[4,6] = neg %m\n"
-                                              "  %s: f32[2,6] = slice %n start=[1 0] end=[3 6]\n"
-                                              "  %p: f32[4] = neg %o\n"
-                                              "  %t: f32[2] = slice %o start=[0] end=[2]\n"
-                                              "  return mut %m = %n, %s, mut %o = %p, %t\n}\n");
-    struct weft_plan *plan = compile(graph, WEFT_COMPILE_SHARE_RESULTS);
-    struct weft_execution *execution;
+    struct scene scene = open_scene("graph @g(%m: mut f32[4,6], %o: mut f32[4]) {\n"
+                                    "  %n: f32[4,6] = neg %m\n"
+                                    "  %s: f32[2,6] = slice %n start=[1 0] end=[3 6]\n"
+                                    "  %p: f32[4] = neg %o\n"
+                                    "  %t: f32[2] = slice %o start=[0] end=[2]\n"
+                                    "  return mut %m = %n, %s, mut %o = %p, %t\n}\n",
+                                    WEFT_COMPILE_SHARE_RESULTS);
     float m[24], o[4];
     const struct weft_tensor in = tensor_of(m, 2, (int64_t[]){4, 6}), old = tensor_of(o, 1, (int64_t[]){4});
     const float was = m[6], first = o[0];
     struct weft_tensor s, t;
-    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
-    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
-    assert_int_equal(weft_bind_input(execution, 1, &old), WEFT_OK);
-    assert_int_equal(weft_run(execution), WEFT_OK);
-    assert_int_equal(weft_output(execution, 1, &s), WEFT_OK);
-    assert_int_equal(weft_output(execution, 3, &t), WEFT_OK);
+    assert_int_equal(weft_bind_input(scene.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_bind_input(scene.execution, 1, &old), WEFT_OK);
+    assert_int_equal(weft_run(scene.execution), WEFT_OK);
+    assert_int_equal(weft_output(scene.execution, 1, &s), WEFT_OK);
+    assert_int_equal(weft_output(scene.execution, 3, &t), WEFT_OK);
     assert_ptr_equal(s.data, m + 6);
     assert_true(m[6] == -was);
     assert_ptr_not_equal(t.data, o);
     assert_true(o[0] == -first && *(float *)t.data == first);
-    weft_execution_destroy(execution);
-    weft_plan_destroy(plan);
-    weft_graph_destroy(graph);
-    weft_close(context);
+    close_scene(&scene);
 }
 
 /* A view begins where its elements are; the caller wants them at an address that he stated. */
@@ -130,65 +124,53 @@ static void a_promised_alignment_is_kept(void **state)
 /* Weft's own memory begins at a multiple of 64; a caller may be promised more, a page for instance. */
 static void so_is_one_beyond_a_line(void **state)
 {
-    struct weft_context *context = open_context(1);
-    struct weft_graph *graph = parse(context, "graph @g(%x: f32[100]) {\n"
-                                              "  %a: f32[100]{0 align=4096} = relu %x\n"
-                                              "  %b: f32[100]{0 align=65536} = neg %x\n"
-                                              "  %c: f32[100] = exp %x\n"
-                                              "  return %a, %b, %c\n}\n");
-    struct weft_plan *plan = compile(graph, 0);
-    struct weft_execution *execution;
+    struct scene scene = open_scene("graph @g(%x: f32[100]) {\n"
+                                    "  %a: f32[100]{0 align=4096} = relu %x\n"
+                                    "  %b: f32[100]{0 align=65536} = neg %x\n"
+                                    "  %c: f32[100] = exp %x\n"
+                                    "  return %a, %b, %c\n}\n",
+                                    0);
     float x[100];
     const struct weft_tensor in = tensor_of(x, 1, (int64_t[]){100});
-    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
-    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
-    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_bind_input(scene.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(scene.execution), WEFT_OK);
     for (size_t i = 0; i < 2; i++) {
         struct weft_tensor out;
-        assert_int_equal(weft_output(execution, i, &out), WEFT_OK);
+        assert_int_equal(weft_output(scene.execution, i, &out), WEFT_OK);
         assert_int_equal((uintptr_t)out.data % (i ? 65536 : 4096), 0);
         assert_true(((const float *)out.data)[99] == (i ? -x[99] : x[99]));
     }
-    weft_execution_destroy(execution);
-    weft_plan_destroy(plan);
-    weft_graph_destroy(graph);
-    weft_close(context);
+    close_scene(&scene);
 }
 
 /* A cut of what is computed on the way stays as it is to the end of the run, whatever is computed after it; bound, it
  * is a copy. */
 static void cuts_of_intermediates_are_kept(void **state)
 {
-    struct weft_context *context = open_context(2);
-    struct weft_graph *graph = parse(context, "graph @g(%x: f32[64,64]) {\n"
-                                              "  %e: f32[64,64] = exp %x\n"
-                                              "  %s: f32[32,64] = slice %e start=[0 0] end=[64 64] step=[2 1]\n"
-                                              "  %a: f32[64,64] = cumsum %x axis=0\n"
-                                              "  %b: f32[64,64] = cumsum %a axis=1\n"
-                                              "  %c: f32[64,64] = cumsum %b axis=0\n"
-                                              "  %d: f32[64,64] = cumsum %c axis=1\n"
-                                              "  return %s, %d\n}\n");
-    struct weft_plan *plan = compile(graph, WEFT_COMPILE_SHARE_RESULTS);
-    struct weft_execution *execution;
+    struct scene scene = open_scene("graph @g(%x: f32[64,64]) {\n"
+                                    "  %e: f32[64,64] = exp %x\n"
+                                    "  %s: f32[32,64] = slice %e start=[0 0] end=[64 64] step=[2 1]\n"
+                                    "  %a: f32[64,64] = cumsum %x axis=0\n"
+                                    "  %b: f32[64,64] = cumsum %a axis=1\n"
+                                    "  %c: f32[64,64] = cumsum %b axis=0\n"
+                                    "  %d: f32[64,64] = cumsum %c axis=1\n"
+                                    "  return %s, %d\n}\n",
+                                    WEFT_COMPILE_SHARE_RESULTS);
     static float x[64 * 64], own[32 * 64];
     const struct weft_tensor in = tensor_of(x, 2, (int64_t[]){64, 64}), bound = tensor_of(own, 2, (int64_t[]){32, 64});
     struct weft_tensor s;
-    assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
-    assert_int_equal(weft_bind_input(execution, 0, &in), WEFT_OK);
-    assert_int_equal(weft_run(execution), WEFT_OK);
-    assert_int_equal(weft_output(execution, 0, &s), WEFT_OK);
+    assert_int_equal(weft_bind_input(scene.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(scene.execution), WEFT_OK);
+    assert_int_equal(weft_output(scene.execution, 0, &s), WEFT_OK);
     assert_int_equal(s.stride[0], 128);
     assert_int_equal(s.stride[1], 1);
-    assert_int_equal(weft_bind_output(execution, 0, &bound), WEFT_OK);
-    assert_int_equal(weft_run(execution), WEFT_OK);
+    assert_int_equal(weft_bind_output(scene.execution, 0, &bound), WEFT_OK);
+    assert_int_equal(weft_run(scene.execution), WEFT_OK);
     for (int i = 0; i < 32 * 64; i++) {
         assert_true(fabsf(own[i] - expf(x[i / 64 * 128 + i % 64])) <= 1e-5f * own[i]);
         assert_true(((float *)s.data)[i / 64 * 128 + i % 64] == own[i]);
     }
-    weft_execution_destroy(execution);
-    weft_plan_destroy(plan);
-    weft_graph_destroy(graph);
-    weft_close(context);
+    close_scene(&scene);
 }
 
 int main(void)
