@@ -147,17 +147,11 @@ static const struct weft_conversion_record *record(struct aligning *a, weft_val 
                                                    const struct weft_layout *from, const char *wanted)
 {
     struct weft_graph *g = a->graph;
-    const struct weft_type *type = weft_type_of(g, v);
     const struct weft_formats prices = {.graph = g, .target = a->target};
     const struct weft_layout to = weft_own_layout(g, copy);
-    const int64_t bytes = weft_dtype_bytes(type->dtype, weft_format_elements(g, v));
-    int64_t run;
-    const bool turns = weft_layout_conversion(g->dims, from, &to, type, &run) > WEFT_CONVERT_RUNS;
     struct weft_conversion_record *made = weft_new(g->arena, struct weft_conversion_record, 1);
     *made = (struct weft_conversion_record){.from = v, .to = copy, .once = weft_is_const(g, v), .wanted = wanted,
-                                            .ps = weft_format_copy_ps(&prices, v)};
-    if (turns)
-        made->ps += weft_format_extra_ps(&prices, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_transpose);
+                                            .ps = weft_format_relayout_ps(&prices, v, from, &to)};
     weft_add_conversion(g, made);
     g->format_ps += made->once ? 0 : made->ps;
     return made;

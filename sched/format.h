@@ -143,8 +143,9 @@ enum weft_price weft_format_level(const struct weft_target *target, enum weft_pr
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
 /* A conversion, done by a copy of its own. 0 if the layouts are the same. */
 int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
-/* A copy in the order in which it lies. */
-int64_t weft_format_copy_ps(const struct weft_formats *formats, weft_val value);
+/* A relayout that is made whether layouts differ or not, for an address for instance: at least a copy. */
+int64_t weft_format_relayout_ps(const struct weft_formats *formats, weft_val value, const struct weft_layout *from,
+                                const struct weft_layout *to);
 /* Is a conversion of the value for a node done once, before the first run (runtime/load.c)? */
 bool weft_format_is_loaded(const struct weft_graph *graph, weft_val value);
 /* And is that in the place of the constant or in little memory besides? Then it costs next to nothing: more than none.

@@ -123,14 +123,28 @@ static enum weft_price conversion_price(const struct weft_formats *f, weft_val v
                                                               : WEFT_PRICE_convert_transpose;
 }
 
+/* Of a copy of its own; WEFT_PRICE_COUNT: between layouts that are the same. */
+static int64_t copy_ps(const struct weft_formats *f, weft_val value, enum weft_price price)
+{
+    const int64_t bytes = weft_dtype_bytes(weft_type_of(f->graph, value)->dtype, weft_format_elements(f->graph, value));
+    return step_ps(f) + (price == WEFT_PRICE_COUNT
+                             ? weft_format_rate_ps(f, (double)bytes,
+                                                   weft_format_level(f->target, WEFT_PRICE_copy_private, bytes))
+                             : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price));
+}
+
+int64_t weft_format_relayout_ps(const struct weft_formats *f, weft_val value, const struct weft_layout *from,
+                                const struct weft_layout *to)
+{
+    return copy_ps(f, value, conversion_price(f, value, from, to));
+}
+
 static int64_t convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
 {
-    struct weft_graph *g = f->graph;
-    const struct weft_type *type = weft_type_of(g, value);
-    const struct weft_layout a = weft_layout_at(g, from, type->rank), b = weft_layout_at(g, to, type->rank);
-    const int64_t bytes = weft_dtype_bytes(type->dtype, weft_format_elements(g, value));
+    const int rank = weft_type_of(f->graph, value)->rank;
+    const struct weft_layout a = weft_layout_at(f->graph, from, rank), b = weft_layout_at(f->graph, to, rank);
     const enum weft_price price = conversion_price(f, value, &a, &b);
-    return price == WEFT_PRICE_COUNT ? 0 : step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price);
+    return price == WEFT_PRICE_COUNT ? 0 : copy_ps(f, value, price);
 }
 
 int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
@@ -144,13 +158,6 @@ int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uin
         known->answer = ps;
     }
     return *(const int64_t *)known->answer;
-}
-
-int64_t weft_format_copy_ps(const struct weft_formats *f, weft_val value)
-{
-    const int64_t bytes = weft_dtype_bytes(weft_type_of(f->graph, value)->dtype, weft_format_elements(f->graph, value));
-    const enum weft_price level = weft_format_level(f->target, WEFT_PRICE_copy_private, bytes);
-    return step_ps(f) + weft_format_rate_ps(f, (double)bytes, level);
 }
 
 bool weft_format_is_loaded(const struct weft_graph *g, weft_val v)

@@ -109,14 +109,14 @@ static bool windows_pay(const struct weft_conv_shape *s)
  * windows of 3x3 to 7x7 on maps of 7 to 112, to a tenth. */
 static double slide_cycles(const struct weft_conv_shape *s)
 {
-    enum { ROWS = 7, PLANE = 52 };
+    enum { ROWS = 7, PLANE = 52 }; /* SLIDE_ROWS of AVX-512; what a plane takes besides */
     const double taps = (double)s->taps, vector = s->stride[2] == 1 ? 1.4 * taps : 1.85 * taps + 7.4;
     const int64_t rows = weft_pieces(s->out[1], ROWS) * ROWS, strips = weft_pieces(s->out[2], 16);
     return 16 * ((double)(rows * strips) * vector + PLANE);
 }
 static double turned_cycles(const struct weft_conv_shape *s)
 {
-    enum { PIECE = 370 };
+    enum { PIECE = 370 }; /* what sixteen channels take besides */
     const double turns = 5.8 * (double)(1 + s->stride[1] * s->stride[2]);
     return (double)(s->out[1] * s->out[2]) * (1.03 * (double)s->taps + turns) + PIECE;
 }
