@@ -106,8 +106,8 @@ static const char passes_text[] =
     "  %j4: f32[N,12] = sub %j1, %j3\n"
     "  %r13: f32[N,3,4] = reshape %j4\n"
     /* pad_strides, align_buffers */
-    "  %d1: f64[9,512] = const random=5\n"
-    "  %d2: f64[9,512] = neg %d1\n"
+    "  %d1: f64[20,512] = const random=5\n"
+    "  %d2: f64[20,512] = neg %d1\n"
     "  %r14: f32[2] = custom %d2 function=crossing\n"
     /* lower_blocks */
     "  %o1: f32[1,2,4,4]{0 1/16 2 3 1%16} = neg %q\n"
