@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c: opening and closing; what the machine offers becomes the context's target. */
 #include "ir/custom.h"
+#include "ir/public.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define MOST_CACHE ((unsigned long long)1 << 40)
 
 /* Large pieces (arenas, packed weights) begin at a huge page and ask for such: faults on small pages would take longer
  * than what is done with the memory at first, and a walk over it misses fewer translations. */
@@ -34,6 +36,35 @@ static bool mask_of(const struct weft_context_options *options, const char **ret
     *ret_word = word;
     *ret_mask = WEFT_CPU_ALL;
     return !word || !*word || weft_cpu_parse(word, ret_mask);
+}
+
+/* "32K,1M,32M": three sizes, the last of which may be 0. */
+static bool read_caches(const char *text, struct weft_target *target)
+{
+    size_t *const size[] = {&target->l1, &target->l2, &target->l3};
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        const unsigned long long number = strtoull(text, &end, 10);
+        const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+        if (text[0] < '0' || text[0] > '9' || number > MOST_CACHE >> shift || (number == 0 && i < 2))
+            return false;
+        *size[i] = (size_t)number << shift;
+        end += shift > 0;
+        if (*end != (i < 2 ? ',' : '\0'))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+static int take_caches(void *arg)
+{
+    struct weft_context *context = arg;
+    const char *const text = getenv("WEFT_CACHES");
+    return !text || !*text || read_caches(text, &context->target)
+               ? WEFT_OK
+               : weft_wrong(context, "WEFT_CACHES", "the data caches per core, per core and shared are what it takes: "
+                            "32K,1M,32M for instance, and 0 at the end where none is shared");
 }
 
 static void describe(struct weft_target *target)
@@ -81,7 +112,9 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     context->target = (struct weft_target){.cpu = cpu.flags & mask, .threads = workers < 1 ? 1 : workers,
                                            .l1 = cpu.l1, .l2 = cpu.l2, .l3 = cpu.l3};
     describe(&context->target);
-    const int status = weft_prices_open(context, options.prices, &cpu);
+    int status = weft_protected(context, take_caches, context);
+    if (status == WEFT_OK)
+        status = weft_prices_open(context, options.prices, &cpu);
     if (status < 0) {
         weft_close(context);
         return status;

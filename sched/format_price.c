@@ -252,6 +252,15 @@ static int64_t view_ps(const struct weft_formats *f, struct weft_pin operand, ui
     return ps ? VIEW_FIRST + ps : 0;
 }
 
+/* A relayout that is there costs what one would that is put in, an address that it makes included; between layouts
+ * that are the same it goes away. */
+static int64_t moved_ps(const struct weft_formats *f, weft_val value, uint32_t layout, uint32_t result)
+{
+    const int rank = weft_type_of(f->graph, value)->rank;
+    const struct weft_layout from = weft_layout_at(f->graph, layout, rank), to = weft_layout_at(f->graph, result, rank);
+    return layout == result ? 0 : weft_format_relayout_ps(f, value, &from, &to);
+}
+
 /* What a conversion for somebody else has made, where a node of one operand might read the parameter itself. */
 static bool reads_copy(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
 {
@@ -269,6 +278,8 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     const int op = weft_opcode_of(g, operand.node);
     if (op == WEFT_OP_reshape)
         return reshape_ps(f, operand, layout, result);
+    if (op == WEFT_OP_relayout)
+        return moved_ps(f, value, layout, result);
     const enum weft_pin_kind kind = weft_pin_dims(g, operand, dim);
     if (kind == WEFT_PIN_PLAIN)
         return weft_format_convert_ps(f, value, layout, 0);

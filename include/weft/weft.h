@@ -129,7 +129,9 @@ struct weft_context_options {
 
 /* Opens a context; `options` may be NULL. The caller closes it after everything made from it is destroyed. Prices that
  * were asked for and are damaged, or another machine's, are WEFT_ERR_SYNTAX, with messages to `diagnose`; of those in
- * the cache that is a warning, and the shipped ones are used; so it is of this machine's at other levels than `cpu`. */
+ * the cache that is a warning, and the shipped ones are used; so it is of this machine's at other levels than `cpu`.
+ * Plans are made for the caches of this machine, or for those that WEFT_CACHES names: 32K,1M,32M (data caches per core,
+ * per core, shared; the last may be 0); anything else in it is WEFT_ERR_ARGUMENT. */
 WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
 WEFT_API void weft_close(struct weft_context *context);
 /* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cpu.c: masks by name, their description, and that detection agrees with the compiler's own. */
+/* test_cpu.c: masks by name, their description, that detection agrees with the compiler's own, and caches that the
+ * environment names. */
+#include "ir/ir.h"
 #include "kernels/kernels.h"
 
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h> /* after what it needs */
@@ -71,6 +75,45 @@ static void detection(void **state)
         assert_in_range(cpu.workers, 1, CPU_COUNT(&set));
 }
 
+static char message[512];
+
+static void keep_message(void *user, const struct weft_diagnostic *d)
+{
+    snprintf(message, sizeof message, "%s: %s", d->where ? d->where : "", d->message);
+}
+
+/* Plans for another machine, and mistakes that are said. */
+static void caches_of_the_environment(void **state)
+{
+    static const char *const wrong[] = {
+        "32K",      "32K,1M",     "32K,1M,32M,", "32K,1M,-1",   "0,1M,32M",
+        "32K,,32M", "32k,1M,32M", "32K,1M,32G",  "32K, 1M,32M", "99999999999999999999,1,1", "8,8,9999999M"};
+    const struct weft_context_options options = {.size = sizeof options, .prices = "", .diagnose = keep_message};
+    struct weft_context *context;
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    setenv("WEFT_CACHES", "48K,2M,0", 1);
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    assert_int_equal(weft_context_target(context)->l1, 48 << 10);
+    assert_int_equal(weft_context_target(context)->l2, 2 << 20);
+    assert_int_equal(weft_context_target(context)->l3, 0);
+    weft_close(context);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        message[0] = '\0';
+        setenv("WEFT_CACHES", wrong[i], 1);
+        assert_int_equal(weft_open(&options, &context), WEFT_ERR_ARGUMENT);
+        assert_non_null(strstr(message, "WEFT_CACHES: "));
+    }
+    for (int unset = 0; unset < 2; unset++) {
+        setenv("WEFT_CACHES", "", 1);
+        if (unset)
+            unsetenv("WEFT_CACHES");
+        assert_int_equal(weft_open(&options, &context), WEFT_OK);
+        assert_int_equal(weft_context_target(context)->l2, cpu.l2);
+        weft_close(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +122,7 @@ int main(void)
         cmocka_unit_test(unknown_words_are_refused),
         cmocka_unit_test(descriptions),
         cmocka_unit_test(detection),
+        cmocka_unit_test(caches_of_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
