@@ -42,6 +42,7 @@ static const struct weft_kernel_info kernels[] = {
     {"relayout", "weft_relayout_weave__avx2", WEFT_CPU_AVX2},
     {"relayout", "weft_relayout_weave__avx512", AVX512},
     {"relayout", "weft_relayout_strided__ref", 0},
+    {"relayout", "weft_reshape_lines__ref", 0},
 
 #define RESIZE(level, cpu) {"resize", "weft_blend_f32__" #level, cpu},
 #include "kernels/resize/resize.def"

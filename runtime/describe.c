@@ -41,8 +41,7 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
         const bool inside = step->kind == &weft_step_pad && step->part == 1;
         if (step->bound && !bound[step->bound - 1])
             continue;
-        if (step->kind != &weft_step_copy && step->kind != &weft_step_keep && step->kind != &weft_step_concat &&
-            !inside)
+        if (!weft_step_is_copy(step) && step->kind != &weft_step_keep && step->kind != &weft_step_concat && !inside)
             continue;
         const struct weft_copy *copy = weft_frame_descriptor(frame, step);
         int64_t bytes = copy->bytes;

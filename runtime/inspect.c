@@ -5,6 +5,7 @@
  * smaller in the other; axes of extent 1 and of stride 0 have no place in it. Copies are judged by what their kernel
  * will do, all other steps by the axes that operand and result have in common, and by the order that their layouts
  * state: where memory overlaps, strides do not say it. */
+#include "kernels/relayout/reshape.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static bool order_differs(int rank, const int64_t *extent, const int64_t *a, con
 
 static bool is_copy(const struct weft_step *step)
 {
-    return step->kind == &weft_step_copy || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
+    return weft_step_is_copy(step) || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
            (step->kind == &weft_step_pad && step->part == 1);
 }
 
@@ -93,7 +94,8 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
         const struct weft_step *step = &plan->step[i];
         if (is_copy(step)) {
             const struct weft_copy *copy = weft_frame_descriptor(frame, step);
-            count += order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
+            const bool by_lines = step->kind == &weft_step_reshape && !((const struct weft_reshape *)copy)->is_copy;
+            count += by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
         } else if (step->control) {
             const struct weft_control *control = &plan->control[step->control];
             for (uint32_t k = 0; k < control->bodies; k++)

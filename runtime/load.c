@@ -10,6 +10,7 @@
  * memory of the plan; weights are packed from where they were before their relayout (weights.c), which then nobody
  * needs. The bound keeps a broadcast from becoming memory for the life of the plan. What is computed in the memory of
  * another value, a result of the graph included, stays a step. */
+#include "kernels/relayout/reshape.h"
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
@@ -49,7 +50,7 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     struct weft_home *home = &plan->home[step.out.id];
     if (home->storage || !reads_a_constant(plan, n) || weft_layout_of(g, step.out).align > 64 ||
         !weft_step_choose(plan, n, &step) ||
-        step.kind != &weft_step_copy || !weft_permit(plan->graph, "plan.load", step.out))
+        !weft_step_is_copy(&step) || !weft_permit(plan->graph, "plan.load", step.out))
         return false;
     weft_home_loaded(plan, step.out);
     const struct weft_storage *source = &plan->storage[plan->home[step.in[0].id].storage];
@@ -68,27 +69,32 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
 
 /* --- doing it ----------------------------------------------------------------------------------------------------- */
 
-static struct weft_copy bind_load(const struct weft_plan *plan, const struct weft_step *step, int64_t *ret_in,
-                                  int64_t *ret_out)
+union move {
+    struct weft_copy copy; /* what a reshape begins with, too */
+    struct weft_reshape reshape;
+};
+
+static union move bind_load(const struct weft_plan *plan, const struct weft_step *step, int64_t *ret_in,
+                            int64_t *ret_out)
 {
-    struct weft_copy copy;
+    union move move;
     struct weft_bind bind = {.plan = plan,
                              .step = step,
                              .symbols = plan->hint,
                              .workers = 1,
                              .out = weft_home_tensor(plan, step->out, plan->hint),
                              .in = {weft_home_tensor(plan, step->in[0], plan->hint)}};
-    step->kind->bind(&bind, &copy);
+    step->kind->bind(&bind, &move);
     *ret_in = weft_dim_value(plan->home[step->in[0].id].layout->offset) + bind.in_offset;
     *ret_out = weft_dim_value(plan->home[step->out.id].layout->offset) + bind.out_offset;
-    return copy;
+    return move;
 }
 
 const char *weft_plan_load_kernel(const struct weft_plan *plan, const struct weft_step *step)
 {
     int64_t in, out;
-    const struct weft_copy copy = bind_load(plan, step, &in, &out);
-    return weft_copy_name(&copy);
+    const union move move = bind_load(plan, step, &in, &out);
+    return step->kind->kernel(&move, step);
 }
 
 void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *storage, void *data)
@@ -96,8 +102,10 @@ void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *s
     const struct weft_step *step = &plan->load[storage->load];
     const int64_t size = weft_dtype_bits(storage->dtype) / 8;
     int64_t in, out;
-    const struct weft_copy copy = bind_load(plan, step, &in, &out);
-    const char *from = weft_plan_keep_constant(plan, plan->home[step->in[0].id].storage);
-    for (int part = 0; part < copy.parts; part++)
-        weft_copy_run(&copy, (char *)data + out * size, from + in * size, part, copy.parts);
+    const union move move = bind_load(plan, step, &in, &out);
+    struct weft_call call = {.plan = plan, .step = step, .out = (char *)data + out * size,
+                             .parts = move.copy.parts};
+    call.in[0] = (const char *)weft_plan_keep_constant(plan, plan->home[step->in[0].id].storage) + in * size;
+    for (call.part = 0; call.part < call.parts; call.part++)
+        step->kind->run(&move, &call);
 }

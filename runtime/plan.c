@@ -38,7 +38,7 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
         plan->control[step.control].step = plan->steps;
     }
     plan->fallbacks += step.kind == &weft_step_reference;
-    plan->relayouts += step.kind == &weft_step_copy && !step.bound;
+    plan->relayouts += weft_step_is_copy(&step) && !step.bound;
     plan->step[plan->steps++] = step;
 }
 

@@ -235,7 +235,7 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
         const struct weft_step *step = &plan->step[i];
         e->total_ns += ns[i];
         e->fallback_ns += step->kind == &weft_step_reference ? ns[i] : 0;
-        e->relayout_ns += step->kind == &weft_step_copy ? ns[i] : 0;
+        e->relayout_ns += weft_step_is_copy(step) ? ns[i] : 0;
         if (fn)
             fn(user, step->kind->kernel(weft_frame_descriptor(e->frame, step), step), plan->label[step->out.id],
                ns[i]);

@@ -153,16 +153,6 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
     return true;
 }
 
-/* A reshape that is no view is copied in the logical order of its operand, which needs a result without gaps. */
-static bool choose_reshape(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
-                           struct weft_step *step)
-{
-    const struct weft_layout layout = weft_layout_of(plan->graph, step->out);
-    if (layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
-        return refuse(step, "the result's layout is stated and has gaps or another order");
-    return choose_copy(plan, n, kind, step);
-}
-
 /* Padding with a number is a fill and a copy; the other forms repeat elements. */
 static bool choose_pad(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
                        struct weft_step *step)
@@ -246,7 +236,7 @@ static const struct {
     [WEFT_OP_matmul]           = {choose_matrix,  &weft_step_gemm},
     [WEFT_OP_conv]             = {choose_matrix,  &weft_step_conv},
     [WEFT_OP_conv_transpose]   = {choose_f32,     &weft_step_conv},
-    [WEFT_OP_reshape]          = {choose_reshape, &weft_step_copy},
+    [WEFT_OP_reshape]          = {choose_copy,    &weft_step_reshape},
     [WEFT_OP_transpose]        = {choose_copy,    &weft_step_copy},
     [WEFT_OP_bcast]            = {choose_copy,    &weft_step_copy},
     [WEFT_OP_slice]            = {choose_copy,    &weft_step_copy},

@@ -2,6 +2,7 @@
 /* step_copy.c: steps that move elements: views that must be copied, relayouts, results computed elsewhere, the operands
  * of a concat into their places, a padding around what it pads. All are one strided copy; they differ in how operand
  * and result are seen. */
+#include "kernels/relayout/reshape.h"
 #include "runtime/runtime.h"
 
 /* Elements smaller than a byte have no places of their own; such values are dense and copied whole. */
@@ -80,13 +81,6 @@ static void view_strides(struct weft_bind *bind, int64_t *stride)
 
 static void bind_copy(struct weft_bind *bind, void *descriptor)
 {
-    const weft_node n = bind->step->node;
-    if (n.id && weft_opcode_of(bind->plan->graph, n) == WEFT_OP_reshape) {
-        struct weft_tensor out = bind->in[0]; /* the result, which has no gaps, seen with the operand's extents */
-        weft_tensor_dense(&out);
-        fill_copy(bind, descriptor, out.rank, out.extent, out.stride, bind->in[0].stride);
-        return;
-    }
     int64_t stride[WEFT_MAX_RANK];
     view_strides(bind, stride);
     fill_copy(bind, descriptor, bind->out.rank, bind->out.extent, bind->out.stride, stride);
@@ -107,6 +101,41 @@ const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), 
 /* The same where it is a part of the op's work: what an update leaves as it was. */
 const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), bind_copy, run_copy, name_copy,
                                               .strided = true};
+
+/* --- reshape ------------------------------------------------------------------------------------------------------ */
+
+/* One that is no view. */
+static void bind_reshape(struct weft_bind *bind, void *descriptor)
+{
+    struct weft_reshape *reshape = descriptor;
+    const struct weft_tensor *out = &bind->out, *in = &bind->in[0];
+    *reshape = (struct weft_reshape){.bytes = (int32_t)weft_dtype_bits(out->dtype) / 8, .out_rank = out->rank,
+                                     .in_rank = in->rank, .cpu = bind->plan->target.cpu,
+                                     .cache = bind->plan->target.l3};
+    for (int i = 0; i < out->rank; i++) {
+        reshape->out_extent[i] = out->extent[i];
+        reshape->out_stride[i] = out->stride[i];
+    }
+    for (int i = 0; i < in->rank; i++) {
+        reshape->in_extent[i] = in->extent[i];
+        reshape->in_stride[i] = in->stride[i];
+    }
+    weft_reshape_prepare(reshape, bind->workers);
+    bind->parts = reshape->copy.parts;
+}
+
+static void run_reshape(const void *descriptor, struct weft_call *call)
+{
+    weft_reshape_run(descriptor, call->out, call->in[0], call->part, call->parts);
+}
+
+static const char *name_reshape(const void *descriptor, const struct weft_step *step)
+{
+    return weft_reshape_name(descriptor);
+}
+
+const struct weft_step_kind weft_step_reshape = {"reshape", sizeof(struct weft_reshape), bind_reshape, run_reshape,
+                                                 name_reshape, .strided = true};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 

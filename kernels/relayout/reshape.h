@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reshape.h: copies between arrays of other extents.
+ *
+ *   out[j…] = in[i…]       where j… among the extents of the result is as many elements behind the first as i… among
+ *                          those of the operand, both counted in row-major order */
+#ifndef WEFT_RESHAPE_H
+#define WEFT_RESHAPE_H
+
+#include "kernels/kernels.h"
+
+/* Both have equally many elements; otherwise as a copy. */
+struct weft_reshape {
+    struct weft_copy copy; /* set by prepare: of extents that both are cut to; else, of all elements in a line */
+    bool is_copy;          /* by prepare: it is the former */
+    int32_t bytes, out_rank, in_rank;
+    uint32_t cpu;
+    size_t cache;
+    int64_t out_extent[WEFT_K_RANK], out_stride[WEFT_K_RANK], in_extent[WEFT_K_RANK], in_stride[WEFT_K_RANK];
+    /* prepare joins axes */
+};
+void weft_reshape_prepare(struct weft_reshape *reshape, int workers);
+void weft_reshape_run(const struct weft_reshape *reshape, void *out, const void *in, int part, int parts);
+const char *weft_reshape_name(const struct weft_reshape *reshape);
+
+#endif
