@@ -13,6 +13,7 @@
 #include "ir/layout.h"   /* allocation domains */
 #include "ir/ops.h"      /* the tables of ops and attributes */
 #include "ir/graph.h"    /* values, nodes, uses */
+#include "ir/index.h"    /* which elements are computed from which */
 #include "ir/build.h"    /* inference, builders, edits */
 #include "ir/text.h"     /* parse, print, validate */
 #include "ir/evaluate.h" /* the reference evaluator */

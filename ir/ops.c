@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c: the tables that ops.def and attrs.def expand to, and look-ups in them. */
 #include "ir/ir.h"
+#include "ir/index_rules.h"
 #include "ir/rules.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@
 #define D(k, value) {.key = WEFT_ATTR_##k, .has_default = true, .fallback = (value)}
 #define W(k, first, others) {.key = WEFT_ATTR_##k, .has_default = true, .words = first " " others, .word = first}
 #define END {.key = WEFT_ATTR_NONE}
-#define OP(name, min, max, results, traits, infer, eval, ...) \
+#define OP(name, min, max, results, traits, infer, eval, index, ...) \
     static const struct weft_attr_spec attrs_##name[] = {__VA_ARGS__};
 #include "ir/ops.def"
 #undef OP
@@ -22,8 +23,9 @@
 
 const struct weft_op_info weft_ops[WEFT_OP_COUNT] = {
     [WEFT_OP_NONE] = {.name = "none", .attrs = (const struct weft_attr_spec[]){{.key = WEFT_ATTR_NONE}}},
-#define OP(name, min, max, results, traits, infer, eval, ...) \
-    [WEFT_OP_##name] = {#name, min, max, results, traits, weft_infer_##infer, weft_eval_##eval, attrs_##name},
+#define OP(name, min, max, results, traits, infer, eval, index, ...) \
+    [WEFT_OP_##name] = {#name, min, max, results, traits, weft_infer_##infer, weft_eval_##eval, weft_index_##index, \
+                         attrs_##name},
 #include "ir/ops.def"
 #undef OP
 };

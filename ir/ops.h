@@ -17,7 +17,7 @@ enum weft_attr_kind {
 };
 enum weft_opcode {
     WEFT_OP_NONE,
-#define OP(name, min, max, results, traits, infer, eval, ...) WEFT_OP_##name,
+#define OP(name, min, max, results, traits, infer, eval, index, ...) WEFT_OP_##name,
 #include "ops.def"
 #undef OP
     WEFT_OP_COUNT
@@ -49,6 +49,7 @@ struct weft_attr_spec {
 };
 struct weft_infer;
 struct weft_eval;
+struct weft_indexing;
 struct weft_op_info {
     const char *name;
     int8_t min_operands, max_operands; /* max -1: any number */
@@ -56,6 +57,7 @@ struct weft_op_info {
     uint32_t traits;
     bool (*infer)(struct weft_infer *);
     void (*eval)(struct weft_eval *);
+    void (*index)(struct weft_indexing *);
     const struct weft_attr_spec *attrs; /* in the order of printing; ends with key NONE */
 };
 extern const struct weft_op_info weft_ops[WEFT_OP_COUNT];

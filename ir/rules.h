@@ -6,7 +6,7 @@
 
 #include "ir/ir.h"
 
-#define OP(name, min, max, results, traits, infer, eval, ...) \
+#define OP(name, min, max, results, traits, infer, eval, index, ...) \
     bool weft_infer_##infer(struct weft_infer *); \
     void weft_eval_##eval(struct weft_eval *);
 #include "ir/ops.def"

@@ -16,16 +16,6 @@
 
 #include "ir/ir.h"
 
-struct weft_pin {
-    weft_node node;
-    bool result;
-    uint32_t index;
-};
-static inline weft_val weft_pin_value(const struct weft_graph *g, struct weft_pin pin)
-{
-    return pin.result ? weft_result(g, pin.node, pin.index) : weft_operand(g, pin.node, pin.index);
-}
-
 enum weft_pin_kind {
     WEFT_PIN_MAPPED,   /* its axes belong to dimensions, as told */
     WEFT_PIN_ANY,      /* any layout will do: small, or packed by the kernel in any case */
