@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access_op.c: what each op does to the patches of a route, from its result back to its operands.
+/* access_op.c: what a node does to the patches of a route, from its result back to its operands: the indices of an
+ * operand are those of its index map (index.h), with the result's indices in the place of the axes.
  *
  *   elementwise, relayout     the same indices; a route for each operand
- *   transpose, bcast          indices change places, or are forgotten
- *   slice                     start + step · index
- *   pad, concat               index - begin, of those elements that are inside
- *   reshape                   one number for all axes, divided by the extents from the innermost on
- *   gather, gather_elements   one index is hidden, and the indices around it steer; or a route to the indices
- *   reductions                up to 16 elements are operands like others: a route each
+ *   views, movement           as the map says. An index that is data becomes a hidden digit, and the axes that say
+ *                             where it stands steer. Operands that are read at some points only (a concat's) share a
+ *                             route
+ *   reshape                   one number for all axes, divided by the extents from the innermost on: what no affine map
+ *                             says, patches can
+ *   reductions over axes      up to 16 elements are operands like others: a route each
  *
  * A longer reduction is a loop of its own, and so are contractions, windows, scans, sorts and all else that computes:
- * what they read is not read along the result, and a route ends there. Ops that move elements in ways that are not in
- * the list lose the route, so that nothing is promised. */
+ * what they read is not read along the result, and a route ends there. Movement whose map is not affine with steps
+ * upwards loses the route, so that nothing is promised. */
 #include "ir/access.h"
+#include "ir/index.h"
 
 #include <string.h>
 
@@ -26,22 +28,17 @@ int64_t weft_access_extent(const struct weft_graph *g, weft_val v, int axis)
 
 static int rank_of(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->rank; }
 
-static int64_t attr_at(const struct weft_graph *g, weft_node n, int key, int i)
-{
-    return weft_dim_hint(g->dims, weft_attr_at(g, n, key, (unsigned)i));
-}
-
 /* One node, and the patches of a route that stand at its result. */
 struct passage {
     const struct weft_graph *g;
     weft_node node;
-    const bool *wanted;
     struct weft_route from;
+    struct weft_space space;
+    int result_axis[WEFT_SPACE_AXES]; /* by axis of the space: the axis of the result that it is, or -1 */
+    int64_t place[WEFT_SPACE_AXES];   /* and where the term of a reduction stands */
 };
 
 static weft_val result_of(const struct passage *p) { return weft_result(p->g, p->node, 0); }
-
-static struct weft_linear *index_of(struct weft_patch *patch, int axis) { return &patch->of[WEFT_AT_INDEX + axis]; }
 
 /* Makes sure that there are indices. */
 static void unflatten(struct passage *p)
@@ -50,98 +47,6 @@ static void unflatten(struct passage *p)
     for (int axis = 0; axis < rank_of(p->g, result_of(p)); axis++)
         extent[axis] = weft_access_extent(p->g, result_of(p), axis);
     weft_route_unflatten(&p->from, rank_of(p->g, result_of(p)), extent, NULL);
-}
-
-/* The indices in FRESH become those of the operand; those of axes that it does not have are zero. */
-static void arrive(struct passage *p, unsigned operand)
-{
-    const weft_val v = weft_operand(p->g, p->node, operand);
-    for (uint32_t i = 0; i < p->from.count; i++) {
-        struct weft_patch *patch = &p->from.patch[i];
-        const size_t bytes = WEFT_MAX_RANK * sizeof *patch->of;
-        memcpy(&patch->of[WEFT_AT_INDEX], &patch->of[WEFT_AT_FRESH], bytes);
-        memset(&patch->of[WEFT_AT_FRESH], 0, bytes);
-        patch->at = v;
-    }
-}
-
-/* Result axis `from` is operand axis `to`. */
-static void carry(struct passage *p, int from, int to)
-{
-    for (uint32_t i = 0; i < p->from.count; i++)
-        p->from.patch[i].of[WEFT_AT_FRESH + to] = *index_of(&p->from.patch[i], from);
-}
-
-static void carry_all(struct passage *p)
-{
-    for (int axis = 0; axis < rank_of(p->g, result_of(p)); axis++)
-        carry(p, axis, axis);
-}
-
-static void shift(struct passage *p, int axis, int64_t by)
-{
-    for (uint32_t i = 0; i < p->from.count; i++)
-        index_of(&p->from.patch[i], axis)->base += by;
-}
-
-/* --- views -------------------------------------------------------------------------------------------------------- */
-
-static void through_bcast(struct passage *p)
-{
-    const weft_val operand = weft_operand(p->g, p->node, 0);
-    for (int axis = 0; axis < rank_of(p->g, operand); axis++)
-        if (weft_access_extent(p->g, operand, axis) != 1)
-            carry(p, (int)attr_at(p->g, p->node, WEFT_ATTR_dims, axis), axis);
-    arrive(p, 0);
-}
-
-static void through_transpose(struct passage *p)
-{
-    for (int axis = 0; axis < rank_of(p->g, result_of(p)); axis++)
-        carry(p, axis, (int)attr_at(p->g, p->node, WEFT_ATTR_perm, axis));
-    arrive(p, 0);
-}
-
-static void through_slice(struct passage *p)
-{
-    for (uint32_t i = 0; i < p->from.count; i++) {
-        struct weft_patch *patch = &p->from.patch[i];
-        for (int axis = 0; axis < rank_of(p->g, result_of(p)); axis++) {
-            struct weft_linear *fresh = &patch->of[WEFT_AT_FRESH + axis];
-            fresh->base = attr_at(p->g, p->node, WEFT_ATTR_start, axis);
-            weft_linear_add(fresh, index_of(patch, axis), attr_at(p->g, p->node, WEFT_ATTR_step, axis));
-        }
-    }
-    arrive(p, 0);
-}
-
-/* A number in row-major order is the same number in another shape. */
-static void through_reshape(struct passage *p)
-{
-    for (uint32_t i = 0; i < p->from.count; i++) {
-        struct weft_patch *patch = &p->from.patch[i];
-        int64_t unit = 1;
-        for (int axis = rank_of(p->g, result_of(p)) - 1; axis >= 0 && !patch->flat; axis--) {
-            weft_linear_add(&patch->of[WEFT_AT_REST], index_of(patch, axis), unit);
-            unit *= weft_access_extent(p->g, result_of(p), axis);
-        }
-        memset(&patch->of[WEFT_AT_INDEX], 0, WEFT_MAX_RANK * sizeof *patch->of);
-        patch->flat = true;
-        patch->at = weft_operand(p->g, p->node, 0);
-    }
-}
-
-/* --- movement ----------------------------------------------------------------------------------------------------- */
-
-static void through_pad(struct passage *p)
-{
-    const weft_val operand = weft_operand(p->g, p->node, 0);
-    for (int axis = 0; axis < rank_of(p->g, operand); axis++) {
-        shift(p, axis, -attr_at(p->g, p->node, WEFT_ATTR_pad, axis));
-        weft_route_keep(&p->from, 0, WEFT_AT_INDEX + axis, 0, weft_access_extent(p->g, operand, axis));
-    }
-    carry_all(p);
-    arrive(p, 0);
 }
 
 static void append(struct weft_route *route, const struct weft_route *more)
@@ -157,40 +62,102 @@ static void copy_route(struct weft_route *to, const struct weft_route *from)
     append(to, from);
 }
 
-/* All operands have their parts in one route: blocks may reach from one into the next. */
-static void through_concat(struct passage *p)
+/* --- kinds of nodes ----------------------------------------------------------------------------------------------- */
+
+enum way { NOWHERE, SAME, NUMBERED, MAPPED, FOLDED };
+
+static enum way way_of(const struct weft_graph *g, weft_node n)
 {
-    const int axis = (int)weft_attr_int(p->g, p->node, WEFT_ATTR_axis);
-    const struct weft_route whole = p->from;
-    struct weft_route parts = {.arena = whole.arena, .lost = whole.lost};
-    for (unsigned i = 0; i < p->g->node[p->node.id].operands && !parts.lost; i++) {
-        const weft_val operand = weft_operand(p->g, p->node, i);
-        const int64_t extent = weft_access_extent(p->g, operand, axis);
-        copy_route(&p->from, &whole);
-        if (p->wanted[operand.id]) {
-            weft_route_keep(&p->from, 0, WEFT_AT_INDEX + axis, 0, extent);
-            carry_all(p);
-            arrive(p, i);
-            append(&parts, &p->from);
-        }
-        for (uint32_t k = 0; k < whole.count; k++)
-            index_of(&whole.patch[k], axis)->base -= extent;
+    const uint32_t traits = weft_op_of(g, n)->traits;
+    if (traits & (WEFT_ELEMENTWISE | WEFT_PLACEMENT))
+        return SAME;
+    if (weft_opcode_of(g, n) == WEFT_OP_reshape)
+        return NUMBERED;
+    if (traits & (WEFT_VIEW | WEFT_MOVEMENT))
+        return MAPPED;
+    return (traits & WEFT_REDUCTION) && weft_attr_find(g, n, WEFT_ATTR_axes) ? FOLDED : NOWHERE;
+}
+
+static int64_t terms_of(const struct weft_graph *g, const struct weft_space *space)
+{
+    int64_t terms = 1;
+    for (int i = 0; i < space->axes; i++)
+        if (space->axis[i].role == WEFT_AXIS_REDUCED)
+            terms *= weft_dim_hint(g->dims, space->axis[i].extent);
+    return terms;
+}
+
+/* Opens the space of the node; false if nothing is known of it. */
+static bool open_space(struct passage *p)
+{
+    struct weft_index_map map;
+    if (!weft_index_space(p->g, p->node, &p->space) ||
+        !weft_index_map(p->g, (struct weft_pin){p->node, .result = true}, &map))
+        return false;
+    for (int i = 0; i < p->space.axes; i++)
+        p->result_axis[i] = -1;
+    for (int i = 0; i < map.rank; i++)
+        if (weft_index_axis(&map.at[i]) >= 0)
+            p->result_axis[weft_index_axis(&map.at[i])] = i;
+    return true;
+}
+
+/* The place of the term number `term` of a reduction. */
+static void open_term(struct passage *p, int64_t term)
+{
+    for (int i = p->space.axes - 1; i >= 0; i--) {
+        if (p->space.axis[i].role != WEFT_AXIS_REDUCED)
+            continue;
+        const int64_t extent = weft_dim_hint(p->g->dims, p->space.axis[i].extent);
+        p->place[i] = term % extent;
+        term /= extent;
     }
-    p->from = parts;
 }
 
-/* Digits on which result axes [first, end) depend. */
-static void steer(struct weft_patch *patch, int first, int end)
+/* --- through a map ------------------------------------------------------------------------------------------------ */
+
+/* Can patches say where the points stand? */
+static bool is_said(const struct passage *p, const struct weft_index_map *map)
 {
-    for (int axis = first; axis < end; axis++)
-        for (int j = 0; j < patch->digits; j++)
-            if (index_of(patch, axis)->step[j] != 0)
-                patch->flags[j] |= WEFT_DIGIT_STEERS;
+    for (int i = 0; i < map->rank; i++) {
+        const struct weft_index *index = &map->at[i];
+        if (index->is_near || index->border > WEFT_BORDER_SKIPPED || (index->data && index->terms))
+            return false;
+        for (unsigned t = 0; t < index->terms; t++)
+            if (weft_dim_hint(p->g->dims, index->term[t].step) < 0)
+                return false;
+    }
+    return true;
 }
 
-static void hide(struct passage *p, int axis)
+static bool is_part(const struct weft_index_map *map)
 {
-    const int64_t extent = weft_access_extent(p->g, weft_operand(p->g, p->node, 0), axis);
+    for (int i = 0; i < map->rank; i++)
+        if (map->at[i].border == WEFT_BORDER_SKIPPED)
+            return true;
+    return false;
+}
+
+/* Digits on which the places of operand `data` depend, whose elements are indices. */
+static void steer(struct passage *p, unsigned data)
+{
+    struct weft_index_map map;
+    if (!weft_index_map(p->g, (struct weft_pin){p->node, .index = data}, &map))
+        return;
+    for (uint32_t k = 0; k < p->from.count; k++) {
+        struct weft_patch *patch = &p->from.patch[k];
+        for (int i = 0; i < map.rank; i++)
+            for (unsigned t = 0; t < map.at[i].terms; t++) {
+                const int axis = p->result_axis[map.at[i].term[t].axis];
+                for (int j = 0; j < patch->digits && axis >= 0; j++)
+                    if (patch->of[WEFT_AT_INDEX + axis].step[j] != 0)
+                        patch->flags[j] |= WEFT_DIGIT_STEERS;
+            }
+    }
+}
+
+static void hide(struct passage *p, int axis, int64_t extent)
+{
     for (uint32_t i = 0; i < p->from.count && extent > 1; i++) {
         const int digit = weft_patch_digit(&p->from.patch[i], extent, WEFT_DIGIT_HIDDEN);
         p->from.lost |= digit < 0;
@@ -199,130 +166,73 @@ static void hide(struct passage *p, int axis)
     }
 }
 
-static void through_gather(struct passage *p, unsigned operand)
+/* The index along an axis of the operand, in all patches. */
+static void follow(struct passage *p, int axis, const struct weft_index *index)
 {
-    const int axis = (int)weft_attr_int(p->g, p->node, WEFT_ATTR_axis);
-    const bool elements = weft_opcode_of(p->g, p->node) == WEFT_OP_gather_elements;
-    const int rank = rank_of(p->g, result_of(p));
-    const int first = elements ? 0 : axis, end = elements ? rank : axis + rank_of(p->g, weft_operand(p->g, p->node, 1));
-    if (operand == 1) {
-        for (int i = first; i < end; i++)
-            carry(p, i, i - first);
-        arrive(p, 1);
-        return;
+    const struct weft_dims *dims = p->g->dims;
+    for (uint32_t i = 0; i < p->from.count; i++) {
+        struct weft_patch *patch = &p->from.patch[i];
+        struct weft_linear *fresh = &patch->of[WEFT_AT_FRESH + axis];
+        fresh->base = weft_dim_hint(dims, index->base);
+        for (unsigned t = 0; t < index->terms; t++) {
+            const int64_t step = weft_dim_hint(dims, index->term[t].step);
+            const int from = p->result_axis[index->term[t].axis];
+            if (from >= 0)
+                weft_linear_add(fresh, &patch->of[WEFT_AT_INDEX + from], step);
+            else
+                fresh->base += step * p->place[index->term[t].axis];
+        }
     }
-    for (uint32_t i = 0; i < p->from.count; i++)
-        steer(&p->from.patch[i], first, end);
-    for (int i = 0; i < rank_of(p->g, weft_operand(p->g, p->node, 0)); i++)
-        if (i != axis)
-            carry(p, elements || i < axis ? i : i + (end - first) - 1, i);
-    hide(p, axis);
-    arrive(p, 0);
 }
 
-/* --- reductions --------------------------------------------------------------------------------------------------- */
-
-static bool is_reduced(const struct weft_graph *g, weft_node n, int axis)
+/* The indices in FRESH become those of the operand. */
+static void arrive(struct passage *p, weft_val operand)
 {
-    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
-    for (unsigned i = 0; axes && i < axes->count; i++)
-        if (attr_at(g, n, WEFT_ATTR_axes, (int)i) == axis)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < p->from.count; i++) {
+        struct weft_patch *patch = &p->from.patch[i];
+        const size_t bytes = WEFT_MAX_RANK * sizeof *patch->of;
+        memcpy(&patch->of[WEFT_AT_INDEX], &patch->of[WEFT_AT_FRESH], bytes);
+        memset(&patch->of[WEFT_AT_FRESH], 0, bytes);
+        patch->at = operand;
+    }
 }
 
-static int64_t terms_of(const struct weft_graph *g, weft_node n)
+static void through_map(struct passage *p, unsigned operand, const struct weft_index_map *map)
 {
-    const weft_val operand = weft_operand(g, n, 0);
-    int64_t terms = 1;
-    for (int axis = 0; axis < rank_of(g, operand); axis++)
-        terms *= is_reduced(g, n, axis) ? weft_access_extent(g, operand, axis) : 1;
-    return terms;
-}
-
-static void through_reduction(struct passage *p, int64_t term)
-{
-    const weft_val operand = weft_operand(p->g, p->node, 0);
-    const bool keep = weft_attr_int(p->g, p->node, WEFT_ATTR_keepdims) != 0;
-    int from = rank_of(p->g, result_of(p));
-    for (int axis = rank_of(p->g, operand) - 1; axis >= 0; axis--) {
-        const int64_t extent = weft_access_extent(p->g, operand, axis);
-        from -= keep || !is_reduced(p->g, p->node, axis);
-        if (!is_reduced(p->g, p->node, axis)) {
-            carry(p, from, axis);
+    const weft_val v = weft_operand(p->g, p->node, operand);
+    for (int i = 0; i < map->rank; i++)
+        if (map->at[i].data)
+            steer(p, map->at[i].data - 1u);
+    for (int i = 0; i < map->rank; i++) {
+        const int64_t extent = weft_access_extent(p->g, v, i);
+        if (map->at[i].data) {
+            hide(p, i, extent);
             continue;
         }
-        for (uint32_t i = 0; i < p->from.count; i++)
-            p->from.patch[i].of[WEFT_AT_FRESH + axis].base = term % extent;
-        term /= extent;
+        follow(p, i, &map->at[i]);
+        if (map->at[i].border == WEFT_BORDER_SKIPPED)
+            weft_route_keep(&p->from, 0, WEFT_AT_FRESH + i, 0, extent);
     }
-    arrive(p, 0);
+    arrive(p, v);
 }
 
-/* --- ways --------------------------------------------------------------------------------------------------------- */
-
-static bool is_wanted(const struct weft_graph *g, weft_node n, const bool *wanted, unsigned i)
+/* A number in row-major order is the same number in another shape. */
+static void through_number(struct passage *p)
 {
-    for (unsigned k = 0; k < i; k++)
-        if (weft_is(weft_operand(g, n, k), weft_operand(g, n, i)))
-            return false; /* the same way once more */
-    return wanted[weft_operand(g, n, i).id];
-}
-
-/* How many ways lead through a node; 0: none, -1: nobody knows. */
-static int64_t ways_of(const struct weft_graph *g, weft_node n, const bool *wanted)
-{
-    const int opcode = weft_opcode_of(g, n);
-    const uint32_t traits = weft_op_of(g, n)->traits;
-    switch (opcode) {
-    case WEFT_OP_transpose: case WEFT_OP_bcast: case WEFT_OP_slice: case WEFT_OP_reshape: case WEFT_OP_concat:
-        return 1;
-    case WEFT_OP_pad:
-        return strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "constant") == 0 &&
-               !(wanted && wanted[weft_operand(g, n, 1).id]) ? 1 : -1;
-    case WEFT_OP_gather: case WEFT_OP_gather_elements:
-        return 2;
-    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min:
-    case WEFT_OP_any: case WEFT_OP_all:
-        return terms_of(g, n) <= MOST_TERMS ? terms_of(g, n) : 0;
-    default:
-        if ((traits & WEFT_ELEMENTWISE) || opcode == WEFT_OP_relayout)
-            return g->node[n.id].operands;
-        return traits & WEFT_MOVEMENT ? -1 : 0;
+    for (uint32_t i = 0; i < p->from.count; i++) {
+        struct weft_patch *patch = &p->from.patch[i];
+        int64_t unit = 1;
+        for (int axis = rank_of(p->g, result_of(p)) - 1; axis >= 0 && !patch->flat; axis--) {
+            weft_linear_add(&patch->of[WEFT_AT_REST], &patch->of[WEFT_AT_INDEX + axis], unit);
+            unit *= weft_access_extent(p->g, result_of(p), axis);
+        }
+        memset(&patch->of[WEFT_AT_INDEX], 0, WEFT_MAX_RANK * sizeof *patch->of);
+        patch->flat = true;
+        patch->at = weft_operand(p->g, p->node, 0);
     }
 }
 
-bool weft_access_leads(const struct weft_graph *g, weft_node n) { return ways_of(g, n, NULL) != 0; }
-
-/* Takes one of the ways; false if it leads nowhere. */
-static bool take_way(struct passage *p, unsigned way)
-{
-    const struct weft_graph *g = p->g;
-    const int opcode = weft_opcode_of(g, p->node);
-    const bool reduces = weft_op_of(g, p->node)->traits & WEFT_REDUCTION;
-    const bool computes = (weft_op_of(g, p->node)->traits & WEFT_ELEMENTWISE) || opcode == WEFT_OP_relayout;
-    const bool all = reduces || opcode == WEFT_OP_concat;
-    if (!all && !is_wanted(g, p->node, p->wanted, way))
-        return false;
-    if (opcode != WEFT_OP_reshape && !computes)
-        unflatten(p);
-    switch (opcode) {
-    case WEFT_OP_transpose: through_transpose(p); break;
-    case WEFT_OP_bcast: through_bcast(p); break;
-    case WEFT_OP_slice: through_slice(p); break;
-    case WEFT_OP_reshape: through_reshape(p); break;
-    case WEFT_OP_concat: through_concat(p); break;
-    case WEFT_OP_pad: through_pad(p); break;
-    case WEFT_OP_gather: case WEFT_OP_gather_elements: through_gather(p, way); break;
-    default:
-        if (reduces)
-            through_reduction(p, way);
-        else
-            for (uint32_t i = 0; i < p->from.count; i++)
-                p->from.patch[i].at = weft_operand(g, p->node, way);
-    }
-    return true;
-}
+/* --- routes ------------------------------------------------------------------------------------------------------- */
 
 static void add_route(struct weft_routes *routes, const struct weft_route *route)
 {
@@ -347,28 +257,127 @@ static void part(const struct weft_route *route, weft_val value, struct weft_rou
         weft_route_add(weft_is(route->patch[i].at, value) ? here : rest, &route->patch[i]);
 }
 
+/* The routes from one that stands at the result, `here`, and elsewhere, `rest`. */
+struct fork {
+    struct passage passage;
+    const struct weft_route *here, *rest;
+    const bool *wanted;
+    struct weft_routes *routes;
+};
+
+static void add_fork(struct fork *f)
+{
+    struct weft_route route;
+    copy_route(&route, f->rest);
+    append(&route, &f->passage.from);
+    add_route(f->routes, &route);
+}
+
+static bool is_wanted(const struct fork *f, unsigned i)
+{
+    const struct weft_graph *g = f->passage.g;
+    const weft_val operand = weft_operand(g, f->passage.node, i);
+    return f->wanted[operand.id];
+}
+
+/* A route to each operand that is wanted, once. */
+static void fork_same(struct fork *f, bool numbered)
+{
+    struct passage *p = &f->passage;
+    for (unsigned i = 0; i < p->g->node[p->node.id].operands; i++) {
+        const weft_val operand = weft_operand(p->g, p->node, i);
+        bool again = false;
+        for (unsigned k = 0; k < i; k++)
+            again |= weft_is(weft_operand(p->g, p->node, k), operand);
+        if (again || !is_wanted(f, i))
+            continue;
+        copy_route(&p->from, f->here);
+        if (numbered)
+            through_number(p);
+        for (uint32_t k = 0; k < p->from.count; k++)
+            p->from.patch[k].at = operand;
+        add_fork(f);
+    }
+}
+
+/* Operands that are read at some points only have their parts in one route: blocks may reach from one into the next. */
+static void fork_mapped(struct fork *f)
+{
+    struct passage *p = &f->passage;
+    const struct weft_graph *g = p->g;
+    struct weft_route parts = {.arena = f->here->arena};
+    bool any = false;
+    weft_dim behind = weft_dim_of(0);
+    for (unsigned i = 0; i < g->node[p->node.id].operands; i++) {
+        const struct weft_pin pin = {p->node, .index = i};
+        struct weft_index_map map;
+        if (is_wanted(f, i)) {
+            if (!weft_index_map_behind(g, pin, behind, &map) || !is_said(p, &map)) {
+                f->routes->lost = true;
+                return;
+            }
+            copy_route(&p->from, f->here);
+            unflatten(p);
+            through_map(p, i, &map);
+            if (is_part(&map)) {
+                any = true;
+                append(&parts, &p->from);
+            } else {
+                add_fork(f);
+            }
+        }
+        behind = weft_index_behind(g, pin, behind);
+    }
+    if (any) {
+        p->from = parts;
+        add_fork(f);
+    }
+}
+
+/* A route for each term. */
+static void fork_folded(struct fork *f)
+{
+    struct passage *p = &f->passage;
+    struct weft_index_map map;
+    if (!is_wanted(f, 0) || !weft_index_map(p->g, (struct weft_pin){p->node, .index = 0}, &map))
+        return;
+    for (int64_t term = 0; term < terms_of(p->g, &p->space) && !f->routes->lost; term++) {
+        copy_route(&p->from, f->here);
+        unflatten(p);
+        open_term(p, term);
+        through_map(p, 0, &map);
+        add_fork(f);
+    }
+}
+
+bool weft_access_leads(const struct weft_graph *g, weft_node n)
+{
+    struct weft_space space;
+    const enum way way = way_of(g, n);
+    return way != NOWHERE && (way != FOLDED || (weft_index_space(g, n, &space) && terms_of(g, &space) <= MOST_TERMS));
+}
+
 void weft_access_through(const struct weft_graph *g, weft_node n, const bool *wanted, struct weft_routes *routes)
 {
     const struct weft_routes before = *routes;
-    const int64_t ways = ways_of(g, n, wanted);
+    const enum way way = weft_access_leads(g, n) ? way_of(g, n) : NOWHERE;
     *routes = (struct weft_routes){.arena = before.arena, .lost = before.lost};
     for (uint32_t r = 0; r < before.count && !routes->lost; r++) {
         struct weft_route here, rest;
+        struct fork fork = {.passage = {.g = g, .node = n}, .here = &here, .rest = &rest, .wanted = wanted,
+                            .routes = routes};
         part(&before.route[r], weft_result(g, n, 0), &here, &rest);
         if (here.count == 0) {
             add_route(routes, &before.route[r]);
             continue;
         }
-        routes->lost |= ways < 0;
-        for (int64_t way = 0; way < ways && !routes->lost; way++) {
-            struct passage passage = {.g = g, .node = n, .wanted = wanted};
-            struct weft_route route;
-            copy_route(&passage.from, &here);
-            if (!take_way(&passage, (unsigned)way))
-                continue;
-            copy_route(&route, &rest);
-            append(&route, &passage.from);
-            add_route(routes, &route);
-        }
+        if (way == SAME || way == NUMBERED)
+            fork_same(&fork, way == NUMBERED);
+        else if (way != NOWHERE && !open_space(&fork.passage))
+            routes->lost = true;
+        else if (way == MAPPED)
+            fork_mapped(&fork);
+        else if (way == FOLDED)
+            fork_folded(&fork);
     }
 }

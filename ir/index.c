@@ -109,14 +109,20 @@ bool weft_index_map_behind(const struct weft_graph *g, struct weft_pin pin, weft
     return known;
 }
 
+weft_dim weft_index_behind(const struct weft_graph *g, struct weft_pin pin, weft_dim behind)
+{
+    if (weft_opcode_of(g, pin.node) != WEFT_OP_concat || pin.result)
+        return behind;
+    const struct weft_type *type = weft_type_of(g, weft_pin_value(g, pin));
+    return weft_dim_add(g->dims, behind, type->extent[weft_attr_int(g, pin.node, WEFT_ATTR_axis)]);
+}
+
 bool weft_index_map(const struct weft_graph *g, struct weft_pin pin, struct weft_index_map *ret)
 {
     weft_dim behind = weft_dim_of(0);
-    if (weft_opcode_of(g, pin.node) == WEFT_OP_concat && !pin.result) {
-        const int axis = (int)weft_attr_int(g, pin.node, WEFT_ATTR_axis);
+    if (weft_opcode_of(g, pin.node) == WEFT_OP_concat && !pin.result)
         for (uint32_t i = 0; i < pin.index; i++)
-            behind = weft_dim_add(g->dims, behind, weft_type_of(g, weft_operand(g, pin.node, i))->extent[axis]);
-    }
+            behind = weft_index_behind(g, (struct weft_pin){pin.node, .index = i}, behind);
     return weft_index_map_behind(g, pin, behind, ret);
 }
 

@@ -21,7 +21,7 @@
  *
  * Layout transfer, aliases, access widths, moving transposes and fusion read these maps; nobody else knows axes of
  * ops. All functions here are of the caller's thread, allocate nothing but expressions of extents, and take time in the
- * number of axes (concat: weft_index_map_behind). */
+ * number of axes; for an operand of a concat, also of operands before it (but see weft_index_map_behind). */
 #ifndef WEFT_INDEX_H
 #define WEFT_INDEX_H
 
@@ -86,9 +86,11 @@ struct weft_index_map {
 bool weft_index_space(const struct weft_graph *g, weft_node node, struct weft_space *ret);
 /* Where points stand in an operand or a result; false as above, and for single operands of which nothing is known. */
 bool weft_index_map(const struct weft_graph *g, struct weft_pin pin, struct weft_index_map *ret);
-/* The same for operand pin.index of a concat, given the sum of the extents before it: for walks over all operands. */
+/* The same for walks over all operands, of which a concat may have many: `behind` is 0 for the first one, and
+ * weft_index_behind says what it is for the next. */
 bool weft_index_map_behind(const struct weft_graph *g, struct weft_pin pin, weft_dim behind,
                            struct weft_index_map *ret);
+weft_dim weft_index_behind(const struct weft_graph *g, struct weft_pin pin, weft_dim behind);
 
 /* The one axis of the space that the index is, as it stands: no offset, no step, no border; or -1. */
 int weft_index_axis(const struct weft_index *index);

@@ -194,6 +194,30 @@ static bool add_pad(struct trial *t, const struct known *x, struct known *y)
     return append(t, "pad", operand, 2, &attribute, 1, y, false);
 }
 
+/* Along two axes only the elements at equal indices are left, as the last axis. */
+static bool add_diagonal(struct trial *t, const struct known *x, struct known *y)
+{
+    if (x->rank < 2)
+        return false;
+    const int first = (int)draw(x->rank - 1), second = first + 1 + (int)draw(x->rank - 1 - first);
+    const weft_dim axes[] = {weft_extent(first), weft_extent(second)};
+    y->rank = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (i != first && i != second)
+            y->extent[y->rank++] = x->extent[i];
+    y->extent[y->rank++] = x->extent[first] < x->extent[second] ? x->extent[first] : x->extent[second];
+    for (int64_t n = 0; n < elements_of(y); n++) {
+        int64_t to[WEFT_MAX_RANK], from[WEFT_MAX_RANK];
+        unravel(y, n, to);
+        for (int i = 0, at = 0; i < x->rank; i++)
+            from[i] = i == first || i == second ? to[y->rank - 1] : to[at++];
+        source[n] = (int32_t)ravel(x, from);
+    }
+    follow(y, x, source);
+    const struct weft_attribute attribute = {.name = "axes", .integers = axes, .count = 2};
+    return append(t, "diagonal", &x->id, 1, &attribute, 1, y, false);
+}
+
 static bool add_bcast(struct trial *t, const struct known *x, struct known *y)
 {
     if (x->rank >= 4 || elements_of(x) > MOST_ELEMENTS / 6)
@@ -347,7 +371,8 @@ static void lay_out(struct trial *t, struct known *v)
 static void make(struct trial *t)
 {
     static bool (*const add[])(struct trial *, const struct known *, struct known *) = {
-        add_reshape, add_transpose, add_slice, add_pad, add_bcast, add_sum, add_concat, add_gather, add_elementwise};
+        add_reshape, add_transpose, add_slice, add_pad, add_bcast, add_sum, add_concat, add_gather, add_elementwise,
+        add_diagonal};
     weft_dim extent[WEFT_MAX_RANK];
     struct known *x = &t->known[0];
     t->builder = open_builder();
