@@ -55,8 +55,10 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
         context->errors.data[0] = '\0';
     context->error_count = 0;
     context->error_status = WEFT_OK;
+    context->here = (struct weft_place){0};
     if (setjmp(here)) {
         context->on_nomem = NULL;
+        context->here = (struct weft_place){0};
         context->caught = NULL;
         weft_error(context, WEFT_ERR_NOMEM, NULL, "out of memory");
         return WEFT_ERR_NOMEM;
@@ -64,6 +66,7 @@ int weft_protected(struct weft_context *context, int (*fn)(void *arg), void *arg
     context->on_nomem = &here;
     const int status = fn(arg);
     context->on_nomem = NULL;
+    context->here = (struct weft_place){0};
     return status == WEFT_OK && context->error_count > 0 ? context->error_status : status;
 }
 
@@ -355,9 +358,8 @@ char *weft_text_take(const struct weft_text *text)
 static void deliver(struct weft_context *context, int severity, int status, const struct weft_place *place,
                     const char *format, va_list arguments)
 {
-    static const struct weft_place nowhere;
-    if (!place)
-        place = &nowhere;
+    if (!place || (!place->file && !place->line && !place->where))
+        place = &context->here;
     char message[1024];
     vsnprintf(message, sizeof message, format, arguments);
     if (severity == WEFT_ERROR) {

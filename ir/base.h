@@ -58,6 +58,13 @@ struct weft_caught {
     const char *message;     /* NULL: none yet */
 };
 
+/* Where a message points. All members may be empty. */
+struct weft_place {
+    const char *file;
+    int32_t line, column;
+    const char *where;
+};
+
 struct weft_context {
     struct weft_allocator allocator;
     struct weft_executor executor;
@@ -68,6 +75,7 @@ struct weft_context {
     _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_caught *caught; /* or NULL */
+    struct weft_place here;  /* what is being read or rewritten: where a message without a place of its own points */
     struct weft_text errors; /* of the last failing call */
     int32_t error_count;     /* errors since the protected call began */
     int32_t error_status;    /* status of the first of them */
@@ -120,13 +128,9 @@ void weft_text_format(struct weft_text *text, const char *format, ...) WEFT_PRIN
 void weft_text_close(struct weft_text *text);
 char *weft_text_take(const struct weft_text *text); /* a copy that weft_free_text releases; NULL if memory is refused */
 
-/* Where a message points. All members may be empty. */
-struct weft_place {
-    const char *file;
-    int32_t line, column;
-    const char *where;
-};
-/* Records an error (or a note) with the status that the call will return. */
+/* Records an error (or a note) with the status that the call will return. Without a place, or with an empty one, it
+ * points to context->here, which whoever goes through nodes sets to the node at hand and sets back; its texts live
+ * until then. It is empty where a protected call begins. */
 void weft_error(struct weft_context *context, int status, const struct weft_place *place, const char *format, ...)
     WEFT_PRINTF(4, 5);
 void weft_note(struct weft_context *context, int severity, const struct weft_place *place, const char *format, ...)

@@ -222,7 +222,7 @@ static bool check_arity(struct weft_infer *infer)
                            wanted, wanted == 1 ? "" : "s", infer->operands);
 }
 
-bool weft_infer_run(struct weft_infer *infer)
+static bool run(struct weft_infer *infer)
 {
     weft_assert(infer->op > WEFT_OP_NONE && infer->op < WEFT_OP_COUNT);
     const struct weft_op_info *op = &weft_ops[infer->op];
@@ -256,4 +256,15 @@ bool weft_infer_run(struct weft_infer *infer)
             return weft_infer_fail(infer, "the result is %s, which is more elements than any memory holds",
                                    weft_infer_type_text(infer, &infer->result[i]));
     return true;
+}
+
+bool weft_infer_run(struct weft_infer *infer)
+{
+    struct weft_context *context = infer->graph->context;
+    const struct weft_place outside = context->here;
+    if (infer->place && (infer->place->file || infer->place->line || infer->place->where))
+        context->here = *infer->place; /* of what expressions refuse */
+    const bool legal = run(infer);
+    context->here = outside;
+    return legal;
 }

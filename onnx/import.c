@@ -113,6 +113,7 @@ static void define_outputs(struct onnx_op *op, uint32_t first_value)
 
 static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope, const struct onnx_node *source)
 {
+    const struct weft_place outside = importer->reader.context->here;
     struct weft_arena *arena = importer->reader.arena;
     struct onnx_node resolved = weft_onnx_resolve(importer, source), *node = &resolved;
     const struct onnx_function *function = weft_onnx_function_of(importer, node);
@@ -126,6 +127,7 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
                          .input = input,
                          .outputs = node->output.count,
                          .output = weft_new(arena, weft_val, node->output.count + 1)};
+    importer->reader.context->here = (struct weft_place){.file = importer->reader.path, .where = op.name};
     const uint32_t first_value = scope->graph->values;
     const bool there = find_inputs(&op, input);
     bool readable = true;
@@ -142,6 +144,7 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
         check_attributes(&op);
     }
     define_outputs(&op, first_value);
+    importer->reader.context->here = outside;
     return readable;
 }
 

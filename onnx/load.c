@@ -44,6 +44,7 @@ static int load_protected(void *arg)
     load->file = weft_blob_map(load->context, load->path);
     if (!load->file)
         return load->context->error_status;
+    load->context->here = (struct weft_place){.file = load->path};
     const char *data = load->file->data;
     if (has_suffix(load->path, ".weft") || begins_like_text(data, load->file->bytes)) {
         const struct weft_parse_options options = {.name = load->path};

@@ -213,9 +213,11 @@ bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const str
     /* Rules that undo each other are a broken invariant; without assertions the walk just ends. */
     uint64_t left = 64 * ((uint64_t)graph->live_nodes + 16);
     bool changed = false;
+    const struct weft_place outside = graph->context->here;
     for (weft_node node = graph->first; node.id;) {
         const weft_node previous = graph->node[node.id].previous;
         rewriting.node = node;
+        graph->context->here.where = graph->node[node.id].name ? graph->node[node.id].name : outside.where;
         if (!is_open(graph, node) || !(try_chain(&rewriting, index, weft_opcode_of(graph, node)) ||
                                        try_chain(&rewriting, index, WEFT_OP_NONE))) {
             node = graph->node[node.id].next;
@@ -227,6 +229,7 @@ bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const str
             break;
         node = previous.id ? graph->node[previous.id].next : graph->first;
     }
+    graph->context->here = outside;
     return changed;
 }
 

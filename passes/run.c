@@ -194,7 +194,10 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
     struct weft_pass_record record = {.pass = pass->name, .nodes_before = graph->live_nodes};
     const int64_t rewrites = root->rewrites;
     const int64_t start = nanoseconds();
+    const struct weft_place outside = graph->context->here;
+    graph->context->here = (struct weft_place){.file = root->file, .where = pass->name};
     record.changed = run_on_tree(graph, pass, target);
+    graph->context->here = outside;
     record.ns = nanoseconds() - start;
     record.nodes_after = graph->live_nodes;
     record.rewrites = root->rewrites - rewrites;
