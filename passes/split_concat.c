@@ -8,7 +8,8 @@
  *   %y: f32[N,16] = neg %d
  *
  * Here are the rules about slices; those about concats and paddings are in split_concat_join.c, about what is seen
- * through reshapes and transposes in split_concat_views.c. A slice is a view and costs nothing, so:
+ * through reshapes and transposes in split_concat_views.c; split_concat_parts.c finds parts of concats. A slice is a
+ * view and costs nothing, so:
  *
  *   - a gather by indices that are known and go up in equal steps is a slice, and a dynamic slice at known starts too;
  *   - a slice of a slice is one slice of what that one cuts;
@@ -19,8 +20,7 @@
  *     makes them smaller.
  *
  * Sizes may be symbols: "within" then means for all their values, and a slice that might be an error for some sizes is
- * left to be one. Each rule looks at one node and its operands; a concat is searched from its start, so many slices of
- * one wide concat cost the product of both.
+ * left to be one. Each rule looks at one node and its operands.
  * Keeps every bit. Needs: casts and reshapes merged, constants found (canonicalize, cancel_transpose, fold_const).
  * Not done: slices of several neighbouring operands where others read the concat; splits whose pieces go through the
  * same computation before they meet again; equal beginnings of two concats. */
@@ -121,34 +121,6 @@ static weft_val slice_slice(struct weft_rewriting *r, weft_node n)
 
 /* --- slices of concats -------------------------------------------------------------------------------------------- */
 
-/* Operands [first, last] of a concat hold all that is cut; `before` is where the first one begins. */
-struct holders {
-    unsigned first, last;
-    weft_dim before;
-};
-
-static bool find_holders(struct weft_graph *g, weft_node concat, unsigned axis, const struct weft_cut *cut,
-                         struct holders *ret)
-{
-    const unsigned operands = g->node[concat.id].operands;
-    weft_dim begin = weft_dim_of(0);
-    bool found = false;
-    for (unsigned i = 0; i < operands; i++) {
-        const weft_dim end =
-            weft_dim_add(g->dims, begin, weft_type_of(g, weft_operand(g, concat, i))->extent[axis]);
-        if (weft_dim_at_most(g->dims, begin, cut->start[axis])) {
-            *ret = (struct holders){i, operands - 1, begin};
-            found = true;
-        }
-        if (found && weft_dim_at_most(g->dims, cut->end[axis], end)) {
-            ret->last = i;
-            return true;
-        }
-        begin = end;
-    }
-    return found;
-}
-
 static weft_val slice_concat(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
@@ -158,9 +130,9 @@ static weft_val slice_concat(struct weft_rewriting *r, weft_node n)
         return WEFT_NO_VALUE;
     const unsigned axis = (unsigned)weft_attr_int(g, concat, WEFT_ATTR_axis);
     struct weft_cut cut;
-    struct holders hold;
+    struct weft_holders hold;
     weft_read_cut(g, n, &cut);
-    if (!find_holders(g, concat, axis, &cut, &hold))
+    if (!weft_find_holders(g, concat, axis, cut.start[axis], cut.end[axis], &hold))
         return WEFT_NO_VALUE;
     const unsigned count = hold.last - hold.first + 1;
     const bool fewer = count < g->node[concat.id].operands && weft_has_one_use(g, whole);

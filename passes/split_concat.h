@@ -18,6 +18,16 @@ bool weft_dim_at_most(struct weft_dims *dims, weft_dim a, weft_dim b);
 /* Does the second slice of one value begin where the first ends along the axis, and take the same elsewhere? */
 bool weft_cuts_meet(const struct weft_cut *a, const struct weft_cut *b, unsigned rank, unsigned axis);
 
+/* Operands [first, last] of a concat hold all that is cut; `before` is where the first one begins. */
+struct weft_holders {
+    unsigned first, last;
+    weft_dim before;
+};
+/* Which ones hold elements [start, end) along the concat's axis, as far as that is known for all sizes; what it finds
+ * may hold more than that. */
+bool weft_find_holders(struct weft_graph *g, weft_node concat, unsigned axis, weft_dim start, weft_dim end,
+                       struct weft_holders *ret);
+
 extern const struct weft_rule_set weft_split_concat_joins; /* split_concat_join.c */
 extern const struct weft_rule_set weft_split_concat_views; /* split_concat_views.c */
 

@@ -241,6 +241,26 @@ static void write_concats(struct text *text, uint32_t nodes)
     text_add(text, "  return %%y%u\n}\n", layers);
 }
 
+/* One wide concat, which is taken to pieces again: slices that are its operands one by one, in another order. */
+static void write_pieces(struct text *text, uint32_t nodes)
+{
+    const uint32_t pieces = nodes / 4 + 1;
+    text_add(text, "graph @pieces(%%x: f32[2]) {\n");
+    for (uint32_t i = 0; i < pieces; i++)
+        text_add(text, "  %%c%u: f32[2] = const value=%u\n  %%a%u: f32[2] = add %%x, %%c%u\n", i, i + 1, i, i);
+    text_add(text, "  %%w: f32[%u] = concat", 2 * pieces);
+    for (uint32_t i = 0; i < pieces; i++)
+        text_add(text, "%s %%a%u", i ? "," : "", pieces - 1 - i);
+    text_add(text, " axis=0\n");
+    for (uint32_t i = 0; i < pieces; i++)
+        text_add(text, "  %%t%u: f32[2] = slice %%w start=[%u] end=[%u]\n  %%b%u: f32[2] = cos %%t%u\n", i, 2 * i,
+                 2 * i + 2, i, i);
+    text_add(text, "  %%y: f32[%u] = concat", 2 * pieces);
+    for (uint32_t i = 0; i < pieces; i++)
+        text_add(text, "%s %%b%u", i ? "," : "", i);
+    text_add(text, " axis=0\n  return %%y, %%w\n}\n");
+}
+
 /* Casts, bounds and comparisons of whole numbers, some of which their ranges make needless. */
 static void write_casts(struct text *text, uint32_t nodes)
 {
@@ -323,6 +343,7 @@ const struct shape shapes[] = {
     {"transposes", "layers between two transposes",             write_transposes, false},
     {"turned",     "a chain of turned operands, one cut",       write_turned,     false},
     {"concats",    "halves that part and meet",                 write_concats,    false},
+    {"pieces",     "one concat of pieces, in pieces again",     write_pieces,     false},
     {"casts",      "casts and bounds, some needless",           write_casts,      false},
     {"scatters",   "scatters into uniform constants",           write_scatters,   false},
     {"recurrent",  "rnn layers, which become loops",            write_recurrent,  false},
