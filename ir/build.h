@@ -35,6 +35,9 @@ bool weft_infer_run(struct weft_infer *infer);
 const weft_dim *weft_content_of(struct weft_graph *graph, weft_node node);
 /* The same into the caller's array of WEFT_MAX_CONTENT; false if they are not known. */
 bool weft_content_compute(struct weft_graph *graph, weft_node node, weft_dim *element, int64_t *ret_count);
+/* The same of any number of elements, which `element` has room for, from those of the operands, which the caller
+ * knows. */
+bool weft_content_fill(struct weft_graph *graph, weft_node node, const weft_dim *const *operand, weft_dim *element);
 
 /* --- build.c: making nodes ---------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
  *
  * Exported networks compute shapes with ordinary ops. With the elements known as expressions, whoever imports or
  * rewrites such a graph reads the extents of a reshape off its operand, for all sizes at once, and the shape subgraph
- * dies unused.
+ * dies unused. The graph keeps the elements of tensors of up to WEFT_MAX_CONTENT; of larger ones they are computed for
+ * whoever asks and has the operands' (weft_content_fill).
  *
  * A content is known wholly or not at all: an operation that could wrap around in its type, truncate a negative
  * quotient or depend on the order of two extents is unknown unless the ranges of the symbols decide it. So is all in
@@ -25,11 +26,12 @@ struct content {
     const struct weft_type *type; /* of the result */
     int64_t count;                /* elements of the result */
     weft_dim *element;
+    const weft_dim *const *operand; /* elements of the operands, or NULL: those that the graph keeps */
 };
 
 static const weft_dim *of_operand(const struct content *c, unsigned i)
 {
-    return weft_value_of(c->graph, weft_operand(c->graph, c->node, i))->content;
+    return c->operand ? c->operand[i] : weft_value_of(c->graph, weft_operand(c->graph, c->node, i))->content;
 }
 
 static const struct weft_type *operand_type(const struct content *c, unsigned i)
@@ -302,13 +304,17 @@ static bool fill_view(struct content *c, int op)
 static bool fill_concat(struct content *c, unsigned operands)
 {
     const int64_t axis = weft_attr_int(c->graph, c->node, WEFT_ATTR_axis);
-    for (int64_t i = 0; i < c->count; i++) {
-        int64_t index[WEFT_MAX_RANK];
-        split_index(c->type, i, index);
-        unsigned operand = 0;
-        while (operand + 1 < operands && index[axis] >= weft_dim_value(operand_type(c, operand)->extent[axis]))
-            index[axis] -= weft_dim_value(operand_type(c, operand++)->extent[axis]);
-        c->element[i] = of_operand(c, operand)[join_index(operand_type(c, operand), index)];
+    int64_t before = 0;
+    for (unsigned operand = 0; operand < operands; operand++) {
+        const struct weft_type *from = operand_type(c, operand);
+        const int64_t count = weft_dim_value(weft_type_elements(c->dims, from));
+        for (int64_t i = 0; i < count; i++) {
+            int64_t index[WEFT_MAX_RANK];
+            split_index(from, i, index);
+            index[axis] += before;
+            c->element[join_index(c->type, index)] = of_operand(c, operand)[i];
+        }
+        before += weft_dim_value(from->extent[axis]);
     }
     return true;
 }
@@ -337,7 +343,7 @@ static bool fill_reduce(struct content *c, int op)
     const struct weft_type *from = operand_type(c, 0);
     const struct weft_attr *axes = weft_attr_find(c->graph, c->node, WEFT_ATTR_axes);
     const bool keepdims = weft_attr_int(c->graph, c->node, WEFT_ATTR_keepdims);
-    bool reduced[WEFT_MAX_RANK] = {false}, started[WEFT_MAX_CONTENT] = {false};
+    bool reduced[WEFT_MAX_RANK] = {false};
     for (unsigned i = 0; i < axes->count; i++)
         reduced[weft_dim_value(axes->integers[i])] = true;
     for (int64_t i = 0; i < c->count; i++)
@@ -347,9 +353,12 @@ static bool fill_reduce(struct content *c, int op)
         int64_t index[WEFT_MAX_RANK], kept[WEFT_MAX_RANK];
         split_index(from, i, index);
         int rank = 0;
-        for (int axis = 0; axis < from->rank; axis++)
+        bool first = true; /* of those that become one element */
+        for (int axis = 0; axis < from->rank; axis++) {
             if (!reduced[axis] || keepdims)
                 kept[rank++] = reduced[axis] ? 0 : index[axis];
+            first &= !reduced[axis] || index[axis] == 0;
+        }
         const int64_t place = join_index(c->type, kept);
         const weft_dim term = of_operand(c, 0)[i];
         weft_dim *sum = &c->element[place];
@@ -358,13 +367,9 @@ static bool fill_reduce(struct content *c, int op)
         else if (op == WEFT_OP_prod)
             *sum = weft_dim_mul(c->dims, *sum, term);
         else
-            *sum = started[place] ? extreme(c, *sum, term, op == WEFT_OP_reduce_max) : term;
-        started[place] = true;
+            *sum = first ? term : extreme(c, *sum, term, op == WEFT_OP_reduce_max);
     }
-    for (int64_t i = 0; i < c->count; i++)
-        if (!started[i] && (op == WEFT_OP_reduce_max || op == WEFT_OP_reduce_min))
-            return false;
-    return true;
+    return terms > 0 || c->count == 0 || op == WEFT_OP_sum || op == WEFT_OP_prod;
 }
 
 static bool fill(struct content *c, int op, unsigned operands)
@@ -385,33 +390,51 @@ static bool fill(struct content *c, int op, unsigned operands)
     }
 }
 
-static bool is_small(struct weft_dims *dims, const struct weft_type *type)
+static bool is_countable(struct weft_dims *dims, const struct weft_type *type)
 {
     const bool integers = weft_dtype_is_int(type->dtype) && !weft_dtype_is_storage_only(type->dtype);
-    if ((!integers && type->dtype != WEFT_BOOL) || !weft_type_is_constant(type))
+    return (integers || type->dtype == WEFT_BOOL) && weft_type_is_constant(type) &&
+           weft_dim_is_constant(weft_type_elements(dims, type));
+}
+
+static bool compute(struct content *c)
+{
+    const struct weft_node_info *info = weft_node_of(c->graph, c->node);
+    c->dims = c->graph->dims;
+    c->type = weft_type_of(c->graph, weft_result(c->graph, c->node, 0));
+    c->count = weft_dim_value(weft_type_elements(c->dims, c->type));
+    weft_dims_try(c->dims);
+    const bool known = fill(c, info->op, info->operands);
+    if (weft_dims_tried(c->dims) || weft_dims_saturated(c->dims) || !known)
         return false;
-    const weft_dim elements = weft_type_elements(dims, type);
-    return weft_dim_is_constant(elements) && weft_dim_value(elements) <= WEFT_MAX_CONTENT;
+    for (int64_t i = 0; i < c->count; i++)
+        if (!fits(c, c->element[i]))
+            return false;
+    return true;
+}
+
+bool weft_content_fill(struct weft_graph *graph, weft_node node, const weft_dim *const *operand, weft_dim *element)
+{
+    struct content c = {.graph = graph, .node = node, .element = element, .operand = operand};
+    return weft_node_of(graph, node)->results == 1 &&
+           is_countable(graph->dims, weft_type_of(graph, weft_result(graph, node, 0))) && compute(&c);
 }
 
 bool weft_content_compute(struct weft_graph *graph, weft_node node, weft_dim *element, int64_t *ret_count)
 {
     const struct weft_node_info *info = weft_node_of(graph, node);
-    if (info->results != 1 || !is_small(graph->dims, weft_type_of(graph, weft_result(graph, node, 0))))
+    if (info->results != 1)
+        return false;
+    const struct weft_type *type = weft_type_of(graph, weft_result(graph, node, 0));
+    if (!is_countable(graph->dims, type) ||
+        weft_dim_value(weft_type_elements(graph->dims, type)) > WEFT_MAX_CONTENT)
         return false;
     for (unsigned i = 0; i < info->operands; i++)
         if (!weft_value_of(graph, weft_operand(graph, node, i))->content)
             return false;
-    struct content c = {.graph = graph, .dims = graph->dims, .node = node, .element = element,
-                        .type = weft_type_of(graph, weft_result(graph, node, 0))};
-    c.count = weft_dim_value(weft_type_elements(graph->dims, c.type));
-    weft_dims_try(graph->dims);
-    const bool known = fill(&c, info->op, info->operands);
-    if (weft_dims_tried(graph->dims) || weft_dims_saturated(graph->dims) || !known)
+    struct content c = {.graph = graph, .node = node, .element = element};
+    if (!compute(&c))
         return false;
-    for (int64_t i = 0; i < c.count; i++)
-        if (!fits(&c, element[i]))
-            return false;
     *ret_count = c.count;
     return true;
 }

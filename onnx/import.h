@@ -64,6 +64,22 @@ struct onnx_assumptions {
     uint32_t count, capacity;
 };
 
+/* What is known about the elements of a value; all in the scratch arena. */
+struct onnx_fold {
+    struct weft_graph *graph;
+    weft_val value;
+    const struct weft_tensor *numbers; /* packed, or NULL: it does not follow from constants alone */
+    const weft_dim *element;           /* as expressions, or NULL: unknown, or not asked for */
+    weft_val constant;                 /* a const node of the numbers, or none yet */
+};
+struct onnx_folds {
+    struct onnx_fold *item;
+    uint32_t count, capacity;
+    uint32_t *slot; /* open hash, a power of two: index of the item + 1, or 0 */
+    uint32_t slots;
+    int64_t spent;  /* elements computed so far */
+};
+
 struct onnx_importer {
     struct onnx_reader reader;
     struct onnx_assumptions *assumptions;
@@ -80,6 +96,7 @@ struct onnx_importer {
     struct onnx_names missing_op; /* "domain.op", and what is known about it */
     struct onnx_missing *missing;
     uint32_t missing_capacity;
+    struct onnx_folds folds;     /* elements computed so far */
     struct onnx_names data_file; /* external data mapped so far */
     struct weft_blob **data;
     uint32_t data_capacity;
@@ -161,6 +178,17 @@ void weft_onnx_report_assumptions(const struct onnx_assumptions *assumptions, st
 weft_val weft_onnx_make_sized(struct onnx_op *op, int opcode, unsigned operands, const weft_val *operand,
                               weft_dim bound, unsigned attrs, struct weft_attr *attr);
 
+/* --- fold.c ------------------------------------------------------------------------------------------------------- */
+
+/* What is known about a value, until the next call. */
+const struct onnx_fold *weft_onnx_fold(struct onnx_importer *importer, struct weft_graph *graph, weft_val value);
+/* A const node with the elements of a value that follows from constants alone; none of others. */
+weft_val weft_onnx_fold_constant(struct onnx_importer *importer, struct weft_graph *graph, weft_val value);
+/* The elements of a tensor of integers or bools as expressions, for the caller to change; NULL if they are not known.
+ * What a dim cannot hold is cut to what it can. */
+weft_dim *weft_onnx_fold_list(struct onnx_importer *importer, struct weft_graph *graph, weft_val value,
+                              unsigned *ret_count);
+
 /* --- function.c --------------------------------------------------------------------------------------------------- */
 
 /* Accounts for nodes that are imported once more, in calls and in loops that are written out: nested ones would make
@@ -217,22 +245,26 @@ weft_val weft_onnx_input(struct onnx_op *op, unsigned input);        /* an error
 struct weft_type weft_onnx_type(struct onnx_op *op, weft_val value); /* a copy: pointers do not outlive additions */
 /* An axis given from -rank to rank - 1. */
 unsigned weft_onnx_axis(struct onnx_op *op, int64_t axis, unsigned rank);
-/* A constant in place of a small value that follows from constants alone; else the value itself. */
+/* A constant in place of a value that follows from constants alone; else the value itself. */
 weft_val weft_onnx_folded(struct onnx_op *op, weft_val value);
-/* The elements of a small integer tensor as expressions: constants, or computed from extents. False (no error) if
- * unknown. */
-bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count);
+/* The elements of a tensor of integers or bools, however many, as expressions: constants, or computed from extents.
+ * The list is the caller's to change, in scratch memory. NULL (no error) if they are not known. */
+weft_dim *weft_onnx_elements(struct onnx_op *op, weft_val value, unsigned *ret_count);
+/* The only element of a tensor; false (no error) if it is not known, or has company. */
+bool weft_onnx_single(struct onnx_op *op, weft_val value, weft_dim *ret);
 /* An extent that the model takes to be `value`: where it depends on one symbol, that symbol's range is narrowed to the
  * sizes for which it is, so that other inputs are refused. False if that cannot be done; then nothing has happened. */
 bool weft_onnx_narrow(struct onnx_op *op, weft_dim extent, int64_t value);
 /* Says that an input "must be" something, why it is not, and what whoever loads the model can do. */
 void weft_onnx_fail_unknown(struct onnx_op *op, unsigned input, const char *what, const char *need);
-/* The same for an input that has to be known: an error if it is not. `what` is its name in ONNX. */
-bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
-                     unsigned *ret_count);
-/* The same for one that has to be constant. */
-bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, int64_t ret[WEFT_MAX_CONTENT],
-                          unsigned *ret_count);
+/* The elements of an input that has to be known: NULL and an error if it is not. `what` is its name in ONNX. */
+weft_dim *weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count);
+/* The same for one that has to be constant: integers, and floats. */
+int64_t *weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count);
+double *weft_onnx_known_reals(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count);
+/* The only element of an input that has to be known, and of one that has to be constant; 0 after an error. */
+weft_dim weft_onnx_known_single(struct onnx_op *op, unsigned input, const char *what);
+int64_t weft_onnx_known_int(struct onnx_op *op, unsigned input, const char *what);
 /* The axes that attribute `axes` or input 1 names, in `ret_chosen`. False if it names none. */
 bool weft_onnx_axes(struct onnx_op *op, bool as_input, unsigned rank, bool ret_chosen[WEFT_MAX_RANK]);
 

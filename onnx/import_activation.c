@@ -115,7 +115,7 @@ static bool is_constant_bound(struct onnx_op *op, unsigned input, double *ret)
     if (!weft_onnx_has(op, input))
         return true;
     const bool is_constant = weft_dtype_is_float(weft_onnx_type(op, op->input[input]).dtype) &&
-                             weft_const_splat(op->graph, op->input[input], &element);
+                             weft_const_splat(op->graph, weft_onnx_folded(op, op->input[input]), &element);
     *ret = element.real;
     return is_constant;
 }

@@ -133,33 +133,29 @@ static bool is_squeeze(struct onnx_op *op)
 /* The condition is a == b of two sizes that are equal for some inputs: narrows the sizes to those. */
 static bool make_equal(struct onnx_op *op, weft_val condition)
 {
-    weft_dim side[2][WEFT_MAX_CONTENT];
-    unsigned count[2];
+    weft_dim side[2];
     while (weft_def_opcode(op->graph, condition) == WEFT_OP_reshape ||
            weft_def_opcode(op->graph, condition) == WEFT_OP_cast)
         condition = weft_operand(op->graph, weft_def(op->graph, condition), 0);
     if (weft_def_opcode(op->graph, condition) != WEFT_OP_eq)
         return false;
     for (unsigned i = 0; i < 2; i++)
-        if (!weft_onnx_elements(op, weft_operand(op->graph, weft_def(op->graph, condition), i), side[i], &count[i]) ||
-            count[i] != 1)
+        if (!weft_onnx_single(op, weft_operand(op->graph, weft_def(op->graph, condition), i), &side[i]))
             return false;
-    const unsigned fixed = weft_dim_is_constant(side[0][0]) ? 0 : 1;
-    return weft_dim_is_constant(side[fixed][0]) &&
-           weft_onnx_narrow(op, side[1 - fixed][0], weft_dim_value(side[fixed][0]));
+    const unsigned fixed = weft_dim_is_constant(side[0]) ? 0 : 1;
+    return weft_dim_is_constant(side[fixed]) && weft_onnx_narrow(op, side[1 - fixed], weft_dim_value(side[fixed]));
 }
 
 static void import_if(struct onnx_op *op)
 {
-    weft_dim known[WEFT_MAX_CONTENT];
-    unsigned count;
+    weft_dim known;
     const weft_val condition = weft_onnx_reshape(op, weft_onnx_input(op, 0), 0, NULL);
     if (!op->failed && weft_onnx_type(op, condition).dtype != WEFT_BOOL)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "the condition is not bool");
     if (op->failed)
         return;
-    if (weft_onnx_elements(op, condition, known, &count) && weft_dim_is_constant(known[0]))
-        inline_branch(op, !weft_dim_is(known[0], 0));
+    if (weft_onnx_single(op, condition, &known) && weft_dim_is_constant(known))
+        inline_branch(op, !weft_dim_is(known, 0));
     else if (is_squeeze(op) && make_equal(op, condition))
         inline_branch(op, true);
     else

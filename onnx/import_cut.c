@@ -125,18 +125,16 @@ static void slice_by_data(struct onnx_op *op)
 {
     const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
     const struct weft_type list = weft_onnx_type(op, weft_onnx_input(op, 1));
-    int64_t axes[WEFT_MAX_CONTENT];
     const bool sized = list.rank == 1 && weft_dim_is_constant(list.extent[0]);
     const unsigned count = sized ? (unsigned)weft_dim_value(list.extent[0]) : 0;
     unsigned named = count;
     bool cut[WEFT_MAX_RANK] = {false};
-    if (weft_onnx_has(op, 3) && !weft_onnx_known_ints(op, 3, "axes", axes, &named))
-        return;
+    const int64_t *axes = weft_onnx_has(op, 3) ? weft_onnx_known_ints(op, 3, "axes", &named) : NULL;
     if (count == 0 || count > type.rank || named != count)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "starts, ends, axes and steps do not fit each other");
     weft_val x = weft_onnx_input(op, 0);
     for (unsigned i = 0; i < count && !op->failed; i++) {
-        const unsigned axis = weft_onnx_axis(op, weft_onnx_has(op, 3) ? axes[i] : (int64_t)i, type.rank);
+        const unsigned axis = weft_onnx_axis(op, axes ? axes[i] : (int64_t)i, type.rank);
         const weft_val step = weft_onnx_has(op, 4) ? weft_onnx_number_at(op, 4, i) : WEFT_NO_VALUE;
         if (cut[axis])
             weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is cut twice", axis);
@@ -151,9 +149,8 @@ static void slice_by_data(struct onnx_op *op)
 
 static bool is_open(struct onnx_op *op, unsigned input)
 {
-    weft_dim elements[WEFT_MAX_CONTENT];
     unsigned count;
-    return weft_onnx_has(op, input) && !weft_onnx_elements(op, op->input[input], elements, &count);
+    return weft_onnx_has(op, input) && !weft_onnx_elements(op, op->input[input], &count);
 }
 
 static void import_slice(struct onnx_op *op)
@@ -162,23 +159,20 @@ static void import_slice(struct onnx_op *op)
         slice_by_data(op);
         return;
     }
-    weft_dim starts[WEFT_MAX_CONTENT], ends[WEFT_MAX_CONTENT];
-    int64_t axes[WEFT_MAX_CONTENT], steps[WEFT_MAX_CONTENT];
     unsigned count, other[3];
-    if (!weft_onnx_known(op, 1, "starts", starts, &count) || !weft_onnx_known(op, 2, "ends", ends, &other[0]))
-        return;
+    const weft_dim *starts = weft_onnx_known(op, 1, "starts", &count);
+    const weft_dim *ends = weft_onnx_known(op, 2, "ends", &other[0]);
     other[1] = other[2] = count;
-    if ((weft_onnx_has(op, 3) && !weft_onnx_known_ints(op, 3, "axes", axes, &other[1])) ||
-        (weft_onnx_has(op, 4) && !weft_onnx_known_ints(op, 4, "steps", steps, &other[2])))
-        return;
+    const int64_t *axes = weft_onnx_has(op, 3) ? weft_onnx_known_ints(op, 3, "axes", &other[1]) : NULL;
+    const int64_t *steps = weft_onnx_has(op, 4) ? weft_onnx_known_ints(op, 4, "steps", &other[2]) : NULL;
     if (other[0] != count || other[1] != count || other[2] != count || count > WEFT_MAX_RANK)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "starts, ends, axes and steps do not fit each other");
-    else
-        slice(op, count, starts, ends, weft_onnx_has(op, 3) ? axes : NULL, weft_onnx_has(op, 4) ? steps : NULL);
+    if (!op->failed)
+        slice(op, count, starts, ends, axes, steps);
 }
 
 /* Cuts an axis into the outputs, `length` each, or equally where it is NULL: then the last one may be shorter. */
-static void cut_outputs(struct onnx_op *op, unsigned axis, const int64_t *length)
+static void cut_outputs(struct onnx_op *op, unsigned axis, const weft_dim *length)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, x);
@@ -190,8 +184,9 @@ static void cut_outputs(struct onnx_op *op, unsigned axis, const int64_t *length
     }
     const weft_dim equal = weft_dim_ceil_div(dims, type.extent[axis], weft_dim_of(op->outputs));
     for (unsigned i = 0; i < op->outputs && !op->failed; i++) {
-        const weft_dim wanted = length ? weft_dim_of(length[i]) : equal;
-        end[axis] = weft_onnx_min(op, weft_dim_add(dims, start[axis], wanted), type.extent[axis]);
+        end[axis] = weft_dim_add(dims, start[axis], length ? length[i] : equal);
+        if (!length)
+            end[axis] = weft_onnx_min(op, end[axis], type.extent[axis]);
         op->output[i] = weft_onnx_slice(op, x, start, end, NULL);
         start[axis] = end[axis];
     }
@@ -214,36 +209,61 @@ static void split_by_data(struct onnx_op *op, weft_dim extent, unsigned axis)
     }
 }
 
+/* The lengths that the node gives, as many as there are outputs and none below 0; NULL where it gives none. */
+static const weft_dim *read_lengths(struct onnx_op *op)
+{
+    const int64_t *given = NULL;
+    weft_dim *length = NULL;
+    unsigned count = 0;
+    if (op->importer->opset < 13)
+        given = weft_onnx_ints(op, "split", &count);
+    else if (weft_onnx_has(op, 1))
+        length = weft_onnx_known(op, 1, "split", &count);
+    if (given)
+        length = weft_new(op->importer->reader.arena, weft_dim, count + 1);
+    if (length && count != op->outputs)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u lengths are given for %u outputs", count, op->outputs);
+    for (unsigned i = 0; length && i < count && !op->failed; i++) {
+        int64_t low, high;
+        if (given)
+            length[i] = weft_dim_of(given[i] < 0 ? -1 : given[i] > WEFT_DIM_LIMIT ? WEFT_DIM_LIMIT : given[i]);
+        weft_dim_range(op->graph->dims, length[i], &low, &high);
+        if (low < 0)
+            weft_onnx_fail(op, WEFT_ERR_INVALID, "length %s of part %u is impossible",
+                           weft_onnx_dim_text(op, length[i]), i);
+    }
+    return op->failed ? NULL : length;
+}
+
+static void check_sum(struct onnx_op *op, const weft_dim *length, weft_dim extent, unsigned axis)
+{
+    weft_dim total = weft_dim_of(0);
+    for (unsigned i = 0; i < op->outputs; i++)
+        total = weft_dim_add(op->graph->dims, total, length[i]);
+    const bool numbers = weft_dim_is_constant(extent) && weft_dim_is_constant(total);
+    if (!weft_dim_same(total, extent))
+        weft_onnx_fail(op, numbers ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
+                       "the lengths add up to %s, which is not known to be the extent of axis %u, %s",
+                       weft_onnx_dim_text(op, total), axis, weft_onnx_dim_text(op, extent));
+}
+
 static void import_split(struct onnx_op *op)
 {
     const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0));
     const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", 0), type.rank);
-    int64_t known[WEFT_MAX_CONTENT], total = 0;
-    const int64_t *length = NULL;
-    unsigned count = 0;
     if (!op->failed && op->importer->opset >= 13 && weft_onnx_can_cut(op) && is_open(op, 1)) {
         split_by_data(op, type.extent[axis], axis);
         return;
     }
-    if (op->importer->opset < 13)
-        length = weft_onnx_ints(op, "split", &count);
-    else if (weft_onnx_has(op, 1) && weft_onnx_known_ints(op, 1, "split", known, &count))
-        length = known;
+    const weft_dim *length = read_lengths(op);
     if (op->importer->opset >= 18 && !length && weft_onnx_int(op, "num_outputs", op->outputs) != op->outputs)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "attribute num_outputs is not the number of outputs");
     weft_dim whole;
     if (!length && op->importer->opset < 18 && !op->failed &&
         !weft_dim_divides(op->graph->dims, type.extent[axis], weft_dim_of(op->outputs), &whole))
         weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u does not split into %u equal parts", axis, op->outputs);
-    if (length && count != op->outputs)
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "%u lengths are given for %u outputs", count, op->outputs);
-    for (unsigned i = 0; length && i < count && !op->failed; i++)
-        if (length[i] < 0 || __builtin_add_overflow(total, length[i], &total) || total > INT64_MAX / 4)
-            weft_onnx_fail(op, WEFT_ERR_INVALID, "length %lld of part %u is impossible", (long long)length[i], i);
-    if (length && !op->failed && !weft_dim_is(type.extent[axis], total))
-        weft_onnx_fail(op, weft_dim_is_constant(type.extent[axis]) ? WEFT_ERR_INVALID : WEFT_ERR_UNSUPPORTED,
-                       "the lengths add up to %lld, which is not known to be the extent of axis %u", (long long)total,
-                       axis);
+    if (length)
+        check_sum(op, length, type.extent[axis], axis);
     if (!op->failed)
         cut_outputs(op, axis, length);
 }

@@ -93,11 +93,9 @@ static void import_nms(struct onnx_op *op)
     const struct weft_type type = weft_onnx_type(op, scores);
     struct weft_attr attr[2] = {weft_attr_of_word(
         WEFT_ATTR_form, weft_onnx_int(op, "center_point_box", 0) ? "centre" : "corners")};
-    weft_dim most[WEFT_MAX_CONTENT];
-    unsigned count;
-    weft_dim bound = product(op, &type);
-    if (weft_onnx_has(op, 2) && weft_onnx_elements(op, op->input[2], most, &count) && count == 1 && type.rank == 3) {
-        const weft_dim each = weft_onnx_min(op, weft_onnx_max(op, most[0], weft_dim_of(0)), type.extent[2]);
+    weft_dim most, bound = product(op, &type);
+    if (weft_onnx_has(op, 2) && weft_onnx_single(op, op->input[2], &most) && type.rank == 3) {
+        const weft_dim each = weft_onnx_min(op, weft_onnx_max(op, most, weft_dim_of(0)), type.extent[2]);
         bound = weft_dim_mul(op->graph->dims, weft_dim_mul(op->graph->dims, type.extent[0], type.extent[1]), each);
     }
     const weft_val operand[] = {boxes, scores, scalar_or(op, 2, WEFT_I64, 0), scalar_or(op, 3, type.dtype, 0),

@@ -89,17 +89,14 @@ static void import_tensor_scatter(struct onnx_op *op)
 static void import_one_hot(struct onnx_op *op)
 {
     const weft_val given = weft_onnx_input(op, 0), values = weft_onnx_input(op, 2);
-    weft_dim depth[WEFT_MAX_CONTENT] = {{0}};
-    unsigned count;
     struct weft_element real;
-    if (weft_onnx_has(op, 1) && weft_dtype_is_float(weft_onnx_type(op, op->input[1]).dtype) &&
-        weft_const_splat(op->graph, op->input[1], &real) && real.real >= 0 && real.real < 0x1p40)
-        depth[0] = weft_dim_of((int64_t)real.real); /* ONNX takes a depth of any type */
-    else if (!weft_onnx_known(op, 1, "depth", depth, &count))
-        return;
+    const bool is_real = weft_onnx_has(op, 1) && weft_dtype_is_float(weft_onnx_type(op, op->input[1]).dtype) &&
+                         weft_const_splat(op->graph, weft_onnx_folded(op, op->input[1]), &real) && real.real >= 0 &&
+                         real.real < 0x1p40; /* ONNX takes a depth of any type */
+    const weft_dim depth = is_real ? weft_dim_of((int64_t)real.real) : weft_onnx_known_single(op, 1, "depth");
     const struct weft_type type = weft_onnx_type(op, given);
     const weft_val index = weft_dtype_is_int(type.dtype) ? given : weft_onnx_cast(op, given, WEFT_I64);
-    const struct weft_attr attrs[] = {{.key = WEFT_ATTR_depth, .kind = WEFT_ATTR_INT, .integer = depth[0]},
+    const struct weft_attr attrs[] = {{.key = WEFT_ATTR_depth, .kind = WEFT_ATTR_INT, .integer = depth},
                                       axis_attr(op, "axis", -1, type.rank + 1u)};
     op->output[0] = weft_onnx_make(op, WEFT_OP_one_hot, 2, (const weft_val[]){index, values}, 2, attrs, NULL);
 }
@@ -107,13 +104,10 @@ static void import_one_hot(struct onnx_op *op)
 static void import_trilu(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
-    int64_t k[WEFT_MAX_CONTENT] = {0};
-    unsigned count;
-    if (weft_onnx_has(op, 1) && !weft_onnx_known_ints(op, 1, "k", k, &count))
-        return;
+    const int64_t k = weft_onnx_has(op, 1) ? weft_onnx_known_int(op, 1, "k") : 0;
     const int64_t limit = INT32_MAX; /* further than any diagonal */
     const struct weft_attr attrs[] = {
-        weft_attr_of_int(WEFT_ATTR_diagonal, k[0] > limit ? limit : k[0] < -limit ? -limit : k[0]),
+        weft_attr_of_int(WEFT_ATTR_diagonal, k > limit ? limit : k < -limit ? -limit : k),
         weft_attr_of_int(WEFT_ATTR_upper, weft_onnx_int(op, "upper", 1) != 0)};
     op->output[0] = weft_onnx_make(op, WEFT_OP_triangle, 1, &x, 2, attrs, NULL);
 }

@@ -186,16 +186,6 @@ static bool keeps_condition(const struct loop *loop)
     return onnx_same(name, before);
 }
 
-static bool is_known(struct onnx_op *op, weft_val value, weft_dim *ret)
-{
-    weft_dim known[WEFT_MAX_CONTENT];
-    unsigned count;
-    if (!weft_onnx_elements(op, value, known, &count) || count != 1)
-        return false;
-    *ret = known[0];
-    return true;
-}
-
 /* Trip count and condition; either may be absent. */
 static void read_trips(struct onnx_op *op, struct loop *loop)
 {
@@ -206,8 +196,8 @@ static void read_trips(struct onnx_op *op, struct loop *loop)
         weft_onnx_has(op, 1) ? scalar_of(op, op->input[1], WEFT_BOOL) : weft_onnx_splat(op, &truth, 1);
     if (op->failed)
         return;
-    const bool begins = is_known(op, loop->condition, &known) && weft_dim_is(known, 1);
-    loop->counted = begins && keeps_condition(loop) && is_known(op, loop->trips, &loop->length);
+    const bool begins = weft_onnx_single(op, loop->condition, &known) && weft_dim_is(known, 1);
+    loop->counted = begins && keeps_condition(loop) && weft_onnx_single(op, loop->trips, &loop->length);
     if (loop->counted)
         loop->length = weft_onnx_max(op, loop->length, weft_dim_of(0));
 }
@@ -288,7 +278,7 @@ static void import_loop(struct onnx_op *op)
         return;
     }
     if (loop.collected && !loop.counted) {
-        loop.counting = weft_onnx_can_cut(op) && weft_onnx_has(op, 0) && is_known(op, loop.trips, &loop.length);
+        loop.counting = weft_onnx_can_cut(op) && weft_onnx_has(op, 0) && weft_onnx_single(op, loop.trips, &loop.length);
         loop.length = weft_onnx_max(op, loop.length, weft_dim_of(0));
     }
     if (loop.collected && !loop.counted && !loop.counting)

@@ -84,11 +84,10 @@ static void import_pad_attributes(struct onnx_op *op)
 static void import_pad(struct onnx_op *op)
 {
     const struct weft_type type = weft_onnx_type(op, weft_onnx_input(op, 0)), scalar = {.dtype = type.dtype};
-    weft_dim list[WEFT_MAX_CONTENT];
-    int64_t axes[WEFT_MAX_CONTENT];
     unsigned count, axes_count = type.rank;
-    if (!weft_onnx_known(op, 1, "pads", list, &count) ||
-        (weft_onnx_has(op, 3) && !weft_onnx_known_ints(op, 3, "axes", axes, &axes_count)))
+    weft_dim *list = weft_onnx_known(op, 1, "pads", &count);
+    const int64_t *axes = weft_onnx_has(op, 3) ? weft_onnx_known_ints(op, 3, "axes", &axes_count) : NULL;
+    if (op->failed)
         return;
     if (count != 2 * axes_count || axes_count > WEFT_MAX_RANK) {
         weft_onnx_fail(op, WEFT_ERR_INVALID, "input pads must have two elements for each axis");
@@ -96,7 +95,7 @@ static void import_pad(struct onnx_op *op)
     }
     const weft_val value =
         weft_onnx_has(op, 2) ? weft_onnx_reshape(op, op->input[2], 0, NULL) : weft_onnx_splat(op, &scalar, 0);
-    pad(op, axes_count, list, weft_onnx_has(op, 3) ? axes : NULL, value);
+    pad(op, axes_count, list, axes, value);
 }
 
 /* What is too long is cut on both sides, what is too short is padded; of an odd difference the larger half is at the
@@ -105,11 +104,11 @@ static void import_center_crop_pad(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, x), scalar = {.dtype = type.dtype};
-    int64_t shape[WEFT_MAX_CONTENT];
     unsigned count, given;
     weft_dim pads[2 * WEFT_MAX_RANK];
     const int64_t *axes = weft_onnx_ints(op, "axes", &given);
-    if (!weft_onnx_known_ints(op, 1, "shape", shape, &count))
+    const int64_t *shape = weft_onnx_known_ints(op, 1, "shape", &count);
+    if (!shape)
         return;
     if (count != (axes ? given : type.rank))
         weft_onnx_fail(op, WEFT_ERR_INVALID, "%u extents are given for %u axes", count, axes ? given : type.rank);
@@ -126,21 +125,25 @@ static void import_center_crop_pad(struct onnx_op *op)
         pad_by(op, count, pads, axes, weft_onnx_splat(op, &scalar, 0), "constant");
 }
 
+/* The same elements in two axes: those outside of an axis, and it and those inside. */
+static weft_val cut_in_two(struct onnx_op *op, weft_val x, unsigned axis)
+{
+    const struct weft_type type = weft_onnx_type(op, x);
+    weft_dim two[2] = {weft_dim_of(1), weft_dim_of(1)};
+    for (unsigned i = 0; i < type.rank; i++)
+        two[i >= axis] = weft_dim_mul(op->graph->dims, two[i >= axis], type.extent[i]);
+    return weft_onnx_reshape(op, x, 2, two);
+}
+
 /* Repeats one axis: [a b] to [a r b] to [a r*b]. An axis at a time, so that no rank is too large. */
 static weft_val repeat(struct onnx_op *op, weft_val x, unsigned axis, weft_dim times)
 {
-    const struct weft_type type = weft_onnx_type(op, x);
-    struct weft_type whole = type;
+    struct weft_type type = weft_onnx_type(op, x), whole = type;
     whole.extent[axis] = weft_dim_mul(op->graph->dims, times, type.extent[axis]);
-    if (type.rank == WEFT_MAX_RANK) {
-        weft_val copies[WEFT_MAX_CONTENT];
-        const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis);
-        const int64_t n = weft_dim_is_constant(times) ? weft_dim_value(times) : 0;
-        if (n < 1 || n > WEFT_MAX_CONTENT)
-            weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "axis %u of %d is repeated too often", axis, WEFT_MAX_RANK);
-        for (int64_t i = 0; i < n && !op->failed; i++)
-            copies[i] = x;
-        return weft_onnx_make(op, WEFT_OP_concat, op->failed ? 0 : (unsigned)n, copies, 1, &along, NULL);
+    if (type.rank == WEFT_MAX_RANK) { /* no room for one more */
+        x = cut_in_two(op, x, axis);
+        type = weft_onnx_type(op, x);
+        axis = 1;
     }
     struct weft_type wide = {.dtype = type.dtype, .rank = (uint8_t)(type.rank + 1)};
     unsigned axes[WEFT_MAX_RANK];
@@ -156,9 +159,9 @@ static void import_tile(struct onnx_op *op)
 {
     weft_val x = weft_onnx_input(op, 0);
     const unsigned rank = weft_onnx_type(op, x).rank;
-    weft_dim repeats[WEFT_MAX_CONTENT];
     unsigned count;
-    if (!weft_onnx_known(op, 1, "repeats", repeats, &count))
+    const weft_dim *repeats = weft_onnx_known(op, 1, "repeats", &count);
+    if (!repeats)
         return;
     if (count != rank)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "%u repeats are given for %u axes", count, rank);

@@ -21,11 +21,7 @@ static void import_arg(struct onnx_op *op)
 static void import_scan(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
-    int64_t axis[WEFT_MAX_CONTENT] = {0};
-    unsigned count;
-    if (weft_onnx_known_ints(op, 1, "axis", axis, &count) && count != 1)
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "input axis has %u elements instead of one", count);
-    const unsigned along = weft_onnx_axis(op, axis[0], weft_onnx_type(op, x).rank);
+    const unsigned along = weft_onnx_axis(op, weft_onnx_known_int(op, 1, "axis"), weft_onnx_type(op, x).rank);
     const struct weft_attr attr[] = {
         weft_attr_of_int(WEFT_ATTR_axis, along),
         weft_attr_of_int(WEFT_ATTR_exclusive, weft_onnx_int(op, "exclusive", 0) != 0),
@@ -66,15 +62,11 @@ static void top_k_of_data(struct onnx_op *op)
 
 static void import_top_k(struct onnx_op *op)
 {
-    weft_dim k[WEFT_MAX_CONTENT] = {weft_dim_of(0)};
     unsigned count;
-    if (weft_onnx_can_cut(op) && !weft_onnx_elements(op, weft_onnx_input(op, 1), k, &count)) {
+    if (weft_onnx_can_cut(op) && !weft_onnx_elements(op, weft_onnx_input(op, 1), &count))
         top_k_of_data(op);
-        return;
-    }
-    if (weft_onnx_known(op, 1, "K", k, &count) && count != 1)
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "input K has %u elements instead of one", count);
-    top_k(op, k[0]);
+    else
+        top_k(op, weft_onnx_known_single(op, 1, "K"));
 }
 
 const struct onnx_row weft_onnx_order[] = {

@@ -70,12 +70,13 @@ static void import_unpool(struct onnx_op *op)
         natural.extent[2 + i] = weft_dim_sub(dims, weft_dim_add(dims, steps, weft_dim_of(window.kernel[i])), cut);
     }
     weft_val result = weft_onnx_make(op, WEFT_OP_unpool, 2, operands, 0, NULL, &natural);
-    weft_dim wanted[WEFT_MAX_CONTENT], pad[2 * WEFT_MAX_RANK];
+    weft_dim pad[2 * WEFT_MAX_RANK];
     unsigned count;
-    if (!op->failed && weft_onnx_has(op, 2) && weft_onnx_known(op, 2, "output_shape", wanted, &count)) {
+    const weft_dim *wanted = weft_onnx_has(op, 2) ? weft_onnx_known(op, 2, "output_shape", &count) : NULL;
+    if (wanted) {
         if (count != type.rank)
             weft_onnx_fail(op, WEFT_ERR_INVALID, "output_shape has %u elements for %u axes", count, type.rank);
-        for (unsigned i = 0; i < type.rank; i++) {
+        for (unsigned i = 0; i < type.rank && !op->failed; i++) {
             pad[i] = weft_dim_of(0);
             pad[type.rank + i] = weft_dim_sub(dims, wanted[i], natural.extent[i]);
         }

@@ -134,10 +134,9 @@ static void drop_some(struct onnx_op *op)
 
 static void import_dropout(struct onnx_op *op)
 {
-    weft_dim training[WEFT_MAX_CONTENT] = {weft_dim_of(0)};
-    unsigned count;
-    const bool known = !weft_onnx_has(op, 2) || (weft_onnx_elements(op, op->input[2], training, &count) && count == 1);
-    if (known && weft_dim_is(training[0], 0))
+    weft_dim training = weft_dim_of(0);
+    const bool known = !weft_onnx_has(op, 2) || weft_onnx_single(op, op->input[2], &training);
+    if (known && weft_dim_is(training, 0))
         keep_all(op);
     else
         drop_some(op);

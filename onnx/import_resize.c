@@ -10,27 +10,6 @@
 
 /* --- numbers that have to be known ------------------------------------------------------------------------------ */
 
-/* Elements of a small constant of floats. */
-static bool known_reals(struct onnx_op *op, unsigned input, const char *what, double ret[WEFT_MAX_CONTENT],
-                        unsigned *ret_count)
-{
-    const weft_val value = weft_onnx_input(op, input);
-    const struct weft_type type = weft_onnx_type(op, value);
-    const weft_dim elements = weft_type_elements(op->graph->dims, &type);
-    uint64_t data[WEFT_MAX_CONTENT]; /* room for any type */
-    *ret_count = 0;
-    if (!op->failed && (!weft_is_const(op->graph, value) || !weft_dim_is_constant(elements) ||
-                        weft_dim_value(elements) > WEFT_MAX_CONTENT || !weft_dtype_is_float(type.dtype)))
-        weft_onnx_fail_unknown(op, input, what, "must be constant");
-    if (op->failed)
-        return false;
-    weft_const_write(op->graph, value, data);
-    *ret_count = (unsigned)weft_dim_value(elements);
-    for (unsigned i = 0; i < *ret_count; i++)
-        ret[i] = weft_load_real(type.dtype, data, i);
-    return true;
-}
-
 /* Is there an input that is not an empty list? Exporters write those for absent ones. */
 static bool has_elements(struct onnx_op *op, unsigned input)
 {
@@ -84,10 +63,10 @@ struct resize {
 /* Sizes for some axes; with a policy, one factor for all of them that keeps the ratio of the axes. */
 static void take_sizes(struct onnx_op *op, struct resize *r)
 {
-    weft_dim size[WEFT_MAX_CONTENT];
     unsigned count, axis[WEFT_MAX_RANK];
     const int policy = weft_onnx_word(op, "keep_aspect_ratio_policy", "stretch not_larger not_smaller");
-    if (!weft_onnx_known(op, 3, "sizes", size, &count) || !list_axes(op, r->type.rank, count, axis))
+    weft_dim *size = weft_onnx_known(op, 3, "sizes", &count);
+    if (!size || !list_axes(op, r->type.rank, count, axis))
         return;
     double factor = 0;
     for (unsigned i = 0; i < count && policy; i++) {
@@ -158,14 +137,14 @@ static struct resize resize_of(struct onnx_op *op)
 /* The part to crop to: starts, then ends, of the axes. */
 static void take_region(struct onnx_op *op, struct resize *r)
 {
-    double region[WEFT_MAX_CONTENT];
     unsigned count, axis[WEFT_MAX_RANK];
     r->cropped = true;
     for (unsigned i = 0; i < r->type.rank; i++) {
         r->region[i] = 0;
         r->region[r->type.rank + i] = 1;
     }
-    if (!known_reals(op, 1, "roi", region, &count) || !list_axes(op, r->type.rank, count / 2, axis))
+    const double *region = weft_onnx_known_reals(op, 1, "roi", &count);
+    if (!region || !list_axes(op, r->type.rank, count / 2, axis))
         return;
     for (unsigned i = 0; i < count / 2; i++) {
         r->region[axis[i]] = region[i];
@@ -191,14 +170,14 @@ static void import_resize(struct onnx_op *op)
     r.antialias = weft_onnx_int(op, "antialias", 0) != 0;
     if (strcmp(r.coordinates, "tf_crop_and_resize") == 0)
         take_region(op, &r);
-    double scale[WEFT_MAX_CONTENT];
     unsigned count;
     weft_onnx_ignore(op, "axes"); /* read only where a list is */
     weft_onnx_ignore(op, "keep_aspect_ratio_policy");
-    if (has_elements(op, 3))
-        take_sizes(op, &r);
-    else if (known_reals(op, 2, "scales", scale, &count))
+    const double *scale = has_elements(op, 3) ? NULL : weft_onnx_known_reals(op, 2, "scales", &count);
+    if (scale)
         take_scales(op, &r, count, scale);
+    else if (!op->failed)
+        take_sizes(op, &r);
     op->output[0] = make_resize(op, weft_onnx_input(op, 0), &r);
 }
 
@@ -248,9 +227,9 @@ static void import_upsample_attribute(struct onnx_op *op)
 
 static void import_upsample(struct onnx_op *op)
 {
-    double scale[WEFT_MAX_CONTENT];
     unsigned count;
-    if (known_reals(op, 1, "scales", scale, &count))
+    const double *scale = weft_onnx_known_reals(op, 1, "scales", &count);
+    if (scale)
         resize_plainly(op, count, scale);
 }
 
@@ -290,9 +269,9 @@ static void import_affine_grid(struct onnx_op *op)
     const weft_val theta = weft_onnx_input(op, 0);
     const struct weft_type type = weft_onnx_type(op, theta);
     const bool corners = weft_onnx_int(op, "align_corners", 0) != 0;
-    weft_dim size[WEFT_MAX_CONTENT];
     unsigned count;
-    if (!weft_onnx_known(op, 1, "size", size, &count))
+    const weft_dim *size = weft_onnx_known(op, 1, "size", &count);
+    if (!size)
         return;
     const unsigned k = count - 2;
     if ((count != 4 && count != 5) || type.rank != 3 || !weft_dim_is(type.extent[1], k) ||
@@ -345,10 +324,11 @@ static void import_col2im(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type from = weft_onnx_type(op, x);
-    weft_dim image[WEFT_MAX_CONTENT], kernel[WEFT_MAX_CONTENT], room[3][2 * WEFT_MAX_RANK];
+    weft_dim room[3][2 * WEFT_MAX_RANK];
     unsigned axes, taps_count;
-    if (!weft_onnx_known(op, 1, "image_shape", image, &axes) ||
-        !weft_onnx_known(op, 2, "block_shape", kernel, &taps_count))
+    const weft_dim *image = weft_onnx_known(op, 1, "image_shape", &axes);
+    const weft_dim *kernel = weft_onnx_known(op, 2, "block_shape", &taps_count);
+    if (op->failed)
         return;
     weft_dim taps = weft_dim_of(1), channels = weft_dim_of(0);
     for (unsigned i = 0; i < taps_count; i++)

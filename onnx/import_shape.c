@@ -69,12 +69,12 @@ static bool to_shape(struct onnx_op *op, const weft_dim *elements, unsigned coun
 
 static void import_constant_of_shape(struct onnx_op *op)
 {
-    weft_dim elements[WEFT_MAX_CONTENT];
     unsigned count;
     struct weft_type type = {.dtype = WEFT_F32};
     struct weft_element value = {0};
     const struct onnx_attribute *attribute = weft_onnx_attribute(op, "value", ONNX_TENSOR);
-    if (!weft_onnx_known(op, 0, "input", elements, &count) || !to_shape(op, elements, count, &type))
+    const weft_dim *elements = weft_onnx_known(op, 0, "input", &count);
+    if (!elements || !to_shape(op, elements, count, &type))
         return;
     if (attribute) {
         const weft_val single = constant_of_attribute(op, attribute);
@@ -152,10 +152,10 @@ static void import_reshape(struct onnx_op *op)
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type from = weft_onnx_type(op, x);
     const bool keep_zero = weft_onnx_int(op, "allowzero", 0) != 0;
-    weft_dim elements[WEFT_MAX_CONTENT];
     unsigned count, unknown = WEFT_MAX_RANK;
     struct weft_type to = {.dtype = from.dtype};
-    if (!weft_onnx_known(op, 1, "shape", elements, &count))
+    weft_dim *elements = weft_onnx_known(op, 1, "shape", &count);
+    if (!elements)
         return;
     for (unsigned i = 0; i < count && i < WEFT_MAX_RANK; i++) {
         if (weft_dim_is(elements[i], -1)) {
@@ -222,13 +222,9 @@ static void import_unsqueeze(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type from = weft_onnx_type(op, x);
-    int64_t known[WEFT_MAX_CONTENT];
-    const int64_t *axes = known;
-    unsigned count = 0;
-    if (op->importer->opset < 13)
-        axes = weft_onnx_ints(op, "axes", &count);
-    else
-        weft_onnx_known_ints(op, 1, "axes", known, &count);
+    unsigned count;
+    const int64_t *axes = op->importer->opset < 13 ? weft_onnx_ints(op, "axes", &count)
+                                                   : weft_onnx_known_ints(op, 1, "axes", &count);
     if (!axes || count > WEFT_MAX_RANK || from.rank + count > WEFT_MAX_RANK)
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED,
                        !axes ? "attribute axes is missing" : "the result would have too many axes");
@@ -261,10 +257,10 @@ static void import_expand(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
     const struct weft_type from = weft_onnx_type(op, x);
-    weft_dim elements[WEFT_MAX_CONTENT];
     unsigned count;
     struct weft_type to = {0};
-    if (!weft_onnx_known(op, 1, "shape", elements, &count) || !to_shape(op, elements, count, &to))
+    const weft_dim *elements = weft_onnx_known(op, 1, "shape", &count);
+    if (!elements || !to_shape(op, elements, count, &to))
         return;
     const unsigned rank = from.rank > to.rank ? from.rank : to.rank;
     struct weft_type shape = {.rank = (uint8_t)rank};
@@ -304,20 +300,15 @@ static weft_val scaled_index(struct onnx_op *op, const struct weft_type *type, w
 /* The number of elements of an integer range. */
 static weft_dim count_integers(struct onnx_op *op)
 {
-    weft_dim start[WEFT_MAX_CONTENT], limit[WEFT_MAX_CONTENT];
-    int64_t delta[WEFT_MAX_CONTENT];
-    unsigned n[3];
     struct weft_dims *dims = op->graph->dims;
-    if (!weft_onnx_known(op, 0, "start", start, &n[0]) || !weft_onnx_known(op, 1, "limit", limit, &n[1]) ||
-        !weft_onnx_known_ints(op, 2, "delta", delta, &n[2]))
+    const weft_dim start = weft_onnx_known_single(op, 0, "start"), limit = weft_onnx_known_single(op, 1, "limit");
+    const int64_t delta = weft_onnx_known_int(op, 2, "delta");
+    if (delta == 0)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input delta is 0");
+    if (op->failed)
         return weft_dim_of(0);
-    if (n[0] != 1 || n[1] != 1 || n[2] != 1 || delta[0] == 0) {
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "start, limit and delta must be single numbers, and delta not 0");
-        return weft_dim_of(0);
-    }
-    const weft_dim up = weft_dim_sub(dims, limit[0], start[0]), down = weft_dim_sub(dims, start[0], limit[0]);
-    const weft_dim count =
-        weft_dim_ceil_div(dims, delta[0] > 0 ? up : down, weft_dim_of(delta[0] > 0 ? delta[0] : -delta[0]));
+    const weft_dim up = weft_dim_sub(dims, limit, start), down = weft_dim_sub(dims, start, limit);
+    const weft_dim count = weft_dim_ceil_div(dims, delta > 0 ? up : down, weft_dim_of(delta > 0 ? delta : -delta));
     return weft_onnx_max(op, count, weft_dim_of(0));
 }
 
@@ -330,15 +321,9 @@ static bool float_bound(struct onnx_op *op, unsigned input, weft_dim *ret)
         *ret = weft_dim_of(fabs(splat.real) < 0x1p40 ? (int64_t)splat.real : 0);
         return splat.real == (double)weft_dim_value(*ret);
     }
-    weft_dim elements[WEFT_MAX_CONTENT];
-    unsigned count;
     if (weft_def_opcode(op->graph, value) != WEFT_OP_cast || weft_dtype_bits(weft_onnx_type(op, value).dtype) < 32)
         return false;
-    value = weft_operand(op->graph, weft_def(op->graph, value), 0);
-    if (!weft_onnx_elements(op, value, elements, &count) || count != 1)
-        return false;
-    *ret = elements[0];
-    return true;
+    return weft_onnx_single(op, weft_operand(op->graph, weft_def(op->graph, value), 0), ret);
 }
 
 /* The same of floats: whole numbers, known as expressions, or constants. */

@@ -5,23 +5,6 @@
 
 #include <math.h>
 
-static weft_dim known_number(struct onnx_op *op, unsigned input, const char *what)
-{
-    weft_dim element[WEFT_MAX_CONTENT];
-    unsigned count = 0;
-    if (weft_onnx_known(op, input, what, element, &count) && count != 1)
-        weft_onnx_fail(op, WEFT_ERR_INVALID, "input %s has %u elements", what, count);
-    return op->failed ? weft_dim_of(1) : element[0];
-}
-
-static int64_t known_integer(struct onnx_op *op, unsigned input, const char *what)
-{
-    const weft_dim number = known_number(op, input, what);
-    if (!weft_dim_is_constant(number))
-        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant", what);
-    return weft_dim_is_constant(number) ? weft_dim_value(number) : 0;
-}
-
 /* --- transforms --------------------------------------------------------------------------------------------------- */
 
 static weft_val transform(struct onnx_op *op, weft_val x, unsigned axis, weft_dim length, bool inverse, bool onesided)
@@ -43,7 +26,7 @@ static void import_dft(struct onnx_op *op)
     const bool inverse = weft_onnx_int(op, "inverse", 0) != 0, onesided = weft_onnx_int(op, "onesided", 0) != 0;
     int64_t given = op->importer->opset < 20 ? weft_onnx_int(op, "axis", 1) : -2;
     if (op->importer->opset >= 20 && weft_onnx_has(op, 2))
-        given = known_integer(op, 2, "axis");
+        given = weft_onnx_known_int(op, 2, "axis");
     const unsigned axis = weft_onnx_axis(op, given, type.rank);
     if (op->failed)
         return;
@@ -51,7 +34,7 @@ static void import_dft(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     weft_dim length = inverse && onesided ? weft_dim_mul(dims, two, weft_dim_sub(dims, extent, one)) : extent;
     if (weft_onnx_has(op, 1))
-        length = known_number(op, 1, "dft_length");
+        length = weft_onnx_known_single(op, 1, "dft_length");
     weft_val operand = x;
     if (onesided && !inverse && weft_dim_is(type.extent[type.rank - 1], 2)) { /* only the real parts count */
         weft_dim start[WEFT_MAX_RANK], end[WEFT_MAX_RANK];
@@ -84,7 +67,7 @@ static void import_stft(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     weft_val signal = weft_onnx_input(op, 0);
     struct weft_type type = weft_onnx_type(op, signal);
-    const int64_t step = known_integer(op, 1, "frame_step");
+    const int64_t step = weft_onnx_known_int(op, 1, "frame_step");
     const bool onesided = weft_onnx_int(op, "onesided", 1) != 0;
     if (type.rank == 2) {
         const weft_dim extent[] = {type.extent[0], type.extent[1], weft_dim_of(1)};
@@ -95,8 +78,8 @@ static void import_stft(struct onnx_op *op)
         weft_onnx_fail(op, WEFT_ERR_INVALID, "it needs a signal of 3 axes, a step, and a window or a frame_length");
     if (op->failed)
         return;
-    const weft_dim length =
-        weft_onnx_has(op, 3) ? known_number(op, 3, "frame_length") : weft_onnx_type(op, op->input[2]).extent[0];
+    const weft_dim length = weft_onnx_has(op, 3) ? weft_onnx_known_single(op, 3, "frame_length")
+                                                 : weft_onnx_type(op, op->input[2]).extent[0];
     const weft_dim room = weft_dim_sub(dims, type.extent[1], length);
     const weft_dim frames = weft_dim_add(dims, weft_dim_div(dims, room, weft_dim_of(step)), weft_dim_of(1));
     const weft_val operands[] = {signal, frame_places(op, frames, length, step)};
@@ -117,7 +100,7 @@ static void import_stft(struct onnx_op *op)
 static void import_signal_window(struct onnx_op *op, double a, double b, double c)
 {
     struct weft_dims *dims = op->graph->dims;
-    const weft_dim size = known_number(op, 0, "size");
+    const weft_dim size = weft_onnx_known_single(op, 0, "size");
     const int64_t to = weft_onnx_int(op, "output_datatype", 1);
     const int dtype = to > 0 && to < INT32_MAX ? weft_onnx_dtype((int32_t)to) : 0;
     const bool periodic = weft_onnx_int(op, "periodic", 1) != 0;
@@ -155,7 +138,7 @@ static void import_blackman(struct onnx_op *op) { import_signal_window(op, 0.42,
 static double known_real(struct onnx_op *op, unsigned input, const char *what)
 {
     struct weft_element number = {0};
-    if (!weft_onnx_has(op, input) || !weft_const_splat(op->graph, op->input[input], &number))
+    if (!weft_onnx_has(op, input) || !weft_const_splat(op->graph, weft_onnx_folded(op, op->input[input]), &number))
         weft_onnx_fail_unknown(op, input, what, "must be constant");
     return number.real;
 }
@@ -175,8 +158,8 @@ static void fill_triangles(double *weight, int64_t bins, int64_t bands, const in
 
 static void import_mel_weights(struct onnx_op *op)
 {
-    const int64_t bands = known_integer(op, 0, "num_mel_bins"), length = known_integer(op, 1, "dft_length");
-    const int64_t rate = known_integer(op, 2, "sample_rate"), to = weft_onnx_int(op, "output_datatype", 1);
+    const int64_t bands = weft_onnx_known_int(op, 0, "num_mel_bins"), length = weft_onnx_known_int(op, 1, "dft_length");
+    const int64_t rate = weft_onnx_known_int(op, 2, "sample_rate"), to = weft_onnx_int(op, "output_datatype", 1);
     const double low = known_real(op, 3, "lower_edge_hertz"), high = known_real(op, 4, "upper_edge_hertz");
     const int dtype = to > 0 && to < INT32_MAX ? weft_onnx_dtype((int32_t)to) : 0;
     if (!op->failed && (bands < 1 || bands > 65536 || length < 1 || length > 65536 || rate < 1 || !dtype ||

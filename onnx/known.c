@@ -1,115 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known.c: what is known about the elements of a value while importing.
- *
- * Elements of small integer tensors are known as expressions where they follow from extents: content.c keeps them up to
- * date node by node. What follows from constants alone, also through floats, is evaluated when somebody asks: some
- * exporters compute the length of a Range or the trips of a Loop in floats. That is bounded in elements and in nodes,
- * and leaves the graph as it is but for the constant that comes out. */
+/* known.c: what import functions ask about the elements of a value, and what is said where they are not known. How they
+ * become known is in fold.c. */
 #include "onnx/import.h"
 
 #include "ir/eval.h"
 
 #include <string.h>
 
-/* --- from constants ----------------------------------------------------------------------------------------------- */
-
-#define MAX_FOLDED_NODES    256
-#define MAX_FOLDED_OPERANDS 8
-
-static bool is_small(struct onnx_op *op, const struct weft_type *type)
-{
-    const weft_dim elements = weft_type_elements(op->graph->dims, type);
-    return weft_type_is_constant(type) && weft_dim_is_constant(elements) &&
-           weft_dim_value(elements) <= WEFT_MAX_CONTENT;
-}
-
-static bool has_symbols(const struct weft_node_info *info)
-{
-    for (unsigned a = 0; a < info->attrs; a++) {
-        const struct weft_attr *attr = &info->attr[a];
-        if (attr->kind == WEFT_ATTR_INT && !weft_dim_is_constant(attr->integer))
-            return true;
-        for (uint32_t i = 0; attr->kind == WEFT_ATTR_INTS && i < attr->count; i++)
-            if (!weft_dim_is_constant(attr->integers[i]))
-                return true;
-    }
-    return false;
-}
-
-/* The elements of a value that follows from constants, in scratch memory. Recursion is as deep as there is `budget`. */
-static bool evaluate(struct onnx_op *op, weft_val value, unsigned *budget, struct weft_tensor *ret)
-{
-    const struct weft_graph *graph = op->graph;
-    const struct weft_type *type = weft_type_of(graph, value);
-    const weft_node node = weft_def(graph, value);
-    if (!node.id || !is_small(op, type) || *budget == 0)
-        return false;
-    --*budget;
-    weft_eval_shape(graph, type, NULL, ret);
-    ret->data = weft_arena_new(op->importer->reader.arena, weft_tensor_bytes(ret) + sizeof(double));
-    const struct weft_node_info *info = weft_node_of(graph, node);
-    if (weft_is_const(graph, value)) {
-        weft_const_write(graph, value, ret->data);
-        return true;
-    }
-    struct weft_tensor in[MAX_FOLDED_OPERANDS];
-    if (info->operands > MAX_FOLDED_OPERANDS || info->results != 1 || has_symbols(info) ||
-        (weft_ops[info->op].traits & (WEFT_CONTROL | WEFT_DATA | WEFT_OPAQUE)))
-        return false;
-    for (unsigned i = 0; i < info->operands; i++)
-        if (!evaluate(op, weft_operand(graph, node, i), budget, &in[i]))
-            return false;
-    struct weft_eval eval = {.graph = graph, .node = node, .context = graph->context, .in = in, .out = ret};
-    return weft_eval_node(&eval);
-}
+/* --- elements ----------------------------------------------------------------------------------------------------- */
 
 weft_val weft_onnx_folded(struct onnx_op *op, weft_val value)
 {
-    unsigned budget = MAX_FOLDED_NODES;
-    struct weft_tensor tensor;
-    if (op->failed || !value.id || weft_is_const(op->graph, value) || !evaluate(op, value, &budget, &tensor))
+    if (op->failed || !value.id || weft_is_const(op->graph, value))
         return value;
-    const weft_val folded = weft_onnx_copy_constant(op->importer, op->graph, &tensor, op->name);
-    return folded.id ? folded : value;
+    const weft_val constant = weft_onnx_fold_constant(op->importer, op->graph, value);
+    return constant.id ? constant : value;
 }
 
-/* --- elements as expressions -------------------------------------------------------------------------------------- */
-
-/* Constants may hold what no dim can: INT64_MAX stands for "to the end". */
-static weft_dim saturated(int64_t value)
-{
-    const int64_t limit = INT64_MAX / 4;
-    return weft_dim_of(value > limit ? limit : value < -limit ? -limit : value);
-}
-
-bool weft_onnx_elements(struct onnx_op *op, weft_val value, weft_dim ret[WEFT_MAX_CONTENT], unsigned *ret_count)
+weft_dim *weft_onnx_elements(struct onnx_op *op, weft_val value, unsigned *ret_count)
 {
     *ret_count = 0;
-    if (op->failed || !value.id)
-        return false;
-    /* What a dim cannot hold has no content, but a constant that was only reshaped is as good as the constant. */
-    while (!weft_value_of(op->graph, value)->content && weft_def_opcode(op->graph, value) == WEFT_OP_reshape)
-        value = weft_operand(op->graph, weft_def(op->graph, value), 0);
-    if (!weft_value_of(op->graph, value)->content)
-        value = weft_onnx_folded(op, value);
-    const struct weft_value *info = weft_value_of(op->graph, value);
-    const weft_dim elements = weft_type_elements(op->graph->dims, &info->type);
-    if (!weft_dim_is_constant(elements) || weft_dim_value(elements) > WEFT_MAX_CONTENT ||
-        weft_dtype_is_float(info->type.dtype))
-        return false;
-    const unsigned count = (unsigned)weft_dim_value(elements);
-    *ret_count = count;
-    if (weft_is_const(op->graph, value)) {
-        uint64_t data[WEFT_MAX_CONTENT];
-        weft_const_write(op->graph, value, data);
-        for (unsigned i = 0; i < count; i++)
-            ret[i] = saturated(weft_load_integer(info->type.dtype, data, i));
-        return true;
-    }
-    if (info->content && count)
-        memcpy(ret, info->content, count * sizeof *ret);
-    return info->content || count == 0;
+    return op->failed || !value.id ? NULL : weft_onnx_fold_list(op->importer, op->graph, value, ret_count);
 }
+
+bool weft_onnx_single(struct onnx_op *op, weft_val value, weft_dim *ret)
+{
+    unsigned count;
+    const weft_dim *list = weft_onnx_elements(op, value, &count);
+    if (list && count == 1)
+        *ret = list[0];
+    return list && count == 1;
+}
+
+/* --- elements that have to be known ------------------------------------------------------------------------------- */
 
 #define MAX_SOUGHT 64 /* values that are looked at for a message */
 
@@ -147,40 +70,81 @@ void weft_onnx_fail_unknown(struct onnx_op *op, unsigned input, const char *what
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s %s, but it is computed from data", what, need);
 }
 
-bool weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, weft_dim ret[WEFT_MAX_CONTENT],
-                     unsigned *ret_count)
+weft_dim *weft_onnx_known(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count)
 {
-    const weft_val value = weft_onnx_input(op, input);
-    if (weft_onnx_elements(op, value, ret, ret_count))
-        return true;
-    weft_onnx_fail_unknown(op, input, what, "must be a constant or follow from extents");
-    return false;
+    weft_dim *list = weft_onnx_elements(op, weft_onnx_input(op, input), ret_count);
+    if (!list)
+        weft_onnx_fail_unknown(op, input, what, "must be a constant or follow from extents");
+    return list;
 }
 
-bool weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, int64_t ret[WEFT_MAX_CONTENT],
-                          unsigned *ret_count)
+/* False, and an error, for what follows from extents. */
+static bool is_number(struct onnx_op *op, weft_dim d, const char *what)
 {
-    weft_dim dims[WEFT_MAX_CONTENT];
-    bool constant = weft_onnx_known(op, input, what, dims, ret_count);
-    for (unsigned i = 0; constant && i < *ret_count; i++) {
-        constant = weft_dim_is_constant(dims[i]);
-        ret[i] = constant ? weft_dim_value(dims[i]) : 0;
-    }
-    if (!constant && !op->failed)
+    if (!weft_dim_is_constant(d))
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "input %s must be constant, but it follows from extents", what);
-    return constant;
+    return weft_dim_is_constant(d);
+}
+
+int64_t *weft_onnx_known_ints(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count)
+{
+    const weft_dim *list = weft_onnx_known(op, input, what, ret_count);
+    if (!list)
+        return NULL;
+    int64_t *ret = weft_new(op->importer->reader.arena, int64_t, *ret_count + 1);
+    for (unsigned i = 0; i < *ret_count; i++) {
+        if (!is_number(op, list[i], what))
+            return NULL;
+        ret[i] = weft_dim_value(list[i]);
+    }
+    return ret;
+}
+
+double *weft_onnx_known_reals(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count)
+{
+    const weft_val value = weft_onnx_input(op, input);
+    *ret_count = 0;
+    if (op->failed)
+        return NULL;
+    const struct weft_tensor *numbers = weft_onnx_fold(op->importer, op->graph, value)->numbers;
+    if (!numbers)
+        weft_onnx_fail_unknown(op, input, what, "must be constant");
+    else if (!weft_dtype_is_float(numbers->dtype) || numbers->rank > 1 || weft_tensor_count(numbers) > INT32_MAX)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input %s must be a list of floats", what);
+    if (op->failed)
+        return NULL;
+    const int64_t count = numbers->rank ? numbers->extent[0] : 1;
+    double *ret = weft_new(op->importer->reader.arena, double, count + 1);
+    for (int64_t i = 0; i < count; i++)
+        ret[i] = weft_load_real(numbers->dtype, numbers->data, i);
+    *ret_count = (unsigned)count;
+    return ret;
+}
+
+weft_dim weft_onnx_known_single(struct onnx_op *op, unsigned input, const char *what)
+{
+    unsigned count;
+    const weft_dim *list = weft_onnx_known(op, input, what, &count);
+    if (list && count != 1)
+        weft_onnx_fail(op, WEFT_ERR_INVALID, "input %s has %u elements instead of one", what, count);
+    return list && count == 1 ? list[0] : weft_dim_of(0);
+}
+
+int64_t weft_onnx_known_int(struct onnx_op *op, unsigned input, const char *what)
+{
+    const weft_dim number = weft_onnx_known_single(op, input, what);
+    return is_number(op, number, what) ? weft_dim_value(number) : 0;
 }
 
 bool weft_onnx_axes(struct onnx_op *op, bool as_input, unsigned rank, bool ret_chosen[WEFT_MAX_RANK])
 {
-    int64_t known[WEFT_MAX_CONTENT];
-    const int64_t *axes = known;
+    const int64_t *axes = NULL;
     unsigned count = 0;
     memset(ret_chosen, 0, WEFT_MAX_RANK * sizeof *ret_chosen);
     if (!as_input)
         axes = weft_onnx_ints(op, "axes", &count);
     else if (weft_onnx_has(op, 1))
-        weft_onnx_known_ints(op, 1, "axes", known, &count);
+        axes = weft_onnx_known_ints(op, 1, "axes", &count);
     for (unsigned i = 0; i < count && !op->failed; i++) {
         const unsigned axis = weft_onnx_axis(op, axes[i], rank);
         if (ret_chosen[axis])

@@ -2,10 +2,11 @@
 /* scope.c: names of an import, and what subgraphs read from outside.
  *
  * ONNX subgraphs see every name around them; weft's bodies stand alone. A name that a body's scope does not have is
- * looked up in its parents. Found there, a constant is made again in the body (its bytes are shared), a small integer
- * tensor whose elements are known becomes `extents` in the body, so that shapes stay known inside, and any other value
- * becomes an operand of the node and a parameter of its bodies. Parameters are added while a body is being read; the
- * bodies of one node get the same ones, so whoever has been read first gets those of the later ones at the end. */
+ * looked up in its parents. Found there, a constant is made again in the body (its bytes are shared), a tensor of
+ * integers or bools whose elements are known becomes a constant or `extents` in the body, so that shapes stay known
+ * inside, and any other value becomes an operand of the node and a parameter of its bodies. Parameters are added while
+ * a body is being read; the bodies of one node get the same ones, so whoever has been read first gets those of the
+ * later ones at the end. */
 #include "onnx/import.h"
 
 #include <string.h>
@@ -45,15 +46,29 @@ static weft_val copy_const(struct onnx_scope *scope, const struct weft_graph *ou
     return node.id ? weft_result(scope->graph, node, 0) : WEFT_NO_VALUE;
 }
 
-static weft_val copy_content(struct onnx_scope *scope, const struct weft_graph *outer, weft_val value)
+static weft_val copy_elements(struct onnx_scope *scope, const struct weft_graph *outer, weft_val value,
+                              const weft_dim *element)
 {
     const struct weft_type type = *weft_type_of(outer, value);
     const weft_dim count = weft_type_elements(outer->dims, &type);
-    const struct weft_attr attr =
-        weft_attr_of_dims(WEFT_ATTR_value, (unsigned)weft_dim_value(count), weft_value_of(outer, value)->content);
+    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_value, (unsigned)weft_dim_value(count), element);
     const weft_node node = weft_add_node(
         scope->graph, &(struct weft_node_spec){.op = WEFT_OP_extents, .attr = &attr, .attrs = 1, .stated = &type});
     return node.id ? weft_result(scope->graph, node, 0) : WEFT_NO_VALUE;
+}
+
+/* A value of integers or bools that is known, or none. */
+static weft_val copy_known(struct onnx_importer *importer, struct onnx_scope *scope, struct weft_graph *outer,
+                           weft_val value)
+{
+    const bool is_int = weft_dtype_is_int(weft_type_of(outer, value)->dtype);
+    if (!is_int && weft_type_of(outer, value)->dtype != WEFT_BOOL)
+        return WEFT_NO_VALUE;
+    const struct onnx_fold *fold = weft_onnx_fold(importer, outer, value);
+    if (is_int && fold->element)
+        return copy_elements(scope, outer, value, fold->element);
+    const weft_val constant = weft_onnx_fold_constant(importer, outer, value);
+    return constant.id ? copy_const(scope, outer, constant) : WEFT_NO_VALUE;
 }
 
 static void note_capture(struct onnx_importer *importer, struct onnx_captures *captures, struct onnx_string name,
@@ -78,12 +93,12 @@ static weft_val add_parameter(struct onnx_importer *importer, struct onnx_scope 
 static weft_val capture(struct onnx_importer *importer, struct onnx_scope *scope, struct onnx_string name,
                         weft_val value)
 {
-    const struct weft_graph *outer = scope->parent->graph;
+    struct weft_graph *outer = scope->parent->graph;
     if (weft_is_const(outer, value))
         return copy_const(scope, outer, value);
-    const struct weft_value *info = weft_value_of(outer, value);
-    if (info->content && weft_dtype_is_int(info->type.dtype))
-        return copy_content(scope, outer, value);
+    const weft_val known = copy_known(importer, scope, outer, value);
+    if (known.id)
+        return known;
     note_capture(importer, scope->captures, name, value);
     return add_parameter(importer, scope, outer, name, value);
 }
