@@ -92,9 +92,9 @@ static double weight_of(const struct weft_resize *r, double distance)
     const double d = fabs(distance), a = r->cubic;
     if (r->form == WEFT_RESIZE_LINEAR)
         return d < 1 ? 1 - d : 0;
-    if (d <= 1)
-        return ((a + 2) * d - (a + 3)) * d * d + 1;
-    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+    if (d <= 1) /* in factors: it is 0 at distance 1 whatever a is, so that elements in their places stay as they are */
+        return (1 - d) * (1 + d - (a + 2) * d * d);
+    return d < 2 ? a * (d - 1) * (2 - d) * (2 - d) : 0;
 }
 
 static int64_t clamped(double i, int64_t extent)

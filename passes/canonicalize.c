@@ -8,8 +8,9 @@
  *
  * Local rules over the walk of rules.c: neutral elements, pairs that undo each other, casts that lose nothing,
  * constants as the right operand. The rules about views are in canonicalize_view.c, those about signs, truths and
- * integers in canonicalize_algebra.c. A rule fires only if every bit of the result stays, signed zeros included, and
- * every NaN stays one, so nothing here depends on what the caller tolerates:
+ * integers in canonicalize_algebra.c, those about ops that turn out to change nothing in canonicalize_identity.c. A
+ * rule fires only if every bit of the result stays, signed zeros included, and every NaN stays one, so nothing here
+ * depends on what the caller tolerates:
  *
  *   x + 0     x - 0 is x for every x, and so is x + (-0). But -0 + 0 is 0: adding the positive zero may be dropped
  *             only where x cannot be -0 (integers, exp, abs, …). Exporters seldom write `+ 0`; 1 / (x + 0) would tell
@@ -70,12 +71,13 @@ static weft_val const_right(struct weft_rewriting *r, weft_node n)
 
 /* --- neutral and absorbing elements ----------------------------------------------------------------------------- */
 
-/* Can no element of v be -0? Some ops cannot make it, and then neither can what only moves their results. */
-static bool has_no_negative_zero(const struct weft_graph *g, weft_val v)
+/* Some ops cannot make it. */
+bool weft_has_no_negative_zero(const struct weft_graph *g, weft_val v)
 {
     if (!weft_dtype_is_float(weft_type_of(g, v)->dtype))
         return true;
     const weft_node def = weft_def(g, v);
+    struct weft_element element;
     switch (weft_opcode_of(g, def)) {
     case WEFT_OP_abs:
     case WEFT_OP_exp:
@@ -83,7 +85,12 @@ static bool has_no_negative_zero(const struct weft_graph *g, weft_val v)
     case WEFT_OP_sigmoid:
     case WEFT_OP_softmax:
     case WEFT_OP_iota:
+    case WEFT_OP_sum: /* begins with 0 */
         return true;
+    case WEFT_OP_mul:
+        return weft_is(weft_operand(g, def, 0), weft_operand(g, def, 1));
+    case WEFT_OP_add: /* only -0 + (-0) is -0 */
+        return weft_const_splat(g, weft_operand(g, def, 1), &element) && !(element.real == 0 && signbit(element.real));
     case WEFT_OP_cast:
         return !weft_dtype_is_float(type_at(g, def, 0)->dtype);
     default:
@@ -94,7 +101,7 @@ static bool has_no_negative_zero(const struct weft_graph *g, weft_val v)
 static weft_val add_zero(struct weft_rewriting *r, weft_node n)
 {
     const weft_val x = weft_operand(r->graph, n, 0);
-    if (is_splat(r->graph, n, 1, -0.0) || (is_splat(r->graph, n, 1, 0.0) && has_no_negative_zero(r->graph, x)))
+    if (is_splat(r->graph, n, 1, -0.0) || (is_splat(r->graph, n, 1, 0.0) && weft_has_no_negative_zero(r->graph, x)))
         return weft_rewrite_to(r, x);
     return WEFT_NO_VALUE;
 }
@@ -196,15 +203,18 @@ static weft_val undone(struct weft_rewriting *r, weft_node n)
     return weft_rewrite_to(r, weft_operand(g, weft_def(g, inner), 0));
 }
 
+static bool rounds(int op)
+{
+    return op == WEFT_OP_floor || op == WEFT_OP_ceil || op == WEFT_OP_round || op == WEFT_OP_trunc;
+}
+
 /* f(g(x)) = g(x) where g makes what f asks for: relu, abs, sign, and rounding of what has been rounded. */
 static weft_val idempotent(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
     const weft_val inner = weft_operand(g, n, 0);
     const int outer_op = weft_opcode_of(g, n), inner_op = weft_def_opcode(g, inner);
-    const bool outer_rounds = outer_op == WEFT_OP_floor || outer_op == WEFT_OP_ceil || outer_op == WEFT_OP_round;
-    const bool inner_rounds = inner_op == WEFT_OP_floor || inner_op == WEFT_OP_ceil || inner_op == WEFT_OP_round;
-    const bool fits = outer_op == inner_op || (outer_rounds && inner_rounds);
+    const bool fits = outer_op == inner_op || (rounds(outer_op) && rounds(inner_op));
     return fits ? weft_rewrite_to(r, inner) : WEFT_NO_VALUE;
 }
 
@@ -229,14 +239,6 @@ static weft_val select_known(struct weft_rewriting *r, weft_node n)
     if (!weft_const_splat(g, weft_operand(g, n, 0), &condition))
         return WEFT_NO_VALUE;
     return weft_rewrite_to(r, weft_operand(g, n, condition.integer != 0 ? 1 : 2));
-}
-
-static weft_val clamp_open(struct weft_rewriting *r, weft_node n)
-{
-    const struct weft_graph *g = r->graph;
-    if (weft_attr_find(g, n, WEFT_ATTR_low) || weft_attr_find(g, n, WEFT_ATTR_high))
-        return WEFT_NO_VALUE;
-    return weft_rewrite_to(r, weft_operand(g, n, 0));
 }
 
 /* --- casts ------------------------------------------------------------------------------------------------------ */
@@ -337,6 +339,7 @@ static const struct weft_rule rules[] = {
     {"floor_rounded",    WEFT_OP_floor,  idempotent,       "it is rounded already"},
     {"ceil_rounded",     WEFT_OP_ceil,   idempotent,       "it is rounded already"},
     {"round_rounded",    WEFT_OP_round,  idempotent,       "it is rounded already"},
+    {"trunc_rounded",    WEFT_OP_trunc,  idempotent,       "it is rounded already"},
     {"min_same",         WEFT_OP_min,    both_same,        "both operands are the same"},
     {"max_same",         WEFT_OP_max,    both_same,        "both operands are the same"},
     {"and_same",         WEFT_OP_and,    both_same,        "both operands are the same"},
@@ -345,13 +348,13 @@ static const struct weft_rule rules[] = {
     {"or_const",         WEFT_OP_or,     logic_const,      "one operand is known"},
     {"xor_const",        WEFT_OP_xor,    logic_const,      "one operand is known"},
     {"select_known",     WEFT_OP_select, select_known,     "it is known what is selected"},
-    {"clamp_open",       WEFT_OP_clamp,  clamp_open,       "it has no bounds"},
     {"cast_same",        WEFT_OP_cast,   cast_same,        "the type is the same"},
     {"cast_cast",        WEFT_OP_cast,   cast_cast,        "the type between holds every value"},
 };
 
 bool weft_pass_canonicalize(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_algebra, weft_canonicalize_views};
-    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 3), 0);
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_algebra, weft_canonicalize_views,
+                                         weft_canonicalize_identities};
+    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 4), 0);
 }

@@ -135,7 +135,7 @@ static weft_val clamp(struct weft_rewriting *r, weft_node n)
     struct weft_graph *g = r->graph;
     const struct weft_attr *low = weft_attr_find(g, n, WEFT_ATTR_low), *high = weft_attr_find(g, n, WEFT_ATTR_high);
     if ((!low && !high) || !weft_rewrite_begin(r))
-        return WEFT_NO_VALUE; /* without bounds: canonicalize.clamp_open */
+        return WEFT_NO_VALUE; /* without bounds: canonicalize.clamp_wide */
     weft_val x = weft_operand(g, n, 0);
     const struct weft_type type = *weft_type_of(g, x);
     if (low)

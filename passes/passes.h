@@ -124,6 +124,9 @@ weft_val weft_same_type(struct weft_rewriting *rewriting, weft_node node);
 weft_val weft_transpose_same(struct weft_rewriting *rewriting, weft_node node);
 weft_val weft_view_of_splat(struct weft_rewriting *rewriting, weft_node node);
 
+/* Can no element of the value be -0? (canonicalize.c) */
+bool weft_has_no_negative_zero(const struct weft_graph *graph, weft_val value);
+
 /* Can this slice fail for no sizes? One that starts at N is an error where N is beyond the extent, and stays one. */
 bool weft_slice_is_safe(struct weft_graph *graph, weft_node slice);
 
@@ -134,6 +137,7 @@ weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);
 /* Families of rules that stand in files of their own. */
 extern const struct weft_rule_set weft_canonicalize_views;      /* canonicalize_view.c */
 extern const struct weft_rule_set weft_canonicalize_algebra;    /* canonicalize_algebra.c */
+extern const struct weft_rule_set weft_canonicalize_identities; /* canonicalize_identity.c */
 extern const struct weft_rule_set weft_decompose_norms;         /* decompose_norm.c */
 extern const struct weft_rule_set weft_decompose_activations;   /* decompose_activation.c */
 extern const struct weft_rule_set weft_decompose_reductions;    /* decompose_reduce.c */

@@ -71,7 +71,7 @@ void weft_erase_unused(struct weft_graph *graph, weft_node node)
 
 /* --- the walk --------------------------------------------------------------------------------------------------- */
 
-#define MAX_RULES 96
+#define MAX_RULES 160
 
 /* Rules by opcode, as chains through the rows of all sets: chain[i] is the next row for the same opcode, + 1. Bodies
  * are many, and each has its walk: the root keeps the index for the run of one pass. */

@@ -11,7 +11,8 @@
  * through reshapes and transposes in split_concat_views.c; split_concat_parts.c finds parts of concats. A slice is a
  * view and costs nothing, so:
  *
- *   - a gather by indices that are known and go up in equal steps is a slice, and a dynamic slice at known starts too;
+ *   - a gather by indices that are known and go up in equal steps is a slice, one by indices that count up along an
+ *     axis of open extent too, and a dynamic slice at known starts;
  *   - a slice of a slice is one slice of what that one cuts;
  *   - a slice of a concat that lies within one operand is a slice of this operand, so that the concat need not be
  *     waited for; one that needs fewer operands than there are takes a smaller concat, unless others read the large
@@ -251,6 +252,60 @@ static bool find_range(struct weft_graph *g, weft_val index, weft_dim extent, we
     return true;
 }
 
+/* The number that a value is for all indices, as an expression: a uniform constant, or one known element repeated. */
+static bool known_number(const struct weft_graph *g, weft_val v, weft_dim *ret)
+{
+    const weft_node def = weft_def(g, v);
+    if (weft_opcode_of(g, def) == WEFT_OP_bcast && weft_value_of(g, weft_operand(g, def, 0))->content) {
+        const struct weft_type *type = weft_type_of(g, weft_operand(g, def, 0));
+        return weft_dim_is(weft_type_elements(g->dims, type), 1) && known_index(g, weft_operand(g, def, 0), 0, ret);
+    }
+    struct weft_element unused;
+    return weft_const_splat(g, v, &unused) && known_index(g, v, 0, ret);
+}
+
+/* Does a broadcast that repeats nothing keep its operand's elements in their order? */
+static bool keeps_order(const struct weft_graph *g, weft_node bcast)
+{
+    const unsigned rank = weft_type_of(g, weft_operand(g, bcast, 0))->rank;
+    for (unsigned i = 1; i < rank; i++)
+        if (weft_dim_value(weft_attr_at(g, bcast, WEFT_ATTR_dims, i - 1)) >
+            weft_dim_value(weft_attr_at(g, bcast, WEFT_ATTR_dims, i)))
+            return false;
+    return true;
+}
+
+#define MOST_STEPS 16 /* from the indices back to what counts */
+
+/* The same for indices of open extents that count from a number on: an iota behind casts, reshapes and additions. */
+static bool find_count(struct weft_graph *g, weft_val index, weft_dim extent, weft_dim *start, weft_dim *end)
+{
+    const weft_dim count = weft_type_elements(g->dims, weft_type_of(g, index));
+    *start = weft_dim_of(0);
+    for (int step = 0; step < MOST_STEPS; step++) {
+        const weft_node def = weft_def(g, index);
+        const int op = weft_opcode_of(g, def);
+        const struct weft_type *type = weft_type_of(g, index);
+        weft_dim shift = weft_dim_of(0);
+        if (!weft_dtype_is_int(type->dtype) || weft_dtype_bits(type->dtype) < 32 ||
+            !weft_dim_same(weft_type_elements(g->dims, type), count)) /* less wraps, or something is repeated */
+            return false;
+        if (op == WEFT_OP_iota) {
+            *end = weft_dim_add(g->dims, *start, count);
+            return weft_dim_same(type->extent[weft_attr_int(g, def, WEFT_ATTR_axis)], count) &&
+                   weft_dim_at_most(g->dims, *end, weft_dim_of(INT32_MAX)) &&
+                   weft_dim_at_most(g->dims, weft_dim_of(0), *start) && weft_dim_at_most(g->dims, *end, extent);
+        }
+        if (op == WEFT_OP_add ? !known_number(g, weft_operand(g, def, 1), &shift)
+                              : op != WEFT_OP_cast && op != WEFT_OP_reshape &&
+                                    (op != WEFT_OP_bcast || !keeps_order(g, def)))
+            return false;
+        *start = weft_dim_add(g->dims, *start, shift);
+        index = weft_operand(g, def, 0);
+    }
+    return false;
+}
+
 static weft_val gather_range(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
@@ -259,8 +314,13 @@ static weft_val gather_range(struct weft_rewriting *r, weft_node n)
     const struct weft_type type = *weft_type_of(g, weft_result(g, n, 0)), *from = weft_type_of(g, x);
     struct weft_cut cut;
     weft_cut_all(from, &cut);
-    if (!find_range(g, weft_operand(g, n, 1), from->extent[axis], &cut.start[axis], &cut.end[axis], &cut.step[axis]) ||
-        !weft_rewrite_begin(r))
+    const weft_val index = weft_operand(g, n, 1);
+    if (!find_range(g, index, from->extent[axis], &cut.start[axis], &cut.end[axis], &cut.step[axis])) {
+        cut.step[axis] = weft_dim_of(1);
+        if (!find_count(g, index, from->extent[axis], &cut.start[axis], &cut.end[axis]))
+            return WEFT_NO_VALUE;
+    }
+    if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     const weft_val slice = weft_build_slice(&r->build, x, &cut);
     return weft_type_same(weft_type_of(g, slice), &type) ? slice : weft_build_reshape(&r->build, slice, &type);

@@ -164,12 +164,14 @@ static bool choose_pad(const struct weft_plan *plan, weft_node n, const struct w
     return choose_copy(plan, n, repeats ? &weft_step_table : kind, step);
 }
 
-/* Axes that a resize changes, as far as the graph can tell. */
+/* Axes that a resize changes, as far as the graph can tell; 0 where its coordinates move elements along all of them. */
 static int resized_axes(const struct weft_graph *g, weft_node n)
 {
     const struct weft_type *in = weft_type_of(g, weft_operand(g, n, 0)), *out = weft_type_of(g, weft_result(g, n, 0));
     const struct weft_attr *scale = weft_attr_find(g, n, WEFT_ATTR_scale);
     int count = 0;
+    if (strncmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_", 3) == 0)
+        return 0;
     for (int axis = 0; axis < in->rank; axis++)
         count += !weft_dim_same(in->extent[axis], out->extent[axis]) || (scale && scale->reals[axis] != 1);
     return count;

@@ -79,7 +79,7 @@ struct blend_step {
     int64_t row_in;           /* strides in the operand */
     struct weft_resize row_axis, column_axis;
     size_t row_offset, column_offset, buffer_offset; /* of tables and the blended row in scratch memory */
-    bool odd;                 /* left to the reference evaluator */
+    bool empty;               /* no elements to weigh: left to the reference evaluator */
 };
 
 static size_t table_bytes(const struct weft_resize *axis)
@@ -89,14 +89,12 @@ static size_t table_bytes(const struct weft_resize *axis)
 }
 
 /* The last axis before `before` that does not stay as it is, or -1. A factor may leave the extent alone and yet move
- * the elements, and two kinds of coordinates move them without any. */
+ * the elements; coordinates that move them without one have another kernel. */
 static int axis_to_resize(const struct weft_bind *bind, int before)
 {
-    const struct weft_graph *g = bind->plan->graph;
-    const struct weft_attr *scale = weft_attr_find(g, bind->step->node, WEFT_ATTR_scale);
-    const bool moves = strncmp(weft_attr_word(g, bind->step->node, WEFT_ATTR_coordinates), "tf_", 3) == 0;
+    const struct weft_attr *scale = weft_attr_find(bind->plan->graph, bind->step->node, WEFT_ATTR_scale);
     for (int axis = before - 1; axis >= 0; axis--)
-        if (bind->in[0].extent[axis] != bind->out.extent[axis] || (scale && scale->reals[axis] != 1) || moves)
+        if (bind->in[0].extent[axis] != bind->out.extent[axis] || (scale && scale->reals[axis] != 1))
             return axis;
     return -1;
 }
@@ -129,10 +127,11 @@ static void bind_blend(struct weft_bind *bind, void *descriptor)
                                        .inner = 1}};
     s->column = axis_to_resize(bind, out->rank);
     s->row = axis_to_resize(bind, s->column);
-    s->odd = s->column < 0 || (s->row >= 0 && axis_to_resize(bind, s->row) >= 0);
+    if (s->column < 0) /* sizes that only now turn out to be the same: a copy, along whatever axis */
+        s->column = out->rank - 1;
     for (int axis = 0; axis < in->rank; axis++)
-        s->odd |= in->extent[axis] == 0;
-    if (s->odd)
+        s->empty |= in->extent[axis] == 0;
+    if (s->empty)
         return;
     weft_resize_read(g, n, s->column, in->extent[s->column], out->extent[s->column], &s->column_axis);
     s->blend.columns = out->extent[s->column];
@@ -180,7 +179,7 @@ static struct weft_blend_table make_table(const struct weft_resize *axis, int64_
 static void run_blend(const void *descriptor, struct weft_call *call)
 {
     const struct blend_step *s = descriptor;
-    if (s->odd) {
+    if (s->empty) {
         weft_step_reference.run(NULL, call);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_order.c: plans with ops along one axis against the evaluator, for several axes, types and numbers of
- * threads: arguments of extremes, scans, orders. */
+ * threads: arguments of extremes, scans, orders; and a resize along axes whose sizes turn out to be equal. */
 #include "tests/unit/plan_support.h"
 
 static void fill(struct weft_tensor *t, void *data, int dtype, int64_t a, int64_t b, int64_t c)
@@ -90,9 +90,37 @@ static void test_other_types(void **state)
           "%a: f64[A,B,C] = cummin %x axis=1 exclusive=1\n%b: i64[A,B] = arg_max %x axis=2\nreturn %a, %b\n", 2);
 }
 
+/* Sizes that only a run shows to be equal: its kernel copies, and no evaluator allocates. */
+static void a_resize_of_nothing_is_a_copy(void **state)
+{
+    struct scene s = open_scene("graph @t<H=1..64, W=1..64>(%x: f32[2,H,W]) {\n"
+                                "  %y: f32[2,7,9] = resize %x form=linear\n  return %y\n}\n", 0);
+    static float in[2 * 7 * 9];
+    static const int64_t extent[] = {2, 7, 9};
+    const struct weft_tensor input = tensor_of(in, 3, extent);
+    in[1] = -0.f;
+    in[5] = INFINITY;
+    in[100] = NAN;
+    struct weft_tensor got;
+    for (int run = 0; run < 2; run++) {
+        assert_int_equal(weft_bind_input(s.execution, 0, &input), WEFT_OK);
+        const int before = allocations;
+        assert_int_equal(weft_run(s.execution), WEFT_OK);
+        if (run > 0)
+            assert_int_equal(allocations, before);
+    }
+    assert_int_equal(weft_output(s.execution, 0, &got), WEFT_OK);
+    for (int i = 0; i < 2 * 7 * 9; i++)
+        if (i != 100)
+            assert_memory_equal((const float *)got.data + i, in + i, sizeof *in);
+    assert_true(isnan(((const float *)got.data)[100]));
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_resize_of_nothing_is_a_copy),
         cmocka_unit_test(test_f32),
         cmocka_unit_test(test_other_types),
     };
