@@ -241,27 +241,30 @@ static bool plan_gather(struct planning *p)
     return true;
 }
 
-/* What is carried stands in the order of the straight form, at the places where carried axes stood before. */
+/* What is carried stands in the order of the straight form, at the places where carried axes stood before. Axes of
+ * extent 1 stay where they are. */
 static bool plan_bcast(struct planning *p)
 {
     struct weft_turn raw = weft_turn_none();
+    unsigned to[WEFT_MAX_RANK];
+    bool carried[WEFT_MAX_RANK] = {false}; /* of the result's axes: one that is longer than 1 */
     for (unsigned i = 0; i < p->from->rank; i++) {
+        to[i] = (unsigned)weft_dim_value(weft_attr_at(p->graph, p->node, WEFT_ATTR_dims, i));
+        carried[to[i]] = !is_unit(p->from, i);
+    }
+    for (unsigned i = 0; i < p->from->rank; i++) {
+        if (is_unit(p->from, i))
+            continue;
         unsigned before = 0, place = 0;
-        bool carried[WEFT_MAX_RANK] = {false};
         for (unsigned j = 0; j < p->from->rank; j++)
-            if (!is_unit(p->from, j)) {
-                carried[weft_dim_value(weft_attr_at(p->graph, p->node, WEFT_ATTR_dims, j))] = true;
-                before += p->turn->axis[j] < p->turn->axis[i];
-            }
-        while (!carried[place] || before-- > 0)
+            before += !is_unit(p->from, j) && p->turn->axis[j] < p->turn->axis[i];
+        while (!carried[place] || before-- > 0) /* of `before` + 1 places at least */
             place++;
-        if (!is_unit(p->from, i))
-            raw.axis[weft_dim_value(weft_attr_at(p->graph, p->node, WEFT_ATTR_dims, i))] = (uint8_t)place;
+        raw.axis[to[i]] = (uint8_t)place;
     }
     weft_dim *list = p->plan->list[0];
     for (unsigned i = 0; i < p->from->rank; i++)
-        list[p->turn->axis[i]] =
-            weft_dim_of(raw.axis[weft_dim_value(weft_attr_at(p->graph, p->node, WEFT_ATTR_dims, i))]);
+        list[p->turn->axis[i]] = weft_dim_of(raw.axis[to[i]]);
     p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(WEFT_ATTR_dims, p->from->rank, list);
     p->plan->raw = raw;
     return true;
