@@ -323,6 +323,38 @@ struct weft_clamp {
     float low, high, zero;
 };
 
+/* --- packed weights ----------------------------------------------------------------------------------------------- */
+
+/* The orders in which loops read weights that were packed for them. */
+enum weft_pack_order {
+    WEFT_PACK_NONE,         /* no weights are read: there are no results, or they have no terms */
+    WEFT_PACK_PANELS,       /* gemm: [n / panel][k][panel], the last panel filled with zeros */
+    WEFT_PACK_LINES,        /* gemm: [n][k] */
+    WEFT_PACK_ROWS,         /* conv: [group][o][tap][c] */
+    WEFT_PACK_TAPS,         /* one weight a group and tap: [tap][group] */
+    WEFT_PACK_SIXTEENS,     /* [sixteen results of all groups][tap][c][16], the last ones filled with zeros */
+    WEFT_PACK_TILES,        /* phases.h: [group][tile of results][tap][c][result] */
+    WEFT_PACK_TAP_PANELS,   /* direct.h: [group][panel][tap][c][width], and whether all weights are finite */
+    WEFT_PACK_PHASE_PANELS, /* transposed.h: [group][panel][phase][tap of the phase][c][width], and the same */
+    WEFT_PACK_WINOGRAD_2,   /* winograd.h: [group][pass][point][panel][c][panel] of transformed weights */
+    WEFT_PACK_WINOGRAD_4
+};
+
+/* How the weights of a product or a convolution are packed: all that the bytes of a pack follow from besides the
+ * weights themselves. prepare says which packing its loops read, and to pack takes nothing else of the descriptor. So
+ * a pack serves every descriptor that wants the same packing, whatever its sizes, strides and loops are, and no other.
+ * What does not count in an order is 0. Without padding, so that two are compared whole. */
+struct weft_packing {
+    int64_t order;          /* enum weft_pack_order */
+    int64_t dtype;          /* of the pack's elements: WEFT_K_* */
+    int64_t kernel;         /* whose panels and vectors: a row of weft_gemm_kernels, which also says the CPU level */
+    int64_t groups, o, c;   /* o results and c channels a group; of a product n and k */
+    int64_t taps[3];
+    int64_t reversed;       /* taps from the last to the first */
+    int64_t step[3], dilation[3], phase[3]; /* PHASE_PANELS: the stride; dilation and padding modulo the stride */
+};
+bool weft_packing_same(const struct weft_packing *a, const struct weft_packing *b);
+
 /* --- gemm/gemm.h: C[b] = alpha · A[b] · B[b] + beta · C[b] + bias, f32 -------------------------------------------- */
 
 /* A piece of a matrix as a hook sees it: element (first_row + i, first_column + j) of matrix `batch` is
@@ -381,7 +413,7 @@ struct weft_gemm {
     const struct weft_gemm_kernel *kernel;
     struct weft_gemm_loops loops;
     bool swapped;            /* computed as the transposed product */
-    int32_t pack_form;       /* packs of different forms differ; the form depends on n, k and strides, not on m */
+    struct weft_packing packing; /* what a packed b is read as; m counts only where C may lie by columns */
     int32_t slices, lanes;   /* chains per result: gemm.h */
     int32_t parts;
     size_t scratch;          /* bytes that each part needs, 64-byte aligned; 0 if none */
@@ -396,6 +428,8 @@ struct weft_gemm_data {
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
+/* After prepare: is the packing the same whatever m and the strides of A and C are? */
+bool weft_gemm_packs_one_way(const struct weft_gemm *gemm);
 /* b unpacked, by b_row and b_col */
 void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b);
 /* A part of it; part i reads the i-th piece of B in the order of its larger stride, so that whoever packs one part
@@ -465,7 +499,8 @@ struct weft_conv {
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
     int32_t skips;           /* set by prepare: axes along which DIRECT leaves out taps in the padding, as bits */
-    int32_t form;            /* set by prepare: which loops; with gemm.swapped, which pack they read */
+    int32_t form;            /* set by prepare: which loops */
+    struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
     int32_t parts;
     size_t scratch;          /* per part */
 };
@@ -476,7 +511,10 @@ struct weft_conv_data {
     void *user, *scratch;
 };
 void weft_conv_prepare(struct weft_conv *conv, int workers);
-size_t weft_conv_pack_bytes(const struct weft_conv *conv);
+size_t weft_conv_pack_bytes(const struct weft_conv *conv); /* after prepare */
+/* After prepare: is the packing the same for all extents and strides of x and y, if nothing else changes? (Where there
+ * is nothing to read it is WEFT_PACK_NONE.) */
+bool weft_conv_packs_one_way(const struct weft_conv *conv);
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w);
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
 const char *weft_conv_name(const struct weft_conv *conv);

@@ -102,6 +102,17 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
     weft_set_plan(plan->graph, step->node, kernel, count, keys, values);
 }
 
+/* Weights that take memory twice. */
+static void annotate_weights(struct weft_plan *plan, const struct weft_step *step)
+{
+    if (!step->pack || !step->plain)
+        return;
+    const struct weft_storage *storage = &plan->storage[plan->home[step->in[1].id].storage];
+    weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], "kept",
+                       "%lld bytes of weights as they are, beside what is packed for the sizes of the hints: %s",
+                       (long long)weft_plan_constant_bytes(plan, storage), step->plain);
+}
+
 /* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
  * bodies are nested. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
@@ -129,6 +140,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         const bool reference = step->kind == &weft_step_reference;
         weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
+        annotate_weights(plan, step);
     }
     annotate_placed(plan, frame, arena);
     annotate_loaded(plan, frame);

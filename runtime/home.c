@@ -47,7 +47,7 @@ uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
     if (!data)
         weft_out_of_memory(plan->context);
     memset(data, 0, bytes);
-    plan->pack[plan->packs] = (struct weft_pack){data, bytes};
+    plan->pack[plan->packs] = (struct weft_pack){.data = data, .bytes = bytes};
     plan->constant_bytes += (int64_t)bytes;
     return plan->packs++;
 }

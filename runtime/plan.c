@@ -95,7 +95,7 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step, cons
             step.in[0] = weft_operand(g, step.node, part);
         else if (pad)
             step.in[0] = weft_operand(g, step.node, part == 0 ? 1 : 0); /* the fill first, then what lies inside */
-        weft_plan_pack_weights(plan, &step, plan->hint);
+        weft_plan_pack_weights(plan, &step);
         add_step(plan, step);
     }
 }

@@ -87,8 +87,7 @@ struct weft_step {
     const char *why;        /* of a reference step: why no kernel takes the node */
     double param[2];
     uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
-    int32_t pack_form;      /* the loops that it was packed for */
-    int32_t pack_inner;     /* of a convolution that is a product: that product's */
+    const char *plain;      /* why operand 1 stays readable beside its pack, or NULL: every size wants that pack */
     uint32_t descriptor;    /* byte offset in a frame */
     uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
     uint32_t bound;         /* done only if a tensor is bound to this return slot, + 1; 0: always */
@@ -97,6 +96,7 @@ struct weft_step {
 struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
     void *data;
     size_t bytes;
+    const struct weft_packing *packing; /* of packed weights: for whom; or NULL */
 };
 
 /* The bodies of an `if` or `loop`: plans within the plan, see control.c. */
@@ -182,8 +182,9 @@ uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
 
 /* --- weights.c ---------------------------------------------------------------------------------------------------- */
 
-/* Packs constant weights of a product or convolution, for these sizes. */
-void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols);
+/* Packs constant weights of a product or convolution: for the sizes of the hints, or if there is nothing to compute at
+ * those, for larger ones. */
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step);
 /* When all steps are there: copies constants that are read and cannot be read in place; gives back the pages of those
  * that are not. */
 void weft_plan_settle_constants(struct weft_plan *plan);
@@ -290,10 +291,21 @@ static inline bool weft_step_reads_operands(const struct weft_step *step)
 }
 /* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
 void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
-/* Packs constant operand 1 of a gemm or conv step, which begins at `data`, into memory of the plan, for the sizes in
- * `bind`; on the way it gives back pages of a mapped `source`, if there is one. */
-void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
-                    const weft_loose_f32 *data, const struct weft_constant *source);
+/* How the operand 1 of a gemm or conv step is to be packed. */
+struct weft_step_pack {
+    union {
+        struct weft_gemm gemm;
+        struct weft_conv conv;
+    };                      /* for the sizes at hand */
+    size_t bytes;
+    const char *plain;      /* why other sizes may want another packing; NULL: none does */
+};
+/* For the sizes in `bind`; false if nothing is to be packed for them. */
+bool weft_step_plan_pack(const struct weft_bind *bind, struct weft_step_pack *ret);
+/* Packs the weights, which begin at `data`, to a pack of the plan; its number. On the way it gives back pages of a
+ * mapped `source`, if there is one. */
+uint32_t weft_step_write_pack(struct weft_plan *plan, const struct weft_step *step, const struct weft_step_pack *how,
+                              const weft_loose_f32 *data, const struct weft_constant *source);
 
 /* --- frame.c ------------------------------------------------------------------------------------------------------ */
 

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_contract.c: matrix products and convolutions. Constant weights are packed once, when the plan is made, for the
- * sizes that the hints give; where other sizes lead to other loops, which want another pack, the weights are read as
- * they are. */
+/* step_contract.c: matrix products and convolutions. Constant weights are packed once, when the plan is made; beside a
+ * pack is its packing, which is all that the kernels' prepare says about the order in which loops read one. Where other
+ * sizes lead to loops that want another packing, the weights are read as they are. What a descriptor is filled from and
+ * which of that may differ from size to size stand side by side here. */
 #include "runtime/runtime.h"
+
+/* Does the pack of a step serve loops that want this packing? If not, the weights are there as they are. */
+static bool serves(const struct weft_bind *bind, const struct weft_packing *wanted)
+{
+    const struct weft_packing *const packed = bind->plan->pack[bind->step->pack].packing;
+    const bool same = wanted->order == WEFT_PACK_NONE || weft_packing_same(packed, wanted);
+    weft_assert(same || bind->step->plain);
+    return same;
+}
 
 /* --- gemm --------------------------------------------------------------------------------------------------------- */
 
@@ -67,13 +77,46 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     set_batch(s, c, a, b);
 }
 
+/* Is the number the same for all sizes? */
+static bool is_fixed(const struct weft_bind *bind, weft_dim d)
+{
+    int64_t low, high;
+    weft_dim_range(bind->plan->graph->dims, d, &low, &high);
+    return low == high;
+}
+static bool is_above_one(const struct weft_bind *bind, weft_dim d)
+{
+    int64_t low, high;
+    weft_dim_range(bind->plan->graph->dims, d, &low, &high);
+    return low > 1;
+}
+
+/* Why other sizes may want another packing, or NULL: the packing follows from the extents and strides of B, which are
+ * constant, and from whether C lies by columns and has more rows than one. */
+static const char *why_gemm_differs(const struct weft_bind *bind, const struct weft_gemm *g)
+{
+    const weft_val out = bind->step->out;
+    const struct weft_type *type = weft_type_of(bind->plan->graph, out);
+    const weft_dim *stride = bind->plan->home[out.id].stride, rows = type->extent[type->rank - 2];
+    const weft_dim row = stride[type->rank - 2], column = stride[type->rank - 1];
+    for (int i = 0; i < type->rank - 2; i++)
+        if (!is_fixed(bind, type->extent[i]))
+            return "other sizes may have several products, which read the weights as they are";
+    const bool never = weft_dim_is(column, 1) || (is_fixed(bind, row) && !weft_dim_is(row, 1));
+    const bool always = weft_dim_is(row, 1) && is_above_one(bind, column) && is_above_one(bind, rows);
+    const bool fixed = is_fixed(bind, row) && is_fixed(bind, column) && is_fixed(bind, rows);
+    return never || always || fixed || weft_gemm_packs_one_way(g)
+               ? NULL
+               : "other sizes may have results whose rows are not side by side";
+}
+
 static void bind_gemm(struct weft_bind *bind, void *descriptor)
 {
     struct gemm_step *s = descriptor;
     fill_gemm(bind, s);
     s->gemm.b_packed = bind->step->pack && s->gemm.batch == 1 && !s->walked;
     weft_gemm_prepare(&s->gemm, bind->workers);
-    if (s->gemm.b_packed && s->gemm.pack_form != bind->step->pack_form) {
+    if (s->gemm.b_packed && !serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
         weft_gemm_prepare(&s->gemm, bind->workers);
     }
@@ -144,13 +187,38 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
     }
 }
 
+/* Are extents and strides the same for all sizes, those of the images aside? */
+static bool lies_one_way(const struct weft_bind *bind, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(bind->plan->graph, v);
+    bool fixed = true;
+    for (int i = 1; i < type->rank; i++)
+        fixed = fixed && is_fixed(bind, type->extent[i]) && is_fixed(bind, bind->plan->home[v.id].stride[i]);
+    return fixed;
+}
+
+/* Why other sizes may want another packing, or NULL: the packing follows from all that fill_conv reads but the images'
+ * number and strides. The weights are constant. */
+static const char *why_conv_differs(const struct weft_bind *bind, const struct weft_conv *conv)
+{
+    static const int keys[] = {WEFT_ATTR_stride, WEFT_ATTR_dilation, WEFT_ATTR_pad};
+    const struct weft_graph *g = bind->plan->graph;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (unsigned axis = 0; axis < (unsigned)conv->spatial; axis++)
+            if (!is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
+                return "its attributes depend on sizes";
+    if (weft_conv_packs_one_way(conv) || (lies_one_way(bind, bind->step->out) && lies_one_way(bind, bind->step->in[0])))
+        return NULL;
+    return "other sizes may be computed in another form";
+}
+
 static void bind_conv(struct weft_bind *bind, void *descriptor)
 {
     struct weft_conv *conv = descriptor;
     fill_conv(bind, conv);
     conv->w_packed = bind->step->pack != 0;
     weft_conv_prepare(conv, bind->workers);
-    if (conv->w_packed && (conv->form != bind->step->pack_form || conv->gemm.pack_form != bind->step->pack_inner)) {
+    if (conv->w_packed && !serves(bind, &conv->packing)) {
         conv->w_packed = false;
         weft_conv_prepare(conv, bind->workers);
     }
@@ -179,50 +247,51 @@ const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), 
 /* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
 #define PACK_BYTES ((size_t)8 << 20)
 
-static void pack_gemm(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
-                      const weft_loose_f32 *data, const struct weft_constant *source)
+static void write_gemm(const struct weft_gemm *g, float *to, const weft_loose_f32 *data,
+                       const struct weft_constant *source)
 {
-    struct gemm_step s;
-    fill_gemm(bind, &s);
-    if (s.gemm.batch != 1 || s.walked)
-        return;
-    s.gemm.b_packed = true;
-    weft_gemm_prepare(&s.gemm, bind->workers);
-    const size_t bytes = weft_gemm_pack_bytes(&s.gemm);
-    if (bytes == 0)
-        return;
-    step->pack = weft_plan_add_pack(plan, bytes);
-    step->pack_form = s.gemm.pack_form;
-    const int parts = 1 + (int)(bytes / PACK_BYTES);
-    const size_t piece = (size_t)(s.gemm.n * s.gemm.k) * sizeof(float) / (size_t)parts;
+    const int parts = 1 + (int)(weft_gemm_pack_bytes(g) / PACK_BYTES);
+    const size_t piece = (size_t)(g->n * g->k) * sizeof(float) / (size_t)parts;
     for (int part = 0; part < parts; part++) {
-        weft_gemm_pack_part(&s.gemm, plan->pack[step->pack].data, data, part, parts);
+        weft_gemm_pack_part(g, to, data, part, parts);
         if (source && source->kind == WEFT_CONST_BLOB)
             weft_blob_forget(source->blob, source->offset + (size_t)part * piece, piece);
     }
 }
 
-static void pack_conv(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
-                      const weft_loose_f32 *data)
+bool weft_step_plan_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
 {
-    struct weft_conv conv;
-    fill_conv(bind, &conv);
-    conv.w_packed = true;
-    weft_conv_prepare(&conv, bind->workers);
-    const size_t bytes = weft_conv_pack_bytes(&conv);
-    if (bytes == 0)
-        return;
-    step->pack = weft_plan_add_pack(plan, bytes);
-    step->pack_form = conv.form;
-    step->pack_inner = conv.gemm.pack_form;
-    weft_conv_pack(&conv, plan->pack[step->pack].data, data);
+    if (bind->step->kind == &weft_step_gemm) {
+        struct gemm_step s;
+        fill_gemm(bind, &s);
+        if (s.gemm.batch != 1 || s.walked)
+            return false;
+        s.gemm.b_packed = true;
+        weft_gemm_prepare(&s.gemm, bind->workers);
+        *ret = (struct weft_step_pack){.gemm = s.gemm, .bytes = weft_gemm_pack_bytes(&s.gemm),
+                                       .plain = why_gemm_differs(bind, &s.gemm)};
+    } else {
+        *ret = (struct weft_step_pack){.bytes = 0};
+        fill_conv(bind, &ret->conv);
+        ret->conv.w_packed = true;
+        weft_conv_prepare(&ret->conv, bind->workers);
+        ret->bytes = weft_conv_pack_bytes(&ret->conv);
+        ret->plain = why_conv_differs(bind, &ret->conv);
+    }
+    return ret->bytes > 0;
 }
 
-void weft_step_pack(struct weft_plan *plan, struct weft_step *step, const struct weft_bind *bind,
-                    const weft_loose_f32 *data, const struct weft_constant *source)
+uint32_t weft_step_write_pack(struct weft_plan *plan, const struct weft_step *step, const struct weft_step_pack *how,
+                              const weft_loose_f32 *data, const struct weft_constant *source)
 {
-    if (step->kind == &weft_step_gemm)
-        pack_gemm(plan, step, bind, data, source);
-    else if (step->kind == &weft_step_conv)
-        pack_conv(plan, step, bind, data);
+    const bool gemm = step->kind == &weft_step_gemm;
+    struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
+    const uint32_t pack = weft_plan_add_pack(plan, how->bytes);
+    *packing = gemm ? how->gemm.packing : how->conv.packing;
+    plan->pack[pack].packing = packing;
+    if (gemm)
+        write_gemm(&how->gemm, plan->pack[pack].data, data, source);
+    else
+        weft_conv_pack(&how->conv, plan->pack[pack].data, data);
+    return pack;
 }

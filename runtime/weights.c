@@ -6,10 +6,12 @@
  * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
  * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
  * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
- * want another pack. Relayouts of constants are constants too (load.c). */
+ * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). */
 #include "runtime/runtime.h"
 
 #include <string.h>
+
+#define LARGEST ((int64_t)1 << 12) /* that a size is made in order to find one at which something is computed */
 
 static const struct weft_constant *constant_of(const struct weft_plan *plan, const struct weft_storage *storage)
 {
@@ -67,53 +69,62 @@ static const void *elements_of(struct weft_plan *plan, const struct weft_storage
 
 static bool is_packed(const struct weft_step *step) { return step->pack != 0; }
 
-/* Of constant extents, those before axis `from` aside, and strides: a view of something larger may have the first
- * without the second. */
-static bool lies_one_way(const struct weft_plan *plan, weft_val v, int from)
+/* Some sizes twice as large as these and larger still, within their ranges; false if there are none. */
+static bool raise(const struct weft_plan *plan, int64_t *symbols)
 {
-    const struct weft_type *type = weft_type_of(plan->graph, v);
-    bool constant = true;
-    for (int i = 0; i < type->rank; i++)
-        constant &= (i < from || weft_dim_is_constant(type->extent[i])) &&
-                    weft_dim_is_constant(plan->home[v.id].stride[i]);
-    return constant;
+    const struct weft_dims *dims = plan->graph->dims;
+    bool raised = false;
+    for (uint32_t i = 0; i < weft_symbol_count(dims); i++) {
+        const struct weft_symbol_info *info = weft_symbol_at(dims, i);
+        const int64_t before = symbols[i], most = info->high < LARGEST ? info->high : LARGEST;
+        if (info->data || before >= most)
+            continue;
+        symbols[i] = 2 * before + 1 < most ? 2 * before + 1 : most;
+        raised = true;
+    }
+    weft_symbols_at_bounds(dims, symbols);
+    return raised;
 }
 
-/* Do all sizes lead to loops that want the pack? How many rows a product has, and how many images a convolution, does
- * not count: the loops follow from strides, and from extents only where they are 1. */
-static bool always_wants_pack(const struct weft_plan *plan, const struct weft_step *step)
+/* How the weights are to be packed for these sizes, for raised ones if there is nothing to compute; false: not at all.
+ * What is packed for sizes at which no weights are read would serve no others. */
+static bool plan_pack(const struct weft_plan *plan, const struct weft_step *step, struct weft_step_pack *ret)
 {
-    if (lies_one_way(plan, step->out, 0) && lies_one_way(plan, step->in[0], 0))
-        return true;
-    const struct weft_type *type = weft_type_of(plan->graph, step->out);
-    const weft_dim results = type->extent[1]; /* a row, or an image, has so many; channels in this case */
-    if (!weft_dim_is_constant(results) || weft_dim_value(results) < 2)
-        return false;
-    if (step->kind == &weft_step_gemm)
-        return type->rank == 2 && weft_dim_is(plan->home[step->out.id].stride[1], 1);
-    return lies_one_way(plan, step->out, 1) && lies_one_way(plan, step->in[0], 1);
+    const size_t count = weft_symbol_count(plan->graph->dims);
+    int64_t *const symbols = weft_new(&plan->graph->root->scratch, int64_t, count + 1);
+    memcpy(symbols, plan->hint, count * sizeof *symbols);
+    for (;;) {
+        const struct weft_bind bind = {.plan = plan, .step = step, .symbols = symbols, .workers = plan->workers,
+                                       .out = weft_home_tensor(plan, step->out, symbols),
+                                       .in = {weft_home_tensor(plan, step->in[0], symbols),
+                                              weft_home_tensor(plan, step->in[1], symbols)}};
+        if (weft_step_plan_pack(&bind, ret))
+            return true;
+        const struct weft_tensor *out = &bind.out;
+        bool empty = false;
+        for (int i = 0; i < out->rank; i++)
+            empty |= out->extent[i] == 0;
+        if (!empty || !raise(plan, symbols))
+            return false;
+    }
 }
 
-/* Packs operand 1 from where it lies. */
-static void pack(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
+/* Packs operand 1 from where it lies; `alone`: only if nothing is to read it beside its pack. */
+static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
 {
     const weft_val weights = step->in[1];
     const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
+    const weft_dim first = plan->home[weights.id].layout->offset;
+    struct weft_step_pack how;
     if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
-        !weft_dim_is_constant(plan->home[weights.id].layout->offset)) /* or other sizes would read the hint's */
+        !weft_dim_is_constant(first) || /* or other sizes would read the hint's */
+        !plan_pack(plan, step, &how) || (alone && how.plain))
         return;
-    const struct weft_bind bind = {.plan = plan,
-                                   .step = step,
-                                   .symbols = symbols,
-                                   .workers = plan->workers,
-                                   .out = weft_home_tensor(plan, step->out, symbols),
-                                   .in = {weft_home_tensor(plan, step->in[0], symbols),
-                                          weft_home_tensor(plan, weights, symbols)}};
-    const int64_t offset = weft_dim_evaluate(plan->graph->dims, plan->home[weights.id].layout->offset, symbols);
-    weft_step_pack(plan, step, &bind, (const weft_loose_f32 *)elements_of(plan, storage) + offset,
-                   storage->load ? NULL : constant_of(plan, storage));
-    if (is_packed(step)) /* at once, or the file and its packs are in memory together */
-        forget_file(plan, storage);
+    step->pack = weft_step_write_pack(plan, step, &how,
+                                      (const weft_loose_f32 *)elements_of(plan, storage) + weft_dim_value(first),
+                                      storage->load ? NULL : constant_of(plan, storage));
+    step->plain = how.plain;
+    forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
 }
 
 /* What a relayout only puts into another order can be packed from where it was: nobody needs the relayout then. */
@@ -128,18 +139,17 @@ static weft_val before_relayouts(const struct weft_plan *plan, weft_val v)
     }
 }
 
-void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step, const int64_t *symbols)
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step)
 {
     if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
         return;
-    const weft_val weights = step->in[1];
-    if (always_wants_pack(plan, step))
-        step->in[1] = before_relayouts(plan, weights);
-    pack(plan, step, symbols);
-    if (is_packed(step) || weft_is(step->in[1], weights))
+    const weft_val weights = step->in[1], source = before_relayouts(plan, weights);
+    step->in[1] = source;
+    pack(plan, step, /* alone= */ !weft_is(source, weights));
+    if (is_packed(step) || weft_is(source, weights))
         return;
     step->in[1] = weights;
-    pack(plan, step, symbols);
+    pack(plan, step, /* alone= */ false);
 }
 
 /* --- what is still read as it is ---------------------------------------------------------------------------------- */
@@ -159,7 +169,7 @@ static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         for (unsigned k = 0; k < step->inputs; k++)
-            if (!(k == 1 && is_packed(step) && always_wants_pack(plan, step)))
+            if (k != 1 || !is_packed(step) || step->plain)
                 mark(plan, step->in[k], k == 0 && step->kind == &weft_step_gather ? ANY_ADDRESS : ALIGNED, readers);
         const unsigned operands = weft_step_reads_operands(step) ? g->node[step->node.id].operands : 0;
         for (unsigned k = 0; k < operands; k++)

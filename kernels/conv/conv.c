@@ -41,15 +41,15 @@ struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
     s.c = conv->c / conv->groups, s.o = conv->o / conv->groups;
     s.x_n = conv->x_stride[0], s.x_c = conv->x_stride[1];
     s.y_n = conv->y_stride[0], s.y_o = conv->y_stride[1];
-    s.w_o = conv->w_stride[conv->transposed], s.w_c = conv->w_stride[!conv->transposed];
-    s.w_group = conv->transposed ? s.c * s.w_c : s.o * s.w_o;
+    s.w.o = conv->w_stride[conv->transposed], s.w.c = conv->w_stride[!conv->transposed];
+    s.w.group = conv->transposed ? s.c * s.w.c : s.o * s.w.o;
     for (int d = 0; d < 3; d++) {
         const int from = d - (3 - conv->spatial);
         s.in[d] = from < 0 ? 1 : conv->in_extent[from], s.out[d] = from < 0 ? 1 : conv->out_extent[from];
         s.kernel[d] = from < 0 ? 1 : conv->kernel[from], s.stride[d] = from < 0 ? 1 : conv->stride[from];
         s.dilation[d] = from < 0 ? 1 : conv->dilation[from], s.pad[d] = from < 0 ? 0 : conv->pad[from];
         s.x_at[d] = from < 0 ? 0 : conv->x_stride[2 + from], s.y_at[d] = from < 0 ? 0 : conv->y_stride[2 + from];
-        s.w_at[d] = from < 0 ? 0 : conv->w_stride[2 + from];
+        s.w.tap[d] = from < 0 ? 0 : conv->w_stride[2 + from];
         s.taps *= s.kernel[d], s.pixels *= s.out[d];
     }
     s.k = s.taps * s.c;
@@ -59,8 +59,8 @@ struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv)
     s.y_rows = s.y_o == 1 && conv->o > 1;
     s.adjoint = conv->transposed && s.stride[0] * s.stride[1] * s.stride[2] > 1;
     for (int d = 0; d < 3 && conv->transposed && !s.adjoint; d++) {
-        s.w_first += (s.kernel[d] - 1) * s.w_at[d];
-        s.w_at[d] = -s.w_at[d], s.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
+        s.w.first += (s.kernel[d] - 1) * s.w.tap[d];
+        s.w.tap[d] = -s.w.tap[d], s.pad[d] = (s.kernel[d] - 1) * s.dilation[d] - s.pad[d];
     }
     s.bordered = s.c > 1 && (s.adjoint || !weft_conv_is_inside(&s));
     return s;
@@ -252,12 +252,12 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
         g->batch = 1;
         g->m = joined ? s->n * s->pixels : s->pixels, g->n = s->o;
         g->a_row = s->x_at[2], g->a_col = s->x_c;
-        g->b_row = s->w_c, g->b_col = s->w_o, g->b_packed = conv->w_packed;
+        g->b_row = s->w.c, g->b_col = s->w.o, g->b_packed = conv->w_packed;
         g->c_row = s->y_at[2], g->c_col = s->y_o, g->bias_col = 1;
     } else {
         g->batch = s->n;
         g->m = s->o, g->n = s->pixels;
-        g->a_row = conv->w_packed ? s->k : s->w_o, g->a_col = conv->w_packed ? 1 : s->w_c;
+        g->a_row = conv->w_packed ? s->k : s->w.o, g->a_col = conv->w_packed ? 1 : s->w.c;
         g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
         g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2], g->bias_row = 1;
     }
@@ -352,29 +352,48 @@ static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
     return s->o <= 8 && (form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED);
 }
 
+/* The forms that are no products over x where it lies. */
+static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
+                           int workers)
+{
+    conv->skips = form == WEFT_CONV_DIRECT ? weft_direct_skips(conv, s) : 0;
+    int64_t units;
+    int64_t floats = weft_conv_aligned(prepare_loops(conv, s, form, &units));
+    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
+        floats += weft_conv_aligned(weft_conv_packed_aside(&conv->packing));
+    conv->scratch = (size_t)floats * sizeof(float);
+    conv->parts = weft_gemm_parts(work(s), units, workers);
+}
+
 void weft_conv_prepare(struct weft_conv *conv, int workers)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const bool empty = s.n == 0 || s.o == 0 || s.pixels == 0 || s.k == 0;
+    const bool none = s.o == 0 || s.pixels == 0 || s.k == 0; /* of the weights are read */
     uint32_t cpu = conv->cpu;
     conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
-    const enum weft_conv_form chosen = empty ? WEFT_CONV_PLAIN : choose(conv, &s);
+    const enum weft_conv_form chosen = none ? WEFT_CONV_PLAIN : choose(conv, &s);
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
         cpu &= WEFT_CPU_AVX2;
     conv->form = find(chosen, cpu);
     conv->gemm.cpu = cpu, conv->gemm.kernel = weft_gemm_find(cpu);
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS) {
+    const bool point = form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS;
+    if (point)
         prepare_point(conv, &s, workers);
-        return;
+    conv->packing = none ? (struct weft_packing){0} : weft_conv_packing(conv, &s, form);
+    if (!point)
+        prepare_others(conv, &s, form, workers);
+    if (s.n == 0) { /* the packing is that of an image all the same: one pack serves any number */
+        conv->form = find(WEFT_CONV_PLAIN, 0);
+        conv->scratch = 0, conv->parts = 1;
     }
-    conv->skips = form == WEFT_CONV_DIRECT ? weft_direct_skips(conv, &s) : 0;
-    int64_t units;
-    int64_t floats = weft_conv_aligned(prepare_loops(conv, &s, form, &units));
-    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
-        floats += weft_conv_aligned(weft_conv_packed_aside(conv, &s));
-    conv->scratch = (size_t)floats * sizeof(float);
-    conv->parts = weft_gemm_parts(work(&s), units, workers);
+}
+
+/* Adjoints have one form at any size; and so has everything that has no form but the formula. */
+bool weft_conv_packs_one_way(const struct weft_conv *conv)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    return s.adjoint || (!conv->gemm.kernel->code->transpose && !weft_winograd_fits(conv, &s));
 }
 
 const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }

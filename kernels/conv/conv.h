@@ -76,14 +76,19 @@ struct weft_conv_kernel {
 extern const struct weft_conv_kernel weft_conv_kernels[];
 extern const unsigned weft_conv_kernel_count;
 
+/* Strides of the weights. */
+struct weft_conv_weights {
+    int64_t group, o, c, tap[3];
+    int64_t first;          /* elements before the first tap: taps may be read in reverse order */
+};
+
 /* A descriptor with three spatial axes, the missing ones in front with extent 1, and what follows from it. */
 struct weft_conv_shape {
     int64_t n, groups, c, o; /* c and o of one group */
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
-    int64_t x_n, x_c, x_at[3], y_n, y_o, y_at[3], w_o, w_c, w_at[3]; /* strides of the arrays */
+    int64_t x_n, x_c, x_at[3], y_n, y_o, y_at[3]; /* strides of the arrays */
+    struct weft_conv_weights w;
     int64_t taps, k, pixels;
-    int64_t w_group; /* elements of w from group to group */
-    int64_t w_first; /* of the first tap */
     bool adjoint; /* a transposed one that moves by more than one; others are convolutions with their taps reversed */
     int64_t line; /* so many pixels of y follow each other at the stride y_at[2] */
     bool y_rows;  /* the unit stride of y is along its channels */
@@ -181,11 +186,16 @@ static inline int64_t weft_conv_zeros(const struct weft_conv_shape *s)
     return weft_conv_zeros_begin(s) + weft_conv_aligned(strips + across + 33);
 }
 
-/* The weights of group g in the order of the form, from unpacked ones. */
+/* What a form reads; of a POINT form, its product is prepared. */
+struct weft_packing weft_conv_packing(const struct weft_conv *conv, const struct weft_conv_shape *s,
+                                      enum weft_conv_form form);
+/* The weights of group g as conv->packing says, from unpacked ones. */
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g);
-int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s); /* floats */
+int64_t weft_conv_group_size(const struct weft_packing *packing); /* floats */
 /* Floats that a part packs weights to which are not packed yet: of a group, or of all. */
-int64_t weft_conv_packed_aside(const struct weft_conv *conv, const struct weft_conv_shape *s);
+int64_t weft_conv_packed_aside(const struct weft_packing *packing);
+static inline int64_t weft_packing_taps(const struct weft_packing *p) { return p->taps[0] * p->taps[1] * p->taps[2]; }
+static inline int64_t weft_packing_terms(const struct weft_packing *p) { return weft_packing_taps(p) * p->c; }
 
 #endif

@@ -1,117 +1,170 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_pack.c: weights in the order in which each form reads them: packed once where they are constants, or into
- * scratch by each part of a run, a group at a time if the form allows it. */
+ * scratch by each part of a run, a group at a time if the order allows it.
+ *
+ * Whoever packs is given the packing and where the weights lie, and nothing else of the convolution. So no order can
+ * come to depend on something that the packing does not say, and that is not compared where a pack is read. */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
-/* Weights are packed as [sixteen results][taps][c][16]. */
-static bool by_sixteens(enum weft_conv_form form)
+static enum weft_pack_order order_of(const struct weft_conv *conv, enum weft_conv_form form)
 {
-    return form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED_WINDOWS || form == WEFT_CONV_GROUPED;
+    switch (form) {
+    case WEFT_CONV_POINT_ROWS: return (enum weft_pack_order)conv->gemm.packing.order;
+    case WEFT_CONV_DIRECT: return WEFT_PACK_TAP_PANELS;
+    case WEFT_CONV_PHASES: return WEFT_PACK_TILES;
+    case WEFT_CONV_CHANNELS: return WEFT_PACK_TAPS;
+    case WEFT_CONV_WINDOWS:
+    case WEFT_CONV_GROUPED_WINDOWS:
+    case WEFT_CONV_GROUPED: return WEFT_PACK_SIXTEENS;
+    case WEFT_CONV_TRANSPOSED: return WEFT_PACK_PHASE_PANELS;
+    case WEFT_CONV_WINOGRAD_2: return WEFT_PACK_WINOGRAD_2;
+    case WEFT_CONV_WINOGRAD_4: return WEFT_PACK_WINOGRAD_4;
+    case WEFT_CONV_PLAIN:
+    case WEFT_CONV_COLUMNS:
+    case WEFT_CONV_POINT_COLUMNS:
+    case WEFT_CONV_PLANES:
+    case WEFT_CONV_SLIDE: break;
+    }
+    return WEFT_PACK_ROWS;
 }
 
-/* [o][taps][c] for what reads a result's weights in a row; panels [o / columns][taps·c][columns] where o runs along
- * vectors; CHANNELS: [taps][groups], of which group g is a column; WINOGRAD: as winograd.h says. */
-int64_t weft_conv_group_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
+static bool has_vectors(enum weft_pack_order order)
 {
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (weft_winograd_of(form)) {
-        const struct weft_winograd plan = weft_winograd_plan(conv, s, weft_winograd_of(form));
-        return plan.passes * plan.pass_size;
+    return order == WEFT_PACK_PANELS || order == WEFT_PACK_TILES || order == WEFT_PACK_TAP_PANELS ||
+           order == WEFT_PACK_PHASE_PANELS || order == WEFT_PACK_WINOGRAD_2 || order == WEFT_PACK_WINOGRAD_4;
+}
+
+struct weft_packing weft_conv_packing(const struct weft_conv *conv, const struct weft_conv_shape *s,
+                                      enum weft_conv_form form)
+{
+    const enum weft_pack_order order = order_of(conv, form);
+    struct weft_packing p = {.order = order, .dtype = WEFT_K_F32, .groups = s->groups, .o = s->o, .c = s->c,
+                             .reversed = conv->transposed && !s->adjoint};
+    if (has_vectors(order))
+        p.kernel = conv->gemm.kernel - weft_gemm_kernels;
+    for (int d = 0; d < 3; d++) {
+        p.taps[d] = s->kernel[d];
+        if (order != WEFT_PACK_PHASE_PANELS)
+            continue;
+        p.step[d] = s->stride[d], p.dilation[d] = s->dilation[d] % s->stride[d];
+        p.phase[d] = (s->pad[d] % s->stride[d] + s->stride[d]) % s->stride[d];
     }
-    if (form == WEFT_CONV_POINT_ROWS)
-        return (int64_t)(weft_gemm_pack_bytes(&conv->gemm) / sizeof(float));
-    const bool panels = form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED;
-    return panels ? weft_direct_weights(conv->gemm.kernel, s) : s->o * s->k;
+    return p;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+int64_t weft_conv_group_size(const struct weft_packing *p)
+{
+    const int64_t terms = weft_packing_terms(p);
+    switch ((enum weft_pack_order)p->order) {
+    case WEFT_PACK_PANELS:
+    case WEFT_PACK_LINES: return weft_gemm_packed_size(p);
+    case WEFT_PACK_TAP_PANELS:
+    case WEFT_PACK_PHASE_PANELS: return weft_direct_weights(weft_packing_kernel(p), p->o, terms);
+    case WEFT_PACK_WINOGRAD_2:
+    case WEFT_PACK_WINOGRAD_4: return weft_winograd_packed_size(p);
+    case WEFT_PACK_NONE:
+    case WEFT_PACK_ROWS:
+    case WEFT_PACK_TAPS:
+    case WEFT_PACK_SIXTEENS:
+    case WEFT_PACK_TILES: break;
+    }
+    return p->o * terms;
 }
 
 /* Floats of all packed weights. */
-static int64_t packed_size(const struct weft_conv *conv, const struct weft_conv_shape *s)
+static int64_t packed_size(const struct weft_packing *p)
 {
-    if (by_sixteens(weft_conv_kernels[conv->form].form))
-        return weft_pieces(s->groups * s->o, WEFT_WINDOWS_CHANNELS) * WEFT_WINDOWS_CHANNELS * s->k;
-    return weft_conv_group_size(conv, s) * s->groups;
+    const int64_t lanes = WEFT_WINDOWS_CHANNELS;
+    return p->order == WEFT_PACK_SIXTEENS ? weft_pieces(p->groups * p->o, lanes) * lanes * weft_packing_terms(p)
+                                          : p->groups * weft_conv_group_size(p);
 }
 
-int64_t weft_conv_packed_aside(const struct weft_conv *conv, const struct weft_conv_shape *s)
+int64_t weft_conv_packed_aside(const struct weft_packing *p)
 {
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const bool all = form == WEFT_CONV_CHANNELS || by_sixteens(form);
-    return all ? packed_size(conv, s) : weft_conv_group_size(conv, s);
+    const bool all = p->order == WEFT_PACK_TAPS || p->order == WEFT_PACK_SIXTEENS;
+    return all ? packed_size(p) : weft_conv_group_size(p);
+}
+
+size_t weft_conv_pack_bytes(const struct weft_conv *conv)
+{
+    return (size_t)packed_size(&conv->packing) * sizeof(float);
+}
+
+/* --- orders ------------------------------------------------------------------------------------------------------- */
+
+/* [o][tap][c] of a group; of one weight a tap, [tap] with room for all groups between. */
+static void pack_rows(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                      const struct weft_conv_weights *at)
+{
+    const int64_t taps = weft_packing_taps(p), apart = p->order == WEFT_PACK_TAPS ? p->groups : p->c;
+    for (int64_t o = 0; o < p->o; o++) {
+        for (int64_t t = 0; t < taps; t++) {
+            int64_t tap[3];
+            weft_conv_unravel(p->taps, t, tap);
+            const weft_loose_f32 *from = w + o * at->o + weft_conv_offset(tap, at->tap);
+            for (int64_t c = 0; c < p->c; c++)
+                pack[(o * taps + t) * apart + c] = from[c * at->c];
+        }
+    }
+}
+
+/* What is behind the last result as zeros. */
+static void pack_sixteens(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                          const struct weft_conv_weights *at)
+{
+    const int64_t lanes = WEFT_WINDOWS_CHANNELS, taps = weft_packing_taps(p);
+    for (int64_t o = 0; o < weft_pieces(p->groups * p->o, lanes) * lanes; o++) {
+        for (int64_t t = 0; t < taps; t++) {
+            int64_t tap[3];
+            weft_conv_unravel(p->taps, t, tap);
+            const weft_loose_f32 *from =
+                w + o / p->o * at->group + o % p->o * at->o + weft_conv_offset(tap, at->tap);
+            float *to = pack + ((o / lanes * taps + t) * p->c) * lanes + o % lanes;
+            for (int64_t c = 0; c < p->c; c++)
+                to[c * lanes] = o < p->groups * p->o ? from[c * at->c] : 0;
+        }
+    }
+}
+
+/* The weights of a group, which begin at `w`. */
+static void pack_group(const struct weft_packing *p, const struct weft_gemm_kernel *by, float *pack,
+                       const weft_loose_f32 *w, const struct weft_conv_weights *at)
+{
+    switch ((enum weft_pack_order)p->order) {
+    case WEFT_PACK_PANELS:
+    case WEFT_PACK_LINES: weft_gemm_pack_as(p, by, pack, w, at->c, at->o, 0, 1); break;
+    case WEFT_PACK_TAP_PANELS: weft_direct_pack(p, pack, w, at); break;
+    case WEFT_PACK_PHASE_PANELS: weft_transposed_pack(p, pack, w, at); break;
+    case WEFT_PACK_TILES: weft_phases_pack(p, pack, w, at); break;
+    case WEFT_PACK_WINOGRAD_2:
+    case WEFT_PACK_WINOGRAD_4: weft_winograd_pack(p, pack, w, at); break;
+    case WEFT_PACK_ROWS:
+    case WEFT_PACK_TAPS: pack_rows(p, pack, w, at); break;
+    case WEFT_PACK_NONE:
+    case WEFT_PACK_SIXTEENS: break; /* of all groups at once */
+    }
 }
 
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g)
 {
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const weft_loose_f32 *from = w + g * s->w_group + s->w_first;
-    if (weft_winograd_of(form)) {
-        weft_winograd_pack(conv, s, weft_winograd_of(form), pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_POINT_ROWS) {
-        weft_gemm_pack(&conv->gemm, pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_TRANSPOSED) {
-        weft_transposed_pack(conv, s, pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_PHASES) {
-        weft_phases_pack(conv, s, pack, from);
-        return;
-    }
-    if (form == WEFT_CONV_DIRECT) {
-        weft_direct_pack(conv, s, pack, from);
-        return;
-    }
-    for (int64_t o = 0; o < s->o; o++) {
-        for (int64_t t = 0; t < s->taps; t++) {
-            int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *at = from + o * s->w_o + weft_conv_offset(tap, s->w_at);
-            if (form == WEFT_CONV_CHANNELS)
-                pack[t * s->groups] = *at;
-            for (int64_t c = 0; form != WEFT_CONV_CHANNELS && c < s->c; c++)
-                pack[o * s->k + t * s->c + c] = at[c * s->w_c];
-        }
-    }
-}
-
-size_t weft_conv_pack_bytes(const struct weft_conv *conv)
-{
-    const struct weft_conv_shape s = weft_conv_shape(conv);
-    return (size_t)packed_size(conv, &s) * sizeof(float);
-}
-
-/* What is behind the last result as zeros. */
-static void pack_sixteens(const struct weft_conv_shape *s, float *pack, const weft_loose_f32 *w)
-{
-    const int64_t lanes = WEFT_WINDOWS_CHANNELS;
-    for (int64_t o = 0; o < weft_pieces(s->groups * s->o, lanes) * lanes; o++) {
-        for (int64_t t = 0; t < s->taps; t++) {
-            int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from =
-                w + o / s->o * s->w_group + o % s->o * s->w_o + s->w_first + weft_conv_offset(tap, s->w_at);
-            float *to = pack + ((o / lanes * s->taps + t) * s->c) * lanes + o % lanes;
-            for (int64_t c = 0; c < s->c; c++)
-                to[c * lanes] = o < s->groups * s->o ? from[c * s->w_c] : 0;
-        }
-    }
+    pack_group(&conv->packing, conv->gemm.kernel, pack, w + s->w.first + g * s->w.group, &s->w);
 }
 
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    if (by_sixteens(form)) {
-        pack_sixteens(&s, pack, w);
+    const struct weft_packing *const p = &conv->packing;
+    if (p->order == WEFT_PACK_SIXTEENS) {
+        pack_sixteens(p, pack, w + s.w.first, &s.w);
         return;
     }
-    const int64_t size = form == WEFT_CONV_CHANNELS ? 1 : weft_conv_group_size(conv, &s);
+    const int64_t size = p->order == WEFT_PACK_TAPS ? 1 : weft_conv_group_size(p);
     for (int64_t g = 0; g < s.groups; g++)
         weft_conv_pack_group(conv, &s, pack + g * size, w, g);
 }

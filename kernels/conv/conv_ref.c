@@ -18,9 +18,9 @@ static float one_adjoint(const struct weft_conv_shape *s, const float *x, const 
             met = met && spread % s->stride[d] == 0;
             inside = inside && place[d] >= 0 && place[d] < s->in[d];
         }
-        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w_at);
+        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w.tap);
         for (int64_t c = 0; met && c < s->c; c++)
-            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w_c], sum);
+            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w.c], sum);
     }
     return sum;
 }
@@ -37,9 +37,9 @@ static float one_result(const struct weft_conv_shape *s, const float *x, const f
             place[d] = at[d] + tap[d] * s->dilation[d];
             inside = inside && place[d] >= 0 && place[d] < s->in[d];
         }
-        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w_at);
+        const int64_t from = inside ? weft_conv_offset(place, s->x_at) : 0, weight = weft_conv_offset(tap, s->w.tap);
         for (int64_t c = 0; c < s->c; c++)
-            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w_c], sum);
+            sum = fmaf(inside ? x[from + c * s->x_c] : 0.0f, w[weight + c * s->w.c], sum);
     }
     return sum;
 }
@@ -48,8 +48,8 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
 {
     struct weft_conv_shape s = weft_conv_shape(conv);
     if (conv->w_packed) { /* [o][taps][c] */
-        s.w_o = s.k, s.w_c = 1, s.w_group = s.o * s.k;
-        s.w_first = 0, s.w_at[2] = s.c, s.w_at[1] = s.kernel[2] * s.w_at[2], s.w_at[0] = s.kernel[1] * s.w_at[1];
+        s.w = (struct weft_conv_weights){.group = s.o * s.k, .o = s.k, .c = 1, .tap = {[2] = s.c}};
+        s.w.tap[1] = s.kernel[2] * s.w.tap[2], s.w.tap[0] = s.kernel[1] * s.w.tap[1];
     }
     const int64_t channels = s.groups * s.o, total = s.n * channels * s.pixels;
     const int64_t end = weft_cut(total, parts, part + 1);
@@ -60,7 +60,7 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
         for (int d = 0; d < 3; d++)
             at[d] = pixel[d] * s.stride[d] - s.pad[d];
         const float *from = data->x + n * s.x_n + o / s.o * s.c * s.x_c;
-        const float *weights = data->w + s.w_first + o / s.o * s.w_group + o % s.o * s.w_o;
+        const float *weights = data->w + s.w.first + o / s.o * s.w.group + o % s.o * s.w.o;
         const float sum = s.adjoint ? one_adjoint(&s, from, weights, pixel) : one_result(&s, from, weights, at);
         const struct weft_conv_piece piece = weft_conv_piece(&s, data, n, o, 1, i % s.pixels, 1);
         const float result = s.bordered ? sum + 0.0f : sum;

@@ -180,9 +180,9 @@ double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_sh
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */
 
-void weft_direct_pack_finite(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack)
+void weft_direct_pack_finite(const struct weft_packing *p, float *pack)
 {
-    const int64_t count = weft_direct_finite(conv->gemm.kernel, s);
+    const int64_t count = weft_direct_finite(weft_packing_kernel(p), p->o, weft_packing_terms(p));
     bool finite = true;
     for (int64_t i = 0; i < count; i++)
         finite &= fabsf(pack[i]) < INFINITY;
@@ -190,22 +190,28 @@ void weft_direct_pack_finite(const struct weft_conv *conv, const struct weft_con
     pack[count] = finite;
 }
 
-void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                      const weft_loose_f32 *w)
+float *weft_direct_pack_tap(const struct weft_packing *p, const struct weft_direct_panel *panel, float *pack,
+                            const weft_loose_f32 *from, const struct weft_conv_weights *at)
 {
-    const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
-    float *const all = pack;
-    for (int64_t j = 0; j < weft_direct_panels(kernel, s->o); j++) {
-        const struct weft_direct_panel panel = weft_direct_panel(kernel, s->o, j);
-        for (int64_t t = 0; t < s->taps; t++, pack += s->c * panel.width) {
+    const int64_t spare = panel->width - panel->columns;
+    weft_gemm_gather(weft_packing_kernel(p), pack, panel->width, from, at->c, at->o, p->c, panel->columns);
+    for (int64_t c = 0; spare > 0 && c < p->c; c++)
+        memset(pack + c * panel->width + panel->columns, 0, (size_t)spare * sizeof *pack);
+    return pack + p->c * panel->width;
+}
+
+void weft_direct_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                      const struct weft_conv_weights *at)
+{
+    const struct weft_gemm_kernel *const kernel = weft_packing_kernel(p);
+    float *to = pack;
+    for (int64_t j = 0; j < weft_direct_panels(kernel, p->o); j++) {
+        const struct weft_direct_panel panel = weft_direct_panel(kernel, p->o, j);
+        for (int64_t t = 0; t < weft_packing_taps(p); t++) {
             int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from = w + panel.first * s->w_o + weft_conv_offset(tap, s->w_at);
-            weft_gemm_gather(kernel, pack, panel.width, from, s->w_c, s->w_o, s->c, panel.columns);
-            for (int64_t c = 0; panel.columns < panel.width && c < s->c; c++)
-                memset(pack + c * panel.width + panel.columns, 0,
-                       (size_t)(panel.width - panel.columns) * sizeof *pack);
+            weft_conv_unravel(p->taps, t, tap);
+            to = weft_direct_pack_tap(p, &panel, to, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
         }
     }
-    weft_direct_pack_finite(conv, s, all);
+    weft_direct_pack_finite(p, pack);
 }

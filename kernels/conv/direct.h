@@ -64,18 +64,21 @@ static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_
                   width = weft_cut(vectors, panels, i + 1) * kernel->lanes - first;
     return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
 }
-/* Floats of the weights of a group: panels [tap][channel][width], the last one filled with zeros. Behind them, in a
- * line of its own, there is a 1 if all are finite, or 0. */
-static inline int64_t weft_direct_finite(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
+/* Floats of the weights of a group, o results of so many terms: panels [tap][channel][width], the last one filled with
+ * zeros. Behind them, in a line of its own, there is a 1 if all are finite, or 0. */
+static inline int64_t weft_direct_finite(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
 {
-    return weft_pieces(s->o, kernel->lanes) * kernel->lanes * s->k;
+    return weft_pieces(o, kernel->lanes) * kernel->lanes * terms;
 }
-static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, const struct weft_conv_shape *s)
+static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
 {
-    return weft_direct_finite(kernel, s) + 16;
+    return weft_direct_finite(kernel, o, terms) + 16;
 }
-void weft_direct_pack_finite(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack);
-void weft_direct_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                      const weft_loose_f32 *w);
+/* One tap of a panel, [channel][width]; `from`: of its first result and channel. Returns where the next begins. */
+float *weft_direct_pack_tap(const struct weft_packing *packing, const struct weft_direct_panel *panel, float *pack,
+                            const weft_loose_f32 *from, const struct weft_conv_weights *at);
+void weft_direct_pack_finite(const struct weft_packing *packing, float *pack);
+void weft_direct_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
+                      const struct weft_conv_weights *at);
 
 #endif

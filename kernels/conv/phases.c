@@ -73,19 +73,19 @@ double weft_phases_costs(const struct weft_conv_shape *s, int64_t lanes)
     return (double)bands * (work + TILE_COST * tiles + deal);
 }
 
-void weft_phases_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                      const weft_loose_f32 *w)
+void weft_phases_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                      const struct weft_conv_weights *at)
 {
-    const int64_t tiles = weft_phases_tiles(conv->gemm.kernel->lanes, s->o);
+    const int64_t tiles = weft_phases_tiles(weft_packing_kernel(p)->lanes, p->o);
     for (int64_t i = 0; i < tiles; i++) {
-        const int64_t first = weft_cut(s->o, tiles, i), end = weft_cut(s->o, tiles, i + 1);
-        for (int64_t t = 0; t < s->taps; t++) {
+        const int64_t first = weft_cut(p->o, tiles, i), end = weft_cut(p->o, tiles, i + 1);
+        for (int64_t t = 0; t < weft_packing_taps(p); t++) {
             int64_t tap[3];
-            weft_conv_unravel(s->kernel, t, tap);
-            const weft_loose_f32 *from = w + weft_conv_offset(tap, s->w_at);
-            for (int64_t c = 0; c < s->c; c++) {
+            weft_conv_unravel(p->taps, t, tap);
+            const weft_loose_f32 *from = w + weft_conv_offset(tap, at->tap);
+            for (int64_t c = 0; c < p->c; c++) {
                 for (int64_t o = first; o < end; o++)
-                    *pack++ = from[o * s->w_o + c * s->w_c];
+                    *pack++ = from[o * at->o + c * at->c];
             }
         }
     }

@@ -33,8 +33,8 @@ struct weft_phases weft_phases_plan(const struct weft_conv_shape *s, int64_t lan
 /* Results of a tile, and how many tiles o results take. Weights of a group: [tile][tap][channel][result]. */
 static inline int64_t weft_phases_most(int64_t wide) { return wide == 8 ? 6 : 8; }
 static inline int64_t weft_phases_tiles(int64_t wide, int64_t o) { return weft_pieces(o, weft_phases_most(wide)); }
-void weft_phases_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                      const weft_loose_f32 *w);
+void weft_phases_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
+                      const struct weft_conv_weights *at);
 
 /* Whether the form takes the shape at all; what it costs an image of a group, in vectors of multiply-adds. */
 bool weft_phases_fit(const struct weft_conv_shape *s);

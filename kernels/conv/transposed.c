@@ -2,8 +2,6 @@
 /* transposed.c: bands and weights of TRANSPOSED. */
 #include "kernels/conv/transposed.h"
 
-#include <string.h>
-
 /* The least and the largest place relative to q that any phase sees along an axis; 0 and 0 where nothing is seen. */
 static void reach(const struct weft_conv_shape *s, int d, int64_t *ret_least, int64_t *ret_most)
 {
@@ -54,27 +52,29 @@ void weft_transposed_along(const struct weft_conv_shape *s, int d, int64_t phase
     ret->from[d] = 0, ret->to[d] = ret->taps[d];
 }
 
-void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                          const weft_loose_f32 *w)
+static bool meets(const struct weft_packing *p, const int64_t phase[3], const int64_t tap[3])
 {
-    const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
-    float *const all = pack;
-    const int64_t phases = s->stride[0] * s->stride[1] * s->stride[2];
-    for (int64_t j = 0; j < weft_direct_panels(kernel, s->o); j++) {
-        const struct weft_direct_panel panel = weft_direct_panel(kernel, s->o, j);
-        for (int64_t i = 0; i < phases * s->taps; i++) {
-            int64_t phase[3], tap[3], delta[3];
-            weft_conv_unravel(s->stride, i / s->taps, phase);
-            weft_conv_unravel(s->kernel, s->taps - 1 - i % s->taps, tap);
-            if (!weft_transposed_meets(s, phase, tap, delta))
-                continue;
-            const weft_loose_f32 *from = w + panel.first * s->w_o + weft_conv_offset(tap, s->w_at);
-            weft_gemm_gather(kernel, pack, panel.width, from, s->w_c, s->w_o, s->c, panel.columns);
-            for (int64_t c = 0; panel.columns < panel.width && c < s->c; c++)
-                memset(pack + c * panel.width + panel.columns, 0,
-                       (size_t)(panel.width - panel.columns) * sizeof *pack);
-            pack += s->c * panel.width;
+    bool whole = true;
+    for (int d = 0; d < 3; d++)
+        whole = whole && (phase[d] + p->phase[d] - tap[d] * p->dilation[d]) % p->step[d] == 0;
+    return whole;
+}
+
+void weft_transposed_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                          const struct weft_conv_weights *at)
+{
+    const struct weft_gemm_kernel *const kernel = weft_packing_kernel(p);
+    const int64_t phases = p->step[0] * p->step[1] * p->step[2], taps = weft_packing_taps(p);
+    float *to = pack;
+    for (int64_t j = 0; j < weft_direct_panels(kernel, p->o); j++) {
+        const struct weft_direct_panel panel = weft_direct_panel(kernel, p->o, j);
+        for (int64_t i = 0; i < phases * taps; i++) {
+            int64_t phase[3], tap[3];
+            weft_conv_unravel(p->step, i / taps, phase);
+            weft_conv_unravel(p->taps, taps - 1 - i % taps, tap);
+            if (meets(p, phase, tap))
+                to = weft_direct_pack_tap(p, &panel, to, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
         }
     }
-    weft_direct_pack_finite(conv, s, all);
+    weft_direct_pack_finite(p, pack);
 }

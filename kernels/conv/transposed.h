@@ -19,18 +19,6 @@ struct weft_transposed {
 };
 struct weft_transposed weft_transposed_plan(const struct weft_conv *conv, const struct weft_conv_shape *s);
 
-/* Whether `tap` belongs to `phase`; then ret_delta is where it sees x. */
-static inline bool weft_transposed_meets(const struct weft_conv_shape *s, const int64_t phase[3], const int64_t tap[3],
-                                         int64_t ret_delta[3])
-{
-    for (int d = 0; d < 3; d++) {
-        const int64_t place = phase[d] + s->pad[d] - tap[d] * s->dilation[d];
-        if (place % s->stride[d] != 0)
-            return false;
-        ret_delta[d] = place / s->stride[d];
-    }
-    return true;
-}
 /* A phase: along each axis its taps see x at q + first + i·step, i in [0, taps). Of those, a row sees [from, to) along
  * the axes 0 and 1. `begin` is its first tap in a panel. */
 struct weft_transposed_phase {
@@ -39,8 +27,8 @@ struct weft_transposed_phase {
 /* Fills in what the phase is along axis d, where it is number `phase`. */
 void weft_transposed_along(const struct weft_conv_shape *s, int d, int64_t phase, struct weft_transposed_phase *ret);
 
-/* Panels [panel][phase][tap of the phase][channel][width]. */
-void weft_transposed_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
-                          const weft_loose_f32 *w);
+/* Panels [panel][phase][tap of the phase][channel][width]: which taps are a phase's depends on the padding. */
+void weft_transposed_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
+                          const struct weft_conv_weights *at);
 
 #endif

@@ -28,14 +28,18 @@ static double cost(const struct weft_conv_shape *s, int m)
     return points * c * o * (tiles_of(s, m) + U_COST) + tiles_of(s, m) * share * (X_COST * c + M_COST * o);
 }
 
+bool weft_winograd_fits(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    bool fits = conv->spatial == 2 && s->c >= 16 && s->o >= 8 && conv->arithmetic != WEFT_CONV_CHAIN && !s->adjoint;
+    for (int d = 1; d < 3; d++)
+        fits = fits && s->kernel[d] == 3 && s->stride[d] == 1 && s->dilation[d] == 1;
+    return fits;
+}
+
 int weft_winograd_choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    if (conv->spatial != 2 || s->c < 16 || s->o < 8 || conv->arithmetic == WEFT_CONV_CHAIN || s->adjoint)
+    if (!weft_winograd_fits(conv, s))
         return 0;
-    for (int d = 1; d < 3; d++) {
-        if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1)
-            return 0;
-    }
     int best = 0;
     const int most = conv->arithmetic == WEFT_CONV_F4 ? 4 : 2;
     for (int m = 2; m <= most; m += 2) {
@@ -69,7 +73,7 @@ struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const stru
     p.band_row = WEFT_WINOGRAD_PIXELS * WEFT_WINOGRAD_CHANNELS + STAGGER;
     p.v_size = points * p.v_point, p.m_size = points * p.m_point;
     p.band_size = (m + 2) * p.band_row;
-    p.u_point = s->c * weft_pieces(WEFT_WINOGRAD_PASS, columns) * columns + STAGGER;
+    p.u_point = weft_winograd_u_point(s->c, columns);
     p.pass_size = points * p.u_point;
     return p;
 }
@@ -106,49 +110,67 @@ static void transform(const double (*line)[3], int a, const singles w[9], float 
 }
 
 /* The taps of results [0, results) of one channel, each tap's side by side. */
-static void gather_taps(const struct weft_conv_shape *s, float *to, const weft_loose_f32 *w, int64_t results,
+static void gather_taps(const struct weft_conv_weights *at, float *to, const weft_loose_f32 *w, int64_t results,
                         int64_t channels)
 {
     for (int64_t o = 0; o < results; o++) {
         for (int64_t c = 0; c < channels; c++) {
-            const weft_loose_f32 *from = w + o * s->w_o + c * s->w_c;
+            const weft_loose_f32 *from = w + o * at->o + c * at->c;
             for (int64_t i = 0; i < 3; i++) {
                 for (int64_t j = 0; j < 3; j++)
-                    to[((c * 3 + i) * 3 + j) * TOGETHER + o] = from[i * s->w_at[1] + j * s->w_at[2]];
+                    to[((c * 3 + i) * 3 + j) * TOGETHER + o] = from[i * at->tap[1] + j * at->tap[2]];
             }
         }
     }
 }
 
-/* Results [0, results) to columns that are `columns` floats apart from channel to channel; points `step` apart. */
-static void pack_columns(const struct weft_conv_shape *s, int m, float *to, int64_t step, int64_t columns,
-                         const weft_loose_f32 *w, int64_t results)
+/* Results [0, results) of so many channels to columns that are `columns` floats apart from channel to channel; points
+ * `step` apart. */
+static void pack_columns(int m, int64_t channels, float *to, int64_t step, int64_t columns, const weft_loose_f32 *w,
+                         const struct weft_conv_weights *at, int64_t results)
 {
     const double(*line)[3] = m == 2 ? line_2 : line_4;
     singles taps[TOGETHER][9] = {{{0}}};
     float u[WEFT_WINOGRAD_POINTS * TOGETHER];
-    for (int64_t c = 0; c < s->c; c++, to += columns) {
+    for (int64_t c = 0; c < channels; c++, to += columns) {
         if (c % TOGETHER == 0)
-            gather_taps(s, (float *)taps, w + c * s->w_c, results, smaller(s->c - c, TOGETHER));
+            gather_taps(at, (float *)taps, w + c * at->c, results, smaller(channels - c, TOGETHER));
         if (columns >= TOGETHER) {
             transform(line, m + 2, taps[c % TOGETHER], to, step);
             continue;
         }
         transform(line, m + 2, taps[c % TOGETHER], u, TOGETHER); /* panels of one column */
         for (int i = 0; i < (m + 2) * (m + 2) * TOGETHER; i++)
-            to[i / TOGETHER * step + i % TOGETHER * s->c] = u[i];
+            to[i / TOGETHER * step + i % TOGETHER * channels] = u[i];
     }
 }
 
-void weft_winograd_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, int m, float *pack,
-                        const weft_loose_f32 *w)
+int64_t weft_winograd_u_point(int64_t c, int64_t columns)
 {
-    const int64_t columns = conv->gemm.kernel->columns, panels = weft_pieces(WEFT_WINOGRAD_PASS, columns);
-    const struct weft_winograd p = weft_winograd_plan(conv, s, m);
-    for (int64_t o = 0; o < s->o; o += TOGETHER) {
+    return c * weft_pieces(WEFT_WINOGRAD_PASS, columns) * columns + STAGGER;
+}
+
+static int64_t pass_size(const struct weft_packing *p)
+{
+    const int64_t side = weft_winograd_packed(p) + 2;
+    return side * side * weft_winograd_u_point(p->c, weft_packing_kernel(p)->columns);
+}
+
+int64_t weft_winograd_packed_size(const struct weft_packing *p)
+{
+    return weft_pieces(p->o, WEFT_WINOGRAD_PASS) * pass_size(p);
+}
+
+void weft_winograd_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
+                        const struct weft_conv_weights *at)
+{
+    const int64_t columns = weft_packing_kernel(p)->columns, panels = weft_pieces(WEFT_WINOGRAD_PASS, columns);
+    const int64_t point = weft_winograd_u_point(p->c, columns);
+    for (int64_t o = 0; o < p->o; o += TOGETHER) {
         const int64_t in_pass = o % (panels * columns);
-        float *to = pack + o / (panels * columns) * p.pass_size;
-        to += in_pass / columns * s->c * columns + in_pass % columns;
-        pack_columns(s, m, to, p.u_point, columns, w + o * s->w_o, smaller(s->o - o, TOGETHER));
+        float *to = pack + o / (panels * columns) * pass_size(p);
+        to += in_pass / columns * p->c * columns + in_pass % columns;
+        pack_columns(weft_winograd_packed(p), p->c, to, point, columns, w + o * at->o, at,
+                     smaller(p->o - o, TOGETHER));
     }
 }

@@ -40,6 +40,8 @@ enum {
     WEFT_WINOGRAD_CHANNELS = 64,
 };
 
+/* Is there any size of x and y at which the transforms may be chosen? */
+bool weft_winograd_fits(const struct weft_conv *conv, const struct weft_conv_shape *s);
 /* m: 2 or 4; or 0 where the chain is faster or nothing else is permitted. */
 int weft_winograd_choose(const struct weft_conv *conv, const struct weft_conv_shape *s);
 /* m of a form, 0 of those without transforms. */
@@ -54,14 +56,20 @@ struct weft_winograd {
     int64_t block;              /* tiles of a block at most, and how many blocks cut an image */
     int64_t blocks, passes;
     int64_t v_tile, v_point, m_point, band_row; /* strides in floats */
-    int64_t u_point;            /* [panel][c][panel's columns], and a gap */
     int64_t v_size, m_size, band_size;
-    int64_t pass_size;          /* of U for one pass */
+    int64_t u_point, pass_size; /* of U: from point to point, from pass to pass */
 };
 struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int m);
 
-/* U of group g: [pass][point][panel][c][columns], columns from the next multiple of 16 behind o on left alone. */
-void weft_winograd_pack(const struct weft_conv *conv, const struct weft_conv_shape *s, int m, float *pack,
-                        const weft_loose_f32 *w);
+/* U of a group: [pass][point][panel][c][columns], columns from the next multiple of 16 behind o on left alone. Floats
+ * of a point ([panel][c][columns] and a gap) for panels of so many columns. */
+int64_t weft_winograd_u_point(int64_t c, int64_t columns);
+static inline int weft_winograd_packed(const struct weft_packing *packing) /* m, or 0 */
+{
+    return packing->order == WEFT_PACK_WINOGRAD_2 ? 2 : packing->order == WEFT_PACK_WINOGRAD_4 ? 4 : 0;
+}
+int64_t weft_winograd_packed_size(const struct weft_packing *packing); /* of a group */
+void weft_winograd_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
+                        const struct weft_conv_weights *at);
 
 #endif

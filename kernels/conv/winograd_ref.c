@@ -94,7 +94,8 @@ static void winograd(const struct weft_conv *conv, const struct weft_conv_data *
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const struct weft_winograd p = weft_winograd_plan(conv, &s, m);
-    const int64_t size = weft_conv_group_size(conv, &s), tiles = p.rows * p.columns, total = s.groups * s.n * tiles;
+    const int64_t size = weft_conv_group_size(&conv->packing), tiles = p.rows * p.columns;
+    const int64_t total = s.groups * s.n * tiles;
     float *v = data->scratch, *packed = v + p.v_size + p.m_size + p.band_size;
     int64_t last = -1;
     for (int64_t i = weft_cut(total, parts, part); i < weft_cut(total, parts, part + 1); i++) {

@@ -137,10 +137,20 @@ static bool is_narrow(const struct weft_gemm *g)
 
 /* Panels of few columns are packed as lines when a run with few rows wants dot products: whatever m is, since one pack
  * serves all m. */
-static int32_t pack_form(const struct weft_gemm *g)
+static bool few_lines(const struct weft_gemm *g)
 {
-    const bool lines = g->n == 1 || (g->n <= LINES_COLUMNS && g->b_row == 1 && !g->one_chain);
-    return is_column(g) || lines ? WEFT_GEMM_LINES : WEFT_GEMM_PANELS;
+    return g->n == 1 || (g->n <= LINES_COLUMNS && g->b_row == 1 && !g->one_chain);
+}
+
+static struct weft_packing packing_of(const struct weft_gemm *g)
+{
+    const bool lines = is_column(g) || few_lines(g);
+    return weft_gemm_packing(g->kernel, lines ? WEFT_PACK_LINES : WEFT_PACK_PANELS, g->k, g->n);
+}
+
+bool weft_gemm_packs_one_way(const struct weft_gemm *gemm)
+{
+    return few_lines(gemm) || !gemm->kernel->code->transpose; /* or it follows from is_column */
 }
 
 /* Whether tiles turn columns of B, which lie along k. */
@@ -156,7 +166,7 @@ static bool is_lines(const struct weft_gemm *g, const struct weft_gemm_loops *l)
  * extent of one are free and set to what suits the loops. */
 static struct weft_gemm_loops oriented(const struct weft_gemm *g)
 {
-    const bool lines = g->b_packed && (g->pack_form == WEFT_GEMM_LINES || g->kernel->columns == 1);
+    const bool lines = g->b_packed && (g->packing.order == WEFT_PACK_LINES || g->kernel->columns == 1);
     const bool panel = g->b_packed && !lines && g->swapped; /* of a few columns: the only one */
     const int64_t b_row = lines ? 1 : panel ? g->kernel->columns : g->b_row;
     const int64_t b_col = lines ? g->k : panel ? 1 : g->b_col;
@@ -290,7 +300,7 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     gemm->slices = weft_gemm_slices(gemm);
     gemm->lanes = weft_gemm_lanes(gemm);
     gemm->swapped = is_column(gemm) || is_narrow(gemm);
-    gemm->pack_form = pack_form(gemm);
+    gemm->packing = packing_of(gemm);
     gemm->loops = oriented(gemm);
     struct weft_gemm_loops *l = &gemm->loops;
     l->b_lines = is_lines(gemm, l);

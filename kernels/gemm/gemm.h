@@ -156,15 +156,20 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers);
  * stride. */
 void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t to_row, const weft_loose_f32 *from,
                       int64_t from_row, int64_t from_column, int64_t rows, int64_t columns);
-/* Floats that the panels [columns / panel][k][panel] of B take, of which the last is filled with zeros. */
-int64_t weft_gemm_panels_size(const struct weft_gemm_kernel *kernel, int64_t k, int64_t columns);
+/* The packing of a B[k,n] in an order of gemm, and how many floats it takes. */
+struct weft_packing weft_gemm_packing(const struct weft_gemm_kernel *kernel, enum weft_pack_order order, int64_t k,
+                                      int64_t n);
+int64_t weft_gemm_packed_size(const struct weft_packing *packing);
+/* Part `part` of `parts` of the pack (weft_gemm_pack_part), from elements b[p·b_row + j·b_col]. `by` does the work. */
+void weft_gemm_pack_as(const struct weft_packing *packing, const struct weft_gemm_kernel *by, float *pack,
+                       const weft_loose_f32 *b, int64_t b_row, int64_t b_col, int part, int parts);
+static inline const struct weft_gemm_kernel *weft_packing_kernel(const struct weft_packing *packing)
+{
+    return &weft_gemm_kernels[packing->kernel];
+}
 
 /* --- gemm.c: what is computed --- */
 
-enum weft_gemm_pack_form {
-    WEFT_GEMM_PANELS, /* panels of columns of B, as weft_gemm_panels_size says */
-    WEFT_GEMM_LINES,  /* [n][k]: a column of B in one piece */
-};
 int32_t weft_gemm_slices(const struct weft_gemm *gemm);
 int32_t weft_gemm_lanes(const struct weft_gemm *gemm);
 
