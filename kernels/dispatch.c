@@ -19,6 +19,9 @@ static const struct weft_kernel_info kernels[] = {
 #define WEFT_GEMM(name, cpu, ...) {"gemm", #name, cpu},
 #include "kernels/gemm/gemm.def"
 
+#define PLACES(id) {"places", "weft_" #id "__ref", 0},
+#include "kernels/places/places.def"
+
 #define PLAIN(op, units, scratch, run, count) {"plain", "weft_plain_" #op "__ref", 0},
 #include "kernels/plain/plain.def"
 

@@ -236,6 +236,35 @@ void weft_copy_prepare(struct weft_copy *copy, int workers);
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 const char *weft_copy_name(const struct weft_copy *copy);
 
+/* --- places/places.c: elements that follow from their places ------------------------------------------------------ */
+
+/* out[i…] = the index along one axis, in a numeric type; integers wrap. */
+struct weft_iota {
+    uint8_t dtype; /* WEFT_K_* */
+    int32_t rank, axis;
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK]; /* elements */
+    /* set by prepare, which also sorts and merges axes */
+    int64_t elements, count[WEFT_K_RANK]; /* count: by how much numbers grow along each axis */
+    int32_t parts;
+};
+bool weft_iota_supports(int dtype);
+void weft_iota_prepare(struct weft_iota *iota, int workers);
+void weft_iota_run(const struct weft_iota *iota, void *out, int part, int parts);
+
+/* out[…, i, j] = in[…, i, j] where j - i <= diagonal, or with `upper` >=; else 0. Elements of 1, 2, 4 or 8 bytes; rank
+ * at least 2. */
+struct weft_triangle {
+    bool upper, along_rows; /* set by prepare: lines go along axis i */
+    int32_t bytes, rank;
+    int64_t diagonal;
+    int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK], in_stride[WEFT_K_RANK]; /* elements */
+    int64_t lines;          /* set by prepare */
+    int32_t parts;
+};
+void weft_triangle_prepare(struct weft_triangle *triangle, int workers);
+void weft_triangle_run(const struct weft_triangle *triangle, void *out, const void *in, int part, int parts);
+const char *weft_places_name(bool triangle);
+
 /* --- gather/gather.h: copies whose places come from indices ------------------------------------------------------- */
 
 /* Outer axes run over the indices, inner axes over the block that each moves. A gather reads the indexed array and

@@ -8,9 +8,9 @@
  *
  * Local rules over the walk of rules.c: neutral elements, pairs that undo each other, casts that lose nothing,
  * constants as the right operand. The rules about views are in canonicalize_view.c, those about signs, truths and
- * integers in canonicalize_algebra.c, those about ops that turn out to change nothing in canonicalize_identity.c. A
- * rule fires only if every bit of the result stays, signed zeros included, and every NaN stays one, so nothing here
- * depends on what the caller tolerates:
+ * integers in canonicalize_algebra.c, those about ops that turn out to change nothing in canonicalize_identity.c, those
+ * about what is repeated in canonicalize_repeat.c. A rule fires only if every bit of the result stays, signed zeros
+ * included, and every NaN stays one, so nothing here depends on what the caller tolerates:
  *
  *   x + 0     x - 0 is x for every x, and so is x + (-0). But -0 + 0 is 0: adding the positive zero may be dropped
  *             only where x cannot be -0 (integers, exp, abs, …). Exporters seldom write `+ 0`; 1 / (x + 0) would tell
@@ -355,6 +355,6 @@ static const struct weft_rule rules[] = {
 bool weft_pass_canonicalize(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_algebra, weft_canonicalize_views,
-                                         weft_canonicalize_identities};
-    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 4), 0);
+                                         weft_canonicalize_identities, weft_canonicalize_repeats};
+    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 5), 0);
 }

@@ -52,7 +52,7 @@ static weft_val softmax(struct weft_rewriting *r, weft_node n)
     return weft_narrow(b, weft_build_binary(b, WEFT_OP_sub, difference, logarithm), result.dtype);
 }
 
-/* The first of the largest has the smallest index: select(x is largest or NaN, index, the end) and its minimum. */
+/* 1 where the index is that of the first of the largest, or of the first NaN, as arg_max finds it. */
 static weft_val hardmax(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
@@ -64,17 +64,12 @@ static weft_val hardmax(struct weft_rewriting *r, weft_node n)
     struct weft_type indices = type;
     indices.dtype = WEFT_I64;
     const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
-    const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    const struct weft_type line = {.dtype = WEFT_I64, .rank = 1, .extent = {type.extent[axis]}};
+    const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis), only = weft_attr_of_int(WEFT_ATTR_axis, 0);
 
-    const weft_val largest = weft_build_reduce(b, WEFT_OP_reduce_max, x, 1, &axis, /* keepdims= */ false);
-    const weft_val equal = weft_build_binary(b, WEFT_OP_eq, x, spread(b, largest, &type, axis));
-    const weft_val is_nan = weft_build_unary(b, WEFT_OP_is_nan, x);
-    const weft_val index = weft_build(b, WEFT_OP_iota, 0, NULL, 1, &along, &indices);
-    const int64_t past = INT64_MAX;
-    const weft_val chosen[] = {weft_build_binary(b, WEFT_OP_or, equal, is_nan), index,
-                               weft_build_number(b, &indices, &past)};
-    const weft_val candidate = weft_build(b, WEFT_OP_select, 3, chosen, 0, NULL, NULL);
-    const weft_val first = weft_build_reduce(b, WEFT_OP_reduce_min, candidate, 1, &axis, /* keepdims= */ false);
+    const weft_val wide = weft_widen(b, x); /* kernels find extremes in f32 */
+    const weft_val first = weft_build(b, WEFT_OP_arg_max, 1, &wide, 1, &along, NULL);
+    const weft_val index = weft_build_bcast(b, weft_build(b, WEFT_OP_iota, 0, NULL, 1, &only, &line), &indices, &axis);
     const weft_val mask = weft_build_binary(b, WEFT_OP_eq, index, spread(b, first, &indices, axis));
     return weft_build_cast(b, mask, type.dtype);
 }

@@ -138,11 +138,11 @@ static weft_val repeated(struct weft_builder *b, weft_val x, weft_dim heads)
     return weft_build_reshape(b, weft_build_bcast(b, x, &wide, (const int[]){0, 1, 3, 4}), &result);
 }
 
-static weft_val place(struct weft_builder *b, const struct weft_type *shape, int axis)
+/* [0, 1, … extent) */
+static weft_val places(struct weft_builder *b, weft_dim extent)
 {
-    struct weft_type type = *shape;
-    type.dtype = WEFT_I64;
-    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    const struct weft_type type = {.dtype = WEFT_I64, .rank = 1, .extent = {extent}};
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, 0);
     return weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, &type);
 }
 
@@ -151,18 +151,23 @@ static weft_val chosen(struct weft_builder *b, weft_val condition, weft_val x, w
     return weft_build(b, WEFT_OP_select, 3, (const weft_val[]){condition, x, y}, 0, NULL, NULL);
 }
 
-/* Keys behind row + offset are not seen. */
+/* Keys behind row + offset are not seen. The mask has rows and keys only: batches and heads share it. */
 static weft_val causal(struct weft_builder *b, weft_val scores, weft_dim offset)
 {
     const struct weft_type type = *weft_type_of(b->graph, scores), number = {.dtype = WEFT_I64};
-    struct weft_type index = type;
-    index.dtype = WEFT_I64;
+    const struct weft_type rows = {.dtype = WEFT_I64, .rank = 1, .extent = {type.extent[2]}};
+    const struct weft_type both = {.dtype = WEFT_I64, .rank = 2, .extent = {type.extent[2], type.extent[3]}};
+    struct weft_type mask = type;
+    mask.dtype = WEFT_BOOL;
     const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &offset);
     const weft_val shift = weft_build(b, WEFT_OP_extents, 0, NULL, 1, &value, &number);
-    const weft_val offsets = weft_build_bcast(b, shift, &index, NULL);
-    const weft_val last = weft_build_binary(b, WEFT_OP_add, place(b, &type, 2), offsets);
-    const weft_val seen = weft_build_binary(b, WEFT_OP_le, place(b, &type, 3), last);
-    return chosen(b, seen, scores, weft_build_splat(b, &type, -INFINITY));
+    const weft_val last = weft_build_binary(b, WEFT_OP_add, places(b, type.extent[2]),
+                                            weft_build_bcast(b, shift, &rows, NULL));
+    const weft_val key = weft_build_bcast(b, places(b, type.extent[3]), &both, (const int[]){1});
+    const weft_val seen =
+        weft_build_binary(b, WEFT_OP_le, key, weft_build_bcast(b, last, &both, (const int[]){0}));
+    return chosen(b, weft_build_bcast(b, seen, &mask, (const int[]){2, 3}), scores,
+                  weft_build_splat(b, &type, -INFINITY));
 }
 
 /* softmax along the last axis, with zeros where all is -inf. */

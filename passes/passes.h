@@ -138,6 +138,7 @@ weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);
 extern const struct weft_rule_set weft_canonicalize_views;      /* canonicalize_view.c */
 extern const struct weft_rule_set weft_canonicalize_algebra;    /* canonicalize_algebra.c */
 extern const struct weft_rule_set weft_canonicalize_identities; /* canonicalize_identity.c */
+extern const struct weft_rule_set weft_canonicalize_repeats;    /* canonicalize_repeat.c */
 extern const struct weft_rule_set weft_decompose_norms;         /* decompose_norm.c */
 extern const struct weft_rule_set weft_decompose_activations;   /* decompose_activation.c */
 extern const struct weft_rule_set weft_decompose_reductions;    /* decompose_reduce.c */

@@ -277,7 +277,8 @@ void weft_step_count(struct weft_call *call);
 extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_border, weft_step_gather,
     weft_step_scatter, weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if,
-    weft_step_loop, weft_step_custom, weft_step_plain, weft_step_product, weft_step_weigh, weft_step_reshape;
+    weft_step_loop, weft_step_custom, weft_step_plain, weft_step_product, weft_step_weigh, weft_step_reshape,
+    weft_step_iota, weft_step_triangle;
 /* A step that is nothing but a copy, whose descriptor begins with one. */
 static inline bool weft_step_is_copy(const struct weft_step *step)
 {

@@ -153,6 +153,15 @@ static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct 
     return true;
 }
 
+static bool choose_iota(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+                        struct weft_step *step)
+{
+    if (!weft_iota_supports(weft_type_of(plan->graph, step->out)->dtype))
+        return refuse(step, "its kernel counts in types of whole bytes");
+    step->kind = kind;
+    return true;
+}
+
 /* Padding with a number is a fill and a copy; the other forms repeat elements. */
 static bool choose_pad(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
                        struct weft_step *step)
@@ -243,6 +252,8 @@ static const struct {
     [WEFT_OP_bcast]            = {choose_copy,    &weft_step_copy},
     [WEFT_OP_slice]            = {choose_copy,    &weft_step_copy},
     [WEFT_OP_relayout]         = {choose_copy,    &weft_step_copy},
+    [WEFT_OP_iota]             = {choose_iota,    &weft_step_iota},
+    [WEFT_OP_triangle]         = {choose_copy,    &weft_step_triangle},
     [WEFT_OP_flip]             = {choose_copy,    &weft_step_copy},
     [WEFT_OP_bitcast]          = {choose_copy,    &weft_step_copy},
     [WEFT_OP_concat]           = {choose_copy,    &weft_step_concat},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fill.c: results made from their own places: counting up, random numbers; and operands that are masked or turned round
- * by their places. Random numbers are functions of seed, stream, step and the element's index, see ir/FORMAT.md. */
+/* fill.c: results made from their own places: sizes, random numbers; and operands that are turned round by their
+ * places. Random numbers are functions of seed, stream, step and the element's index, see ir/FORMAT.md. */
 #include "kernels/philox.h"
 #include "kernels/plain/plain.h"
 
@@ -22,22 +22,6 @@ static struct row row_of(const struct weft_array *array, int64_t unit)
         row.step = array->stride[axes];
     }
     return row;
-}
-
-void weft_plain_run_iota(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
-{
-    const struct weft_array *out = &plain->out[0];
-    const int axis = (int)plain->attr[0].integer[0];
-    for (int64_t unit = begin; unit < end; unit++) {
-        const struct row row = row_of(out, unit);
-        for (int64_t i = 0; i < row.n; i++) {
-            const int64_t index = axis == out->rank - 1 ? i : row.index[axis];
-            union weft_k_number x = {.integer = index};
-            if (weft_k_is_float(out->dtype))
-                x.real = (double)index;
-            weft_k_put(out->dtype, data->out[0], row.place + i * row.step, x);
-        }
-    }
 }
 
 void weft_plain_run_extents(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
@@ -184,24 +168,6 @@ void weft_plain_run_multinomial(const struct weft_plain *plain, const struct wef
 }
 
 /* --- by place ----------------------------------------------------------------------------------------------------- */
-
-/* Attributes: the diagonal, and whether what lies above it stays. */
-void weft_plain_run_triangle(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
-                             int64_t end)
-{
-    const struct weft_array *out = &plain->out[0];
-    const int64_t diagonal = plain->attr[0].integer[0], bytes = weft_k_bytes(out->dtype), zero = 0;
-    const bool upper = plain->attr[1].integer[0] != 0;
-    for (int64_t unit = begin; unit < end; unit++) {
-        const struct row to = row_of(out, unit), from = row_of(&plain->in[0], unit);
-        const int64_t border = to.index[out->rank - 2] + diagonal + !upper;
-        for (int64_t i = 0; i < to.n; i++)
-            if ((i < border) != upper)
-                weft_k_move(bytes, data->out[0], to.place + i * to.step, data->in[0], from.place + i * from.step);
-            else
-                weft_k_move(bytes, data->out[0], to.place + i * to.step, &zero, 0);
-    }
-}
 
 /* Attributes: the axis that is turned, and the one that lengths are for. */
 void weft_plain_run_reverse_sequence(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
