@@ -2,136 +2,13 @@
 /* eval_resize.c: resizing, axis by axis.
  *
  * Along an axis, result i stands at place u of the operand (`coordinates`) and is a weighted sum of elements around u
- * (`form`). All weights of an axis are tabulated by weft_resize_tabulate, which the kernels use too; then each axis
- * whose table is not the identity is contracted with it, in double. Nearest elements are copied instead, so that every
- * type keeps its bits. */
+ * (`form`). All weights of an axis are tabulated by weft_resize_tabulate (resize_places.c), which the kernels use too;
+ * then each axis whose table is not the identity is contracted with it, in double. Nearest elements are copied instead,
+ * so that every type keeps its bits. */
 #include "ir/eval.h"
 #include "ir/places.h"
 
-#include <math.h>
 #include <string.h>
-
-#define MOST_TAPS 0x1p30 /* more than memory holds, and what an integer holds */
-
-/* --- what the node says ----------------------------------------------------------------------------------------- */
-
-static int word_index(const struct weft_graph *graph, weft_node node, int key, const char *const *words)
-{
-    const char *word = weft_attr_word(graph, node, key);
-    int i = 0;
-    while (words[i] && strcmp(words[i], word) != 0)
-        i++;
-    return i;
-}
-
-void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, int64_t in, int64_t out,
-                      struct weft_resize *ret)
-{
-    static const char *const forms[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const coordinates[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-        "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
-    static const char *const rounding[] = {"prefer_floor", "prefer_ceil", "floor", "ceil", NULL};
-    const struct weft_attr *scale = weft_attr_find(graph, node, WEFT_ATTR_scale),
-                           *region = weft_attr_find(graph, node, WEFT_ATTR_region);
-    const int rank = weft_type_of(graph, weft_result(graph, node, 0))->rank;
-    *ret = (struct weft_resize){
-        .form = (uint8_t)word_index(graph, node, WEFT_ATTR_form, forms),
-        .coordinates = (uint8_t)word_index(graph, node, WEFT_ATTR_coordinates, coordinates),
-        .nearest = (uint8_t)word_index(graph, node, WEFT_ATTR_nearest, rounding),
-        .antialias = weft_attr_int(graph, node, WEFT_ATTR_antialias) != 0,
-        .exclude = weft_attr_int(graph, node, WEFT_ATTR_exclude) != 0,
-        .cubic = weft_attr_real(graph, node, WEFT_ATTR_cubic),
-        .in = in,
-        .out = out,
-        .scale = out == 0 ? 1 : scale ? scale->reals[axis] : in ? (double)out / (double)in : 1,
-        .start = region ? region->reals[axis] : 0,
-        .end = region ? region->reals[rank + axis] : 1,
-    };
-    const double s = ret->antialias && ret->scale < 1 ? ret->scale : 1;
-    ret->taps = ret->form == WEFT_RESIZE_NEAREST ? 1
-                : ret->form == WEFT_RESIZE_LINEAR ? 2 * (int64_t)fmin(ceil(1 / s), MOST_TAPS)
-                                                  : 2 * (int64_t)fmin(ceil(2 / s), MOST_TAPS);
-}
-
-/* --- places and weights ----------------------------------------------------------------------------------------- */
-
-/* Where result i of an axis stands among the operand's elements. */
-static double place_of(const struct weft_resize *r, int64_t i)
-{
-    const double x = (double)i, in = (double)r->in, out = r->scale * in; /* before it was rounded */
-    switch ((enum weft_resize_coordinates)r->coordinates) {
-    case WEFT_RESIZE_HALF_PIXEL_SYMMETRIC: {
-        const double centre = in / 2, adjustment = (double)r->out / out;
-        return centre * (1 - adjustment) + (x + 0.5) / r->scale - 0.5;
-    }
-    case WEFT_RESIZE_PYTORCH_HALF_PIXEL: return r->out > 1 ? (x + 0.5) / r->scale - 0.5 : 0;
-    case WEFT_RESIZE_ALIGN_CORNERS: return out != 1 ? x * (in - 1) / (out - 1) : 0;
-    case WEFT_RESIZE_ASYMMETRIC: return x / r->scale;
-    case WEFT_RESIZE_TF_HALF_PIXEL: return (x + 0.5) / r->scale;
-    case WEFT_RESIZE_CROP:
-        return out != 1 ? r->start * (in - 1) + x * (r->end - r->start) * (in - 1) / (out - 1)
-                       : 0.5 * (r->start + r->end) * (in - 1);
-    default: return (x + 0.5) / r->scale - 0.5;
-    }
-}
-
-static double nearest_to(int how, double u)
-{
-    switch ((enum weft_resize_nearest)how) {
-    case WEFT_RESIZE_PREFER_FLOOR: return ceil(u - 0.5);
-    case WEFT_RESIZE_PREFER_CEIL: return floor(u + 0.5);
-    case WEFT_RESIZE_FLOOR: return floor(u);
-    default: return ceil(u);
-    }
-}
-
-/* The weight of an element at a distance, which antialiasing has already shrunk. */
-static double weight_of(const struct weft_resize *r, double distance)
-{
-    const double d = fabs(distance), a = r->cubic;
-    if (r->form == WEFT_RESIZE_LINEAR)
-        return d < 1 ? 1 - d : 0;
-    if (d <= 1) /* in factors: it is 0 at distance 1 whatever a is, so that elements in their places stay as they are */
-        return (1 - d) * (1 + d - (a + 2) * d * d);
-    return d < 2 ? a * (d - 1) * (2 - d) * (2 - d) : 0;
-}
-
-static int64_t clamped(double i, int64_t extent)
-{
-    return !(i > 0) ? 0 : i >= (double)extent ? extent - 1 : (int64_t)i;
-}
-
-/* Weights may sum to something else than 1 where elements are left out or spaced by a scale; then they are divided. */
-static void normalise(double *weight, int64_t n)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        sum += weight[k];
-    for (int64_t k = 0; k < n && sum != 0; k++)
-        weight[k] /= sum;
-}
-
-bool weft_resize_tabulate(const struct weft_resize *r, int64_t i, int64_t *index, double *weight)
-{
-    const double u = place_of(r, i);
-    if (r->form == WEFT_RESIZE_NEAREST) {
-        index[0] = clamped(nearest_to(r->nearest, u), r->in);
-        weight[0] = 1;
-    } else {
-        const double shrink = r->antialias && r->scale < 1 ? r->scale : 1;
-        const double first = ceil(u) - (double)(r->taps / 2);
-        for (int64_t k = 0; k < r->taps; k++) {
-            const double at = first + (double)k;
-            const bool outside = at < 0 || at > (double)(r->in - 1);
-            index[k] = clamped(at, r->in);
-            weight[k] = r->exclude && outside ? 0 : weight_of(r, (at - u) * shrink);
-        }
-        if (r->exclude || shrink < 1)
-            normalise(weight, r->taps);
-    }
-    return r->coordinates != WEFT_RESIZE_CROP || (u >= 0 && u <= (double)(r->in - 1));
-}
 
 /* --- tables of all axes ----------------------------------------------------------------------------------------- */
 

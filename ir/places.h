@@ -16,13 +16,23 @@ enum weft_resize_coordinates {
 };
 enum weft_resize_nearest { WEFT_RESIZE_PREFER_FLOOR, WEFT_RESIZE_PREFER_CEIL, WEFT_RESIZE_FLOOR, WEFT_RESIZE_CEIL };
 
-/* One axis. */
+/* p / q, q >= 1. */
+struct weft_fraction {
+    int64_t p, q;
+};
+/* The fraction with the least denominator that rounds to x at so many binary digits (53: f64, 24: f32); if x has more,
+ * at 53. Of no more than 2^40, and 0 where x is below 2^-40 (fraction.c). */
+struct weft_fraction weft_fraction_of(double x, int digits);
+
+/* One axis. Result i stands at (first + step · i) / unit among the elements of the operand, exactly. */
 struct weft_resize {
     uint8_t form, coordinates, nearest;
     bool antialias, exclude;
-    double cubic, scale, start, end;
+    double cubic;
+    double shrink; /* what distances are multiplied by, at most 1 */
     int64_t in, out;
     int64_t taps; /* elements that a result is made of */
+    int64_t first, step, unit;
 };
 void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, int64_t in, int64_t out,
                       struct weft_resize *ret);

@@ -5,10 +5,30 @@
  * needs the factor as a fraction, which is looked for among small denominators. */
 #include "onnx/import.h"
 
+#include "ir/places.h"
+
 #include <math.h>
 #include <string.h>
 
 /* --- numbers that have to be known ------------------------------------------------------------------------------ */
+
+/* The number that a rounded one stands for: 3/5 where single precision has made 0.60000002 of it. */
+static double meant(double x, int digits)
+{
+    const struct weft_fraction f = weft_fraction_of(x, digits);
+    return f.p && fabs(x) < 0x1p40 ? (double)f.p / (double)f.q : x;
+}
+
+/* Elements of a list of factors, or of fractions of an axis. */
+static double *known_factors(struct onnx_op *op, unsigned input, const char *what, unsigned *ret_count)
+{
+    double *factor = weft_onnx_known_reals(op, input, what, ret_count);
+    const int dtype = weft_onnx_type(op, weft_onnx_has(op, input) ? op->input[input] : WEFT_NO_VALUE).dtype;
+    const int digits = dtype == WEFT_F32 ? 24 : dtype == WEFT_F16 ? 11 : dtype == WEFT_BF16 ? 8 : 53;
+    for (unsigned i = 0; factor && i < *ret_count; i++)
+        factor[i] = meant(factor[i], digits);
+    return factor;
+}
 
 /* Is there an input that is not an empty list? Exporters write those for absent ones. */
 static bool has_elements(struct onnx_op *op, unsigned input)
@@ -143,7 +163,7 @@ static void take_region(struct onnx_op *op, struct resize *r)
         r->region[i] = 0;
         r->region[r->type.rank + i] = 1;
     }
-    const double *region = weft_onnx_known_reals(op, 1, "roi", &count);
+    const double *region = known_factors(op, 1, "roi", &count);
     if (!region || !list_axes(op, r->type.rank, count / 2, axis))
         return;
     for (unsigned i = 0; i < count / 2; i++) {
@@ -173,7 +193,7 @@ static void import_resize(struct onnx_op *op)
     unsigned count;
     weft_onnx_ignore(op, "axes"); /* read only where a list is */
     weft_onnx_ignore(op, "keep_aspect_ratio_policy");
-    const double *scale = has_elements(op, 3) ? NULL : weft_onnx_known_reals(op, 2, "scales", &count);
+    const double *scale = has_elements(op, 3) ? NULL : known_factors(op, 2, "scales", &count);
     if (scale)
         take_scales(op, &r, count, scale);
     else if (!op->failed)
@@ -221,14 +241,14 @@ static void import_upsample_attribute(struct onnx_op *op)
         return;
     }
     for (unsigned i = 0; i < scales->count; i++)
-        scale[i] = (double)scales->reals[i];
+        scale[i] = meant((double)scales->reals[i], 24);
     resize_plainly(op, scales->count, scale);
 }
 
 static void import_upsample(struct onnx_op *op)
 {
     unsigned count;
-    const double *scale = weft_onnx_known_reals(op, 1, "scales", &count);
+    const double *scale = known_factors(op, 1, "scales", &count);
     if (scale)
         resize_plainly(op, count, scale);
 }
