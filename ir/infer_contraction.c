@@ -55,8 +55,9 @@ static weft_dim smaller(struct weft_infer *infer, weft_dim a, weft_dim b)
     return lowest >= 0 ? a : highest <= 0 ? b : weft_dim_min(dims, a, b);
 }
 
-/* Number of windows along spatial axis i of operand 0. Rounding up may add a window that starts in the padding behind
- * the data; such a window is dropped. */
+/* Number of windows along spatial axis i of operand 0. Rounding up adds one for what does not fill a window, so that
+ * one alone may be larger than all that there is, by less than a stride. It may also add a window that starts in the
+ * padding behind the data; such a window is dropped. */
 bool weft_infer_windows(struct weft_infer *infer, unsigned i, unsigned spatial, weft_dim taps, bool round_up,
                         weft_dim *ret)
 {
@@ -75,7 +76,8 @@ bool weft_infer_windows(struct weft_infer *infer, unsigned i, unsigned spatial, 
     const weft_dim front = weft_dim_add(dims, type->extent[2 + i], before);
     const weft_dim room =
         weft_dim_sub(dims, weft_dim_sub(dims, weft_dim_add(dims, front, after), reach), weft_dim_of(1));
-    if (weft_infer_below(infer, room, 0) || weft_infer_below(infer, taps, 1))
+    const weft_dim least = round_up ? weft_dim_add(dims, room, weft_dim_of(stride - 1)) : room;
+    if (weft_infer_below(infer, least, 0) || weft_infer_below(infer, taps, 1))
         return weft_infer_fail(
             infer, "operand 0 is %s, but no window of %s taps fits into spatial axis %u with padding %s and %s",
             weft_infer_type_text(infer, type), weft_infer_dim_text(infer, taps), i, weft_infer_dim_text(infer, before),

@@ -32,19 +32,34 @@ static struct weft_attr reduction_attr(struct onnx_op *op)
     return weft_attr_of_word(WEFT_ATTR_form, words[weft_onnx_word(op, "reduction", "none add mul min max")]);
 }
 
+/* A scatter whose attribute 0 is the reduction. Bools are combined as bytes: a sum or a maximum of them is "or", a
+ * product or a minimum "and". */
+static void scatter(struct onnx_op *op, int opcode, unsigned attrs, struct weft_attr *attr)
+{
+    weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1), weft_onnx_input(op, 2)};
+    attr[0] = reduction_attr(op);
+    const bool logic = weft_onnx_type(op, operands[0]).dtype == WEFT_BOOL && strcmp(attr[0].word, "none") != 0;
+    if (logic) {
+        const bool either = strcmp(attr[0].word, "add") == 0 || strcmp(attr[0].word, "max") == 0;
+        attr[0] = weft_attr_of_word(WEFT_ATTR_form, either ? "max" : "min");
+        operands[0] = weft_onnx_cast(op, operands[0], WEFT_U8);
+        operands[2] = weft_onnx_cast(op, operands[2], WEFT_U8);
+    }
+    const weft_val result = weft_onnx_make(op, opcode, 3, operands, attrs, attr, NULL);
+    op->output[0] = logic ? weft_onnx_cast(op, result, WEFT_BOOL) : result;
+}
+
 static void import_scatter_elements(struct onnx_op *op)
 {
-    const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1), weft_onnx_input(op, 2)};
-    const struct weft_attr attrs[] = {axis_attr(op, "axis", 0, weft_onnx_type(op, operands[0]).rank),
-                                      reduction_attr(op)};
-    op->output[0] = weft_onnx_make(op, WEFT_OP_scatter_elements, 3, operands, 2, attrs, NULL);
+    struct weft_attr attrs[2];
+    attrs[1] = axis_attr(op, "axis", 0, weft_onnx_type(op, weft_onnx_input(op, 0)).rank);
+    scatter(op, WEFT_OP_scatter_elements, 2, attrs);
 }
 
 static void import_scatter_nd(struct onnx_op *op)
 {
-    const weft_val operands[] = {weft_onnx_input(op, 0), weft_onnx_input(op, 1), weft_onnx_input(op, 2)};
-    const struct weft_attr form = reduction_attr(op);
-    op->output[0] = weft_onnx_make(op, WEFT_OP_scatter_nd, 3, operands, 1, &form, NULL);
+    struct weft_attr form;
+    scatter(op, WEFT_OP_scatter_nd, 1, &form);
 }
 
 /* An index per element of `type` along `axis`. */

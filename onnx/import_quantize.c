@@ -118,7 +118,8 @@ static void import_dequantize(struct onnx_op *op)
     op->output[0] = dtype ? weft_onnx_cast(op, result, dtype) : result;
 }
 
-/* Scale and zero point from the range of the data, which always holds 0. */
+/* Scale and zero point from the range of the data, which always holds 0. Of zeros alone the range is 0, and the scale
+ * 1: any would do that one can divide by. */
 static void import_dynamic_quantize(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
@@ -132,7 +133,10 @@ static void import_dynamic_quantize(struct onnx_op *op)
     const weft_val low = weft_onnx_binary(op, WEFT_OP_min, least, none);
     const weft_val high = weft_onnx_binary(op, WEFT_OP_max, largest, none);
     const weft_val range = weft_onnx_binary(op, WEFT_OP_sub, high, low);
-    const weft_val scale = weft_onnx_binary(op, WEFT_OP_div, range, weft_onnx_scalar_like(op, range, 255));
+    const weft_val one = weft_onnx_scalar_like(op, range, 1), steps = weft_onnx_scalar_like(op, range, 255);
+    const weft_val choice[] = {weft_onnx_binary(op, WEFT_OP_eq, range, none), one,
+                               weft_onnx_binary(op, WEFT_OP_div, range, steps)};
+    const weft_val scale = weft_onnx_make(op, WEFT_OP_select, 3, choice, 0, NULL, NULL);
     const weft_val zero = quantize(op, weft_onnx_binary(op, WEFT_OP_sub, none, low), scale, WEFT_NO_VALUE, WEFT_U8);
     op->output[0] =
         quantize(op, x, weft_onnx_broadcast(op, scale, &shape), weft_onnx_broadcast(op, zero, &shape), WEFT_U8);

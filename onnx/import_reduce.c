@@ -53,14 +53,21 @@ static void import_reduce_extreme(struct onnx_op *op)
     op->output[0] = reduce(op, &reduction, opcode, reduction.x);
 }
 
-/* A sum of what `before` makes of x, and then `after`; 0 is nothing. 16 bits hold neither squares nor their sum, so
- * those are computed in f32. */
+/* What a function of floats is computed in: 16 bits hold neither squares nor their sum, so those are computed in f32;
+ * roots and logarithms of integers in f64, whose result is truncated to the type. */
+static int inner_dtype(int dtype, bool is_real)
+{
+    if (weft_dtype_is_int(dtype) && is_real)
+        return WEFT_F64;
+    return dtype == WEFT_F16 || dtype == WEFT_BF16 ? WEFT_F32 : dtype;
+}
+
+/* A sum of what `before` makes of x, and then `after`; 0 is nothing. */
 static void import_sum(struct onnx_op *op, int before, int after)
 {
     const struct reduction reduction = read_reduction(op);
     const int dtype = weft_onnx_type(op, reduction.x).dtype;
-    const bool narrow = dtype == WEFT_F16 || dtype == WEFT_BF16;
-    weft_val x = narrow ? weft_onnx_cast(op, reduction.x, WEFT_F32) : reduction.x;
+    weft_val x = weft_onnx_cast(op, reduction.x, inner_dtype(dtype, after != 0));
     if (before == WEFT_OP_mul)
         x = weft_onnx_binary(op, WEFT_OP_mul, x, x);
     else if (before)
@@ -73,6 +80,17 @@ static void import_reduce_l1(struct onnx_op *op) { import_sum(op, WEFT_OP_abs, 0
 static void import_reduce_sum_square(struct onnx_op *op) { import_sum(op, WEFT_OP_mul, 0); }
 static void import_reduce_l2(struct onnx_op *op) { import_sum(op, WEFT_OP_mul, WEFT_OP_sqrt); }
 static void import_reduce_log_sum(struct onnx_op *op) { import_sum(op, 0, WEFT_OP_log); }
+
+static void import_reduce_log_sum_exp(struct onnx_op *op)
+{
+    const struct reduction reduction = read_reduction(op);
+    const int dtype = weft_onnx_type(op, reduction.x).dtype;
+    if (weft_dtype_is_int(dtype))
+        op->output[0] = weft_onnx_cast(op, reduce(op, &reduction, WEFT_OP_log_sum_exp,
+                                                  weft_onnx_cast(op, reduction.x, inner_dtype(dtype, true))), dtype);
+    else
+        op->output[0] = reduce(op, &reduction, WEFT_OP_log_sum_exp, reduction.x);
+}
 
 /* --- softmax ------------------------------------------------------------------------------------------------------ */
 
@@ -123,8 +141,8 @@ const struct onnx_row weft_onnx_reduce[] = {
     {"ReduceL2", 18, 1, 2, 0, import_reduce_l2},
     {"ReduceLogSum", 1, 1, 1, 0, import_reduce_log_sum},
     {"ReduceLogSum", 18, 1, 2, 0, import_reduce_log_sum},
-    {"ReduceLogSumExp", 1, 1, 1, WEFT_OP_log_sum_exp, import_reduce},
-    {"ReduceLogSumExp", 18, 1, 2, WEFT_OP_log_sum_exp, import_reduce},
+    {"ReduceLogSumExp", 1, 1, 1, 0, import_reduce_log_sum_exp},
+    {"ReduceLogSumExp", 18, 1, 2, 0, import_reduce_log_sum_exp},
     {"ReduceMax", 1, 1, 1, WEFT_OP_reduce_max, import_reduce_extreme},
     {"ReduceMax", 18, 1, 2, WEFT_OP_reduce_max, import_reduce_extreme},
     {"ReduceMean", 1, 1, 1, WEFT_OP_mean, import_reduce},

@@ -60,7 +60,8 @@ static void sample_axis(struct sampler *s, int axis, double g)
     double x = s->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
     if (s->form == NEAREST)
         x = rint(x);
-    if ((x < low || x > high) && s->border != ZEROS)
+    const bool each = s->border == ZEROS || (s->form == CUBIC && s->border == EDGE); /* elements outside, one by one */
+    if ((x < low || x > high) && !each)
         x = s->border == REFLECT ? reflected(x, low, high) : x < 0 ? 0 : x > length - 1 ? length - 1 : x;
     const double first = s->form == NEAREST ? rint(x) : floor(x) - (s->form == CUBIC);
     for (int k = 0; k < s->taps; k++) {
