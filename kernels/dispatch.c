@@ -4,6 +4,8 @@
  * stale. */
 #include "kernels/kernels.h"
 
+#include <string.h>
+
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
 static const struct weft_kernel_info kernels[] = {
@@ -70,4 +72,10 @@ static const struct weft_kernel_info kernels[] = {
 const struct weft_kernel_info *weft_kernel_at(unsigned i)
 {
     return i < sizeof kernels / sizeof kernels[0] ? &kernels[i] : NULL;
+}
+
+bool weft_kernel_is_plain(const char *name)
+{
+    const char *machine = name ? strstr(name, "__") : NULL;
+    return machine && !strncmp(machine, "__ref", 5);
 }

@@ -49,6 +49,8 @@ struct weft_kernel_info {
 };
 /* Kernel i of all families, or NULL past the end. */
 const struct weft_kernel_info *weft_kernel_at(unsigned i);
+/* Is it plain loops, "weft_…__ref"? */
+bool weft_kernel_is_plain(const char *name);
 
 /* --- types by their number in enum weft_dtype (kernels include no graph header) ----------------------------------- */
 

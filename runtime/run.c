@@ -134,6 +134,35 @@ static void poison(const struct weft_walker *walker, const struct weft_scope *sc
     weft_walker_meet(walker);
 }
 
+static const char *kernel_of(const struct weft_frame *frame, const struct weft_step *step)
+{
+    return step->kind->kernel(weft_frame_descriptor(frame, step), step);
+}
+
+/* Steps that have a clock in bodies too; one around every step there would cost more than small steps take. */
+static bool is_slow(const struct weft_frame *frame, const struct weft_step *step)
+{
+    return step->kind == &weft_step_reference || weft_kernel_is_plain(kernel_of(frame, step));
+}
+
+/* Adds to a step's time in the trips before, if there is room for one more step. */
+static void note_inner_step(struct weft_execution *e, const char *kernel, const char *value, int64_t ns)
+{
+    uint32_t i = 0;
+    while (i < e->inner_steps && e->inner_step[i].value != value)
+        i++;
+    if (i == WEFT_MOST_INNER_STEPS)
+        return;
+    if (i == e->inner_steps)
+        e->inner_step[e->inner_steps++] = (struct weft_inner_step){.kernel = kernel, .value = value};
+    e->inner_step[i].ns += ns;
+}
+
+static void count_slow_step(struct weft_execution *e, const struct weft_step *step, int64_t ns)
+{
+    *(step->kind == &weft_step_reference ? &e->fallback_ns : &e->plain_ns) += ns;
+}
+
 void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope)
 {
     const struct weft_plan *plan = scope->plan;
@@ -148,14 +177,18 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
                 bind_late(run, scope, i);
             weft_walker_meet(walker);
         }
-        const bool measured = inner && walker->worker == 0 && plan->step[i].kind == &weft_step_reference;
+        const struct weft_step *step = &plan->step[i];
+        const bool measured = inner && walker->worker == 0 && is_slow(scope->frame, step);
         if (measured)
             last = now_ns();
         poison(walker, scope, i, /* after= */ false);
         work_on_step(walker, scope, i);
         poison(walker, scope, i, /* after= */ true);
-        if (measured)
-            run->inner_fallback_ns += now_ns() - last;
+        if (measured) {
+            const int64_t ns = now_ns() - last;
+            count_slow_step(run->execution, step, ns);
+            note_inner_step(run->execution, kernel_of(scope->frame, step), plan->label[step->out.id], ns);
+        }
         const bool changes_hands =
             i + 1 < plan->steps && i + 1 < plan->late && (bound[i].parts > 1 || bound[i + 1].parts > 1);
         if (changes_hands || timed) /* timed: the wait belongs to the step that caused it */
@@ -197,6 +230,8 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     const struct weft_plan *plan = e->plan;
     memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
     struct weft_run run = {.execution = e, .ns = ns};
+    e->fallback_ns = e->plain_ns = 0;
+    e->inner_steps = 0;
     if (e->poison)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
@@ -211,7 +246,6 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
             weft_execution_port(e, &plan->storage[plan->return_storage[i]], e->frame->live, &e->result[i]);
         e->result[i].data = e->output[i].data;
     }
-    e->fallback_ns = run.inner_fallback_ns;
     e->ran = !atomic_load(&run.failed);
     if (!e->ran && run.failure.status != WEFT_OK)
         return weft_execution_fail(e, run.failure.status, "%s", run.failure.message);
@@ -234,11 +268,11 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
     for (uint32_t i = 0; status == WEFT_OK && i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         e->total_ns += ns[i];
-        e->fallback_ns += step->kind == &weft_step_reference ? ns[i] : 0;
+        if (is_slow(e->frame, step))
+            count_slow_step(e, step, ns[i]);
         e->relayout_ns += weft_step_is_copy(step) ? ns[i] : 0;
         if (fn)
-            fn(user, step->kind->kernel(weft_frame_descriptor(e->frame, step), step), plan->label[step->out.id],
-               ns[i]);
+            fn(user, kernel_of(e->frame, step), plan->label[step->out.id], ns[i]);
     }
     weft_release(plan->context, ns, (plan->steps + 1) * sizeof *ns);
     return status;
@@ -274,7 +308,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .copied_bytes = copied,
                                         .inside = marked[WEFT_ALIAS_PART],
                                         .overwriting = marked[WEFT_ALIAS_OVER],
-                                        .updating = marked[WEFT_ALIAS_UPDATED]};
+                                        .updating = marked[WEFT_ALIAS_UPDATED],
+                                        .plain_ns = e->plain_ns};
     if (!ret_statistics->size)
         return WEFT_ERR_ARGUMENT;
     memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);

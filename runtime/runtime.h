@@ -378,6 +378,13 @@ static inline const void *weft_frame_descriptor(const struct weft_frame *frame, 
 /* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 
 #define WEFT_FRAMES 8
+#define WEFT_MOST_INNER_STEPS 64
+
+/* A step of a body that the evaluator or a plain kernel computes, and its time in all trips of the last timed run. */
+struct weft_inner_step {
+    const char *kernel, *value;
+    int64_t ns;
+};
 
 struct weft_execution {
     const struct weft_plan *plan;
@@ -391,7 +398,9 @@ struct weft_execution {
     void **base;                        /* by storage */
     struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
     bool ran, poison;
-    int64_t total_ns, fallback_ns, relayout_ns;
+    int64_t total_ns, fallback_ns, plain_ns, relayout_ns;
+    struct weft_inner_step inner_step[WEFT_MOST_INNER_STEPS]; /* the first so many */
+    uint32_t inner_steps;
     char error[512];
 };
 
@@ -401,7 +410,6 @@ struct weft_run {
     _Atomic bool failed;
     struct weft_failure failure;
     int64_t *ns;                /* per step, or NULL: not timed */
-    int64_t inner_fallback_ns;  /* reference kernels in bodies */
 };
 /* A plan or a body while it runs. */
 struct weft_scope {

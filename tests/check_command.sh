@@ -217,6 +217,28 @@ TEXT
 expect 0 'agrees' "$weft" bench state.weft --seconds 0
 expect 0 'best whole run' "$weft" run state.weft --kernels
 
+# What has no fast kernel is listed step by step, in bodies too, and counted.
+cat >plain.weft <<'TEXT'
+graph @plain(%x: f32[64,64]) {
+  graph @turn(%i: i64[], %v: f32[64,64]) {
+    %again: f32[64,64] = triangle %v upper=1
+    return %again
+  }
+  %e: f32[64,64] = exp %x
+  %t: f32[64,64] = triangle %e
+  %n: i64[] = const value=3
+  %p: f32[64,64] = loop %n, %t body=@turn
+  return %p
+}
+TEXT
+expect 0 '^plain     2 steps without a fast kernel' "$weft" run plain.weft --kernels
+expect 0 'weft_plain_triangle__ref  %t: f32\[64,64\] = triangle of f32\[64,64\]$' "$weft" run plain.weft --kernels
+expect 0 'weft_plain_triangle__ref  %again: in a body$' "$weft" run plain.weft --kernels
+expect 0 '"plain_pct": [1-9]' "$weft" bench plain.weft --seconds 0 --json
+expect 0 '"fallback_pct": 0.0, "plain_pct": 0.0' "$weft" bench stored.weft --seconds 0 --json
+expect 0 '"fallback_pct": 0.0, "plain_pct": [1-9]' "$weft" bench stored.weft --cpu baseline --seconds 0 --json
+expect 0 'weft_reference  %y: f32\[N,4\] = exp of f32\[N,4\]' "$weft" run stored.weft --reference --kernels
+
 cat >nan.weft <<'TEXT'
 graph @nan(%x: f32[1000]) {
   %y: f32[1000] = log %x

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Every model folder (model.onnx, input_N.npy, output_N.npy) that weft supports gives the expected outputs. Where inputs
-# and outputs lie in folders below it, one for each size, one plan runs them all.
+# and outputs lie in folders below it, one for each size, one plan runs them all. Nothing is left to the reference
+# evaluator.
 # usage: check_models.sh WEFT [--all] FOLDER…     --all: none may be unsupported
 set -u
 weft=$1
@@ -10,10 +11,20 @@ all=
 [ "${1:-}" != --all ] || { all=yes; shift; }
 passed=0 failed=0 skipped=0
 
+# run_model MODEL OPTION…: weft run, which has to find a kernel for every step
+run_model() {
+    shown=$("$weft" run "$@")
+    code=$?
+    echo "$shown"
+    case $shown in *"(0 by the reference evaluator"*) return $code ;; esac
+    [ $code = 0 ] && echo "FAILED: $1: steps run in the reference evaluator; weft run --kernels says which"
+    return 1
+}
+
 # check_model FOLDER
 check_model() {
     if ls "$1"/output_0.npy >/dev/null 2>&1; then
-        "$weft" run "$1/model.onnx" --check "$1"
+        run_model "$1/model.onnx" --check "$1"
         return
     fi
     model=$1/model.onnx
@@ -22,7 +33,7 @@ check_model() {
         shift
         set -- "$@" --check "${file%/output_0.npy}"
     done
-    "$weft" run "$model" "$@"
+    run_model "$model" "$@"
 }
 
 for folder in "$@"; do

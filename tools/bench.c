@@ -4,7 +4,7 @@
  *   load, compile, create   once: ready_ms, compile_ms
  *   first run               first_ms, with the page faults of fresh memory
  *   runs                    until the time is used up: median_ms, min_ms
- *   runs under a clock      fallback_pct, relayout_pct
+ *   runs under a clock      fallback_pct, plain_pct, relayout_pct
  *   peak memory             from the kernel's high-water mark, before anything below disturbs it
  *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees
  *
@@ -26,7 +26,7 @@ enum { NOISY_PCT = 20 };
 struct figures {
     double median_ms, min_ms, spread_pct; /* spread: between the quartiles, of the median */
     double ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
-    double fallback_pct, relayout_pct;
+    double fallback_pct, plain_pct, relayout_pct;
     struct weft_comparison worst; /* of the outputs, if they were compared */
     bool compared;
     int kernels, threads, runs;
@@ -96,6 +96,7 @@ static bool measure_shares(struct weft_model *model, struct figures *figures)
         return false;
     const double total = statistics.total_ns > 0 ? (double)statistics.total_ns : 1;
     figures->fallback_pct = 100 * (double)statistics.fallback_ns / total;
+    figures->plain_pct = 100 * (double)statistics.plain_ns / total;
     figures->relayout_pct = 100 * (double)statistics.relayout_ns / total;
     figures->arena_mb = (double)statistics.arena_bytes * 1e-6;
     figures->kernels = statistics.kernels;
@@ -208,8 +209,8 @@ static void print_json(const struct figures *f, const char *path)
     printf(", \"bound\": ");
     print_number(f->compared, f->worst.bound);
     printf(", \"agrees\": %s", !f->compared ? "null" : f->worst.same ? "true" : "false");
-    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"relayout_pct\": %.1f, ", f->fallback_pct,
-           f->relayout_pct);
+    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"plain_pct\": %.1f, \"relayout_pct\": %.1f, ",
+           f->fallback_pct, f->plain_pct, f->relayout_pct);
     printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
 }
 
@@ -225,8 +226,8 @@ static void print_lines(const struct figures *f, const char *path)
                f->median_ms / fmax(f->min_ms, 1e-9));
     printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
            f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
-    printf("  %.1f %% of the time in the reference evaluator, %.1f %% in changes of layout\n", f->fallback_pct,
-           f->relayout_pct);
+    printf("  %.1f %% of the time in the reference evaluator, %.1f %% in plain kernels, %.1f %% in changes of layout\n",
+           f->fallback_pct, f->plain_pct, f->relayout_pct);
     const struct weft_comparison *c = &f->worst;
     if (f->compared)
         printf("  %s: max abs error %.3g, max rel error %.3g, bound %.3g\n", c->same ? "agrees" : "WRONG", c->max_abs,
@@ -287,8 +288,9 @@ int weft_cmd_bench(int argc, char **argv)
         "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
         "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
         "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms\n"
-        "null until something is fused; fallback_pct and relayout_pct of the time; kernels; threads. What\n"
-        "does not agree fails.",
+        "null until something is fused; of the time fallback_pct in the reference evaluator, plain_pct in\n"
+        "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in changes of layout;\n"
+        "kernels; threads. What does not agree fails.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

@@ -119,8 +119,10 @@ static bool run_model(struct weft_model *model, const char *path, bool kernels)
         return true;
     struct weft_profile profile;
     const bool ok = weft_profile_measure(model, 20, &profile);
-    if (ok)
+    if (ok) {
         weft_profile_print(model, &profile, stdout);
+        weft_profile_print_plain(model, &profile, stdout);
+    }
     weft_profile_close(&profile);
     return ok && weft_model_run_afresh(model);
 }
@@ -157,7 +159,8 @@ int weft_cmd_run(int argc, char **argv)
         "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
         "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.\n"
         "Several --check run one plan on the inputs of each folder, which may have other sizes.\n"
-        "Times of --kernels are the best of 20 runs, or of as many as fit into two seconds.",
+        "Times of --kernels are the best of 20 runs, or of as many as fit into two seconds. Steps in plain kernels,\n"
+        "weft_…__ref, or in the reference evaluator are listed one by one, with the share of the time.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

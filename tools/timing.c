@@ -81,16 +81,6 @@ struct total {
     int count;
 };
 
-/* An op by the name of the value that it computes. */
-struct named_op {
-    const char *value, *op;
-};
-
-static int by_value(const void *a, const void *b)
-{
-    return strcmp(((const struct named_op *)a)->value, ((const struct named_op *)b)->value);
-}
-
 static int by_name(const void *a, const void *b)
 {
     const struct total *x = a, *y = b;
@@ -104,38 +94,18 @@ static int by_time(const void *a, const void *b)
     return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) : by_name(a, b);
 }
 
-/* All values of the plan with the ops that make them, sorted; the caller frees the list. */
-static struct named_op *name_ops(const struct weft_plan *plan, size_t *ret_count)
-{
-    const struct weft_graph *graph = plan->graph;
-    struct named_op *named = calloc(graph->values + 1, sizeof *named);
-    size_t count = 0;
-    if (named) {
-        weft_foreach_node(graph, n) {
-            for (unsigned r = 0; r < weft_node_of(graph, n)->results; r++)
-                named[count++] =
-                    (struct named_op){plan->label[weft_result(graph, n, r).id], weft_op_of(graph, n)->name};
-        }
-        qsort(named, count, sizeof *named, by_value);
-    }
-    *ret_count = count;
-    return named;
-}
-
 /* One entry for each step, the op where the kernel does not tell. */
 static void fill_totals(const struct weft_plan *plan, const struct weft_profile *profile, struct total *total)
 {
     size_t count;
-    struct named_op *named = name_ops(plan, &count);
+    struct weft_named_value *named = weft_name_values(plan->graph, plan->label, &count);
     for (size_t i = 0; i < profile->steps; i++) {
         const struct weft_step_time *step = &profile->step[i];
         total[i] = (struct total){.kernel = step->kernel, .op = "", .ns = step->ns, .count = 1};
-        const struct named_op key = {.value = step->value};
-        const struct named_op *found = named && !strcmp(step->kernel, "weft_reference")
-                                           ? bsearch(&key, named, count, sizeof *named, by_value)
-                                           : NULL;
+        const struct weft_named_value *found =
+            strcmp(step->kernel, "weft_reference") == 0 ? weft_find_value(named, count, step->value) : NULL;
         if (found)
-            total[i].op = found->op;
+            total[i].op = weft_op_of(plan->graph, found->node)->name;
     }
     free(named);
 }

@@ -201,4 +201,20 @@ bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profil
 void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
 
+/* --- plain.c: which steps have no fast kernel --------------------------------------------------------------------- */
+
+/* Values of a graph with the nodes that make them, by name. */
+struct weft_named_value {
+    const char *name;
+    const struct weft_graph *graph;
+    weft_node node;
+};
+/* Sorted by name, `label` naming values by id; the caller frees the list. NULL and 0 without memory. */
+struct weft_named_value *weft_name_values(const struct weft_graph *graph, const char *const *label, size_t *ret_count);
+/* The one of that name, or NULL. */
+const struct weft_named_value *weft_find_value(const struct weft_named_value *named, size_t count, const char *name);
+/* Steps in plain kernels and in the reference evaluator, those of bodies too: what they compute of what, how long it
+ * took, the slowest first. Nothing where there is none. */
+void weft_profile_print_plain(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
+
 #endif

@@ -576,6 +576,7 @@ struct weft_statistics {
     int32_t inside;         /* values computed inside of the concat or padding that would copy them, */
     int32_t overwriting;    /* where their last reader writes its result over them, */
     int32_t updating;       /* and in the `mut` parameter that they are the new value of */
+    int64_t plain_ns;       /* of the last timed run, in plain kernels (__ref): plain C for what has no faster one */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once with a clock around each kernel. For each step `fn` gets the kernel's name, the value it computes, ns. */
