@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results beside what was expected, within bounds that noise shows.
+
+What agrees to a few roundings is right. Where something does not, the model is computed again, node by node, with each
+operand and each result of an inexact node moved by about a rounding: how far an element moves is how far it may be off,
+and one that changes its kind (a number that becomes infinite, a comparison that flips) says nothing. So a cancellation
+or an ill-conditioned determinant excuses as much as it must, and no op is excused by decree.
+"""
+import numpy as np
+
+import texts
+from graph import BF16, F16, F32, F64, is_float
+from reference import Refused, evaluate, reads
+
+ROUNDING = {F64: 2.0 ** -52, F32: 2.0 ** -23, F16: 2.0 ** -10, BF16: 2.0 ** -7}
+TINY = {F64: 1e-300, F32: 1e-36, F16: 2.0 ** -23, BF16: 1e-36}
+# What is computed by other formulas, whose errors go with the largest element and not with each.
+NORMWISE = {"Conv", "ConvTranspose", "DFT", "STFT", "Det", "MatMul", "Gemm", "Einsum", "DeformConv", "Resize", "LRN",
+            "GridSample", "CumSum", "AveragePool", "Attention", "RoiAlign", "Loop", "Scan", "If"}
+# Of which parts as large as 1 cancel.
+ABSOLUTE = {"Sigmoid", "Gelu", "BlackmanWindow", "HannWindow", "HammingWindow", "Selu", "Elu", "Celu", "Mish",
+            "Softplus",
+            "HardSwish", "LogSoftmax", "RNN", "GRU", "LSTM", "HardSigmoid", "SoftmaxCrossEntropyLoss"}
+CENTRED = {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization"}
+SAMPLES, LAST_SAMPLES, MOVE, SAFETY = 4, 40, 4.0, 6.0
+
+
+def kind(array):
+    """NaN, the infinities, the rest."""
+    return np.where(np.isnan(array), 3, np.where(np.isposinf(array), 2, np.where(np.isneginf(array), 1, 0)))
+
+
+def wide(array):
+    return np.asarray(array).astype(np.float64)
+
+
+def rounding_of(dtype, coarse):
+    return max(ROUNDING[dtype], ROUNDING[F32] if coarse else 0)
+
+
+def is_near(got, want, coarse=False):
+    """Elements that agree to a few roundings."""
+    if not is_float(want.dtype):
+        return got == want
+    a, b = wide(got), wide(want)
+    with np.errstate(all="ignore"):
+        near = np.abs(a - b) <= 4 * rounding_of(want.dtype, coarse) * np.abs(b) + TINY[F32 if coarse else want.dtype]
+    return np.where((kind(a) == 0) & (kind(b) == 0), near, kind(a) == kind(b))
+
+
+def moved(numbers, array, dtype_rounding, normwise, floor=0.0):
+    with np.errstate(all="ignore"):
+        x = wide(array)
+        y = x * (1 + MOVE * dtype_rounding * numbers.uniform(-1, 1, x.shape))
+        if normwise:
+            floor = max(floor, np.abs(x[np.isfinite(x)]).max(initial=0))
+        if floor:
+            y = y + MOVE * dtype_rounding * floor * numbers.uniform(-1, 1, x.shape)
+        return np.asarray(y.astype(array.dtype))
+
+
+# From this operand on, numbers say how long something is.
+STEERING = {"Resize": 1, "Range": 0, "OneHot": 1, "NonMaxSuppression": 2, "MelWeightMatrix": 0}
+
+
+class Noise:
+    """How far each value may be off at one of the sizes."""
+
+    def __init__(self, nodes, opset, given, trial):
+        self.nodes, self.opset, self.given, self.trial = nodes, opset, given, trial
+        self.numbers = np.random.default_rng(1)
+        self.spread, self.unstable, self.samples = {}, {}, 0
+
+    def sample(self):
+        values = dict(self.given)
+        for node, _, made in self.nodes:
+            names = reads(node)
+            noisy = not made[0].exact and node.op_type not in QUIET if made else False
+            steering = set(node.input[STEERING.get(node.op_type, 99):])
+            coarse = bool(made) and made[0].coarse
+            inputs = {n: moved(self.numbers, values[n], rounding_of(values[n].dtype, coarse), False)
+                      if noisy and is_float(values[n].dtype) and n in node.input and n not in steering else values[n]
+                      for n in names}
+            try:
+                results, _ = evaluate(node, inputs, self.opset)
+            except Refused:
+                return False
+            for value, array in zip(made, results):
+                base = value.arrays[self.trial]
+                if noisy and is_float(array.dtype):
+                    floor = self.floor(node, [inputs.get(n) for n in node.input])
+                    array = moved(self.numbers, array, rounding_of(array.dtype, coarse), node.op_type in NORMWISE,
+                                  floor)
+                array = self.open(node, [inputs.get(n) for n in node.input], results, array, len(node.output))
+                values[value.name] = array
+                self.compare(value.name, base, array)
+        self.samples += 1
+        return True
+
+    @staticmethod
+    def floor(node, operands):
+        """The size of the numbers that cancel on the way: errors go with those."""
+        if node.op_type in ABSOLUTE:
+            return 1.0
+        if node.op_type not in CENTRED or operands[0].size == 0:
+            return 0.0
+        x = np.abs(wide(operands[0])).max()
+        scale = np.abs(wide(operands[1])).max(initial=0) if len(operands) > 1 and operands[1] is not None else 1.0
+        first = {"LayerNormalization": texts.attributes_of(node, axis=-1)["axis"] % operands[0].ndim,
+                 "MeanVarianceNormalization": 0}.get(node.op_type, 2)
+        rows = wide(operands[0])
+        spread = rows.reshape([int(np.prod(rows.shape[:first])), -1]).var(1).min() if first else rows.var()
+        epsilon = texts.attributes_of(node, epsilon=1e-5)["epsilon"]
+        return min(x * scale / np.sqrt(spread + epsilon + 1e-12), 1e4)
+
+    def open(self, node, operands, results, array, count):
+        """Where ONNX leaves the number open it is another one in each sample."""
+        masks = texts.is_open(node, operands, results)
+        for result, mask in zip(results, masks or []):
+            if mask is not None and mask.shape == array.shape and mask.any():
+                info = np.iinfo(array.dtype)
+                choices = np.array([0, info.min, info.max, 1], array.dtype)
+                return np.where(mask, self.numbers.choice(choices, array.shape), array)
+        return array
+
+    def compare(self, name, base, array):
+        if array.shape != base.shape:
+            self.unstable[name] = np.ones(base.shape, bool)
+            return
+        if not is_float(base.dtype):
+            self.unstable[name] = self.unstable.get(name, False) | (wide(array) != wide(base))
+            return
+        a, b = wide(array), wide(base)
+        with np.errstate(all="ignore"):
+            distance = np.where(np.isfinite(a) & np.isfinite(b), np.abs(a - b), 0)
+        self.spread[name] = np.maximum(self.spread.get(name, 0), distance)
+        self.unstable[name] = self.unstable.get(name, False) | (kind(a) != kind(b))
+
+    def wrong(self, value, got):
+        """Elements beyond what noise explains."""
+        want = value.arrays[self.trial]
+        bad = ~is_near(got, want, value.coarse) & ~self.unstable.get(value.name, np.zeros(want.shape, bool))
+        if not is_float(want.dtype):
+            return bad
+        a, b = wide(got), wide(want)
+        with np.errstate(all="ignore"):
+            allowed = SAFETY * self.spread.get(value.name, 0)
+            allowed = allowed + 8 * rounding_of(want.dtype, value.coarse) * np.abs(b)
+            allowed = allowed + SAFETY * TINY[F32 if value.coarse else want.dtype]
+            inside = np.abs(a - b) <= allowed
+        # On the edge of the largest numbers, noise of an element may decide between a number and infinity.
+        return bad & ~((kind(a) == 0) & (kind(b) == 0) & inside)
+
+
+QUIET = {"Identity", "Reshape", "Transpose", "Cast"} | set("""Squeeze Unsqueeze Flatten Concat Split Slice Pad Tile
+Expand
+Gather GatherElements GatherND Shape Size Abs Neg Sign Ceil Floor Round Relu Max Min Where Greater Less Equal ArgMax
+ArgMin
+TopK ReduceMax ReduceMin MaxPool GlobalMaxPool Hardmax IsNaN IsInf Clip Dropout NonZero Trilu DepthToSpace SpaceToDepth
+CastLike Compress CenterCropPad OneHot ReverseSequence Not And Or Xor GreaterOrEqual LessOrEqual""".split())
+
+
+class Wrong:
+    def __init__(self, output, trial, text):
+        self.output, self.trial, self.text = output, trial, text
+
+
+def describe(got, want, bad):
+    places = np.argwhere(bad)
+    first = [tuple(int(i) for i in place) for place in places[:4]]
+    pairs = ", ".join(f"{list(p)}: {got[p]} for {want[p]}" for p in first)
+    return f"{len(places)} of {want.size} elements wrong: {pairs}"
+
+
+def judge(nodes, outputs, opset, given, answer):
+    """The first output that is wrong, or None. given: for each trial the arrays that no node computes."""
+    for trial, results in enumerate(answer.trials):
+        if isinstance(results, tuple):
+            return Wrong(None, trial, f"error in {results[0]}: {results[2]}")
+        noise = None
+        for i, (value, got) in enumerate(zip(outputs, results)):
+            want = value.arrays[trial]
+            if got.dtype != want.dtype:
+                return Wrong(i, trial, f"elements are {got.dtype} instead of {want.dtype}")
+            if got.shape != want.shape and got.shape[:1] == want.shape[:1] == (0,) and got.ndim == want.ndim and \
+                    any(node.op_type == "Loop" for node, _, _ in nodes):
+                continue # collected in no trips: nobody says what the other extents are
+            if got.shape != want.shape:
+                if noise is None:
+                    noise = Noise(nodes, opset, given[trial], trial)
+                    while noise.samples < SAMPLES and noise.sample():
+                        pass
+                if not noise.unstable.get(value.name, np.zeros(1, bool)).any():
+                    return Wrong(i, trial, f"shape {list(got.shape)} instead of {list(want.shape)}")
+                continue
+            if is_near(got, want, value.coarse).all():
+                continue
+            noise = noise or Noise(nodes, opset, given[trial], trial)
+            bad = None
+            for count in (SAMPLES, LAST_SAMPLES):
+                while noise.samples < count and noise.sample():
+                    pass
+                bad = noise.wrong(value, got)
+                if not bad.any():
+                    break
+            if bad.any():
+                return Wrong(i, trial, describe(got, want, bad))
+    if answer.again:
+        return Wrong(None, 0, answer.again[2])
+    return None

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node computes, by others: onnxruntime, and ONNX's own reference evaluator where onnxruntime lacks the type.
+
+    evaluate(node, {"x": array}, opset)  ->  the node's results, a list of arrays; or Refused
+
+One node at a time, so that no optimiser comes between what ONNX says of a node and its result, and every value on the
+way is known. What onnxruntime lacks for 16-bit floats or f64 is computed in f32: ONNX's evaluator has more types, but
+leaves out attributes that onnxruntime honours.
+"""
+import os
+import warnings
+
+import ml_dtypes
+import numpy as np
+import onnx
+import known
+import texts
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+try:
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
+except ImportError:
+    onnxruntime = None
+
+warnings.filterwarnings("ignore")
+F64, F16, BF16 = np.dtype(np.float64), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
+HALVES = (F16, BF16)
+
+
+class Refused(Exception):
+    """Neither computes it: the node is no legal one, or nobody has it."""
+
+
+def tensor_type(array):
+    return helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
+def captured(graph):
+    """Names that a body reads from outside, in order."""
+    made = {v.name for v in graph.input} | {v.name for v in graph.initializer}
+    names = []
+    for node in graph.node:
+        inner = [name for a in node.attribute if a.type == a.GRAPH for name in captured(a.g)]
+        names += [name for name in [*node.input, *inner] if name and name not in made]
+        made |= set(node.output)
+    return list(dict.fromkeys(names + [v.name for v in graph.output if v.name not in made]))
+
+
+def reads(node):
+    """Names of the values that a node needs, those of its bodies included."""
+    inner = [name for a in node.attribute if a.type == a.GRAPH for name in captured(a.g)]
+    return list(dict.fromkeys([name for name in [*node.input, *inner] if name]))
+
+
+def model_of(node, values, opset):
+    inputs = [helper.make_tensor_value_info(name, tensor_type(array), [None] * array.ndim)
+              for name, array in values.items()]
+    outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+    return helper.make_model(helper.make_graph([node], "g", inputs, outputs), ir_version=10,
+                             opset_imports=[helper.make_opsetid("", opset)])
+
+
+def by_onnxruntime(node, values, opset):
+    if onnxruntime is None:
+        raise Refused("no onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(model_of(node, values, opset).SerializeToString(), options,
+                                               providers=["CPUExecutionProvider"])
+        results = session.run(None, values)
+    except Exception as error:
+        raise Refused(str(error)) from None
+    return [of_type(np.asarray(array), out.type) for array, out in zip(results, session.get_outputs())]
+
+
+BYTES = {"tensor(float8e4m3fn)": ml_dtypes.float8_e4m3fn, "tensor(float8e5m2)": ml_dtypes.float8_e5m2}
+
+
+def of_type(array, text):
+    """onnxruntime hands out 8-bit floats as bytes."""
+    return array.view(BYTES[text]) if text in BYTES and array.dtype == np.uint8 else array
+
+
+def by_onnx(node, values, opset):
+    try:
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(model_of(node, values, opset)).run(None, dict(values))
+    except Exception as error:
+        raise Refused(str(error)) from None
+    if any(not isinstance(array, (np.ndarray, np.generic)) for array in results):
+        raise Refused("a result that is no tensor")
+    kinds = declared(node, values, opset)
+    return [np.asarray(array).astype(kinds.get(name, np.asarray(array).dtype))
+            for name, array in zip([n for n in node.output if n], results)]
+
+
+def declared(node, values, opset):
+    """The types of the results by ONNX's inference; the evaluator computes some in another."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model_of(node, values, opset)).graph
+    except Exception:
+        return {}
+    known = {v.name: v.type.tensor_type.elem_type for v in graph.output}
+    return {name: np.dtype(helper.tensor_dtype_to_np_dtype(kind)) for name, kind in known.items() if kind}
+
+
+# Ops of which ONNX's evaluator leaves out attributes, or has mistakes: onnxruntime or nobody.
+NOT_BY_ONNX = set("""If Loop Scan RNN GRU LSTM MaxPool AveragePool LpPool Resize ConvTranspose Conv GridSample
+GlobalMaxPool Unique LRN""".split())
+# Ops that onnxruntime computes less exactly, or wrongly: Col2Im with dilations, Mod of integers beyond 2^53,
+# Attention that is causal behind a cache.
+BY_ONNX_FIRST = {"DFT", "STFT", "Col2Im", "HannWindow", "HammingWindow", "BlackmanWindow", "Attention", "Mod"}
+WINDOWS = {"Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"}
+
+
+def through_f32(node, values, opset):
+    others = (*HALVES, F64)
+    if not any(array.dtype in others for array in values.values()):
+        raise Refused("nothing of another type")
+    if any(a.name in ("to", "dtype", "output_dtype") or a.type == a.GRAPH for a in node.attribute):
+        raise Refused("states a type")
+    kinds = declared(node, values, opset)
+    wide = {name: array.astype(np.float32) if array.dtype in others else array for name, array in values.items()}
+    results = by_onnxruntime(node, wide, opset)
+    with np.errstate(all="ignore"):
+        return [array.astype(kinds[name]) if array.dtype == np.float32 and name in kinds else array
+                for array, name in zip(results, [n for n in node.output if n])]
+
+
+# Their definitions hold numbers in f32, whatever the type.
+COARSE = {"Attention", "HardSwish"}
+
+
+def evaluate(node, values, opset):
+    """The results of a node, from the first that computes it, and whether a result in f64 is as coarse as f32."""
+    operands = [values.get(name) for name in node.input]
+    if node.op_type in WINDOWS and not texts.has_room(node, operands):
+        raise Refused("windows that fit nowhere")
+    left_out = known.not_drawn(node, operands)
+    if left_out:
+        raise Refused(left_out)
+    who = [by_onnxruntime, through_f32]
+    if node.op_type not in NOT_BY_ONNX:
+        empty = node.op_type.startswith("Reduce") and 0 in operands[0].shape # which onnxruntime leaves as it is
+        who.insert(0 if empty or node.op_type in BY_ONNX_FIRST else 2, by_onnx)
+    reason = ""
+    for one in who:
+        try:
+            results = one(node, values, opset)
+        except Refused as refused:
+            reason = reason or str(refused)
+            continue
+        if node.op_type == "Resize":
+            exact = texts.resize(node, operands, results[0].shape)
+            results = [exact] if exact is not None else results
+        return results, one is through_f32 or node.op_type in COARSE
+    raise Refused(reason)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops as ONNX's text defines them, in exact fractions, where onnxruntime rounds coordinates or has mistakes of its
+own."""
+import math
+from fractions import Fraction
+
+import numpy as np
+from onnx import helper
+
+HALF = Fraction(1, 2)
+
+
+def attributes_of(node, **defaults):
+    given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    given = {k: v.decode() if isinstance(v, bytes) else v for k, v in given.items()}
+    return {**defaults, **given}
+
+
+# --- Resize --------------------------------------------------------------------------------------------
+
+def places(mode, length, resized, scale, start, end):
+    """Where each element of the result lies on the axis."""
+    for i in range(resized):
+        if mode == "half_pixel":
+            yield (i + HALF) / scale - HALF
+        elif mode == "half_pixel_symmetric":
+            adjustment = resized / (scale * length)
+            yield Fraction(length, 2) * (1 - adjustment) + (i + HALF) / scale - HALF
+        elif mode == "pytorch_half_pixel":
+            yield (i + HALF) / scale - HALF if resized > 1 else Fraction(0)
+        elif mode == "align_corners":
+            yield Fraction(i * (length - 1), resized - 1) if resized > 1 else Fraction(0)
+        elif mode == "asymmetric":
+            yield i / scale
+        else: # tf_crop_and_resize
+            yield (start + i * (end - start) / (resized - 1) if resized > 1 else HALF * (start + end)) * (length - 1)
+
+
+def nearest(place, mode):
+    if mode == "floor":
+        return math.floor(place)
+    if mode == "ceil":
+        return math.ceil(place)
+    return math.ceil(place - HALF) if mode == "round_prefer_floor" else math.floor(place + HALF)
+
+
+def resize(node, operands, shape):
+    """The result, whose shape is known; None where the text is not precise, or not written down here."""
+    facts = attributes_of(node, mode="nearest", coordinate_transformation_mode="half_pixel", antialias=0, axes=None,
+                          nearest_mode="round_prefer_floor", extrapolation_value=0.0,
+                          keep_aspect_ratio_policy="stretch", cubic_coeff_a=-0.75, exclude_outside=0)
+    x, roi, scales, sizes = (list(operands) + [None] * 3)[:4]
+    mode = facts["coordinate_transformation_mode"]
+    if facts["antialias"] or 0 in x.shape or 0 in shape:
+        return None
+    axes = [a % x.ndim for a in facts["axes"]] if facts["axes"] is not None else list(range(x.ndim))
+    result, outside = np.asarray(x, x.dtype if facts["mode"] == "nearest" else np.float64), np.zeros(shape, bool)
+    for k, axis in enumerate(axes):
+        length, resized = x.shape[axis], shape[axis]
+        given = scales is not None and scales.size
+        scale = Fraction(float(scales[k])) if given else Fraction(resized, length)
+        if not given and facts["keep_aspect_ratio_policy"] != "stretch":
+            pick = min if facts["keep_aspect_ratio_policy"] == "not_larger" else max
+            scale = pick(Fraction(int(sizes[j]), x.shape[a]) for j, a in enumerate(axes))
+        if given and mode in ("align_corners", "tf_crop_and_resize") and (scale * length).denominator != 1:
+            return None # "the length of the resized tensor": before or after it is rounded
+        crop = mode == "tf_crop_and_resize"
+        ends = [Fraction(float(roi[k + n * len(axes)])) if crop else Fraction(0) for n in (0, 1)]
+        where = list(places(mode, length, resized, scale, *ends))
+        if crop:
+            mask = np.array([not 0 <= p <= length - 1 for p in where])
+            outside |= mask.reshape([-1 if a == axis else 1 for a in range(x.ndim)])
+        result = along(result, axis, where, facts)
+    result = result.astype(x.dtype)
+    return np.where(outside, np.asarray(facts["extrapolation_value"]).astype(x.dtype),
+                    result) if outside.any() else result
+
+
+def along(x, axis, where, facts):
+    last = x.shape[axis] - 1
+    clip = lambda i: min(max(i, 0), last)
+    if facts["mode"] == "nearest":
+        return np.take(x, [clip(nearest(p, facts["nearest_mode"])) for p in where], axis)
+    below = [math.floor(p) for p in where]
+    if facts["mode"] == "cubic":
+        result = 0
+        taps = [cubic(float(p - b), facts["cubic_coeff_a"]) for p, b in zip(where, below)]
+        if facts["exclude_outside"]:
+            taps = [[w if 0 <= b + n - 1 <= last else 0 for n, w in enumerate(row)] for b, row in zip(below, taps)]
+            taps = [[w / sum(row) for w in row] for row in taps]
+        for n in range(4):
+            weight = np.array([row[n] for row in taps]).reshape([-1 if a == axis else 1 for a in range(x.ndim)])
+            result = result + weight * np.take(x, [clip(b + n - 1) for b in below], axis)
+        return result
+    share = np.array([float(p - b) for p, b in zip(where, below)]).reshape([-1 if a == axis else 1
+                                                                            for a in range(x.ndim)])
+    low, high = (np.take(x, [clip(b + n) for b in below], axis) for n in (0, 1))
+    return low * (1 - share) + high * share
+
+
+def cubic(t, a):
+    """The weights of four neighbours, the second of which is t before the place."""
+    near = lambda d: (a + 2) * d ** 3 - (a + 3) * d ** 2 + 1
+    far = lambda d: a * d ** 3 - 5 * a * d ** 2 + 8 * a * d - 4 * a
+    return far(1 + t), near(t), near(1 - t), far(2 - t)
+
+
+# --- windows that fit nowhere -----------------------------------------------------------------------------------------
+
+def has_room(node, operands):
+    """Does every window lie within the padded input? The formula for the extent is 0 or less where none does, which
+    onnxruntime rounds to 1 and torch refuses."""
+    facts = attributes_of(node, kernel_shape=None, dilations=None, pads=None, auto_pad="NOTSET")
+    x, axes = operands[0], operands[0].ndim - 2
+    kernel = facts["kernel_shape"]
+    if kernel is None:
+        kernel = operands[3 if node.op_type == "QLinearConv" else 1].shape[2:]
+    dilations, pads = facts["dilations"] or [1] * axes, facts["pads"] or [0] * (2 * axes)
+    if facts["auto_pad"].startswith("SAME"):
+        return True
+    pads = pads if facts["auto_pad"] == "NOTSET" else [0] * (2 * axes)
+    return all(x.shape[2 + i] + pads[i] + pads[i + axes] >= dilations[i] * (kernel[i] - 1) + 1 for i in range(axes))
+
+
+# --- what may be one number or another --------------------------------------------------------------------------------
+
+def is_open(node, operands, results):
+    """For each result the elements about which ONNX says nothing, or None."""
+    if node.op_type in ("Cast", "CastLike") and results[0].dtype.kind in "iu" and operands[0].dtype.kind not in "iub":
+        x = operands[0].astype(np.float64)
+        limits = np.iinfo(results[0].dtype)
+        # "Out of range … undefined"; the fraction goes first.
+        return [~(np.trunc(x) >= limits.min) | ~(np.trunc(x) <= limits.max)]
+    if node.op_type == "Pow" and results[0].dtype.kind in "iu" and operands[1].dtype.kind not in "iub":
+        with np.errstate(all="ignore"):
+            y = np.power(operands[0].astype(np.float64), operands[1].astype(np.float64))
+        return [~(np.abs(y) < 2.0 ** 53)]
+    if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
+        return [np.isnan(operands[0].astype(np.float64))] + [None] * 2
+    return None
