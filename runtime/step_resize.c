@@ -27,27 +27,38 @@ static void bind_table(struct weft_bind *bind, void *descriptor)
     bind->parts = empty ? 1 : t->parts;
 }
 
-/* Elements from the first one to the one that result i of an axis repeats. */
-static int64_t source_of(const struct weft_call *call, int axis, int64_t i, const struct weft_tensor *in,
-                         const struct weft_resize *resize)
+/* For each result of an axis: elements from the first one to the one that it repeats. What a node says is read once an
+ * axis: finding an attribute takes longer than moving an element. */
+static void tabulate_pad(const struct weft_call *call, int axis, const struct weft_tensor *in, int64_t n, int64_t *at)
 {
     const struct weft_graph *g = call->plan->graph;
-    const weft_node n = call->step->node;
-    int64_t index;
-    double weight;
-    if (weft_opcode_of(g, n) == WEFT_OP_pad) {
-        const weft_dim before = weft_attr_at(g, n, WEFT_ATTR_pad, (unsigned)axis);
-        i -= weft_dim_evaluate(g->dims, before, call->symbols);
-        return in->stride[axis] * weft_pad_source(weft_attr_word(g, n, WEFT_ATTR_form), i, in->extent[axis]);
+    const weft_node node = call->step->node;
+    const int64_t before =
+        weft_dim_evaluate(g->dims, weft_attr_at(g, node, WEFT_ATTR_pad, (unsigned)axis), call->symbols);
+    const int form = weft_attr_word(g, node, WEFT_ATTR_form);
+    const int64_t stride = in->stride[axis], extent = in->extent[axis];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t inside = i - before;
+        at[i] = stride * (inside >= 0 && inside < extent ? inside : weft_pad_source(form, inside, extent));
     }
-    weft_resize_tabulate(resize, i, &index, &weight);
-    return in->stride[axis] * index;
+}
+
+static void tabulate_resize(const struct weft_call *call, int axis, const struct weft_tensor *in, int64_t n,
+                            int64_t *at)
+{
+    struct weft_resize resize;
+    weft_resize_read(call->plan->graph, call->step->node, axis, in->extent[axis], n, &resize);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t index;
+        double weight;
+        weft_resize_tabulate(&resize, i, &index, &weight);
+        at[i] = in->stride[axis] * index;
+    }
 }
 
 static void run_table(const void *descriptor, struct weft_call *call)
 {
     const struct weft_table *t = descriptor;
-    const weft_node n = call->step->node;
     const struct weft_tensor in = weft_call_tensor(call, call->step->in[0]);
     if (t->rank == 0) {
         weft_step_reference.run(NULL, call);
@@ -55,13 +66,11 @@ static void run_table(const void *descriptor, struct weft_call *call)
     }
     const int64_t *table[WEFT_K_RANK];
     int64_t *at = call->scratch;
+    const bool pads = weft_opcode_of(call->plan->graph, call->step->node) == WEFT_OP_pad;
     for (int axis = 0; axis < t->rank; axis++) {
-        struct weft_resize resize = {0};
-        if (weft_opcode_of(call->plan->graph, n) == WEFT_OP_resize)
-            weft_resize_read(call->plan->graph, n, axis, in.extent[axis], t->extent[axis], &resize);
         table[axis] = at;
-        for (int64_t i = 0; i < t->extent[axis]; i++)
-            *at++ = source_of(call, axis, i, &in, &resize);
+        (pads ? tabulate_pad : tabulate_resize)(call, axis, &in, t->extent[axis], at);
+        at += t->extent[axis];
     }
     weft_table_run(t, call->out, call->in[0], table, call->part, call->parts);
 }
