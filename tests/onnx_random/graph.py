@@ -308,7 +308,7 @@ class Graph:
     def types(self, op, position=0):
         """The types that the schema allows for an input, and weft has."""
         schema = onnx.defs.get_schema(op, self.opset)
-        texts = schema.inputs[min(position, len(schema.inputs) - 1)].types
+        texts = sorted(schema.inputs[min(position, len(schema.inputs) - 1)].types) # a set, in any order
         return [BY_TEXT[t[7:-1]] for t in texts if t.startswith("tensor(") and t[7:-1] in BY_TEXT]
 
 

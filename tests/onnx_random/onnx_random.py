@@ -105,12 +105,13 @@ def inner_names(node):
             for name in [inner.name, *inner.output, *inner_names(inner)]]
 
 
-def try_seed(runner, seed, symbolic, path, tally):
+def try_seed(runner, seed, arguments, path, tally):
     """None, or a finding: (kind, text, case)."""
     import client
     import draw
     import judge
-    g = draw.draw_graph(seed, symbolic)
+    symbolic = arguments.symbolic
+    g = draw.draw_graph(seed, symbolic, arguments.ops and arguments.ops.split(","))
     for op, reasons in g.refused.items():
         tally["not drawn " + op] += len(reasons)
     if not any(not v.constant for _, _, values in g.nodes for v in values):
@@ -160,7 +161,7 @@ def work(arguments):
             progress.write(f"{seed}\n")
             progress.flush()
             try:
-                found = try_seed(runner, seed, arguments.symbolic, path, tally)
+                found = try_seed(runner, seed, arguments, path, tally)
             except Exception as error: # a mistake of this program, or of what it asks
                 import traceback
                 print(json.dumps({"kind": "harness", "seed": seed, "text": traceback.format_exc()[-1500:]}), flush=True)
@@ -194,7 +195,7 @@ def show(arguments):
     import collections
     runner = client.Runner(arguments.runner)
     path = f"/tmp/onnx-random-{os.getpid()}.onnx"
-    found = try_seed(runner, arguments.shrink, arguments.symbolic, path, collections.Counter())
+    found = try_seed(runner, arguments.shrink, arguments, path, collections.Counter())
     if not found or found[0] == "left":
         print(f"seed {arguments.shrink}: nothing is wrong")
         return 0
@@ -221,6 +222,7 @@ def supervise(arguments):
                    "--worker",
                    "--progress", progress]
         command += ["--symbolic"] if arguments.symbolic else []
+        command += ["--ops", arguments.ops] if arguments.ops else []
         command += ["--keep", arguments.keep] if arguments.keep else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         for line in process.stdout:
@@ -266,6 +268,7 @@ def main():
     parser.add_argument("seed", type=int, nargs="?", default=1)
     parser.add_argument("--symbolic", action="store_true")
     parser.add_argument("--keep", metavar="FOLDER", help="leave findings there")
+    parser.add_argument("--ops", metavar="NAME,…", help="draw by these functions of ops_*.py only")
     parser.add_argument("--shrink", type=int, metavar="SEED")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)

@@ -18,7 +18,18 @@ def image(g, dtype, axes, channels, low=None, high=None):
     dims = [g.one([1, 1, 2, 3]) if not g.sizes[0] or g.chance(0.5) else g.one(g.sizes[0]), channels]
     for _ in range(axes):
         dims.append(g.one(g.sizes[0]) if g.sizes[0] and g.chance(0.6) else g.whole(1, 20 if axes < 3 else 7))
-    return g.input(dtype, dims, low, high)
+    x = g.input(dtype, dims, low, high)
+    return shorter(g, x) if g.sizes[0] and g.chance(0.35) else x
+
+
+def shorter(g, x):
+    """Without its first picture, row or column, or with every second one: extents that are expressions, of which a hint
+    of 1 makes nothing."""
+    axis = g.one([0, 0, *range(2, x.rank)])
+    start, step = g.one([(1, 1), (1, 1), (0, 2), (2, 1), (-3, 1)])
+    made = g.node("Slice", [x, g.numbers_of([start]), g.numbers_of([2 ** 31]), g.numbers_of([axis]),
+                            g.numbers_of([step])])
+    return made[0] if made and not made[0].empty() else x
 
 
 def window(g, axes, dilate=True, kernel=None):
