@@ -359,6 +359,8 @@ def main():
     for name in arguments.names or MODELS:
         for dynamo in (True, False):
             folder = arguments.folder / (name if dynamo else f"{name}-older")
+            if dynamo and not arguments.both and (arguments.folder / f"{name}-older" / "model.onnx").exists():
+                continue # the other exporter failed before
             there = ensure(name, folder, dynamo, arguments.patience)
             how = "dynamo" if dynamo else "older"
             if there is not True:
