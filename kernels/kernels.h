@@ -143,12 +143,18 @@ enum weft_along_op {
 };
 /* f32, i32, and but for sorting f64 and i64. The other axes are in `extent`. arg: `out` are int64_t indices; a NaN
  * beats all. Scans add up in f64 or in 64 bits that wrap. sort: the first k of n values in order, a NaN being the
- * largest, with their indices; n is less than 2^32. */
+ * largest, with their indices; n is less than 2^32.
+ *
+ * Few long lines of a scan are cut into chunks, as many as follow from the shape (`split`). Then all parts of
+ * weft_along_totals come before the first of weft_along_run, with the same `shared` memory between them: what a chunk
+ * comes to is known before the next one begins. An element is what the chunks before its own come to, combined with
+ * what its own does up to it; where floats leave the range that way, the line is scanned in one go. */
 struct weft_along {
     enum weft_along_op op;
     uint8_t dtype;
     bool last;                /* arg: of equal elements the last */
     bool exclusive, reverse;  /* scan */
+    bool split;               /* scan: may be cut into chunks */
     bool descending, by_index; /* sort; by_index: what is chosen stays in the order of its indices */
     uint32_t cpu;
     int32_t rank;
@@ -156,11 +162,16 @@ struct weft_along {
     int64_t extent[WEFT_K_RANK], in_stride[WEFT_K_RANK], out_stride[WEFT_K_RANK], index_stride[WEFT_K_RANK];
     int32_t parts;            /* set by prepare */
     size_t scratch;           /* set by prepare: bytes for each part */
+    int64_t chunks, chunk;    /* set by prepare: of a line; elements of each but the last */
+    size_t shared;            /* set by prepare: bytes that all parts share where there are several chunks, or 0 */
 };
 bool weft_along_supports(enum weft_along_op op, int dtype);
+/* Can lines of up to so many elements be cut? */
+bool weft_along_splits(int64_t n);
 void weft_along_prepare(struct weft_along *along, int workers);
-/* `index` is for sort, and may be NULL there. */
-void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
+void weft_along_totals(const struct weft_along *along, const void *in, void *shared, int part, int parts);
+/* `index` is for sort, and may be NULL there. `memory`: scratch of this part; of a scan in chunks, what is shared. */
+void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *memory, int part,
                     int parts);
 const char *weft_along_name(const struct weft_along *along);
 

@@ -81,6 +81,11 @@ static void add_kernel_steps(struct weft_plan *plan, struct weft_step step, cons
         add_step(plan, both[1]);
         return;
     }
+    if (weft_step_has_totals(g, &step)) {
+        struct weft_step totals = step;
+        totals.kind = &weft_step_totals;
+        add_step(plan, totals);
+    }
     const bool concat = step.kind == &weft_step_concat, pad = step.kind == &weft_step_pad;
     const unsigned parts = concat ? g->node[step.node.id].operands : pad ? 2 : 1;
     if (pad && inside) {

@@ -269,6 +269,8 @@ void weft_step_define(struct weft_call *call);
 bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);
+/* Does a step of weft_step_totals come before this one? */
+bool weft_step_has_totals(const struct weft_graph *g, const struct weft_step *step);
 /* step_product.c: is it a product in f64 or integers? */
 bool weft_step_is_product(const struct weft_graph *g, weft_node n);
 /* step_plain.c: is there a plain kernel for the node, and of a step that has one: finds out sizes, as step_define. */
@@ -278,7 +280,7 @@ extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_po
     weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_border, weft_step_gather,
     weft_step_scatter, weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if,
     weft_step_loop, weft_step_custom, weft_step_plain, weft_step_product, weft_step_weigh, weft_step_reshape,
-    weft_step_iota, weft_step_triangle;
+    weft_step_iota, weft_step_triangle, weft_step_totals;
 /* A step that is nothing but a copy, whose descriptor begins with one. */
 static inline bool weft_step_is_copy(const struct weft_step *step)
 {

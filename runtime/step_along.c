@@ -69,9 +69,11 @@ static void bind_along(struct weft_bind *bind, void *descriptor)
         }
         result += i != axis || out->rank == in->rank;
     }
+    along->split = along->op >= WEFT_K_CUMSUM && along->op < WEFT_K_SORT;
     weft_along_prepare(along, bind->workers);
     bind->parts = along->parts;
     bind->scratch = along->scratch;
+    bind->shared = along->shared;
 }
 
 static void run_along(const void *descriptor, struct weft_call *call)
@@ -83,7 +85,33 @@ static void run_along(const void *descriptor, struct weft_call *call)
         if (call->plan->home[second.id].storage)
             index = weft_call_tensor(call, second).data;
     }
-    weft_along_run(along, call->out, index, call->in[0], call->scratch, call->part, call->parts);
+    weft_along_run(along, call->out, index, call->in[0], along->shared ? call->shared : call->scratch, call->part,
+                   call->parts);
+}
+
+/* The step before a scan whose lines may be cut into chunks, if the sizes say so: what each chunk comes to, in shared
+ * memory, where the scan finds it, since it comes next. */
+static void bind_totals(struct weft_bind *bind, void *descriptor)
+{
+    bind_along(bind, descriptor);
+    if (((const struct weft_along *)descriptor)->chunks == 1)
+        bind->parts = 1;
+}
+
+static void run_totals(const void *descriptor, struct weft_call *call)
+{
+    weft_along_totals(descriptor, call->in[0], call->shared, call->part, call->parts);
+}
+
+bool weft_step_has_totals(const struct weft_graph *g, const struct weft_step *step)
+{
+    const enum weft_along_op op = along_op(weft_opcode_of(g, step->node));
+    if (step->kind != &weft_step_along || op < WEFT_K_CUMSUM || op == WEFT_K_SORT)
+        return false;
+    int64_t low, high;
+    weft_dim_range(g->dims, weft_type_of(g, step->out)->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,
+                   &high);
+    return weft_along_splits(high);
 }
 
 static const char *name_along(const void *descriptor, const struct weft_step *step)
@@ -93,3 +121,5 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
 
 const struct weft_step_kind weft_step_along = {"along", sizeof(struct weft_along), bind_along, run_along, name_along,
                                                .strided = true};
+const struct weft_step_kind weft_step_totals = {"totals", sizeof(struct weft_along), bind_totals, run_totals,
+                                                name_along, .strided = true};

@@ -2,21 +2,26 @@
 /* along.c: ops along one axis of a strided array: running sums, where an extreme is, what comes first in order.
  *
  * A line is what one op call of the definition sees: the elements along the axis, for one index of the other axes.
- * Parts are ranges of lines. Everything is plain C: the work for an element is a chain, so what counts is that several
- * chains run side by side. The exception is the extreme of a contiguous f32 line, which is found with the vectors of
- * reductions and then looked for. */
+ * Parts are ranges of lines, or, where a scan has few and long ones, of chunks of lines: what each chunk comes to is
+ * found first, which weft_along_totals does. Everything is plain C: the work for an element is a chain, so what counts
+ * is that several chains run side by side. The exception is the extreme of a contiguous f32 line, which is found with
+ * the vectors of reductions and then looked for. */
 #include "kernels/along/along.h"
 #include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
 #define TILE   64 /* lines side by side, where they are neighbours */
 #define FEW    8  /* and where they are far apart: as many streams as the machine follows */
+#define CHUNK       8192 /* elements of a line that are worth a chunk */
+#define MOST_CHUNKS 64
+#define SHARED_HEAD 64   /* bytes of shared memory that stay zero */
 #define INLINE static inline __attribute__((always_inline, unused))
 
 #define ELEMENT      float
 #define WIDE         double
 #define SIGNED       double
 #define SUFFIX(name) name##_f32
+#define IS_FLOAT     true
 #define LOWEST       (-__builtin_inf())
 #define HIGHEST      __builtin_inf()
 #define IS_NAN(x)    ((x) != (x))
@@ -26,6 +31,7 @@
 #define WIDE         double
 #define SIGNED       double
 #define SUFFIX(name) name##_f64
+#define IS_FLOAT     true
 #define LOWEST       (-__builtin_inf())
 #define HIGHEST      __builtin_inf()
 #define IS_NAN(x)    ((x) != (x))
@@ -35,6 +41,7 @@
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i32
+#define IS_FLOAT     false
 #define LOWEST       INT32_MIN
 #define HIGHEST      INT32_MAX
 #define IS_NAN(x)    false
@@ -44,6 +51,7 @@
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i64
+#define IS_FLOAT     false
 #define LOWEST       INT64_MIN
 #define HIGHEST      INT64_MAX
 #define IS_NAN(x)    false
@@ -76,6 +84,22 @@ static int64_t element_bytes(const struct weft_along *along)
     return along->dtype == WEFT_K_F32 || along->dtype == WEFT_K_I32 ? 4 : 8;
 }
 
+bool weft_along_splits(int64_t n) { return n >= 2 * CHUNK; }
+
+/* As many chunks as the shape says, so that every number of workers gives the same bits. */
+static void cut(struct weft_along *along, int64_t lines)
+{
+    along->chunks = 1;
+    along->chunk = along->n;
+    along->shared = 0;
+    if (!along->split || !is_scan(along) || lines < 1 || lines >= MOST_CHUNKS || !weft_along_splits(along->n))
+        return;
+    const int64_t wanted = along->n / CHUNK < MOST_CHUNKS ? along->n / CHUNK : MOST_CHUNKS;
+    along->chunk = ((along->n + wanted - 1) / wanted + 15) / 16 * 16;
+    along->chunks = (along->n + along->chunk - 1) / along->chunk;
+    along->shared = SHARED_HEAD + (size_t)(lines * along->chunks) * 8;
+}
+
 void weft_along_prepare(struct weft_along *along, int workers)
 {
     struct weft_axis axis[WEFT_K_RANK] = {{0}};
@@ -96,8 +120,64 @@ void weft_along_prepare(struct weft_along *along, int workers)
         along->index_stride[i] = axis[i].stride[2];
     }
     along->scratch = is_order(along) ? weft_along_order_scratch(along) : 0;
+    cut(along, lines);
     const int32_t parts = weft_parts_for((is_order(along) ? 16 : 2) * lines * along->n * element_bytes(along), workers);
-    along->parts = lines < 1 ? 1 : lines < parts ? (int32_t)lines : parts;
+    const int64_t units = lines * along->chunks;
+    along->parts = units < 1 ? 1 : units < parts ? (int32_t)units : parts;
+}
+
+/* --- long lines in chunks ----------------------------------------------------------------------------------------- */
+
+static int type_of(const struct weft_along *along)
+{
+    return along->dtype == WEFT_K_F32 ? 0 : along->dtype == WEFT_K_F64 ? 1 : along->dtype == WEFT_K_I32 ? 2 : 3;
+}
+
+/* Calls for each line the range of chunks that the part has of it: units are chunks, line after line. Without `out`
+ * nothing is written to it. */
+static void each_line(const struct weft_along *along, void *out, const void *in, void *shared, int part, int parts,
+                      void (*fn)(const struct weft_along *, void *, const void *, void *, int64_t, int64_t))
+{
+    const int64_t bytes = element_bytes(along);
+    int64_t lines = 1, at, end;
+    for (int i = 0; i < along->rank; i++)
+        lines *= along->extent[i];
+    weft_share(lines * along->chunks, 1, part, parts, &at, &end);
+    while (at < end) {
+        const int64_t line = at / along->chunks, first = at % along->chunks, left = end - line * along->chunks;
+        const int64_t last = left < along->chunks ? left : along->chunks;
+        int64_t rest = line, from = 0, to = 0;
+        for (int i = along->rank - 1; i >= 0; i--) {
+            from += rest % along->extent[i] * along->in_stride[i];
+            to += rest % along->extent[i] * along->out_stride[i];
+            rest /= along->extent[i];
+        }
+        fn(along, out ? (char *)out + to * bytes : NULL, (const char *)in + from * bytes,
+           (char *)shared + SHARED_HEAD + line * along->chunks * 8, first, last);
+        at += last - first;
+    }
+}
+
+static void find_totals(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
+                        int64_t end)
+{
+    static void (*const table[])(const struct weft_along *, void *, const void *, int64_t, int64_t) = {
+        totals_f32, totals_f64, totals_i32, totals_i64};
+    table[type_of(along)](along, total, in, first, end);
+}
+
+static void scan_chunks(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
+                        int64_t end)
+{
+    static void (*const table[])(const struct weft_along *, void *, const void *, const void *, int64_t, int64_t) = {
+        chunks_f32, chunks_f64, chunks_i32, chunks_i64};
+    table[type_of(along)](along, out, in, total, first, end);
+}
+
+void weft_along_totals(const struct weft_along *along, const void *in, void *shared, int part, int parts)
+{
+    if (along->chunks > 1)
+        each_line(along, NULL, in, shared, part, parts, find_totals);
 }
 
 /* The extreme of contiguous f32, then the first or last place that has it; a NaN is what the fold gives then. */
@@ -138,6 +218,10 @@ static void run_lines(const struct weft_along *along, const struct weft_walk *wa
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
                     int parts)
 {
+    if (along->chunks > 1) {
+        each_line(along, out, in, scratch, part, parts, scan_chunks);
+        return;
+    }
     struct weft_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};
     const int inner = along->rank - 1;
     const int64_t bytes = element_bytes(along), out_bytes = is_scan(along) || is_order(along) ? bytes : 8;

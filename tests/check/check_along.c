@@ -39,6 +39,29 @@ static void fill(struct weft_check *check, int dtype, void *data, int64_t n)
     }
 }
 
+/* Lines of numbers whose sums and products are exact however they are put together, and stay small. */
+static void fill_long(struct weft_check *check, const struct weft_along *a, const struct shape *s, void *data)
+{
+    const bool real = a->dtype == WEFT_K_F32 || a->dtype == WEFT_K_F64;
+    for (int64_t line = 0; line < s->lines; line++) {
+        double before = 1;
+        for (int64_t i = 0; i < s->n; i++) {
+            const int64_t at = line * s->in_line + i * a->in_step;
+            const double sign = weft_check_between(check, 0, 1) ? 1 : -1;
+            const double next = ldexp(1, (int)weft_check_between(check, -3, 3));
+            const double x = a->op != WEFT_K_CUMPROD ? sign * (double)weft_check_between(check, 0, 9)
+                                                     : real ? sign * next / before : sign;
+            before = next;
+            switch (a->dtype) {
+            case WEFT_K_F32: ((float *)data)[at] = (float)x; break;
+            case WEFT_K_F64: ((double *)data)[at] = x; break;
+            case WEFT_K_I32: ((int32_t *)data)[at] = (int32_t)x; break;
+            default: ((int64_t *)data)[at] = (int64_t)x; break;
+            }
+        }
+    }
+}
+
 /* a before b: NaN is the largest. */
 static int compare(double a, double b)
 {
@@ -128,6 +151,11 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
     const bool rows = weft_check_between(check, 0, 1);
     s->n = weft_check_between(check, top ? 2 : 1, weft_check_between(check, 0, 5) ? 40 : 700);
     s->lines = weft_check_between(check, 1, 150);
+    const bool split = scan && weft_check_between(check, 0, 3) == 0;
+    if (split) { /* a line long enough to be cut, some of them by a last chunk that is shorter */
+        s->n = weft_check_between(check, 2 << 13, 10 << 13);
+        s->lines = weft_check_between(check, 1, 3);
+    }
     s->k = top ? weft_check_between(check, 0, s->n - 1) : s->n;
     s->in_line = rows ? s->n : 1;
     const int64_t results = arg ? 1 : s->k;
@@ -140,6 +168,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
                  : strstr(name, "_f64_") ? WEFT_K_F64
                  : strstr(name, "_i32_") ? WEFT_K_I32
                                          : WEFT_K_I64,
+        .split = split,
         .last = weft_check_between(check, 0, 1),
         .exclusive = weft_check_between(check, 0, 1),
         .reverse = weft_check_between(check, 0, 1),
@@ -156,7 +185,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
         .in_stride = {s->in_line},
         .out_stride = {s->out_line},
         .index_stride = {s->out_line}};
-    if (a->op == WEFT_K_CUMPROD) /* no overflow: the numbers are exact */
+    if (a->op == WEFT_K_CUMPROD && !a->split) /* no overflow: the numbers are exact */
         a->n = s->n < 9 ? s->n : 9;
 }
 
@@ -179,9 +208,17 @@ static void body(struct weft_check *check, const void *user)
         int64_t *const index = weft_check_alloc(check, results * sizeof *index);
         void *const scratch = weft_check_alloc(check, along.scratch + 64);
         fill(check, plain.dtype, in, s.lines * s.n);
+        if (plain.split && (plain.op == WEFT_K_CUMPROD || weft_check_between(check, 0, 2)))
+            fill_long(check, &plain, &s, in);
         const int parts = (int)weft_check_between(check, 1, 4);
+        void *const shared = weft_check_alloc(check, along.shared + 64);
+        if (plain.split != (along.chunks > 1))
+            weft_check_fail(check, "%lld elements are cut into %lld chunks", (long long)plain.n,
+                            (long long)along.chunks);
         for (int part = parts - 1; part >= 0; part--)
-            weft_along_run(&along, out, index, in, scratch, part, parts);
+            weft_along_totals(&along, in, shared, part, parts);
+        for (int part = parts - 1; part >= 0; part--)
+            weft_along_run(&along, out, index, in, along.shared ? shared : scratch, part, parts);
         if (arg)
             check_arg(check, &plain, &s, in, out);
         else if (plain.op == WEFT_K_SORT)

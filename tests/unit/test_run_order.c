@@ -90,6 +90,52 @@ static void test_other_types(void **state)
           "%a: f64[A,B,C] = cummin %x axis=1 exclusive=1\n%b: i64[A,B] = arg_max %x axis=2\nreturn %a, %b\n", 2);
 }
 
+/* Long lines are cut into chunks, as many as their length says: near the evaluator, and the same bits for any number of
+ * threads and in every run. The product leaves the range of f64 within some chunks, the sum has infinities. */
+static void long_scans(void **state)
+{
+    enum { N = 40000, RESULTS = 4 };
+    static float in[2 * N], first[RESULTS][2 * N];
+    const struct weft_tensor input = tensor_of(in, 2, (const int64_t[]){2, N});
+    for (int64_t i = 0; i < 2 * N; i++)
+        in[i] = i % N < N / 2 ? (float)(i * 37 % 41 - 20) / 8 : (float)(1 + i % 7) / 4;
+    in[N + N / 2] = INFINITY;
+    for (int threads = 1; threads <= 4; threads++) {
+        struct weft_context *context = open_context(threads);
+        struct weft_graph *graph = parse(
+            context, "graph @t<N=1..50000>(%x: f32[2,N]) {\n  %a: f32[2,N] = cumsum %x axis=1\n"
+                     "  %b: f32[2,N] = cumsum %x axis=1 exclusive=1 reverse=1\n  %c: f32[2,N] = cumprod %x axis=1\n"
+                     "  %d: f32[2,N] = cummax %x axis=1 reverse=1\n  return %a, %b, %c, %d\n}\n");
+        struct weft_plan *plan = compile(graph, 0);
+        struct weft_execution *e;
+        struct weft_tensor want[RESULTS] = {{0}}, got;
+        assert_int_equal(weft_evaluate(graph, &input, 1, want, RESULTS), WEFT_OK);
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(weft_bind_input(e, 0, &input), WEFT_OK);
+            assert_int_equal(weft_run(e), WEFT_OK);
+            for (size_t r = 0; r < RESULTS; r++) {
+                assert_int_equal(weft_output(e, r, &got), WEFT_OK);
+                for (int64_t i = 0; i < 2 * N; i++) {
+                    const float x = ((const float *)got.data)[i], y = ((const float *)want[r].data)[i];
+                    if (!(x == y || (isnan(x) && isnan(y)) || fabsf(x - y) <= 1e-6f * fabsf(y)))
+                        fail_msg("result %zu, element %lld is %g, not %g", r, (long long)i, (double)x, (double)y);
+                }
+                if (threads == 1 && !again)
+                    memcpy(first[r], got.data, sizeof first[r]);
+                else
+                    assert_memory_equal(first[r], got.data, sizeof first[r]);
+            }
+        }
+        for (size_t r = 0; r < RESULTS; r++)
+            weft_tensor_free(context, &want[r]);
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 /* Sizes that only a run shows to be equal: its kernel copies, and no evaluator allocates. */
 static void a_resize_of_nothing_is_a_copy(void **state)
 {
@@ -120,6 +166,7 @@ static void a_resize_of_nothing_is_a_copy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(long_scans),
         cmocka_unit_test(a_resize_of_nothing_is_a_copy),
         cmocka_unit_test(test_f32),
         cmocka_unit_test(test_other_types),
