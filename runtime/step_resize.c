@@ -35,7 +35,7 @@ static void tabulate_pad(const struct weft_call *call, int axis, const struct we
     const weft_node node = call->step->node;
     const int64_t before =
         weft_dim_evaluate(g->dims, weft_attr_at(g, node, WEFT_ATTR_pad, (unsigned)axis), call->symbols);
-    const int form = weft_attr_word(g, node, WEFT_ATTR_form);
+    const char *const form = weft_attr_word(g, node, WEFT_ATTR_form);
     const int64_t stride = in->stride[axis], extent = in->extent[axis];
     for (int64_t i = 0; i < n; i++) {
         const int64_t inside = i - before;
