@@ -44,6 +44,20 @@ def nearest(place, mode):
     return math.ceil(place - HALF) if mode == "round_prefer_floor" else math.floor(place + HALF)
 
 
+def simplest(number):
+    """The fraction of the smallest denominator that rounds to this f32: 0.6 is written for 3/5."""
+    x = np.float32(number)
+    exact = Fraction(float(x))
+    below, above = (Fraction(float(np.nextafter(x, np.float32(to)))) for to in (-np.inf, np.inf))
+    low, high = (exact + below) / 2, (exact + above) / 2
+    best = exact
+    for denominator in range(1, 4096):
+        numerator = round(exact * denominator)
+        if low < Fraction(numerator, denominator) < high:
+            return Fraction(numerator, denominator)
+    return best
+
+
 def resize(node, operands, shape):
     """The result, whose shape is known; None where the text is not precise, or not written down here."""
     facts = attributes_of(node, mode="nearest", coordinate_transformation_mode="half_pixel", antialias=0, axes=None,
@@ -51,21 +65,22 @@ def resize(node, operands, shape):
                           keep_aspect_ratio_policy="stretch", cubic_coeff_a=-0.75, exclude_outside=0)
     x, roi, scales, sizes = (list(operands) + [None] * 3)[:4]
     mode = facts["coordinate_transformation_mode"]
-    if facts["antialias"] or 0 in x.shape or 0 in shape:
+    shrinks = any(r < l for r, l in zip(shape, x.shape)) or (scales is not None and scales.size and scales.min() < 1)
+    if (facts["antialias"] and shrinks) or 0 in x.shape or 0 in shape:
         return None
     axes = [a % x.ndim for a in facts["axes"]] if facts["axes"] is not None else list(range(x.ndim))
     result, outside = np.asarray(x, x.dtype if facts["mode"] == "nearest" else np.float64), np.zeros(shape, bool)
     for k, axis in enumerate(axes):
         length, resized = x.shape[axis], shape[axis]
         given = scales is not None and scales.size
-        scale = Fraction(float(scales[k])) if given else Fraction(resized, length)
+        scale = simplest(scales[k]) if given else Fraction(resized, length)
         if not given and facts["keep_aspect_ratio_policy"] != "stretch":
             pick = min if facts["keep_aspect_ratio_policy"] == "not_larger" else max
             scale = pick(Fraction(int(sizes[j]), x.shape[a]) for j, a in enumerate(axes))
         if given and mode in ("align_corners", "tf_crop_and_resize") and (scale * length).denominator != 1:
             return None # "the length of the resized tensor": before or after it is rounded
         crop = mode == "tf_crop_and_resize"
-        ends = [Fraction(float(roi[k + n * len(axes)])) if crop else Fraction(0) for n in (0, 1)]
+        ends = [simplest(roi[k + n * len(axes)]) if crop else Fraction(0) for n in (0, 1)]
         where = list(places(mode, length, resized, scale, *ends))
         if crop:
             mask = np.array([not 0 <= p <= length - 1 for p in where])
