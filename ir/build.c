@@ -150,7 +150,7 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     info.name = spec->name ? weft_arena_copy(graph->arena, spec->name, strlen(spec->name)) : NULL;
     reserve_arrays(graph, spec->operands, infer.results);
 
-    const weft_node node = {graph->nodes++};
+    const weft_node node = {.id = graph->nodes++};
     info.first_operand = graph->slots;
     info.first_result = graph->values;
     graph->node[node.id] = info;

@@ -143,7 +143,7 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
         weft_grow(graph->arena, graph->value, &graph->value_capacity, graph->values + 1, sizeof *graph->value);
     graph->param =
         weft_grow(graph->arena, graph->param, &graph->param_capacity, graph->params + 1, sizeof *graph->param);
-    const weft_val v = {graph->values++};
+    const weft_val v = {.id = graph->values++};
     graph->value[v.id] = (struct weft_value){.type = own, .is_param = true, .result = graph->params};
     graph->param[graph->params++] = v;
     if (name)

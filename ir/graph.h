@@ -185,7 +185,7 @@ static inline weft_val weft_operand(const struct weft_graph *g, weft_node n, uns
 }
 static inline weft_val weft_result(const struct weft_graph *g, weft_node n, unsigned i)
 {
-    return (weft_val){g->node[n.id].first_result + i};
+    return (weft_val){.id = g->node[n.id].first_result + i};
 }
 static inline bool weft_is(weft_val a, weft_val b) { return a.id == b.id; }
 static inline const struct weft_op_info *weft_op_of(const struct weft_graph *g, weft_node n)
@@ -201,7 +201,7 @@ static inline bool weft_is_view(const struct weft_graph *g, weft_node n)
 /* Live nodes in order. The body may erase any node and insert others; those inserted right after the current one are
  * not visited. (A dead node keeps its `next`, so a walk that stands on one finds its way back.) */
 #define weft_foreach_node(g, n) \
-    for (weft_node n = (g)->first, next_##n = {n.id ? (g)->node[n.id].next.id : 0}; n.id; \
+    for (weft_node n = (g)->first, next_##n = {.id = n.id ? (g)->node[n.id].next.id : 0}; n.id; \
          n = next_##n, next_##n.id = n.id ? (g)->node[n.id].next.id : 0) \
         if ((g)->node[n.id].dead) {} else
 

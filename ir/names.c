@@ -69,7 +69,7 @@ weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_
 {
     if (!graph->name_slots)
         return WEFT_NO_VALUE;
-    const weft_val found = {name_slot(graph, name, length, hash_text(name, length))->value};
+    const weft_val found = {.id = name_slot(graph, name, length, hash_text(name, length))->value};
     return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
 }
 
@@ -77,7 +77,7 @@ weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, 
 {
     if (!graph->name_slots)
         return WEFT_NO_VALUE;
-    weft_val found = {name_slot(graph, name, length, hash_text(name, length))->value};
+    weft_val found = {.id = name_slot(graph, name, length, hash_text(name, length))->value};
     for (uint32_t i = graph->formers; i-- > 0 && !found.id;)
         if (strncmp(graph->former[i].name, name, length) == 0 && graph->former[i].name[length] == '\0')
             found = graph->former[i].value;
@@ -118,7 +118,7 @@ void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, s
         const size_t bytes = strlen(text);
         const uint32_t hash = hash_text(text, bytes);
         struct weft_name_slot *slot = name_slot(graph, text, bytes, hash);
-        const weft_val owner = {slot->value};
+        const weft_val owner = {.id = slot->value};
         if (!owner.id || weft_is(owner, value) || !is_live(graph, owner)) {
             graph->name_count += !owner.id;
             if (owner.id)

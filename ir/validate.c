@@ -65,7 +65,7 @@ static void check_uses(struct weft_validator *v, const uint32_t *slots_of)
 {
     const struct weft_graph *g = v->graph;
     for (uint32_t id = 1; id < g->values; id++) {
-        const weft_val value = {id};
+        const weft_val value = {.id = id};
         uint32_t count = 0, previous = 0;
         uint32_t at = g->value[id].first_use;
         for (; at && at <= g->slots && count <= slots_of[id]; at = g->slot[at - 1].next) {
@@ -139,7 +139,7 @@ static void check_returns(struct weft_validator *v)
                        weft_type_text(v, weft_type_of(g, slot->mut)));
     }
     for (uint32_t i = 1; i < g->values; i++) {
-        const weft_val value = {i};
+        const weft_val value = {.id = i};
         if (g->value[i].returns != returned[i])
             weft_found(v, g->value[i].def, "%s counts %u returns, but has %u", weft_text_of(v, value),
                        g->value[i].returns, returned[i]);

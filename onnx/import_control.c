@@ -111,7 +111,7 @@ static void import_branches(struct onnx_op *op, weft_val condition)
         operands[i + 1] = captures.outer[i];
     const weft_val first = weft_onnx_make(op, WEFT_OP_if, captures.count + 1, operands, 2, attrs, NULL);
     for (unsigned i = 0; i < op->outputs && !op->failed; i++)
-        op->output[i] = (weft_val){first.id + i};
+        op->output[i] = (weft_val){.id = first.id + i};
 }
 
 /* Exporters write x.squeeze(axis) as an If that asks whether the extent is 1, with a Squeeze in one branch. Its

@@ -182,7 +182,7 @@ static void import_linear_attention(struct onnx_op *op)
     struct weft_dims *dims = op->graph->dims;
     const weft_dim heads = weft_dim_mul(dims, l.heads, l.group);
     const weft_dim extent[] = {l.batch, l.times, weft_dim_mul(dims, heads, l.value)};
-    const weft_val y = weft_onnx_transpose(op, (weft_val){last.id + 1}, 5, (const unsigned[]){1, 0, 2, 3, 4});
+    const weft_val y = weft_onnx_transpose(op, (weft_val){.id = last.id + 1}, 5, (const unsigned[]){1, 0, 2, 3, 4});
     op->output[0] = weft_onnx_cast(op, weft_onnx_reshape(op, y, 3, extent), dtype);
     if (op->outputs > 1)
         op->output[1] = weft_onnx_cast(op, last, state);

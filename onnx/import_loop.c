@@ -161,11 +161,11 @@ static void make_loop(struct onnx_op *op, struct loop *loop, unsigned givens, co
         weft_onnx_make(op, WEFT_OP_loop, operands, operand, loop->collected ? 4 : 3, attrs, NULL);
     weft_val made = WEFT_NO_VALUE; /* the positions that were collected */
     if (loop->counting)
-        made = weft_onnx_positions(op, loop->length, zero(op), (weft_val){first.id + conditions + loop->carried},
+        made = weft_onnx_positions(op, loop->length, zero(op), (weft_val){.id = first.id + conditions + loop->carried},
                                    WEFT_NO_VALUE);
     for (unsigned i = 0; i < op->outputs && i < loop->carried + loop->collected && !op->failed; i++) {
         const bool collected = i >= loop->carried;
-        const weft_val value = {first.id + conditions + (collected ? counters : 0) + i};
+        const weft_val value = {.id = first.id + conditions + (collected ? counters : 0) + i};
         op->output[i] = collected && loop->counting ? weft_onnx_take(op, value, made, 0) : value;
     }
 }

@@ -130,7 +130,7 @@ static void import_recurrent(struct onnx_op *op)
     /* [times, directions, batch, hidden] to [batch, times, directions, hidden] */
     op->output[0] = by_batch ? weft_onnx_transpose(op, first, 4, (const unsigned[]){2, 0, 1, 3}) : first;
     for (unsigned i = 1; i < op->outputs && i <= (lstm ? 2 : 1); i++) {
-        op->output[i] = (weft_val){first.id + i};
+        op->output[i] = (weft_val){.id = first.id + i};
         if (by_batch)
             op->output[i] = swap_axes(op, op->output[i]);
     }

@@ -391,10 +391,10 @@ bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target 
     a.handed_out = weft_new(&graph->root->scratch, uint8_t, a.values);
     for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
-            order_for_readers(&a, (weft_val){i});
+            order_for_readers(&a, (weft_val){.id = i});
     for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
-            look_at(&a, (weft_val){i});
+            look_at(&a, (weft_val){.id = i});
     weft_foreach_node(graph, n)
         if (target->kernel && weft_opcode_of(graph, n) != WEFT_OP_custom)
             look_at_results(&a, n);

@@ -144,8 +144,8 @@ static weft_node first_equal(struct table *table, weft_node n)
     const uint64_t hash = hash_node(table->graph, n);
     uint32_t i = (uint32_t)hash & (table->size - 1);
     for (; table->slot[i]; i = (i + 1) & (table->size - 1))
-        if (table->hash[i] == hash && same_node(table->graph, (weft_node){table->slot[i]}, n))
-            return (weft_node){table->slot[i]};
+        if (table->hash[i] == hash && same_node(table->graph, (weft_node){.id = table->slot[i]}, n))
+            return (weft_node){.id = table->slot[i]};
     table->slot[i] = n.id;
     table->hash[i] = hash;
     return n;

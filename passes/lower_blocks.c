@@ -452,7 +452,7 @@ static bool find_all(struct lowering *l)
         const struct weft_value *value = &g->value[v];
         struct blocks blocks;
         if (!value->layout || value->is_param || value->returns || !value->def.id ||
-            !find_blocks(g, (weft_val){v}, &blocks))
+            !find_blocks(g, (weft_val){.id = v}, &blocks))
             continue;
         l->blocks[v] = weft_new(&g->root->scratch, struct blocks, 1);
         *l->blocks[v] = blocks;

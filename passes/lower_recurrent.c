@@ -169,8 +169,8 @@ static weft_val looped(const struct net *net, unsigned d, bool backwards, struct
     attrs[2].integer = net->times;
     s->h = weft_build(net->b, WEFT_OP_loop, count, operands, 3, attrs, NULL);
     if (s->c.id)
-        s->c = (weft_val){s->h.id + 1};
-    return (weft_val){s->h.id + net->cell.states};
+        s->c = (weft_val){.id = s->h.id + 1};
+    return (weft_val){.id = s->h.id + net->cell.states};
 }
 
 /* --- directions --------------------------------------------------------------------------------------------------- */

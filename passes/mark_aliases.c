@@ -41,7 +41,7 @@ bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *
         if (alias->kind == WEFT_ALIAS_OWN)
             continue;
         const char *const value[] = {weft_alias_word(graph, &aliases, alias->in)};
-        weft_set_plan(graph, weft_def(graph, (weft_val){i}), NULL, 1, key, value);
+        weft_set_plan(graph, weft_def(graph, (weft_val){.id = i}), NULL, 1, key, value);
         changed = true;
     }
     return weft_progress(graph, changed, 0);

@@ -353,7 +353,7 @@ static void sort_nodes(struct region *r)
         key[i] = (uint64_t)r->graph->position[r->node[i].id] << 32 | r->node[i].id;
     qsort(key, r->nodes, sizeof *key, by_place);
     for (uint32_t i = 0; i < r->nodes; i++)
-        r->node[i] = (weft_node){(uint32_t)key[i]};
+        r->node[i] = (weft_node){.id = (uint32_t)key[i]};
 }
 
 static void rewrite(struct splitting *s, weft_node reshape)

@@ -173,7 +173,7 @@ static void size_values(const struct weft_plan *plan, struct weft_frame *frame, 
 {
     for (uint32_t i = 1; i < plan->graph->values; i++)
         if (plan->home[i].storage)
-            size_value(plan, frame, (weft_val){i}, number);
+            size_value(plan, frame, (weft_val){.id = i}, number);
 }
 
 /* What memory is reserved for. Where sizes come out of data, some grow as others shrink: of ten elements those that are

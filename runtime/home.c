@@ -118,7 +118,7 @@ void weft_home_results(struct weft_plan *plan, bool alone)
             continue;
         if (!plan->home[alias->owner.id].storage)
             weft_home_block(plan, alias->owner);
-        weft_home_set(plan, (weft_val){i}, plan->home[alias->owner.id].storage, alias->layout);
+        weft_home_set(plan, (weft_val){.id = i}, plan->home[alias->owner.id].storage, alias->layout);
     }
 }
 

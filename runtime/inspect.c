@@ -158,8 +158,8 @@ void weft_plan_list_values(struct weft_plan *plan)
     const struct weft_graph *g = plan->graph;
     plan->value = weft_new(g->arena, weft_val, g->values);
     for (uint32_t i = 1; i < g->values; i++)
-        if (is_there(g, (weft_val){i}))
-            plan->value[plan->values++] = (weft_val){i};
+        if (is_there(g, (weft_val){.id = i}))
+            plan->value[plan->values++] = (weft_val){.id = i};
 }
 
 size_t weft_plan_values(const struct weft_plan *plan) { return plan ? plan->values : 0; }

@@ -199,11 +199,12 @@ static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
     for (uint32_t i = 0; i < g->bodies; i++)
         legal &= check_layouts(g->body[i], symbols);
     for (uint32_t i = 1; i < g->values; i++) {
-        const char *fault = g->node[weft_def(g, (weft_val){i}).id].dead ? NULL : find_fault(g, (weft_val){i}, symbols);
+        const weft_val v = {.id = i};
+        const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, symbols);
         legal &= !fault;
         if (fault)
             weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, (weft_val){i})}, "%s", fault);
+                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)}, "%s", fault);
     }
     return legal;
 }

@@ -296,10 +296,10 @@ static uint32_t find_place(const struct chooser *c, uint32_t v, bool last)
     while (row < list->count && list->layout[row] != 0)
         row++;
     for (uint32_t i = 0; last && i < list->count; i++)
-        if (weft_type_of(c->graph, (weft_val){v})->rank > 2 && list->layout[i] != 0 &&
-            weft_format_is_last(c->formats, (weft_val){v}, list->layout[i]) &&
-            (!weft_def(c->graph, (weft_val){v}).id ||
-             weft_format_write_ps(c->formats, (weft_val){v}, list->layout[i]) < WEFT_LABEL_NEVER))
+        if (weft_type_of(c->graph, (weft_val){.id = v})->rank > 2 && list->layout[i] != 0 &&
+            weft_format_is_last(c->formats, (weft_val){.id = v}, list->layout[i]) &&
+            (!weft_def(c->graph, (weft_val){.id = v}).id ||
+             weft_format_write_ps(c->formats, (weft_val){.id = v}, list->layout[i]) < WEFT_LABEL_NEVER))
             return i;
     return row;
 }
@@ -325,8 +325,8 @@ static int64_t uniform_cost(struct chooser *c, bool last)
     for (uint32_t v = 1; v < c->graph->values; v++) {
         const struct weft_format_list *list = &c->formats->list[v];
         const uint32_t at = c->node[v] ? place_in(c, v, last) : 0;
-        for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){v}); i++)
-            if (written_in(c, (weft_val){v}, i) == at)
+        for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){.id = v}); i++)
+            if (written_in(c, (weft_val){.id = v}, i) == at)
                 choice[c->node[v] - 1] = i;
         if (c->set[v] && at < list->count)
             choice[c->set[v] - 1] = at;
@@ -360,7 +360,7 @@ static void weigh_others(struct chooser *c, const uint32_t *choice)
             is_set[c->set[v] - 1] = 1;
     weft_labelling_follow(&c->labelling, choice, is_set, &followers);
     for (uint32_t v = 1; v < c->graph->values; v++) {
-        const uint32_t choices = c->node[v] ? choices_of(c, (weft_val){v}) : 0;
+        const uint32_t choices = c->node[v] ? choices_of(c, (weft_val){.id = v}) : 0;
         f->second[v] = f->written[v];
         f->second_own[v] = f->chosen[v];
         if (choices < 2)
@@ -368,7 +368,7 @@ static void weigh_others(struct chooser *c, const uint32_t *choice)
         const uint32_t chosen = choice[c->node[v] - 1];
         int64_t cost[WEFT_MAX_CHOICES], best = WEFT_LABEL_NEVER;
         weft_labelling_beside_followers(&followers, c->node[v] - 1, cost);
-        f->written_ps[v] = whole_cost(c, &followers.links, choice, (weft_val){v});
+        f->written_ps[v] = whole_cost(c, &followers.links, choice, (weft_val){.id = v});
         for (uint32_t i = 0; i < choices; i++)
             if (i != chosen && cost[i] < best) {
                 best = cost[i];

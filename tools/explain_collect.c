@@ -132,7 +132,7 @@ static void list_remarks(struct explain *e)
 static bool only_constants(const struct weft_graph *graph, const uint32_t *next, uint32_t first)
 {
     for (uint32_t n = first; n; n = next[n])
-        if (!(weft_op_of(graph, (weft_node){n})->traits & WEFT_SOURCE))
+        if (!(weft_op_of(graph, (weft_node){.id = n})->traits & WEFT_SOURCE))
             return false;
     return true;
 }

@@ -169,13 +169,13 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
     weft_text_add(text, ",\"source\":[");
     for (uint32_t n = origin->source; n; n = pair->next_source[n]) {
         weft_text_add(text, n == origin->source ? "" : ",");
-        print_values(e, pair->from, pair->from_label, (weft_node){n}, text);
+        print_values(e, pair->from, pair->from_label, (weft_node){.id = n}, text);
         weft_text_add(text, "}");
     }
     weft_text_add(text, "],\"now\":[");
     for (uint32_t n = origin->final; n; n = pair->next_final[n]) {
         weft_text_add(text, n == origin->final ? "" : ",");
-        print_final(e, pair, (weft_node){n}, text);
+        print_final(e, pair, (weft_node){.id = n}, text);
     }
     weft_text_add(text, "],\"remarks\":[");
     for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1]) {

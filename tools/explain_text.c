@@ -130,7 +130,7 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
             weft_text_format(text, "  %s %s at %s: %s\n", remark->who, remark->verdict, remark->where, remark->reason);
     }
     for (uint32_t n = origin->final; n; n = pair->next_final[n])
-        print_final(e, pair, (weft_node){n}, text);
+        print_final(e, pair, (weft_node){.id = n}, text);
 }
 
 void explain_print_text(const struct explain *e, const struct explain_origin *only, struct weft_text *text)

@@ -63,7 +63,7 @@ static struct weft_blob *find_blob(void *user, const char *hash, uint64_t *ret_o
         const struct weft_node_info *info = &graph->node[i];
         if (info->dead || !info->constant || info->constant->kind != WEFT_CONST_BLOB)
             continue;
-        const struct weft_type *type = weft_type_of(graph, (weft_val){info->first_result});
+        const struct weft_type *type = weft_type_of(graph, (weft_val){.id = info->first_result});
         const int64_t count = weft_dim_value(weft_type_elements(graph->dims, type));
         char found[33];
         weft_blob_hash((const char *)info->constant->blob->data + info->constant->offset,

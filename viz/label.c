@@ -295,7 +295,7 @@ static void add_dearest(struct weft_picture *picture)
     weft_node dearest[DEAREST];
     int count = 0;
     for (uint32_t n = 1; picture->heat && n < graph->nodes; n++) {
-        const weft_node node = {n};
+        const weft_node node = {.id = n};
         if (weft_node_of(graph, node)->dead || picture->heat[n] < 0)
             continue;
         int place = count;

@@ -58,7 +58,7 @@ static int split_values(void *argument)
             weft_opcode_of(g, value->def) == WEFT_OP_const || !weft_dim_is_constant(value->type.extent[axis]))
             continue;
         const struct weft_layout layout = in_blocks(value->type.rank, axis, 2 + draw / 64 % 3);
-        weft_set_value_layout(g, (weft_val){v}, &layout);
+        weft_set_value_layout(g, (weft_val){.id = v}, &layout);
     }
     for (uint32_t i = 0; i < g->bodies; i++)
         split_values(g->body[i]);

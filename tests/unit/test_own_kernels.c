@@ -125,11 +125,11 @@ static void ids_of_nothing_are_refused(void **state)
     struct weft_value_facts value = {.size = sizeof value};
     const uint32_t wrong[] = {0, 1000, UINT32_MAX};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(weft_node_read(graph, (weft_node){wrong[i]}, &node), WEFT_ERR_ARGUMENT);
-        assert_int_equal(weft_value_read(graph, (weft_val){wrong[i]}, &value), WEFT_ERR_ARGUMENT);
-        assert_int_equal(weft_node_operand(graph, (weft_node){wrong[i]}, 0).id, 0);
+        assert_int_equal(weft_node_read(graph, (weft_node){.id = wrong[i]}, &node), WEFT_ERR_ARGUMENT);
+        assert_int_equal(weft_value_read(graph, (weft_val){.id = wrong[i]}, &value), WEFT_ERR_ARGUMENT);
+        assert_int_equal(weft_node_operand(graph, (weft_node){.id = wrong[i]}, 0).id, 0);
         if (i)
-            assert_int_equal(weft_next_node(graph, (weft_node){wrong[i]}).id, 0);
+            assert_int_equal(weft_next_node(graph, (weft_node){.id = wrong[i]}).id, 0);
     }
     weft_graph_destroy(graph);
     weft_close(context);

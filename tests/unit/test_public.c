@@ -61,7 +61,7 @@ static void test_used_bodies_cannot_change(void **state)
     assert_int_equal(append_if(b.graph, condition, yes, no, &result), WEFT_OK);
     assert_int_equal(weft_return(b.graph, &result, 1), WEFT_OK);
 
-    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){1}, .operands = 1};
+    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){.id = 1}, .operands = 1};
     const float number = 0;
     struct weft_graph *inner;
     assert_refused(&b, weft_return(yes, NULL, 0), "uses this body");
@@ -69,7 +69,7 @@ static void test_used_bodies_cannot_change(void **state)
     assert_refused(&b, weft_constant(yes, WEFT_F32, 0, NULL, &number, &v), "uses this body");
     assert_refused(&b, weft_splat(yes, WEFT_F32, 0, NULL, 1, &v), "uses this body");
     assert_refused(&b, weft_append(no, &op, &v), "uses this body");
-    assert_refused(&b, weft_set_layout(no, (weft_val){1}, "{0}"), "uses this body");
+    assert_refused(&b, weft_set_layout(no, (weft_val){.id = 1}, "{0}"), "uses this body");
     assert_refused(&b, weft_graph_create_body(no, "inner", &inner), "uses this body");
     assert_int_equal(weft_validate(b.graph), WEFT_OK);
     close_builder(&b);

@@ -27,7 +27,7 @@ static const char *const number_functions =
 static void refuse_null_graphs(struct builder *b)
 {
     const weft_dim one = weft_extent(1);
-    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){1}, .operands = 1};
+    const struct weft_op op = {.size = sizeof op, .op = "neg", .operand = &(weft_val){.id = 1}, .operands = 1};
     struct weft_graph *graph;
     char *text;
     weft_dim dim;
@@ -66,7 +66,7 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_append(b->graph, &op, NULL));
     assert_null_refused(weft_return(NULL, NULL, 0));
     assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
-    assert_null_refused(weft_set_layout(NULL, (weft_val){1}, "{0}"));
+    assert_null_refused(weft_set_layout(NULL, (weft_val){.id = 1}, "{0}"));
     const struct weft_access access = {.size = sizeof access, .value = {1}};
     struct weft_access_width width;
     assert_null_refused(weft_access(NULL, &access, &width));
@@ -83,14 +83,14 @@ static void refuse_null_readings(struct builder *b)
     struct weft_attribute attribute;
     struct weft_target *target = NULL;
     const struct weft_kernel kernel = {.size = sizeof kernel};
-    const weft_node node = {1};
+    const weft_node node = {.id = 1};
     weft_val v;
     assert_int_equal(weft_graph_params(NULL) + weft_graph_returns(NULL), 0);
     assert_int_equal(weft_graph_param(NULL, 0).id + weft_graph_return(NULL, 0).id + weft_next_node(NULL, node).id, 0);
     assert_int_equal(weft_node_operand(NULL, node, 0).id + weft_node_result(NULL, node, 0).id, 0);
     assert_null_refused(weft_node_read(NULL, node, &(struct weft_node_facts){.size = sizeof(struct weft_node_facts)}));
     assert_null_refused(weft_node_attribute(NULL, node, "axis", &attribute));
-    assert_null_refused(weft_value_read(NULL, (weft_val){1},
+    assert_null_refused(weft_value_read(NULL, (weft_val){.id = 1},
                                         &(struct weft_value_facts){.size = sizeof(struct weft_value_facts)}));
     assert_int_equal(weft_splat(b->graph, WEFT_F32, 0, NULL, 1, &v), WEFT_OK);
     assert_null_refused(weft_node_read(b->graph, node, NULL));

@@ -93,16 +93,16 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     static const weft_dim wrong[2] = {{2}, {2}};
     switch (which) {
     case WRONG_USES: g->value[5].uses++; break;
-    case WRONG_SLOT: g->slot[g->node[3].first_operand].node = (weft_node){2}; break;
+    case WRONG_SLOT: g->slot[g->node[3].first_operand].node = (weft_node){.id = 2}; break;
     case WRONG_TYPE: g->value[9].type.extent[0] = weft_dim_of(4); break;
-    case WRONG_ORDER: weft_move_before(g, (weft_node){3}, (weft_node){2}); break;
-    case WRONG_LINK: g->node[4].previous = (weft_node){1}; break;
+    case WRONG_ORDER: weft_move_before(g, (weft_node){.id = 3}, (weft_node){.id = 2}); break;
+    case WRONG_LINK: g->node[4].previous = (weft_node){.id = 1}; break;
     case WRONG_COUNT: g->live_nodes++; break;
     case WRONG_NAME: g->value[6].name = "b"; break;
     case WRONG_LAYOUT: g->value[5].layout = 99; break;
     case TORN_GROUP: g->node[6].group = g->node[2].group; break;
     case NO_GROUP: g->node[2].group = 0; break;
-    case ESCAPED_REGISTER: weft_replace_operand(g, (weft_node){6}, 0, (weft_val){4}); break;
+    case ESCAPED_REGISTER: weft_replace_operand(g, (weft_node){.id = 6}, 0, (weft_val){.id = 4}); break;
     case WRONG_CONTENT: g->value[3].content = wrong; break;
     case NO_ELEMENTS: g->node[4].constant = NULL; break;
     case SHORT_BLOB: g->node[4].constant->offset = 1; break;
@@ -112,10 +112,10 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     case MUT_RESULT: g->value[8].is_mut = true; break;
     case NO_ATTRIBUTE: g->node[7].attrs = 0; break;
     case ERASED_OPERAND:
-        g->slot[g->node[6].first_operand].value = (weft_val){3};
-        g->value[3].def = (weft_node){99};
+        g->slot[g->node[6].first_operand].value = (weft_val){.id = 3};
+        g->value[3].def = (weft_node){.id = 99};
         break;
-    case NO_VALUE: g->slot[g->node[6].first_operand].value = (weft_val){1000}; break;
+    case NO_VALUE: g->slot[g->node[6].first_operand].value = (weft_val){.id = 1000}; break;
     default:
         weft_require(g, WEFT_ORDER);
         g->position[3] = g->position[7];
