@@ -7,6 +7,7 @@
 #include "ir/custom.h"
 #include "ir/eval.h"
 #include "ir/public.h"
+#include "ir/suggest.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -91,13 +92,18 @@ bool weft_custom_check(const struct weft_graph *graph)
     weft_foreach_node(graph, n) {
         if (weft_opcode_of(graph, n) != WEFT_OP_custom || weft_custom_of(graph, n))
             continue;
+        const char *name = weft_attr_word(graph, n, WEFT_ATTR_function);
+        struct weft_suggest suggest;
+        weft_suggest_open(&suggest, name, strlen(name));
+        for (const struct weft_custom_entry *e = atomic_load(&graph->context->customs); e; e = e->next)
+            weft_suggest_offer(&suggest, e->name);
         weft_error(graph->context, WEFT_ERR_UNSUPPORTED,
                    &(struct weft_place){.file = graph->file,
                                         .line = graph->node[n.id].line,
                                         .column = graph->node[n.id].line ? 1 : 0,
                                         .where = weft_value_text(graph, weft_result(graph, n, 0))},
-                   "custom function '%s' is not registered, so nothing can compute this",
-                   weft_attr_word(graph, n, WEFT_ATTR_function));
+                   "custom function '%s' is not registered, so nothing can compute this%s", name,
+                   weft_suggest_text(&suggest, ""));
         right = false;
     }
     return right;

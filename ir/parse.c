@@ -91,13 +91,10 @@ static bool parse_statement(struct weft_parser *p, struct weft_word word, const 
     }
     if (word.length == 0 && p->cursor < p->end && *p->cursor == '%')
         return weft_parse_definition(p);
-    struct weft_nearest nearest = {word, NULL, 0};
-    weft_parse_near(&nearest, "return");
-    weft_parse_near(&nearest, "graph");
-    weft_parse_near(&nearest, "fuse");
+    struct weft_suggest suggest;
     return weft_parse_fail(p, at, WEFT_ERR_SYNTAX,
                            "expected a line that begins with %%value:, graph, fuse, return or }%s",
-                           weft_parse_hint(p, &nearest, ""));
+                           weft_suggest_among(&suggest, "return graph fuse", word.text, word.length));
 }
 
 static void end_statement(struct weft_parser *p)

@@ -6,6 +6,7 @@
 #define WEFT_PARSE_H
 
 #include "ir/ir.h"
+#include "ir/suggest.h"
 
 /* A piece of the text, or of memory: not NUL-terminated. */
 struct weft_word {
@@ -91,17 +92,6 @@ bool weft_parse_integer(struct weft_word word, int64_t *ret);
 void weft_parse_recover(struct weft_parser *p);
 /* Past the `{` that ends this line or one of the next, if there is one; else to the end of the line, and false. */
 bool weft_parse_recover_block(struct weft_parser *p);
-/* Remembers the best of many names for "did you mean": start with best = NULL. */
-struct weft_nearest {
-    struct weft_word word;
-    const char *best;
-    size_t distance;
-};
-void weft_parse_near(struct weft_nearest *nearest, const char *name);
-/* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; of long words, their last 48 letters. */
-size_t weft_parse_distance(struct weft_word a, struct weft_word b);
-/* " (did you mean 'x'?)" or "" */
-const char *weft_parse_hint(struct weft_parser *p, const struct weft_nearest *nearest, const char *sigil);
 
 /* --- parse_line.c */
 

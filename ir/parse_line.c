@@ -17,13 +17,11 @@ static bool extent_failed(struct weft_parser *p, const char *at, const char *end
     weft_dim found;
     if (at < end && word.length > 0 && !weft_parse_is(word, "min") && !weft_parse_is(word, "max") &&
         !weft_symbol_find(p->root->dims, weft_parse_copy(p, word), &found)) {
-        struct weft_nearest nearest = {word, NULL, 0};
-        for (uint32_t i = 0; i < weft_symbol_count(p->root->dims); i++)
-            weft_parse_near(&nearest, weft_symbol_at(p->root->dims, i)->name);
+        struct weft_suggest suggest;
         return weft_parse_fail(p, at, WEFT_ERR_INVALID,
                                "symbol '%.*s' is not declared: write it in the graph's head, like @%s<%.*s>(…)%s",
                                (int)word.length, word.text, p->root->name ? p->root->name : "f", (int)word.length,
-                               word.text, weft_parse_hint(p, &nearest, ""));
+                               word.text, weft_suggest_symbol(&suggest, p->root->dims, word.text, word.length));
     }
     return weft_parse_fail(p, at, WEFT_ERR_SYNTAX, "%s", message);
 }
@@ -47,11 +45,9 @@ static bool parse_dtype(struct weft_parser *p, struct weft_type *type)
     type->dtype = (uint8_t)weft_dtype_from_name(weft_parse_copy(p, word));
     if (type->dtype)
         return true;
-    struct weft_nearest nearest = {word, NULL, 0};
-    for (int dtype = WEFT_F64; dtype <= WEFT_F8E5M2; dtype++)
-        weft_parse_near(&nearest, weft_dtype_name(dtype));
+    struct weft_suggest suggest;
     return weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no element type is called '%.*s'%s", (int)word.length,
-                           word.text, weft_parse_hint(p, &nearest, ""));
+                           word.text, weft_suggest_dtype(&suggest, word.text, word.length));
 }
 
 static bool parse_layout(struct weft_parser *p, struct weft_declared *ret)

@@ -43,12 +43,9 @@ static bool undefined(struct weft_parser *p, const char *at, struct weft_word na
     if (line)
         return weft_parse_fail(p, at, WEFT_ERR_INVALID, "%%%.*s is used before its definition in line %d", length,
                                name.text, line);
-    struct weft_nearest nearest = {name, NULL, 0};
-    for (uint32_t i = 1; i < p->graph->values && i < 4096; i++)
-        if (p->graph->value[i].name)
-            weft_parse_near(&nearest, p->graph->value[i].name);
+    struct weft_suggest suggest;
     return weft_parse_fail(p, at, WEFT_ERR_INVALID, "%%%.*s is not defined%s", length, name.text,
-                           weft_parse_hint(p, &nearest, "%"));
+                           weft_suggest_value(&suggest, p->graph, name.text, name.length));
 }
 
 bool weft_parse_value(struct weft_parser *p, weft_val *ret)
@@ -149,15 +146,19 @@ static bool parse_choice(struct weft_parser *p, const struct weft_attr_spec *spe
             return true;
         legal += length + (legal[length] == ' ');
     }
-    return weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "%s is one of: %s", weft_attr_names[spec->key], spec->words);
+    struct weft_suggest suggest;
+    return weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "%s is one of: %s%s", weft_attr_names[spec->key],
+                           spec->words, weft_suggest_among(&suggest, spec->words, word.text, word.length));
 }
 
 static bool parse_dtype(struct weft_parser *p, struct weft_attr *attr)
 {
     const struct weft_word word = weft_parse_word(p);
     attr->dtype = weft_dtype_from_name(weft_parse_copy(p, word));
-    return attr->dtype || weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no element type is called '%.*s'",
-                                          (int)word.length, word.text);
+    struct weft_suggest suggest;
+    return attr->dtype || weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no element type is called '%.*s'%s",
+                                          (int)word.length, word.text,
+                                          weft_suggest_dtype(&suggest, word.text, word.length));
 }
 
 static bool parse_body(struct weft_parser *p, struct weft_attr *attr)
@@ -167,16 +168,17 @@ static bool parse_body(struct weft_parser *p, struct weft_attr *attr)
     const char *at = p->cursor;
     if (!weft_parse_name(p, '@', &name))
         return false;
-    struct weft_nearest nearest = {name, NULL, 0};
     const uint32_t number = weft_parse_names_find(&p->bodies, name);
     if (number) {
         attr->graph = p->graph->body[number - 1];
         return true; /* perhaps broken: see is_broken */
     }
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, name.text, name.length);
     for (uint32_t i = 0; i < p->graph->bodies && i < 4096; i++)
-        weft_parse_near(&nearest, p->graph->body[i]->name);
+        weft_suggest_offer(&suggest, p->graph->body[i]->name);
     return weft_parse_fail(p, at, WEFT_ERR_INVALID, "graph @%s has no body @%.*s above this line%s", p->graph->name,
-                           (int)name.length, name.text, weft_parse_hint(p, &nearest, "@"));
+                           (int)name.length, name.text, weft_suggest_text(&suggest, "@"));
 }
 
 static bool no_such_attribute(struct weft_parser *p, int op, struct weft_word name)
@@ -184,8 +186,10 @@ static bool no_such_attribute(struct weft_parser *p, int op, struct weft_word na
     struct weft_text legal = {.context = p->context, .arena = &p->scratch};
     for (const struct weft_attr_spec *spec = weft_ops[op].attrs; spec->key != WEFT_ATTR_NONE; spec++)
         weft_text_format(&legal, " %s", weft_attr_names[spec->key]);
-    return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "%s has no attribute '%.*s'; it has%s", weft_ops[op].name,
-                           (int)name.length, name.text, legal.length ? legal.data : " none");
+    struct weft_suggest suggest;
+    return weft_parse_fail(p, name.text, WEFT_ERR_INVALID, "%s has no attribute '%.*s'%s; it has%s", weft_ops[op].name,
+                           (int)name.length, name.text, weft_suggest_attr(&suggest, op, name.text, name.length),
+                           legal.length ? legal.data : " none");
 }
 
 static bool parse_attr(struct weft_parser *p, int op, struct weft_attr *attr, unsigned attrs)
@@ -302,11 +306,9 @@ static int parse_opcode(struct weft_parser *p)
         weft_parse_fail(p, word.text, WEFT_ERR_SYNTAX, "expected the name of an op");
         return 0;
     }
-    struct weft_nearest nearest = {word, NULL, 0};
-    for (int i = 1; i < WEFT_OP_COUNT; i++)
-        weft_parse_near(&nearest, weft_ops[i].name);
+    struct weft_suggest suggest;
     weft_parse_fail(p, word.text, WEFT_ERR_INVALID, "no op is called '%.*s'%s; weft opt --list-ops has all",
-                    (int)word.length, word.text, weft_parse_hint(p, &nearest, ""));
+                    (int)word.length, word.text, weft_suggest_op(&suggest, word.text, word.length));
     return 0;
 }
 

@@ -7,6 +7,8 @@
  * each error once, and every unsupported op with its count. Branches that are not taken (an `if` on a constant) are not
  * looked at at all. */
 #include "onnx/import.h"
+
+#include "ir/suggest.h"
 #include "onnx/onnx.h"
 
 #include <inttypes.h>
@@ -177,8 +179,12 @@ static void no_such_input(struct onnx_importer *importer, const struct onnx_grap
         weft_text_format(&names, "%s%s", i ? ", " : "", weft_onnx_text(importer, graph->input[i].name));
     if (graph->inputs > 8)
         weft_text_add(&names, ", …");
-    weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the model has no such input to fix; it has %s",
-                      graph->inputs ? names.data : "none");
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, name, strlen(name));
+    for (uint32_t i = 0; i < graph->inputs; i++)
+        weft_suggest_offer(&suggest, weft_onnx_text(importer, graph->input[i].name));
+    weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the model has no such input to fix; it has %s%s",
+                      graph->inputs ? names.data : "none", weft_suggest_text(&suggest, ""));
 }
 
 /* Inputs that the caller fixed become constants first: symbols in their shapes are numbers from then on. */

@@ -11,6 +11,8 @@
  * broken invariant of weft, not an error of the user. */
 #include "passes/passes.h"
 
+#include "ir/suggest.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +126,19 @@ static bool is_pass(const char *word, size_t length)
     return false;
 }
 
+static void warn_of_word(struct weft_context *context, const char *variable, const char *const *known, bool passes,
+                         const char *word, size_t length)
+{
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, word, length);
+    for (unsigned i = 0; known[i]; i++)
+        weft_suggest_offer(&suggest, known[i]);
+    for (unsigned i = 0; passes && i < weft_pass_count; i++)
+        weft_suggest_offer(&suggest, weft_passes[i].name);
+    weft_note(context, WEFT_WARNING, &(struct weft_place){.where = variable}, "nothing is called '%.*s'%s", (int)length,
+              word, weft_suggest_text(&suggest, ""));
+}
+
 /* A word with a slip of the pen would otherwise do nothing, silently. Of `pass.rule`, the pass is looked at. */
 static void warn_of_words(struct weft_context *context, const char *variable, const char *const *known, bool passes)
 {
@@ -134,8 +149,7 @@ static void warn_of_words(struct weft_context *context, const char *variable, co
         for (unsigned i = 0; known[i] && !right; i++)
             right = same_name(list, length, known[i]);
         if (!right)
-            weft_note(context, WEFT_WARNING, &(struct weft_place){.where = variable}, "nothing is called '%.*s'",
-                      (int)length, list);
+            warn_of_word(context, variable, known, passes, list, length);
         list += length + (list[length] == ',');
     }
 }

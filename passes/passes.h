@@ -21,6 +21,9 @@ extern const unsigned weft_pass_count;
 /* --- run.c: the pipeline, and one pass with everything around it ------------------------------------------------ */
 
 const struct weft_pass_info *weft_pass_find(const char *name); /* - and _ are the same; NULL if unknown */
+struct weft_suggest;
+/* " (did you mean fold_const?)", or "": see ir/suggest.h. */
+const char *weft_suggest_pass(struct weft_suggest *suggest, const char *word, size_t length);
 /* Runs a pass on the graph and its bodies with everything around it: skip list, canary, validation, snapshots, timing.
  * Under weft_protected. True if the graph changed. */
 bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target);

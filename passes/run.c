@@ -8,6 +8,8 @@
  * forget to say which analyses survive. */
 #include "passes/passes.h"
 
+#include "ir/suggest.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -232,6 +234,14 @@ const struct weft_pass_info *weft_pass_find(const char *name)
     return NULL;
 }
 
+const char *weft_suggest_pass(struct weft_suggest *suggest, const char *word, size_t length)
+{
+    weft_suggest_open(suggest, word, length);
+    for (unsigned i = 0; i < weft_pass_count; i++)
+        weft_suggest_offer(suggest, weft_passes[i].name);
+    return weft_suggest_text(suggest, "");
+}
+
 struct request {
     struct weft_graph *graph;
     const char *name; /* of a pass; NULL: the pipeline */
@@ -244,7 +254,9 @@ static int run_request(void *arg)
     struct weft_context *context = request->graph->context;
     const struct weft_pass_info *pass = request->name ? weft_pass_find(request->name) : NULL;
     if (request->name && !pass) {
-        weft_error(context, WEFT_ERR_ARGUMENT, NULL, "there is no pass '%s'", request->name);
+        struct weft_suggest suggest;
+        weft_error(context, WEFT_ERR_ARGUMENT, NULL, "there is no pass '%s'%s", request->name,
+                   weft_suggest_pass(&suggest, request->name, strlen(request->name)));
         return WEFT_ERR_ARGUMENT;
     }
     if (!weft_validate_graph(request->graph))

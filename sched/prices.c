@@ -3,6 +3,8 @@
  * with the line, and the rest is read nevertheless, so that one look at a damaged file finds all damage. */
 #include "sched/prices.h"
 
+#include "ir/suggest.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +85,12 @@ static void read_price(struct reader *r, const char *name, int64_t at, const cha
     while (i < WEFT_PRICE_COUNT && strcmp(weft_price_list[i].name, name) != 0)
         i++;
     if (i == WEFT_PRICE_COUNT) {
-        complain(r, at, "no price is called '%s'; weft calibrate --list shows them all", name);
+        struct weft_suggest suggest;
+        weft_suggest_open(&suggest, name, strlen(name));
+        for (i = 0; i < WEFT_PRICE_COUNT; i++)
+            weft_suggest_offer(&suggest, weft_price_list[i].name);
+        complain(r, at, "no price is called '%s'%s; weft calibrate --list shows them all", name,
+                 weft_suggest_text(&suggest, ""));
         return;
     }
     const int32_t number = read_number(value);

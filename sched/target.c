@@ -4,6 +4,7 @@
 #include "sched/target.h"
 
 #include "ir/public.h"
+#include "ir/suggest.h"
 
 #include <string.h>
 
@@ -57,8 +58,10 @@ static int add_kernel(void *arg)
         return weft_wrong(context, kernel.name, "the name of a kernel is letters, digits, _ and ., up to 63");
     const int opcode = kernel.op ? weft_opcode_find(kernel.op, strlen(kernel.op)) : 0;
     if (!opcode) {
+        struct weft_suggest suggest;
         weft_error(context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = kernel.name},
-                   "it computes '%.64s', which is no op that weft knows", kernel.op ? kernel.op : "");
+                   "it computes '%.64s', which is no op that weft knows%s", kernel.op ? kernel.op : "",
+                   kernel.op ? weft_suggest_op(&suggest, kernel.op, strlen(kernel.op)) : "");
         return WEFT_ERR_ARGUMENT;
     }
     if (!kernel.cost)

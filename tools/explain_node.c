@@ -4,6 +4,7 @@
 #include "tools/explain.h"
 
 #include "ir/custom.h"
+#include "ir/suggest.h"
 
 #include <string.h>
 
@@ -27,12 +28,12 @@ static bool has_value(const struct explain *e, const struct explain_origin *orig
 
 static void no_such_node(const struct explain *e, const char *name)
 {
-    const struct weft_word word = {name, strlen(name)};
+    const size_t length = strlen(name);
     const char *best[NEAREST] = {NULL};
     size_t distance[NEAREST] = {0};
     for (uint32_t i = 0; i < e->origins; i++) {
         const char *candidate = e->origin[i].name;
-        size_t found = weft_parse_distance(word, (struct weft_word){candidate, strlen(candidate)});
+        size_t found = (size_t)weft_count_edits(name, length, candidate, strlen(candidate));
         for (unsigned k = 0; k < NEAREST; k++)
             if (!best[k] || found < distance[k]) { /* goes here, and pushes the others back */
                 const char *pushed = best[k];

@@ -7,6 +7,8 @@
  * nodes in order. Bodies are shown with the node that owns them. */
 #include "viz/dot.h"
 
+#include "ir/suggest.h"
+
 #include <string.h>
 
 static const struct weft_conversion_record **conversions_of(struct weft_picture *picture,
@@ -159,6 +161,24 @@ static bool show_focus(struct weft_picture *picture, struct weft_scene *scene)
     return found;
 }
 
+static void no_such_focus(const struct weft_picture *picture, const struct weft_scene *scene)
+{
+    const struct weft_graph *graph = scene->graph;
+    const char *name = picture->options->focus;
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, name, strlen(name));
+    weft_foreach_node(graph, n) {
+        if (graph->node[n.id].name)
+            weft_suggest_offer(&suggest, graph->node[n.id].name);
+        for (unsigned i = 0; i < graph->node[n.id].results; i++)
+            weft_suggest_offer(&suggest, scene->text[weft_result(graph, n, i).id]);
+    }
+    for (uint32_t p = 0; p < graph->params; p++)
+        weft_suggest_offer(&suggest, scene->text[graph->param[p].id]);
+    weft_error(picture->context, WEFT_ERR_ARGUMENT, NULL, "no value or node is named '%s'%s", name,
+               weft_suggest_text(&suggest, ""));
+}
+
 bool weft_dot_choose(struct weft_picture *picture)
 {
     const struct weft_dot_options *options = picture->options;
@@ -170,7 +190,7 @@ bool weft_dot_choose(struct weft_picture *picture)
         const bool whole = s == 0 ? !options->focus : picture->scene[scene->parent].shown[scene->owner.id];
         fold_constants(scene);
         if (s == 0 && options->focus && !show_focus(picture, scene)) {
-            weft_error(picture->context, WEFT_ERR_ARGUMENT, NULL, "no value or node is named '%s'", options->focus);
+            no_such_focus(picture, scene);
             return false;
         }
         weft_foreach_node(scene->graph, n) {
