@@ -246,8 +246,10 @@ static int ask(void *arg)
     const struct weft_graph *g = q->graph;
     q->value = q->asked->value;
     q->along = q->asked->along.id ? q->asked->along : q->value;
-    if (!q->value.id || q->value.id >= g->values || q->along.id >= g->values)
-        return weft_wrong(g->context, g->name, "no such value");
+    if (!weft_value_is_in(g, q->value) || !weft_value_is_in(g, q->along))
+        return weft_wrong(g->context, g->name, "the value is %s",
+                          weft_stranger(g, weft_value_is_in(g, q->value) ? q->along : q->value));
+    q->value.graph = q->along.graph = 0;
     if (is_empty(g, q->value) || is_empty(g, q->along)) {
         q->result = (struct weft_access_width){0};
         return WEFT_OK;

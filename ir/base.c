@@ -92,15 +92,23 @@ bool weft_take_options(void *own, size_t bytes, const void *given)
     return size != 0;
 }
 
+struct missing {
+    struct weft_context *context;
+    const char *function;
+};
+
 static int say_missing(void *arg)
 {
-    weft_error(arg, WEFT_ERR_ARGUMENT, NULL, "an argument that is needed is NULL, or a struct of options has no size");
+    const struct missing *m = arg;
+    weft_error(m->context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = m->function},
+               "an argument that is needed is NULL, or a struct of options has no size");
     return WEFT_ERR_ARGUMENT;
 }
 
-int weft_missing(struct weft_context *context)
+int weft_missing_in(struct weft_context *context, const char *function)
 {
-    return context && !context->on_nomem ? weft_protected(context, say_missing, context) : WEFT_ERR_ARGUMENT;
+    return context && !context->on_nomem ? weft_protected(context, say_missing, &(struct missing){context, function})
+                                         : WEFT_ERR_ARGUMENT;
 }
 
 void *weft_allocate(struct weft_context *context, size_t bytes)

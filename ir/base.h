@@ -93,9 +93,10 @@ _Noreturn void weft_out_of_memory(struct weft_context *context);
 /* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
  * if the size was not set. */
 bool weft_take_options(void *own, size_t bytes, const void *given);
-/* For a call that is given NULL, or a struct without its size: a message of that, in the place of those of earlier
- * calls, if there is a context to have it. Returns WEFT_ERR_ARGUMENT. */
-int weft_missing(struct weft_context *context);
+/* For a public function that is given NULL, or a struct without its size: a message of that, in the place of those of
+ * earlier calls, if there is a context to have it. Returns WEFT_ERR_ARGUMENT. */
+#define weft_missing(context) weft_missing_in((context), __func__)
+int weft_missing_in(struct weft_context *context, const char *function);
 
 void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */
 void weft_release(struct weft_context *context, void *memory, size_t bytes);

@@ -4,7 +4,7 @@
  * A node that got through has legal operands, checked attributes in the order of its op's row without those that equal
  * their defaults, inferred result types, and the symbolic elements of small integer results. So no pass checks any of
  * this again. */
-#include "ir/ir.h"
+#include "ir/infer.h"
 
 #include <string.h>
 
@@ -80,6 +80,7 @@ static unsigned most_results(const struct weft_node_spec *spec)
 static void link_use(struct weft_graph *g, uint32_t slot, weft_val value, weft_node node)
 {
     struct weft_value *v = &g->value[value.id];
+    value.graph = 0;
     g->slot[slot] = (struct weft_operand){.value = value, .node = node, .next = v->first_use};
     if (v->first_use)
         g->slot[v->first_use - 1].previous = slot + 1;
@@ -129,6 +130,14 @@ static void reserve_arrays(struct weft_graph *g, unsigned operands, unsigned res
     g->slot = weft_grow(g->arena, g->slot, &g->slot_capacity, g->slots + operands, sizeof *g->slot);
 }
 
+static bool check_claim(struct weft_infer *infer, const struct weft_type *claimed)
+{
+    if (!claimed || infer->results == 0 || weft_type_same(claimed, &infer->result[0]))
+        return true;
+    return weft_infer_fail(infer, "the result is declared %s, but of these operands it is %s",
+                           weft_infer_type_text(infer, claimed), weft_infer_type_text(infer, &infer->result[0]));
+}
+
 weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *spec)
 {
     struct weft_type small[2] = {{0}};
@@ -140,7 +149,7 @@ weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *s
     };
     if ((weft_ops[spec->op].traits & WEFT_STATED) && spec->stated)
         infer.result[0] = *spec->stated;
-    if (!weft_infer_run(&infer))
+    if (!weft_infer_run(&infer) || !check_claim(&infer, spec->claimed))
         return WEFT_NO_NODE;
 
     struct weft_node_info info = {.op = (uint16_t)spec->op, .operands = spec->operands,

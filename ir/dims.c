@@ -8,14 +8,13 @@
  *
  *   2*N + (N + 1)/2     =  polynomial [ 2 · {N}, 1 · {a} ],  a = DIV(polynomial [ 1 · {N}, 1 · {} ], 2)
  *
- * Orders compare names and structure, never ids: the order of terms in print does not depend on how a graph came to be.
- *
  * Expressions have limits (WEFT_DIM_MAX_*): a text or a model could otherwise ask for a product of exponentially
  * many terms, and the walks here recurse, at most WEFT_DIM_MAX_DEPTH deep. Whoever exceeds them gets an error, not a
  * wrong extent. Numbers beyond 62 bits saturate instead: counts of elements may be that large before somebody looks at
  * them. Who needs the exact number asks weft_dims_saturated. */
 #include "ir/dims_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* --- hash index --------------------------------------------------------------------------------------------------- */
@@ -79,10 +78,17 @@ static uint32_t hash_name(const char *name)
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
+static uint32_t new_number(void)
+{
+    static _Atomic uint32_t last;
+    return (atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1) & INT32_MAX;
+}
+
 struct weft_dims *weft_dims_new(struct weft_arena *arena)
 {
     struct weft_dims *dims = weft_new(arena, struct weft_dims, 1);
     dims->arena = arena;
+    dims->number = new_number();
     (void)weft_dim_intern_monomial(dims, NULL, 0);
     return dims;
 }
@@ -109,6 +115,7 @@ struct weft_dims *weft_dims_clone(struct weft_arena *arena, const struct weft_di
     struct weft_dims *copy = weft_new(arena, struct weft_dims, 1);
     *copy = *dims;
     copy->arena = arena;
+    copy->number = new_number();
     copy->symbol = COPY_GROWING(arena, dims->symbol, dims->symbols, copy->symbol_capacity);
     copy->symbol_atom = COPY_GROWING(arena, dims->symbol_atom, dims->symbols, copy->symbol_atom_capacity);
     copy->atom = COPY_GROWING(arena, dims->atom, dims->atoms, copy->atom_capacity);
@@ -153,62 +160,6 @@ weft_dim weft_dim_refuse(struct weft_dims *dims, const char *message)
     else if (!dims->refusal)
         dims->refusal = message;
     return weft_dim_of(0);
-}
-
-/* --- orders ------------------------------------------------------------------------------------------------------- */
-
-int weft_dim_compare_atoms(const struct weft_dims *dims, uint32_t a, uint32_t b)
-{
-    if (a == b)
-        return 0;
-    const struct weft_dim_atom *x = &dims->atom[a], *y = &dims->atom[b];
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    if (x->kind == WEFT_DIM_SYMBOL)
-        return strcmp(dims->symbol[x->symbol].name, dims->symbol[y->symbol].name);
-    if (x->arguments != y->arguments)
-        return x->arguments < y->arguments ? -1 : 1;
-    for (uint32_t i = 0; i < x->arguments; i++) {
-        const int order = weft_dim_compare(dims, x->argument[i], y->argument[i]);
-        if (order)
-            return order;
-    }
-    return 0;
-}
-
-/* Graded lexicographic: compatible with multiplication, as the long division of dims_algebra.c needs. */
-int weft_dim_compare_monomials(const struct weft_dims *dims, uint32_t a, uint32_t b)
-{
-    if (a == b)
-        return 0;
-    const struct weft_dim_monomial *x = &dims->monomial[a], *y = &dims->monomial[b];
-    if (x->degree != y->degree)
-        return x->degree < y->degree ? -1 : 1;
-    for (uint32_t i = 0; i < x->degree; i++) {
-        const int order = weft_dim_compare_atoms(dims, x->atom[i], y->atom[i]);
-        if (order)
-            return -order;
-    }
-    return 0;
-}
-
-int weft_dim_compare(const struct weft_dims *dims, weft_dim a, weft_dim b)
-{
-    if (weft_dim_same(a, b))
-        return 0;
-    if (weft_dim_is_constant(a) && weft_dim_is_constant(b))
-        return weft_dim_value(a) < weft_dim_value(b) ? -1 : 1;
-    if (weft_dim_is_constant(a) || weft_dim_is_constant(b))
-        return weft_dim_is_constant(a) ? 1 : -1;
-    const struct weft_dim_polynomial *x = weft_dim_polynomial_of(dims, a), *y = weft_dim_polynomial_of(dims, b);
-    for (uint32_t i = 0; i < x->terms && i < y->terms; i++) {
-        const int order = weft_dim_compare_monomials(dims, x->term[i].monomial, y->term[i].monomial);
-        if (order)
-            return -order;
-        if (x->term[i].coefficient != y->term[i].coefficient)
-            return x->term[i].coefficient < y->term[i].coefficient ? -1 : 1;
-    }
-    return x->terms < y->terms ? -1 : x->terms > y->terms;
 }
 
 /* --- interning ---------------------------------------------------------------------------------------------------- */
@@ -267,13 +218,19 @@ static void reserve_polynomial(struct weft_dims *dims)
     reserve_slot(dims, &dims->polynomial_index);
 }
 
+static weft_dim expression(const struct weft_dims *dims, uint32_t id)
+{
+    return (weft_dim){(int64_t)((uint64_t)dims->polynomial[id].table << 33 | (uint64_t)id << 1 | 1)};
+}
+
 static weft_dim add_polynomial(struct weft_dims *dims, uint32_t hash, const struct weft_dim_polynomial *made)
 {
     const uint32_t id = dims->polynomials++;
     dims->polynomial[id] = *made;
+    dims->polynomial[id].table = dims->number;
     weft_dim_range_terms(dims, made->term, made->terms, &dims->polynomial[id].low, &dims->polynomial[id].high);
     insert(&dims->polynomial_index, hash, id);
-    return (weft_dim){(int64_t)id << 1 | 1};
+    return expression(dims, id);
 }
 
 static weft_dim intern_polynomial(struct weft_dims *dims, const struct weft_dim_term *term, uint32_t terms)
@@ -286,7 +243,7 @@ static weft_dim intern_polynomial(struct weft_dims *dims, const struct weft_dim_
         for (uint32_t i = 0; i < terms && same; i++)
             same = have->term[i].coefficient == term[i].coefficient && have->term[i].monomial == term[i].monomial;
         if (same)
-            return (weft_dim){(int64_t)(found - 1) << 1 | 1};
+            return expression(dims, found - 1);
     }
     struct weft_dim_polynomial made = {.terms = terms, .term = COPY(dims->arena, term, terms), .weight = terms};
     for (uint32_t i = 0; i < terms; i++) {
@@ -351,7 +308,8 @@ static uint32_t add_atom(struct weft_dims *dims, const struct weft_dim_atom *ato
     *factor = id;
     const struct weft_dim_monomial monomial = {1, factor, atom->weight, atom->depth};
     *term = (struct weft_dim_term){1, add_monomial(dims, hash_monomial(factor, 1), &monomial)};
-    const struct weft_dim_polynomial polynomial = {1, term, 1 + atom->weight, atom->depth, 0, 0};
+    const struct weft_dim_polynomial polynomial = {
+        .terms = 1, .term = term, .weight = 1 + atom->weight, .depth = atom->depth};
     dims->atom[id].self = add_polynomial(dims, hash_polynomial(term, 1), &polynomial);
     return id;
 }
@@ -477,7 +435,10 @@ weft_dim weft_symbol_add_data(struct weft_dims *dims, const char *name, weft_dim
 
 bool weft_dim_exists(const struct weft_dims *dims, weft_dim d)
 {
-    return weft_dim_is_constant(d) || (uint64_t)d.bits >> 1 < dims->polynomials;
+    if (weft_dim_is_constant(d))
+        return true;
+    const uint32_t id = (uint32_t)((uint64_t)d.bits >> 1);
+    return id < dims->polynomials && weft_dim_same(d, expression(dims, id));
 }
 
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol)

@@ -5,7 +5,8 @@
 
 #include "ir/base.h"
 
-/* A weft_dim is either a constant (low bit 0, value in the upper 63 bits) or an index into the table of expressions.
+/* A weft_dim is either a constant (low bit 0, value in the upper 63 bits) or an index into the table of expressions (in
+ * bits 1 to 32) with the number of the table that made the entry above it, so that those of other tables are told.
  * Equal expressions are one entry: a == b as polynomials, with floor divisions, minima and maxima as atoms, if and
  * only if the bits are equal. Extents are never negative, but expressions in between and elements of integer tensors
  * may be. */
@@ -38,7 +39,7 @@ void weft_symbols_at_bounds(const struct weft_dims *dims, int64_t *symbols);
 /* Is d just one symbol? Then its number. */
 bool weft_dim_is_symbol(const struct weft_dims *dims, weft_dim d, uint32_t *ret_symbol);
 
-/* Is d a constant, or an expression of this table? Those of other tables may pass; they do no harm. */
+/* Is d a constant, or an expression of this table? A clone has the expressions that its source had. */
 bool weft_dim_exists(const struct weft_dims *dims, weft_dim d);
 
 /* Results are canonical. Overflow of a constant beyond 62 bits saturates. b != 0 for division. */

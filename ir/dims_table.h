@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dims_table.h: the table of expressions, shared by dims.c (storage), dims_value.c (ranges, values), dims_algebra.c and
- * dims_extreme.c (canonical arithmetic) and dims_text.c (print and parse). Nobody else includes it. */
+ * dims_extreme.c (canonical arithmetic), dims_order.c and dims_text.c (print and parse). Nobody else includes it. */
 #ifndef WEFT_DIMS_TABLE_H
 #define WEFT_DIMS_TABLE_H
 
@@ -37,6 +37,7 @@ struct weft_dim_term {
 /* A sum of terms, greatest monomial first; never just a constant. */
 struct weft_dim_polynomial {
     uint32_t terms;
+    uint32_t table; /* the number of the table that made it: a clone has those of its source as well */
     const struct weft_dim_term *term;
     uint32_t weight, depth;
     int64_t low, high;
@@ -49,6 +50,7 @@ struct weft_dim_index { /* open addressing; a slot is hash << 32 | id + 1 */
 
 struct weft_dims {
     struct weft_arena *arena;
+    uint32_t number;     /* of 31 bits, that no other table of the process has: part of each expression made here */
     struct weft_symbol_info *symbol;
     uint32_t *symbol_atom;
     struct weft_dim_atom *atom;
@@ -86,14 +88,16 @@ static inline int64_t weft_dim_floor(int64_t a, int64_t b)
 
 static inline const struct weft_dim_polynomial *weft_dim_polynomial_of(const struct weft_dims *dims, weft_dim d)
 {
-    return &dims->polynomial[d.bits >> 1];
+    return &dims->polynomial[(uint32_t)((uint64_t)d.bits >> 1)];
 }
 
-/* dims.c */
+/* dims_order.c */
 /* Total orders that depend on names and structure only, not on the history of the table. */
 int weft_dim_compare_atoms(const struct weft_dims *dims, uint32_t a, uint32_t b);
 int weft_dim_compare_monomials(const struct weft_dims *dims, uint32_t a, uint32_t b); /* graded, then lexicographic */
 int weft_dim_compare(const struct weft_dims *dims, weft_dim a, weft_dim b);
+
+/* dims.c */
 bool weft_dim_find_atom(const struct weft_dims *dims, int kind, const weft_dim *argument, uint32_t arguments,
                         weft_dim *ret);
 /* The atom as an expression; arguments must be in canonical form. */

@@ -6,6 +6,7 @@
  * an id never does. */
 #include "ir/parse.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ static int64_t limit_from_environment(void)
 
 static void open_arrays(struct weft_graph *g)
 {
+    static _Atomic uint32_t last;
+    while (g->number == 0)
+        g->number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
     const uint32_t room = g->parent ? 4 : 16; /* bodies are many and small */
     g->value = weft_grow(g->arena, NULL, &g->value_capacity, room, sizeof *g->value);
     g->node = weft_grow(g->arena, NULL, &g->node_capacity, room, sizeof *g->node);
@@ -154,6 +158,7 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
 void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut)
 {
     graph->ret = weft_grow(graph->arena, graph->ret, &graph->return_capacity, graph->returns + 1, sizeof *graph->ret);
+    value.graph = mut.graph = 0;
     struct weft_value *v = &graph->value[value.id];
     graph->ret[graph->returns] = (struct weft_return_slot){.value = value, .mut = mut, .next = v->first_return};
     if (v->first_return)

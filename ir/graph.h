@@ -127,6 +127,8 @@ struct weft_graph {
     struct weft_dims *dims;      /* the root's */
     const char *name;
     const char *file;            /* where it came from, or NULL */
+    uint32_t number;             /* that no other graph of the process has, bodies included; what callers get of a graph
+                                  * bears it, what the graph itself holds bears 0 */
 
     struct weft_value *value;    /* [1, values) */
     struct weft_node_info *node; /* [1, nodes) */

@@ -4,6 +4,7 @@
  * memory is a status like any other. */
 #include "ir/public.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *weft_version(void) { return WEFT_VERSION; }
@@ -24,10 +25,63 @@ const char *weft_status_text(int status)
     }
 }
 
-int weft_wrong(struct weft_context *context, const char *where, const char *message)
+int weft_wrong(struct weft_context *context, const char *where, const char *format, ...)
 {
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     weft_error(context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = where}, "%s", message);
     return WEFT_ERR_ARGUMENT;
+}
+
+const char *weft_public_place(const char *what, uint32_t number, const struct weft_graph *graph, const char *name,
+                              char unnamed[WEFT_PLACE_BYTES])
+{
+    if (name && *name)
+        return name;
+    snprintf(unnamed, WEFT_PLACE_BYTES, "%s %u of @%.48s", what, number, graph->name);
+    return unnamed;
+}
+
+bool weft_node_is_in(const struct weft_graph *graph, weft_node node)
+{
+    return (node.graph == 0 || node.graph == graph->number) && node.id && node.id < graph->nodes &&
+           !graph->node[node.id].dead;
+}
+
+bool weft_value_is_in(const struct weft_graph *graph, weft_val value)
+{
+    if ((value.graph && value.graph != graph->number) || !value.id || value.id >= graph->values)
+        return false;
+    const weft_node def = graph->value[value.id].def;
+    return !def.id || !graph->node[def.id].dead;
+}
+
+/* The graph of that number among a graph and its bodies; they are nested at most WEFT_MAX_DEPTH deep. */
+static const struct weft_graph *find_graph(const struct weft_graph *graph, uint32_t number)
+{
+    const struct weft_graph *found = graph->number == number ? graph : NULL;
+    for (uint32_t i = 0; !found && i < graph->bodies; i++)
+        found = find_graph(graph->body[i], number);
+    return found;
+}
+
+const char *weft_stranger(const struct weft_graph *graph, weft_val value)
+{
+    struct weft_arena *arena = &graph->root->scratch;
+    const struct weft_graph *home = value.graph ? find_graph(graph->root, value.graph) : NULL;
+    if (home == graph || (!value.graph && value.id))
+        return weft_arena_format(arena, "no value of @%s", graph->name);
+    if (!value.id)
+        return "none (id 0)";
+    if (!home)
+        return weft_arena_format(arena, "a value of another graph than @%s", graph->name);
+    return weft_value_is_in(home, value)
+               ? weft_arena_format(arena, "%s of @%s, which @%s does not see: a body sees what its node hands to it",
+                                   weft_value_text(home, value), home->name, graph->name)
+               : weft_arena_format(arena, "a value of @%s, not of @%s", home->name, graph->name);
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
@@ -139,12 +193,16 @@ static int make_symbol(void *arg)
                                             "or _, and not min or max");
     if (e->low < 0 || e->low > e->high || e->high > INT32_MAX ||
         (e->hint && (e->hint < e->low || e->hint > e->high)))
-        return weft_wrong(context, e->name, "a symbol needs 0 <= low <= hint <= high <= 2147483647");
+        return weft_wrong(context, e->name,
+                          "low %lld, hint %lld, high %lld: a symbol needs 0 <= low <= hint <= high <= 2147483647",
+                          (long long)e->low, (long long)e->hint, (long long)e->high);
     if (weft_symbol_find(e->graph->dims, e->name, &known)) {
         int64_t low, high;
         weft_dim_range(e->graph->dims, known, &low, &high);
         if (e->low > high || e->high < low)
-            return weft_wrong(context, e->name, "the bounds have no number in common with those that it has");
+            return weft_wrong(context, e->name,
+                              "%lld to %lld has no number in common with the bounds that it has, %lld to %lld",
+                              (long long)e->low, (long long)e->high, (long long)low, (long long)high);
     }
     e->result = weft_symbol_add(e->graph->dims, e->name, e->low, e->high, e->hint);
     return WEFT_OK;
@@ -161,16 +219,20 @@ int weft_symbol(struct weft_graph *graph, const char *name, int64_t low, int64_t
     return status;
 }
 
+static bool is_operator(char op) { return op && strchr("+-*/%mM", op); }
+
 static int combine(void *arg)
 {
     struct extent *e = arg;
     struct weft_dims *dims = e->graph->dims;
     if (!weft_dim_exists(dims, e->a) || !weft_dim_exists(dims, e->b))
-        return weft_wrong(e->graph->context, NULL, "an extent is no expression of this graph");
+        return weft_wrong(e->graph->context, e->graph->name, "the %s extent of %c " NO_EXPRESSION,
+                          weft_dim_exists(dims, e->a) ? "right" : "left", is_operator(e->op) ? e->op : '?');
     int64_t low, high;
     weft_dim_range(dims, e->b, &low, &high);
     if ((e->op == '/' || e->op == '%') && low <= 0)
-        return weft_wrong(e->graph->context, NULL, "the divisor of an extent must be positive");
+        return weft_wrong(e->graph->context, e->graph->name, "the divisor of an extent must be positive; this one may "
+                                                             "be %lld", (long long)low);
     switch (e->op) {
     case '+': e->result = weft_dim_add(dims, e->a, e->b); return WEFT_OK;
     case '-': e->result = weft_dim_sub(dims, e->a, e->b); return WEFT_OK;
@@ -179,7 +241,9 @@ static int combine(void *arg)
     case '%': e->result = weft_dim_mod(dims, e->a, e->b); return WEFT_OK;
     case 'm': e->result = weft_dim_min(dims, e->a, e->b); return WEFT_OK;
     case 'M': e->result = weft_dim_max(dims, e->a, e->b); return WEFT_OK;
-    default: return weft_wrong(e->graph->context, NULL, "extents combine by one of + - * / % m M");
+    default:
+        return weft_wrong(e->graph->context, e->graph->name, "extents combine by one of + - * / %% m M, not by %c",
+                          e->op >= ' ' && e->op <= '~' ? e->op : '?');
     }
 }
 

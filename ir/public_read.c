@@ -5,17 +5,11 @@
 
 #include <string.h>
 
-static bool is_node(const struct weft_graph *graph, weft_node node)
-{
-    return graph && node.id && node.id < graph->nodes && !graph->node[node.id].dead;
-}
+static bool is_node(const struct weft_graph *graph, weft_node node) { return graph && weft_node_is_in(graph, node); }
 
 static bool is_value(const struct weft_graph *graph, weft_val value)
 {
-    if (!graph || !value.id || value.id >= graph->values)
-        return false;
-    const weft_node def = graph->value[value.id].def;
-    return !def.id || !graph->node[def.id].dead;
+    return graph && weft_value_is_in(graph, value);
 }
 
 /* --- what there is ------------------------------------------------------------------------------------------------ */
@@ -24,14 +18,14 @@ size_t weft_graph_params(const struct weft_graph *graph) { return graph ? graph-
 
 weft_val weft_graph_param(const struct weft_graph *graph, size_t i)
 {
-    return graph && i < graph->params ? graph->param[i] : WEFT_NO_VALUE;
+    return graph && i < graph->params ? weft_value_out(graph, graph->param[i]) : WEFT_NO_VALUE;
 }
 
 size_t weft_graph_returns(const struct weft_graph *graph) { return graph ? graph->returns : 0; }
 
 weft_val weft_graph_return(const struct weft_graph *graph, size_t i)
 {
-    return graph && i < graph->returns ? graph->ret[i].value : WEFT_NO_VALUE;
+    return graph && i < graph->returns ? weft_value_out(graph, graph->ret[i].value) : WEFT_NO_VALUE;
 }
 
 weft_node weft_next_node(const struct weft_graph *graph, weft_node node)
@@ -41,7 +35,7 @@ weft_node weft_next_node(const struct weft_graph *graph, weft_node node)
     weft_node next = node.id ? graph->node[node.id].next : graph->first;
     while (next.id && graph->node[next.id].dead)
         next = graph->node[next.id].next;
-    return next;
+    return weft_node_out(graph, next);
 }
 
 /* --- a node ------------------------------------------------------------------------------------------------------- */
@@ -77,14 +71,14 @@ int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_n
 
 weft_val weft_node_operand(const struct weft_graph *graph, weft_node node, size_t i)
 {
-    return is_node(graph, node) && i < graph->node[node.id].operands ? weft_operand(graph, node, (unsigned)i)
-                                                                     : WEFT_NO_VALUE;
+    return is_node(graph, node) && i < graph->node[node.id].operands
+               ? weft_value_out(graph, weft_operand(graph, node, (unsigned)i)) : WEFT_NO_VALUE;
 }
 
 weft_val weft_node_result(const struct weft_graph *graph, weft_node node, size_t i)
 {
-    return is_node(graph, node) && i < graph->node[node.id].results ? weft_result(graph, node, (unsigned)i)
-                                                                    : WEFT_NO_VALUE;
+    return is_node(graph, node) && i < graph->node[node.id].results
+               ? weft_value_out(graph, weft_result(graph, node, (unsigned)i)) : WEFT_NO_VALUE;
 }
 
 int weft_node_attribute(const struct weft_graph *graph, weft_node node, const char *name,
@@ -149,7 +143,8 @@ int weft_value_read(const struct weft_graph *graph, weft_val value, struct weft_
     if (!is_value(graph, value) || !ret_facts)
         return WEFT_ERR_ARGUMENT;
     const struct weft_value *info = &graph->value[value.id];
-    struct weft_value_facts facts = {.name = info->name, .node = info->def, .dtype = info->type.dtype,
+    struct weft_value_facts facts = {.name = info->name, .node = weft_node_out(graph, info->def),
+                                     .dtype = info->type.dtype,
                                      .rank = info->type.rank, .uses = (size_t)info->uses + info->returns};
     for (int i = 0; i < facts.rank; i++) {
         facts.extent[i] = info->type.extent[i];

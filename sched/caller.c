@@ -3,6 +3,7 @@
 #include "sched/caller.h"
 
 #include "ir/custom.h"
+#include "ir/public.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static void ask_kernel(const struct weft_target_kernel *k, struct weft_graph *g,
     struct weft_layout layout;
     const char *message = NULL;
     if (k->kernel.demand)
-        k->kernel.demand(k->kernel.user, g, n, i, &demand);
+        k->kernel.demand(k->kernel.user, g, weft_node_out(g, n), i, &demand);
     demand = weft_demand_clean(demand, rank);
     *ret = (struct weft_caller_walk){.name = k->name, .along = demand.along, .align = (uint32_t)demand.align,
                                      .strides = !weft_target_kernel_layout(k, g, n, i, &layout, &message) && !message};

@@ -93,7 +93,7 @@ int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel
 bool weft_target_kernel_fits(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
 {
     return k->opcode == weft_opcode_of(graph, node) &&
-           (!k->kernel.fits || k->kernel.fits(k->kernel.user, graph, node));
+           (!k->kernel.fits || k->kernel.fits(k->kernel.user, graph, weft_node_out(graph, node)));
 }
 
 bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_graph *graph, weft_node node,
@@ -102,7 +102,7 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
     const uint32_t operands = graph->node[node.id].operands;
     const weft_val value = i < operands ? weft_operand(graph, node, i) : weft_result(graph, node, i - operands);
     const struct weft_type *type = weft_type_of(graph, value);
-    const char *text = k->kernel.layout ? k->kernel.layout(k->kernel.user, graph, node, i) : NULL;
+    const char *text = k->kernel.layout ? k->kernel.layout(k->kernel.user, graph, weft_node_out(graph, node), i) : NULL;
     *ret = weft_layout_row_major(type->rank);
     if (!text)
         return i >= operands || !k->kernel.layout;
@@ -128,6 +128,6 @@ bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_g
 
 int64_t weft_target_kernel_ps(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
 {
-    const double us = k->kernel.cost(k->kernel.user, graph, node), most = 1e7;
+    const double us = k->kernel.cost(k->kernel.user, graph, weft_node_out(graph, node)), most = 1e7;
     return us >= 0 && us < most ? (int64_t)(us * 1e6) : -1; /* also of NaN */
 }

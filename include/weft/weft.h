@@ -175,10 +175,14 @@ WEFT_API int weft_validate(struct weft_graph *graph);
 
 /* --- graphs: the builder ------------------------------------------------------------------------------------------ */
 
-typedef struct { uint32_t id; } weft_val;   /* a value of one graph; id 0 is "none" */
-typedef struct { int64_t bits; } weft_dim;  /* an extent: a constant or an expression over the graph's symbols */
+/* A value of one graph, as the functions here return it: of another graph's, a body's parent's included, it is refused.
+ * id 0 is "none". In one graph ids differ; `graph` is a number that no other graph of the process has. */
+typedef struct { uint32_t id, graph; } weft_val;
+typedef struct { int64_t bits; } weft_dim;  /* an extent: a constant or an expression over one graph's symbols */
 
-/* One attribute of an op; `name` as in `weft opt --list-ops`. Set the member that the attribute's kind asks for. */
+/* One attribute of an op; `name` as in `weft opt --list-ops`. Set the member that the attribute's kind asks for, and
+ * leave the others at zero: anything else is refused. A list that has no default may be empty, but `integers` or
+ * `reals` may not be NULL then. */
 struct weft_attribute {
     const char *name;
     int64_t integer;
@@ -233,9 +237,9 @@ struct weft_op {
     size_t operands;
     const struct weft_attribute *attribute;
     size_t attributes;
-    int32_t dtype;                 /* type of the result, for ops that do not infer it (cast, reshape, bcast…); */
-    int32_t rank;                  /* dtype 0: inferred; of `custom`, by the function's own rule */
-    const weft_dim *extent;
+    int32_t dtype;                 /* type of the first result, for ops that do not infer it (cast, reshape, bcast…); */
+    int32_t rank;                  /* dtype 0: inferred; of `custom`, by the function's own rule. Where it is stated, */
+    const weft_dim *extent;        /* but follows from the operands, it has to be what follows */
 };
 /* Appends a node after all others; `ret_results` takes as many values as the op has results. */
 WEFT_API int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results);
@@ -250,7 +254,7 @@ WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const cha
 
 /* --- graphs: reading ---------------------------------------------------------------------------------------------- */
 
-typedef struct { uint32_t id; } weft_node; /* a node of one graph; id 0 is "none" */
+typedef struct { uint32_t id, graph; } weft_node; /* a node of one graph, as a value is one; id 0 is "none" */
 
 /* Inputs and results in order; none (id 0) where there is no i-th. Counts are 0 for a graph that is NULL. */
 WEFT_API size_t weft_graph_params(const struct weft_graph *graph);

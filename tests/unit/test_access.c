@@ -134,7 +134,7 @@ static void test_refused(void **state)
     access.axes = 1;
     assert_refused(&b, weft_access(b.graph, &access, &width), "innermost");
     access.value.id = 77;
-    assert_refused(&b, weft_access(b.graph, &access, &width), "no such value");
+    assert_refused(&b, weft_access(b.graph, &access, &width), "the value is no value of @g");
     access.size = 0;
     assert_int_equal(weft_access(b.graph, &access, &width), WEFT_ERR_ARGUMENT);
     close_builder(&b);
