@@ -7,6 +7,7 @@
  * of this: it reserves its memory before it runs and checks each reservation. */
 #include "ir/ir.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,20 @@ void weft_assert_failed(const char *condition, const char *file, int line)
 {
     fprintf(stderr, "%s:%d: broken invariant: %s\n", file, line, condition);
     abort();
+}
+
+/* --- contexts ----------------------------------------------------------------------------------------------------- */
+
+void weft_context_hold(struct weft_context *context)
+{
+    atomic_fetch_add_explicit(&context->holds, 1, memory_order_relaxed);
+}
+
+void weft_context_drop(struct weft_context *context)
+{
+    /* What others did before they let go happens before the memory goes. */
+    if (atomic_fetch_sub_explicit(&context->holds, 1, memory_order_acq_rel) == 1 && context->free)
+        context->free(context);
 }
 
 /* --- protected calls ---------------------------------------------------------------------------------------------- */
@@ -353,8 +368,10 @@ char *weft_text_take(const struct weft_text *text)
     char *copy = weft_allocate(text->context, text->length + 1);
     if (copy && text->length)
         memcpy(copy, text->data, text->length);
-    if (copy)
-        copy[text->length] = '\0';
+    if (!copy)
+        return NULL;
+    copy[text->length] = '\0';
+    weft_context_hold(text->context);
     return copy;
 }
 
@@ -435,6 +452,8 @@ const char *weft_last_error(const struct weft_context *context)
 
 void weft_free_text(struct weft_context *context, char *text)
 {
-    if (context && text)
-        weft_release(context, text, strlen(text) + 1);
+    if (!context || !text)
+        return;
+    weft_release(context, text, strlen(text) + 1);
+    weft_context_drop(context);
 }

@@ -73,6 +73,9 @@ struct weft_context {
     struct weft_target target;
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     _Atomic bool gang_busy;  /* a run has the executor's workers; another gets one */
+    _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */
+    _Atomic bool closed;     /* the caller's is given up */
+    void (*free)(struct weft_context *context); /* when nobody holds it any more; NULL: whoever made it does */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_caught *caught; /* or NULL */
     struct weft_place here;  /* what is being read or rewritten: where a message without a place of its own points */
@@ -80,6 +83,11 @@ struct weft_context {
     int32_t error_count;     /* errors since the protected call began */
     int32_t error_status;    /* status of the first of them */
 };
+
+/* What lives longer than a call holds its context, which goes with the last of them: graphs, plans, targets of the
+ * caller's, texts and tensors that were returned. Any thread. */
+void weft_context_hold(struct weft_context *context);
+void weft_context_drop(struct weft_context *context);
 
 /* Runs fn(arg) so that an allocation that fails in an arena ends it with WEFT_ERR_NOMEM. The first protected call on
  * the stack clears the errors; when it has collected any and fn returned WEFT_OK, it returns the first error's
@@ -127,7 +135,8 @@ void weft_text_addn(struct weft_text *text, const char *string, size_t length);
 void weft_text_integer(struct weft_text *text, int64_t value); /* in decimal */
 void weft_text_format(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft_text_close(struct weft_text *text);
-char *weft_text_take(const struct weft_text *text); /* a copy that weft_free_text releases; NULL if memory is refused */
+/* A copy that weft_free_text releases, and that holds the context until then; NULL if memory is refused. */
+char *weft_text_take(const struct weft_text *text);
 
 /* Records an error (or a note) with the status that the call will return. Without a place, or with an empty one, it
  * points to context->here, which whoever goes through nodes sets to the node at hand and sets back; its texts live

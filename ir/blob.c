@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob.c: counted bytes for constants. A graph, its clones and the plans made from it share weights; whoever goes last
- * unmaps them. The context outlives all of them. */
+ * unmaps them. Each of these holds the context. */
 #include "ir/ir.h"
 
 #include <errno.h>

@@ -249,10 +249,13 @@ static int eval_solved(const struct weft_graph *graph, int64_t *symbols, const s
     struct weft_failure failure = {0};
     const bool done = weft_eval_body(graph, symbols, graph->context, in, own, &failure);
     for (uint32_t i = 0; i < graph->returns; i++) {
+        const bool allocated = !out[i].data && own[i].data;
         if (done)
             out[i] = own[i];
-        else if (!out[i].data && own[i].data)
-            weft_tensor_free(graph->context, &own[i]);
+        if (done && allocated)
+            weft_context_hold(graph->context); /* until weft_tensor_free */
+        else if (allocated)
+            weft_release(graph->context, own[i].data, weft_tensor_bytes(&own[i]));
     }
     weft_release(graph->context, own, bytes);
     if (done || failure.status == WEFT_OK)
@@ -316,8 +319,9 @@ int weft_evaluate(const struct weft_graph *graph, const struct weft_tensor *inpu
 
 void weft_tensor_free(struct weft_context *context, struct weft_tensor *tensor)
 {
-    if (!context || !tensor)
+    if (!context || !tensor || !tensor->data)
         return;
     weft_release(context, tensor->data, weft_tensor_bytes(tensor));
     tensor->data = NULL;
+    weft_context_drop(context);
 }

@@ -64,6 +64,7 @@ struct weft_graph *weft_graph_new(struct weft_context *context, const char *name
     struct weft_arena arena;
     weft_arena_open(&arena, context);
     struct weft_graph *g = weft_new(&arena, struct weft_graph, 1);
+    weft_context_hold(context);
     g->context = context;
     g->own_arena = arena; /* from here on the graph owns the memory it lives in */
     g->arena = &g->own_arena;
@@ -107,6 +108,7 @@ void weft_graph_free(struct weft_graph *graph)
     weft_arena_close(&graph->scratch);
     struct weft_arena arena = graph->own_arena;
     weft_arena_close(&arena);
+    weft_context_drop(arena.context);
 }
 
 /* Room for one more blob. Until the graph lists it nobody else would drop it, so running out of memory stops here. */

@@ -23,6 +23,7 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     if (!e)
         return WEFT_ERR_NOMEM;
     *e = (struct weft_execution){.plan = plan, .poison = weft_poison_asked()};
+    weft_plan_hold(plan);
     const struct weft_graph *g = plan->graph;
     if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) ||
         !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||
@@ -47,7 +48,8 @@ void weft_execution_destroy(struct weft_execution *e)
 {
     if (!e)
         return;
-    const struct weft_graph *g = e->plan->graph;
+    const struct weft_plan *plan = e->plan;
+    const struct weft_graph *g = plan->graph;
     for (int i = 0; i < WEFT_FRAMES; i++)
         weft_frame_free(e->plan, e->cache[i]);
     free_pack(e, &e->arena);
@@ -61,7 +63,8 @@ void weft_execution_destroy(struct weft_execution *e)
     OLD(e, own, g->returns);
     OLD(e, base, e->plan->storages);
     OLD(e, symbols, weft_symbol_count(g->dims));
-    weft_release(e->plan->context, e, sizeof *e);
+    weft_release(plan->context, e, sizeof *e);
+    weft_plan_drop(plan);
 }
 
 const char *weft_execution_error(const struct weft_execution *e) { return e ? e->error : ""; }

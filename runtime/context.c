@@ -74,6 +74,15 @@ static void describe(struct weft_target *target)
     snprintf(target->name, sizeof target->name, "%s %d threads", features, target->threads);
 }
 
+static void free_context(struct weft_context *context)
+{
+    weft_customs_free(context);
+    weft_prices_close(context);
+    weft_text_close(&context->errors);
+    const struct weft_allocator allocator = context->allocator;
+    allocator.release(allocator.user, context, sizeof *context);
+}
+
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
 {
     if (!ret_context)
@@ -97,7 +106,9 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     if (!context)
         return WEFT_ERR_NOMEM;
     *context = (struct weft_context){.allocator = allocator, .diagnose = options.diagnose,
-                                     .diagnose_user = options.diagnose_user};
+                                     .diagnose_user = options.diagnose_user,
+                                     .holds = 1,
+                                     .free = free_context};
     context->errors.context = context;
     if (options.executor)
         context->executor = executor;
@@ -125,13 +136,8 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
 
 void weft_close(struct weft_context *context)
 {
-    if (!context)
-        return;
-    weft_customs_free(context);
-    weft_prices_close(context);
-    weft_text_close(&context->errors);
-    const struct weft_allocator allocator = context->allocator;
-    allocator.release(allocator.user, context, sizeof *context);
+    if (context && !atomic_exchange(&context->closed, true))
+        weft_context_drop(context);
 }
 
 const struct weft_target *weft_context_target(const struct weft_context *context)

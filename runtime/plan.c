@@ -343,7 +343,9 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     c.plan = weft_allocate(context, sizeof *c.plan);
     if (!c.plan)
         return WEFT_ERR_NOMEM;
-    *c.plan = (struct weft_plan){.context = context, .target = c.options.target ? *c.options.target : context->target};
+    *c.plan = (struct weft_plan){
+        .context = context, .target = c.options.target ? *c.options.target : context->target, .holds = 1};
+    weft_context_hold(context);
     c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
     c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
                           : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
@@ -351,22 +353,41 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);
+    c.plan->target.prices = NULL; /* they are the target's, which may go before the plan; runs ask for none */
     if (status == WEFT_OK)
         *ret_plan = c.plan;
     else
-        weft_plan_destroy(c.plan);
+        weft_plan_drop(c.plan);
     return status;
 }
 
-void weft_plan_destroy(struct weft_plan *plan)
+void weft_plan_hold(const struct weft_plan *plan)
 {
-    if (!plan)
-        return;
+    atomic_fetch_add_explicit((_Atomic uint32_t *)&plan->holds, 1, memory_order_relaxed);
+}
+
+static void free_plan(struct weft_plan *plan)
+{
+    struct weft_context *context = plan->context;
     weft_frame_free(plan, plan->hinted);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     weft_graph_free(plan->graph);
-    weft_release(plan->context, plan, sizeof *plan);
+    weft_release(context, plan, sizeof *plan);
+    weft_context_drop(context);
+}
+
+void weft_plan_drop(const struct weft_plan *plan)
+{
+    struct weft_plan *counted = (struct weft_plan *)plan; /* nothing else of a plan changes once it is made */
+    if (atomic_fetch_sub_explicit(&counted->holds, 1, memory_order_acq_rel) == 1)
+        free_plan(counted);
+}
+
+void weft_plan_destroy(struct weft_plan *plan)
+{
+    if (plan && !atomic_exchange(&plan->destroyed, true))
+        weft_plan_drop(plan);
 }

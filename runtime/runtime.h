@@ -111,6 +111,8 @@ struct weft_control {
 
 struct weft_plan {
     struct weft_context *context;
+    _Atomic uint32_t holds;       /* the caller's, until weft_plan_destroy, and one of each execution */
+    _Atomic bool destroyed;       /* the caller's is given up */
     struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
     const int64_t *hint;          /* by symbol: the sizes that the hints give */
     struct weft_frame *hinted;    /* for these sizes; while planning only */
@@ -149,6 +151,9 @@ struct weft_plan {
 
 /* Homes and steps of a plan whose graph, target and, for a body, layouts are set. */
 void weft_plan_fill(struct weft_plan *plan, bool reference);
+/* An execution holds its plan, which goes with the last of them. Any thread. */
+void weft_plan_hold(const struct weft_plan *plan);
+void weft_plan_drop(const struct weft_plan *plan);
 /* Plans the bodies of an `if` or `loop`: the number of the control. Operands and results have their homes. */
 uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
 /* Gives back what the bodies hold outside of the graph's arena. */

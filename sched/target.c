@@ -19,6 +19,7 @@ int weft_target_create(struct weft_context *context, struct weft_target **ret_ta
         return WEFT_ERR_NOMEM;
     *target = context->target;
     target->context = context;
+    weft_context_hold(context);
     *ret_target = target;
     return WEFT_OK;
 }
@@ -33,6 +34,7 @@ void weft_target_destroy(struct weft_target *target)
         weft_release(context, k, sizeof *k);
     }
     weft_release(context, target, sizeof *target);
+    weft_context_drop(context);
 }
 
 static bool is_name(const char *name)

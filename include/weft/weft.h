@@ -12,6 +12,11 @@
  *    What is destroyed, closed or freed may be NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
+ *  - What is made holds what it was made from: an execution its plan; plans, graphs, targets, texts and tensors that
+ *    were returned their context. weft_close and the functions that destroy or free give up the caller's own hold, in
+ *    any order and on any thread; memory goes with the last hold. So a run may go on after weft_plan_destroy and
+ *    weft_close. A pointer that was given up may be used no more, and what a function runs on must stay until it
+ *    returns. The caller's allocator, executor, `diagnose_user` and custom functions serve until all is gone.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
@@ -127,18 +132,19 @@ struct weft_context_options {
                            NULL: WEFT_PRICES, else what is in the user's cache for this machine, else those */
 };
 
-/* Opens a context; `options` may be NULL. The caller closes it after everything made from it is destroyed. Prices that
- * were asked for and are damaged, or another machine's, are WEFT_ERR_SYNTAX, with messages to `diagnose`; of those in
- * the cache that is a warning, and the shipped ones are used; so it is of this machine's at other levels than `cpu`.
- * Plans are made for the caches of this machine, or for those that WEFT_CACHES names: 32K,1M,32M (data caches per core,
- * per core, shared; the last may be 0); anything else in it is WEFT_ERR_ARGUMENT. */
+/* Opens a context; `options` may be NULL. What is wrong with them is WEFT_ERR_ARGUMENT, with a message to `diagnose`.
+ * Prices that were asked for and are damaged, or another machine's, are WEFT_ERR_SYNTAX, with messages to `diagnose`;
+ * of those in the cache that is a warning, and the shipped ones are used; so it is of this machine's at other levels
+ * than `cpu`. Plans are made for the caches of this machine, or for those that WEFT_CACHES names: 32K,1M,32M (data
+ * caches per core, per core, shared; the last may be 0); anything else in it is WEFT_ERR_ARGUMENT. */
 WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
+/* Gives the context up. It works on for what was made from it, and goes with the last of that. */
 WEFT_API void weft_close(struct weft_context *context);
 /* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;
  * "" when none failed. Valid until the next call on the context. Calls that only look (weft_…_read, _find, _get) and
  * those on plans and executions leave no message here. */
 WEFT_API const char *weft_last_error(const struct weft_context *context);
-/* The context's own target, made from its options; it lives as long as the context. */
+/* The context's own target, made from its options; it lives until weft_close. */
 WEFT_API const struct weft_target *weft_context_target(const struct weft_context *context);
 /* Releases a text that a ret_text parameter returned; NULL is fine. */
 WEFT_API void weft_free_text(struct weft_context *context, char *text);
@@ -148,7 +154,7 @@ WEFT_API void weft_free_text(struct weft_context *context, char *text);
 struct weft_graph;
 
 /* Reads a graph from a file: ONNX, or weft text when the name ends in ".weft" or it begins like weft text. Weights stay
- * mapped from the file. The caller destroys the graph, before the context. */
+ * mapped from the file. The caller destroys the graph. */
 WEFT_API int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph);
 /* An input that is the same in every run. weft compiles for shapes, so where an ONNX model takes a shape, the number of
  * repeats or an axis as an input, its value has to be known when the model is loaded. */
@@ -360,7 +366,8 @@ WEFT_API int weft_access(const struct weft_graph *graph, const struct weft_acces
  *  - Its result follows from operands and parameters. Equal calls may be merged, unused ones left out; none is made
  *    while a graph is compiled.
  *  - `run`, `layout` and `cost` may be called by several threads at once, for one node or many; `type` only by the
- *    thread that uses the context. `user` is the function's own affair; it must live as long as the context.
+ *    thread that uses the context. `user` is the function's own affair; it must live as long as anything that was made
+ *    from the context.
  *  - It may not call weft on the context, but for weft_extent and weft_extent_combine in `type`. */
 
 /* What the rule for the type of a result sees, and says. */
@@ -457,7 +464,7 @@ struct weft_kernel {
     void (*demand)(void *user, const struct weft_graph *graph, weft_node node, size_t i,
                    struct weft_demand *ret_demand);
 };
-/* A target with what the context's target has and no kernels yet. It belongs to the context, which must outlive it. */
+/* A target with what the context's target has and no kernels yet. It is for graphs of this context. */
 WEFT_API int weft_target_create(struct weft_context *context, struct weft_target **ret_target);
 WEFT_API void weft_target_destroy(struct weft_target *target);
 /* Adds a kernel; strings are copied. A name is used once. */
@@ -489,9 +496,10 @@ struct weft_compile_options {
                                        formula; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results. Not
                                        with WEFT_COMPILE_NO_WINOGRAD: WEFT_ERR_ARGUMENT */
 
-/* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards. */
+/* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards; so may a target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
                           struct weft_plan **ret_plan);
+/* Gives the plan up. It goes with its last execution. */
 WEFT_API void weft_plan_destroy(struct weft_plan *plan);
 /* The planned graph as text: kernels and places right of `!`. Freed with weft_free_text. */
 WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
