@@ -102,6 +102,8 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     if (options.executor && (!weft_take_options(&executor, sizeof executor, options.executor) || !executor.workers ||
                              !executor.run))
         return WEFT_ERR_ARGUMENT;
+    if (!weft_executor_watch_forks())
+        return WEFT_ERR_NOMEM;
     struct weft_context *context = allocator.allocate(allocator.user, sizeof *context, 64);
     if (!context)
         return WEFT_ERR_NOMEM;

@@ -3,11 +3,16 @@
  *
  * One parallel region per run, a barrier between kernels: a fork costs several microseconds, a barrier of spinning
  * workers well under one. The barrier gives up spinning after 20 microseconds, so that a worker that lost its core does
- * not make the others burn theirs. The size of the gang is what OpenMP really gave, read inside the region. */
+ * not make the others burn theirs. The size of the gang is what OpenMP really gave, read inside the region.
+ *
+ * OpenMP does not survive fork: in the child, the threads that the forking thread had do not exist, and gcc's waits for
+ * them without end. So in a child the default executor has one worker, the thread that asks, and OpenMP is not
+ * entered. */
 #include "runtime/runtime.h"
 
 #include <linux/futex.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,10 +82,32 @@ void weft_barrier_wait(struct weft_barrier *barrier)
     atomic_fetch_sub(&barrier->sleepers, 1);
 }
 
+/* --- fork --------------------------------------------------------------------------------------------------------- */
+
+/* How many forks lie between this process and the one that loaded the library: only that one has 0. */
+static _Atomic uint32_t generation;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_watched;
+
+static void count_fork(void) { atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); }
+
+static void watch(void) { is_watched = pthread_atfork(NULL, NULL, count_fork) == 0; }
+
+bool weft_executor_watch_forks(void)
+{
+    return pthread_once(&once, watch) == 0 && is_watched;
+}
+
+static uint32_t generation_now(void) { return atomic_load_explicit(&generation, memory_order_relaxed); }
+
+static bool is_forked(void) { return generation_now() > 0; }
+
 /* --- OpenMP ------------------------------------------------------------------------------------------------------- */
 
 static int openmp_workers(void *user)
 {
+    if (is_forked())
+        return 1;
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
     const int limit = omp_get_max_threads();
@@ -91,7 +118,12 @@ static int openmp_workers(void *user)
  * and gangs on it go through gang_openmp. */
 static void openmp_run(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
-#pragma omp parallel for num_threads(n) schedule(static)
+    const int threads = is_forked() ? 1 : n;
+    for (int i = 0; threads == 1 && i < n; i++)
+        fn(arg, i);
+    if (threads == 1)
+        return;
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int i = 0; i < n; i++)
         fn(arg, i);
 }
@@ -126,29 +158,42 @@ static void call_member(void *arg, int i)
 
 static bool is_default(const struct weft_executor *executor) { return executor->run == openmp_run; }
 
+bool weft_gang_is_concurrent(const struct weft_context *context)
+{
+    return is_default(&context->executor) || (context->executor.flags & WEFT_EXECUTOR_CONCURRENT);
+}
+
 int weft_gang_size(const struct weft_context *context)
 {
-    const struct weft_executor *executor = &context->executor;
-    return is_default(executor) || (executor->flags & WEFT_EXECUTOR_CONCURRENT) ? context->target.threads : 1;
+    return !weft_gang_is_concurrent(context) || (is_default(&context->executor) && is_forked())
+               ? 1 : context->target.threads;
+}
+
+/* Marks the workers as taken, unless they are. A mark that a process before the fork made is of no run here. */
+static bool take_gang(struct weft_context *context)
+{
+    const uint32_t mark = generation_now() + 1;
+    uint32_t found = atomic_load(&context->gang);
+    return found != mark && atomic_compare_exchange_strong(&context->gang, &found, mark);
 }
 
 void weft_gang_run(struct weft_context *context, int workers, struct weft_barrier *barrier,
                    void (*fn)(void *arg, int i, int n), void *arg)
 {
     const struct weft_executor *executor = &context->executor;
-    if (workers > 1 && !is_default(executor)) { /* a pool may have shrunk since the context was opened */
-        const int now = executor->workers(executor->user);
+    if (workers > 1) { /* a pool may have shrunk since the context was opened */
+        const int now = is_default(executor) ? weft_gang_size(context) : executor->workers(executor->user);
         workers = workers < now ? workers : now;
     }
     struct gang gang = {fn, arg, barrier, workers};
-    if (workers > 1 && !atomic_exchange(&context->gang_busy, true)) {
+    if (workers > 1 && take_gang(context)) {
         if (is_default(executor)) {
             gang_openmp(&gang);
         } else {
             weft_barrier_open(barrier, workers);
             executor->run(executor->user, workers, call_member, &gang);
         }
-        atomic_store(&context->gang_busy, false);
+        atomic_store(&context->gang, 0);
         return;
     }
     weft_barrier_open(barrier, 1);

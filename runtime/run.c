@@ -236,7 +236,7 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
     const int workers = few ? e->frame->most_parts : plan->workers;
-    if (workers > 1 && weft_gang_size(plan->context) == 1)
+    if (workers > 1 && !weft_gang_is_concurrent(plan->context))
         work_by_forks(&run);
     else
         weft_gang_run(plan->context, workers, &run.barrier, work, &run);
@@ -294,6 +294,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
         return WEFT_ERR_ARGUMENT;
     const struct weft_plan *plan = e->plan;
     const int32_t *const marked = plan->alias.marked; /* those of bodies, which run along, included */
+    const int gang = weft_gang_size(plan->context); /* a child that fork made has one worker */
+    const int workers = weft_gang_is_concurrent(plan->context) && gang < plan->workers ? gang : plan->workers;
     const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
     const struct weft_statistics all = {.size = ret_statistics->size,
                                         .arena_bytes = (int64_t)e->arena.bytes,
@@ -301,7 +303,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .kernels = (int32_t)plan->steps + plan->inner_steps,
                                         .relayouts = plan->relayouts,
                                         .fallbacks = plan->fallbacks,
-                                        .workers = plan->workers,
+                                        .workers = workers,
                                         .fallback_ns = e->fallback_ns,
                                         .relayout_ns = e->relayout_ns,
                                         .total_ns = e->total_ns,

@@ -27,7 +27,11 @@ bool weft_prices_path(const char *machine, char *path, size_t bytes);
 
 /* --- executor.c --------------------------------------------------------------------------------------------------- */
 
-/* Workers that a run on this context can have at most. */
+/* Counts forks from now on; false if memory is refused. Every context asks for it. */
+bool weft_executor_watch_forks(void);
+/* Can workers of this context wait for each other? Else each step is a fork of its own. */
+bool weft_gang_is_concurrent(const struct weft_context *context);
+/* Workers that a gang on this context can have at most. */
 int weft_gang_size(const struct weft_context *context);
 /* Calls fn(arg, i) for all i in [0, n), concurrently or not: for executors that promise nothing. */
 void weft_fork_run(struct weft_context *context, int n, void (*fn)(void *arg, int i), void *arg);

@@ -20,6 +20,8 @@
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
+ *  - After fork, the child may use all that it had but what another thread was using at that moment, which may be left
+ *    half done; it makes new ones. OpenMP does not survive fork: in the child, runs on it have one worker.
  *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
  *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. A size of 0 is WEFT_ERR_ARGUMENT. */
 #ifndef WEFT_H
