@@ -142,6 +142,11 @@ static bool run_node(struct run *run, weft_node node)
     return true;
 }
 
+static bool is_stopped(const struct run *run)
+{
+    return run->failure && run->failure->stop && atomic_load_explicit(run->failure->stop, memory_order_relaxed);
+}
+
 static uint32_t most_arguments(const struct weft_graph *graph)
 {
     uint32_t most = 1;
@@ -170,11 +175,15 @@ static bool open_results(const struct run *run, struct weft_tensor *out)
 static bool run_nodes(struct run *run, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const struct weft_graph *graph = run->graph;
+    if (is_stopped(run)) /* there may be no node to ask for each trip of a loop */
+        return false;
     for (uint32_t i = 1; i < graph->values; i++)
         run->value[i] = (struct value_state){.uses = graph->value[i].uses + graph->value[i].returns};
     for (uint32_t i = 0; i < graph->params; i++)
         run->value[graph->param[i].id].tensor = in[i];
-    weft_foreach_node(graph, node) if (!run_node(run, node)) return false;
+    weft_foreach_node(graph, node)
+        if (is_stopped(run) || !run_node(run, node))
+            return false;
     if (graph->root == graph && !open_results(run, out))
         return false;
     for (uint32_t i = 0; i < graph->returns; i++)

@@ -10,6 +10,7 @@ struct weft_failure {
     _Atomic bool claimed;
     int status;                  /* WEFT_OK: nothing was said */
     char message[400];
+    const _Atomic bool *stop;    /* set by somebody else to end it; NULL: nobody does */
 };
 void weft_fail(struct weft_failure *failure, int status, const char *format, ...) WEFT_PRINTF(3, 4);
 

@@ -21,6 +21,7 @@ const char *weft_status_text(int status)
     case WEFT_ERR_IO: return "file error";
     case WEFT_ERR_BINDING: return "tensor does not fit";
     case WEFT_ERR_CUSTOM: return "a custom function failed";
+    case WEFT_ERR_CANCELLED: return "cancelled";
     default: return "unknown status";
     }
 }

@@ -107,15 +107,15 @@ static void aim(const struct control_run *run, const struct weft_scope *body)
     }
 }
 
-static bool goes_on(const struct control_run *run, const struct weft_scope *body, const _Atomic bool *failed)
+static bool goes_on(const struct control_run *run, const struct weft_scope *body, const struct weft_run *all)
 {
-    return run->sized->trip < run->sized->trips && !atomic_load(failed) &&
+    return run->sized->trip < run->sized->trips && !weft_run_stopped(all) &&
            (!run->control->condition || *(const uint8_t *)*param(body, 1));
 }
 
 /* The first trip reads the operand itself, unless that lies otherwise than what is carried. The number of trips is
  * known unless there is a condition; then the last trip writes the results in place. */
-static void open_loop(const struct control_run *run, const _Atomic bool *failed)
+static void open_loop(const struct control_run *run, const struct weft_run *all)
 {
     const struct weft_scope body = body_of(run);
     struct weft_frame_control *sized = run->sized;
@@ -140,10 +140,10 @@ static void open_loop(const struct control_run *run, const _Atomic bool *failed)
         *param(&body, i) = given.data;
     }
     aim(run, &body);
-    sized->goes_on = goes_on(run, &body, failed);
+    sized->goes_on = goes_on(run, &body, all);
 }
 
-static void turn(const struct control_run *run, const _Atomic bool *failed)
+static void turn(const struct control_run *run, const struct weft_run *all)
 {
     const struct weft_scope body = body_of(run);
     const bool odd = ++run->sized->trip % 2 != 0;
@@ -153,7 +153,7 @@ static void turn(const struct control_run *run, const _Atomic bool *failed)
     }
     if (run->sized->trip < run->sized->trips)
         aim(run, &body);
-    run->sized->goes_on = goes_on(run, &body, failed);
+    run->sized->goes_on = goes_on(run, &body, all);
 }
 
 static void clear_element(const struct weft_tensor *whole, int64_t index)
@@ -191,19 +191,18 @@ static void close_loop(const struct control_run *run)
 
 static void run_loop(const struct weft_walker *walker, const struct control_run *run)
 {
-    const _Atomic bool *failed = &walker->run->failed;
     if (walker->worker == 0)
-        open_loop(run, failed);
+        open_loop(run, walker->run);
     weft_walker_meet(walker);
     while (run->sized->goes_on) {
         const struct weft_scope body = body_of(run);
         weft_walk_steps(walker, &body);
         weft_walker_meet(walker);
         if (walker->worker == 0)
-            turn(run, failed);
+            turn(run, walker->run);
         weft_walker_meet(walker);
     }
-    if (walker->worker == 0)
+    if (walker->worker == 0 && !weft_run_stopped(walker->run))
         close_loop(run);
 }
 

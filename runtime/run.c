@@ -3,9 +3,13 @@
  *
  * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. A
  * barrier stands before a step only where the work changes hands: between two steps of one part worker 0 goes on.
- * Behind a step that finds out a size, worker 0 binds each step before it is done. */
+ * Behind a step that finds out a size, worker 0 binds each step before it is done.
+ *
+ * A run that fails or is cancelled goes on to its end without working: each worker leaves out the parts of steps that
+ * it comes to, but keeps all appointments with the others, and worker 0 makes no more trips of loops. */
 #include "runtime/runtime.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -77,7 +81,7 @@ static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint
     struct weft_execution *e = run->execution;
     const struct weft_plan *plan = scope->plan;
     const weft_node node = plan->step[number].node;
-    bool fits = !atomic_load(&run->failed);
+    bool fits = !weft_run_stopped(run);
     if (fits && node.id && (weft_op_of(plan->graph, node)->traits & WEFT_DATA))
         fits = define_sizes(run, scope, number);
     if (fits) {
@@ -86,7 +90,8 @@ static void bind_late(struct weft_run *run, const struct weft_scope *scope, uint
     }
     if (!fits) {
         scope->frame->step[number].parts = 0;
-        atomic_store(&run->failed, true);
+        if (!weft_run_stopped(run))
+            atomic_store(&run->failed, true);
     }
 }
 
@@ -100,6 +105,8 @@ static void work_on_part(void *arg, int part)
 {
     const struct fork *fork = arg;
     struct weft_call call;
+    if (weft_run_stopped(fork->run))
+        return;
     fill_call(fork->run, fork->scope, fork->step, part, &call);
     call.part = part;
     call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
@@ -119,7 +126,8 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
     } else if (parts > 1 || walker->worker == 0) {
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
-        for (call.part = walker->worker; call.part < parts; call.part += walker->workers)
+        for (call.part = walker->worker; call.part < parts && !weft_run_stopped(walker->run);
+             call.part += walker->workers)
             call.step->kind->run(weft_frame_descriptor(scope->frame, call.step), &call);
     }
 }
@@ -218,20 +226,18 @@ static void work_by_forks(struct weft_run *run)
     walk_all(run, (struct weft_walker){.run = run, .workers = 1, .alone = true, .forks = true});
 }
 
-static int run_steps(struct weft_execution *e, int64_t *ns)
+/* What all parts of a step share is zero between steps, which a run does not leave so that was cancelled, or during
+ * which another thread forked this process. */
+static void clear_shared(struct weft_execution *e) { memset(e->scratch.data, 0, 64); }
+
+static int work_with_gang(struct weft_execution *e, int64_t *ns)
 {
-    e->error[0] = '\0';
-    e->ran = false;
-    if (!e->frame) {
-        const int status = weft_execution_prepare(e);
-        if (status != WEFT_OK)
-            return status;
-    }
     const struct weft_plan *plan = e->plan;
     memcpy(e->frame->live, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols);
-    struct weft_run run = {.execution = e, .ns = ns};
+    struct weft_run run = {.execution = e, .ns = ns, .failure.stop = &e->cancelled};
     e->fallback_ns = e->plain_ns = 0;
     e->inner_steps = 0;
+    clear_shared(e);
     if (e->poison)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
@@ -246,10 +252,33 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
             weft_execution_port(e, &plan->storage[plan->return_storage[i]], e->frame->live, &e->result[i]);
         e->result[i].data = e->output[i].data;
     }
-    e->ran = !atomic_load(&run.failed);
-    if (!e->ran && run.failure.status != WEFT_OK)
+    if (run.failure.status != WEFT_OK)
         return weft_execution_fail(e, run.failure.status, "%s", run.failure.message);
+    if (atomic_load(&e->cancelled))
+        return weft_execution_fail(e, WEFT_ERR_CANCELLED, "cancelled, as weft_cancel asked");
+    e->ran = !atomic_load(&run.failed);
     return e->ran ? WEFT_OK : weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
+}
+
+static int run_steps(struct weft_execution *e, int64_t *ns)
+{
+    e->error[0] = '\0';
+    e->ran = false;
+    int status = e->frame ? WEFT_OK : weft_execution_prepare(e);
+    if (status == WEFT_OK)
+        status = work_with_gang(e, ns);
+    atomic_store(&e->cancelled, false);
+    return status;
+}
+
+/* Called by signal handlers too: one store. */
+int weft_cancel(struct weft_execution *e)
+{
+    _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler may set the flag");
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
+    atomic_store(&e->cancelled, true);
+    return WEFT_OK;
 }
 
 int weft_run(struct weft_execution *e) { return e ? run_steps(e, NULL) : WEFT_ERR_ARGUMENT; }

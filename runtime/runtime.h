@@ -409,6 +409,7 @@ struct weft_execution {
     void **base;                        /* by storage */
     struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
     bool ran, poison;
+    _Atomic bool cancelled;             /* weft_cancel asks for it, a run that has ended forgets it */
     int64_t total_ns, fallback_ns, plain_ns, relayout_ns;
     struct weft_inner_step inner_step[WEFT_MOST_INNER_STEPS]; /* the first so many */
     uint32_t inner_steps;
@@ -418,10 +419,17 @@ struct weft_execution {
 struct weft_run {
     struct weft_execution *execution;
     struct weft_barrier barrier;
-    _Atomic bool failed;
+    _Atomic bool failed;        /* or cancelled: see weft_run_stopped */
     struct weft_failure failure;
     int64_t *ns;                /* per step, or NULL: not timed */
 };
+/* Is what is left of the run to be left out? Asked before each part of a step. What was left out is read by nothing:
+ * who would read it comes behind a barrier, and is told the same there. */
+static inline bool weft_run_stopped(const struct weft_run *run)
+{
+    return atomic_load_explicit(&run->failed, memory_order_relaxed) ||
+           atomic_load_explicit(&run->execution->cancelled, memory_order_relaxed);
+}
 /* A plan or a body while it runs. */
 struct weft_scope {
     const struct weft_plan *plan;

@@ -54,6 +54,7 @@ enum weft_status {
     WEFT_ERR_IO = -6,          /* the operating system refused a file */
     WEFT_ERR_BINDING = -7,     /* a tensor given to an execution does not fit the plan */
     WEFT_ERR_CUSTOM = -8,      /* a function of the caller's (weft_register) reported an error */
+    WEFT_ERR_CANCELLED = -9,   /* weft_cancel ended a run */
 };
 /* A short constant English text for a status, never NULL. */
 WEFT_API const char *weft_status_text(int status);
@@ -569,6 +570,11 @@ WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const 
  * except in steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs,
  * mutable inputs) may not overlap any other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
+/* Ends the run that is under way with WEFT_ERR_CANCELLED, or the next one if none is. Called from another thread or a
+ * signal handler, while the execution is there; returns at once. It is seen between steps, between trips of a loop and
+ * between the parts of a step that several workers share; a step that one worker does is finished first. Memory that
+ * the run writes may hold a part of its results. The execution can run again. */
+WEFT_API int weft_cancel(struct weft_execution *execution);
 /* Output i of the last run; the data is valid until the next run or the execution's end. WEFT_ERR_ARGUMENT, without a
  * message, where there is no such output or nothing has run. */
 WEFT_API int weft_output(const struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);

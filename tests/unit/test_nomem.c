@@ -299,6 +299,13 @@ static int run_timed(struct world *w)
     return status;
 }
 
+static int cancel(struct world *w)
+{
+    assert_int_equal(weft_cancel(w->execution), WEFT_OK);
+    const int status = run(w);
+    return status == WEFT_ERR_CANCELLED ? WEFT_OK : status;
+}
+
 static int evaluate(struct world *w)
 {
     struct weft_tensor out[WORLD_RESULTS] = {{0}};
@@ -373,6 +380,7 @@ static const struct entry {
     {bind_output, "weft_bind_output", false},
     {run, "weft_run", true},
     {run_timed, "weft_run_timed", true},
+    {cancel, "weft_cancel", true},
     {evaluate, "weft_evaluate", true},
 #ifdef WITH_VIZ
     {dot, "weft_dot", true},

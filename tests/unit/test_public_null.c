@@ -17,7 +17,7 @@ static const char *const null_functions =
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
-    "weft_execution_statistics weft_run_timed weft_evaluate weft_tensor_free ";
+    "weft_execution_statistics weft_run_timed weft_cancel weft_evaluate weft_tensor_free ";
 /* They take no object. */
 static const char *const number_functions =
     "weft_status_text weft_version weft_dtype_name weft_dtype_bits weft_extent ";
@@ -135,6 +135,7 @@ static void refuse_null_plans(struct builder *b)
     assert_string_equal(weft_execution_error(NULL), "");
     assert_null_refused(weft_execution_statistics(NULL, &statistics));
     assert_null_refused(weft_run_timed(NULL, NULL, NULL));
+    assert_null_refused(weft_cancel(NULL));
 }
 
 /* The same, for where the results of a plan go. */
