@@ -33,9 +33,10 @@ double weft_activation_apply(int op, double x, const struct weft_activation *p)
     case WEFT_OP_selu: return p->gamma * (x < 0 ? p->alpha * expm1(x) : x);
     case WEFT_OP_hard_sigmoid: return at_least(at_most(p->alpha * x + p->beta, 1), 0);
     case WEFT_OP_hard_swish: return x * at_least(at_most(x / 6 + 0.5, 1), 0);
-    default: /* clamp: where the bounds cross, the upper one wins */
+    case WEFT_OP_clamp: /* where the bounds cross, the upper one wins */
         x = p->has_low ? at_least(x, p->low) : x;
         return p->has_high ? at_most(x, p->high) : x;
+    default: return weft_eval_no_rule(op);
     }
 }
 

@@ -134,7 +134,8 @@ static bool compare(const struct content *c, int op, weft_dim a, weft_dim b, wef
     case WEFT_OP_lt: yes = high < 0; no = low >= 0; break;
     case WEFT_OP_le: yes = high <= 0; no = low > 0; break;
     case WEFT_OP_gt: yes = low > 0; no = high <= 0; break;
-    default: yes = low >= 0; no = high < 0; break;
+    case WEFT_OP_ge: yes = low >= 0; no = high < 0; break;
+    default: return false;
     }
     *ret = weft_dim_of(yes);
     return yes || no;

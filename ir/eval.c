@@ -8,6 +8,7 @@
 #include "ir/custom.h"
 #include "ir/eval.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,10 +24,27 @@ void weft_fail(struct weft_failure *failure, int status, const char *format, ...
     failure->status = status;
 }
 
+/* The op that a rule of this thread was asked for and does not know; rules work element by element and return none. */
+static _Thread_local int without_rule;
+
+double weft_eval_no_rule(int op)
+{
+    without_rule = op;
+    return NAN;
+}
+
 bool weft_eval_node(struct weft_eval *eval)
 {
+    const int outer = without_rule; /* the node may be one of a body */
     eval->failed = false;
+    without_rule = WEFT_OP_NONE;
     weft_op_of(eval->graph, eval->node)->eval(eval);
+    if (without_rule != WEFT_OP_NONE) {
+        weft_fail(eval->failure, WEFT_ERR_UNSUPPORTED, "the reference evaluator has no rule for %s of these types",
+                  weft_ops[without_rule].name);
+        eval->failed = true;
+    }
+    without_rule = outer;
     return !eval->failed;
 }
 

@@ -65,6 +65,8 @@ void weft_eval_lines(struct weft_eval *eval, int axis, int tensors, const struct
 
 int64_t weft_tensor_count(const struct weft_tensor *tensor);
 size_t weft_tensor_bytes(const struct weft_tensor *tensor); /* packed, at least 1 */
+/* For the end of a rule's switch over ops: an op that has no case is an error of the run, and no other op. NaN. */
+double weft_eval_no_rule(int op);
 static inline int weft_eval_op(const struct weft_eval *eval) { return weft_opcode_of(eval->graph, eval->node); }
 /* Attributes with the values of the symbols put in. */
 int64_t weft_eval_int(const struct weft_eval *eval, int key);

@@ -41,7 +41,8 @@ static double apply_real(int op, double a, double b, bool truncated)
     case WEFT_OP_copysign: return copysign(a, b);
     case WEFT_OP_prelu: return a < 0 ? a * b : a;
     case WEFT_OP_min: return isnan(a) || a < b ? a : b;
-    default: return isnan(a) || a > b ? a : b;
+    case WEFT_OP_max: return isnan(a) || a > b ? a : b;
+    default: return weft_eval_no_rule(op);
     }
 }
 
@@ -116,7 +117,8 @@ static uint64_t apply_integer(int op, int dtype, union weft_number a, union weft
     case WEFT_OP_max: return less ? b.bits : a.bits;
     case WEFT_OP_and: case WEFT_OP_bit_and: return a.bits & b.bits;
     case WEFT_OP_or: case WEFT_OP_bit_or: return a.bits | b.bits;
-    default: return a.bits ^ b.bits;
+    case WEFT_OP_xor: case WEFT_OP_bit_xor: return a.bits ^ b.bits;
+    default: return (union weft_number){.real = weft_eval_no_rule(op)}.bits;
     }
 }
 
@@ -128,7 +130,8 @@ static bool holds(int op, bool less, bool equal, bool greater)
     case WEFT_OP_lt: return less;
     case WEFT_OP_le: return less || equal;
     case WEFT_OP_gt: return greater;
-    default: return greater || equal;
+    case WEFT_OP_ge: return greater || equal;
+    default: return isnan(weft_eval_no_rule(op));
     }
 }
 

@@ -23,7 +23,8 @@ static void fold_real(int op, union weft_number *sum, double x)
     case WEFT_OP_prod: sum->real *= x; break;
     case WEFT_OP_reduce_max: sum->real = isnan(sum->real) || sum->real > x ? sum->real : x; break;
     case WEFT_OP_reduce_min: sum->real = isnan(sum->real) || sum->real < x ? sum->real : x; break;
-    default: sum->real += x; break;
+    case WEFT_OP_sum: case WEFT_OP_mean: sum->real += x; break;
+    default: sum->real = weft_eval_no_rule(op); break;
     }
 }
 
@@ -35,7 +36,8 @@ static void fold_integer(int op, int dtype, union weft_number *sum, union weft_n
     case WEFT_OP_reduce_min: *sum = weft_eval_less(dtype, x, *sum) ? x : *sum; break;
     case WEFT_OP_any: sum->bits |= x.bits; break;
     case WEFT_OP_all: sum->bits &= x.bits; break;
-    default: sum->bits += x.bits; break;
+    case WEFT_OP_sum: case WEFT_OP_mean: sum->bits += x.bits; break;
+    default: sum->real = weft_eval_no_rule(op); break;
     }
 }
 

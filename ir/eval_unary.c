@@ -38,7 +38,8 @@ static double exponential(int op, double x)
     case WEFT_OP_softplus: return softplus(x);
     case WEFT_OP_log_sigmoid: return -softplus(-x);
     case WEFT_OP_silu: return x * sigmoid(x);
-    default: return x * tanh(softplus(x)); /* mish */
+    case WEFT_OP_mish: return x * tanh(softplus(x));
+    default: return weft_eval_no_rule(op);
     }
 }
 
@@ -112,7 +113,8 @@ static union weft_number apply_integer(int op, int dtype, union weft_number x, c
     case WEFT_OP_relu: return (union weft_number){.bits = negative ? 0 : x.bits};
     case WEFT_OP_not: return (union weft_number){.integer = x.bits == 0};
     case WEFT_OP_bit_not: return (union weft_number){.bits = ~x.bits};
-    default: return clamp_integer(dtype, x, p);
+    case WEFT_OP_clamp: return clamp_integer(dtype, x, p);
+    default: return (union weft_number){.real = weft_eval_no_rule(op)};
     }
 }
 

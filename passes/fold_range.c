@@ -118,7 +118,8 @@ static weft_val compared(struct weft_rewriting *r, weft_node n)
     case WEFT_OP_lt: yes = less; no = not_less; break;
     case WEFT_OP_le: yes = not_more; no = more; break;
     case WEFT_OP_gt: yes = more; no = not_more; break;
-    default: yes = not_less; no = less; break;
+    case WEFT_OP_ge: yes = not_less; no = less; break;
+    default: return WEFT_NO_VALUE;
     }
     return yes || no ? build_truth(r, n, yes) : WEFT_NO_VALUE;
 }

@@ -80,10 +80,15 @@ int weft_execution_fail(struct weft_execution *e, int status, const char *format
 
 /* --- binding ------------------------------------------------------------------------------------------------------ */
 
-static const char *name_of(const struct weft_graph *g, weft_val v)
+/* What messages call a value: its name, or the number that the planned graph prints. */
+static const char *name_or_number(const struct weft_execution *e, weft_val v, char number[16])
 {
-    return g->value[v.id].name ? g->value[v.id].name : "?";
+    const char *name = e->plan->graph->value[v.id].name;
+    if (!name)
+        snprintf(number, 16, "%%%s", e->plan->label[v.id]);
+    return name ? name : number;
 }
+#define NAME(e, v) name_or_number((e), (v), (char[16]){0})
 
 /* Type and rank; extents are checked when all inputs are there, since symbols tie them together. */
 static int check_tensor(struct weft_execution *e, const char *what, size_t i, weft_val v, const struct weft_tensor *t)
@@ -91,30 +96,30 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
     const struct weft_graph *g = e->plan->graph;
     const struct weft_type *type = weft_type_of(g, v);
     if (!t)
-        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': no tensor", what, i, name_of(g, v));
+        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': no tensor", what, i, NAME(e, v));
     if (t->dtype != type->dtype)
         return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': the plan has %s, the tensor %s", what, i,
-                                   name_of(g, v), weft_dtype_name(type->dtype),
+                                   NAME(e, v), weft_dtype_name(type->dtype),
                                    weft_dtype_name(t->dtype) ? weft_dtype_name(t->dtype) : "no dtype");
     if (t->rank != type->rank)
         return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': the plan has rank %d, the tensor %d", what, i,
-                                   name_of(g, v), type->rank, t->rank);
+                                   NAME(e, v), type->rank, t->rank);
     int64_t elements = 1;
     bool empty = false;
     for (int axis = 0; axis < t->rank; axis++) {
         if (t->extent[axis] < 0 || t->stride[axis] < 0)
             return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': extent or stride of axis %d is negative",
-                                       what, i, name_of(g, v), axis);
+                                       what, i, NAME(e, v), axis);
         if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) ||
             elements > WEFT_MAX_ELEMENTS) /* zeros do not count, as everywhere */
-            return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, name_of(g, v));
+            return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, NAME(e, v));
         empty |= t->extent[axis] == 0;
     }
     if (empty)
         return WEFT_OK;
     const unsigned bytes = weft_dtype_bits(type->dtype) / 8;
     if (!t->data || (bytes && (uintptr_t)t->data % bytes != 0))
-        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is %s", what, i, name_of(g, v),
+        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is %s", what, i, NAME(e, v),
                     t->data ? "not aligned to its element type" : "NULL");
     return WEFT_OK;
 }
@@ -129,7 +134,7 @@ static int check_align(struct weft_execution *e, const char *what, size_t i, wef
             return WEFT_OK;
     if (align && (uintptr_t)t->data % align != 0)
         return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is not aligned to %u bytes, as promised",
-                                   what, i, name_of(g, v), align);
+                                   what, i, NAME(e, v), align);
     return WEFT_OK;
 }
 
@@ -202,7 +207,8 @@ static int check_port(struct weft_execution *e, const char *what, uint32_t i, co
 {
     struct weft_tensor want;
     port_with_room(e, storage, &want);
-    const char *name = name_of(e->plan->graph, storage->value);
+    char number[16];
+    const char *name = name_or_number(e, storage->value, number);
     bool empty = false;
     for (int axis = 0; axis < want.rank; axis++) {
         if (t->extent[axis] != want.extent[axis])
@@ -225,7 +231,7 @@ static int solve(struct weft_execution *e)
     const struct weft_graph *g = e->plan->graph;
     for (uint32_t i = 0; i < g->params; i++)
         if (!e->input[i].data)
-            return weft_execution_fail(e, WEFT_ERR_BINDING, "input %u '%s' is not bound", i, name_of(g, g->param[i]));
+            return weft_execution_fail(e, WEFT_ERR_BINDING, "input %u '%s' is not bound", i, NAME(e, g->param[i]));
     const int status = weft_solve_symbols(g, e->input, g->params, e->symbols, e->error, sizeof e->error);
     if (status != WEFT_OK)
         return status;
@@ -294,8 +300,8 @@ static int place_outputs(struct weft_execution *e)
             const int64_t bytes = weft_dtype_bytes(storage->dtype, weft_tensor_span(&e->output[i]));
             const size_t align = weft_layout_of(plan->graph, plan->graph->ret[i].value).align;
             if (!weft_execution_reserve(e, &e->own[i], (size_t)bytes + 64 + align))
-                return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for output %u (%lld bytes)", i,
-                                           (long long)bytes);
+                return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for output %u '%s' (%lld bytes)", i,
+                                           NAME(e, plan->graph->ret[i].value), (long long)bytes);
             char *const own = e->own[i].data;
             e->output[i].data = align ? own + -(uintptr_t)own % align : own; /* it may be more than 64 */
         }
@@ -342,16 +348,16 @@ static int check_overlaps(struct weft_execution *e)
         for (uint32_t k = 0; g->value[g->param[i].id].is_mut && k < g->params; k++)
             if (k != i && overlap(&e->input[i], &e->input[k]))
                 return weft_execution_fail(e, WEFT_ERR_BINDING, "mutable input %u '%s' overlaps input %u '%s'", i,
-                            name_of(g, g->param[i]), k, name_of(g, g->param[k]));
+                            NAME(e, g->param[i]), k, NAME(e, g->param[k]));
     for (uint32_t i = 0; i < g->returns; i++) {
         for (uint32_t k = 0; e->output_bound[i] && k < g->params; k++)
             if (overlap(&e->output[i], &e->input[k]))
                 return weft_execution_fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps input %u '%s'", i,
-                            name_of(g, g->ret[i].value), k, name_of(g, g->param[k]));
+                            NAME(e, g->ret[i].value), k, NAME(e, g->param[k]));
         for (uint32_t k = 0; e->output_bound[i] && k < i; k++)
             if (e->output_bound[k] && overlap(&e->output[i], &e->output[k]))
                 return weft_execution_fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps output %u '%s'", i,
-                            name_of(g, g->ret[i].value), k, name_of(g, g->ret[k].value));
+                            NAME(e, g->ret[i].value), k, NAME(e, g->ret[k].value));
     }
     return WEFT_OK;
 }
@@ -366,7 +372,7 @@ int weft_execution_prepare(struct weft_execution *e)
     struct weft_frame *frame = find_frame(e);
     if (frame && frame->too_large.id)
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "value %s is larger than memory can be for these inputs",
-                    name_of(plan->graph, frame->too_large));
+                    NAME(e, frame->too_large));
     if (!frame || !weft_execution_reserve(e, &e->arena, (size_t)frame->arena_bytes + 64) ||
         !weft_execution_reserve_scratch(e, frame))
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for intermediates");

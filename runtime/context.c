@@ -2,6 +2,7 @@
 /* context.c: opening and closing; what the machine offers becomes the context's target. */
 #include "ir/custom.h"
 #include "ir/public.h"
+#include "ir/suggest.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -29,14 +30,86 @@ static void *allocate_default(void *user, size_t bytes, size_t align)
 
 static void release_default(void *user, void *memory, size_t bytes) { free(memory); }
 
-/* The mask from the options, else from WEFT_CPU; NULL: everything. */
-static bool mask_of(const struct weft_context_options *options, const char **ret_word, uint32_t *ret_mask)
+/* --- what the caller asks for ------------------------------------------------------------------------------------- */
+
+struct request {
+    struct weft_context_options options;
+    struct weft_allocator allocator;
+    struct weft_executor executor;
+    uint32_t mask;
+};
+
+/* Says what is wrong before there is a context. Returns the status. */
+static int refuse(const struct request *r, int status, const char *where, const char *format, ...) WEFT_PRINTF(4, 5);
+static int refuse(const struct request *r, int status, const char *where, const char *format, ...)
 {
-    const char *word = options->cpu ? options->cpu : getenv("WEFT_CPU");
-    *ret_word = word;
-    *ret_mask = WEFT_CPU_ALL;
-    return !word || !*word || weft_cpu_parse(word, ret_mask);
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (r->options.diagnose)
+        r->options.diagnose(r->options.diagnose_user,
+                            &(struct weft_diagnostic){.severity = WEFT_ERROR, .status = status, .where = where,
+                                                      .message = message});
+    return status;
 }
+
+/* The mask from the options, else from WEFT_CPU; neither: everything. */
+static int read_mask(struct request *r)
+{
+    const char *const word = r->options.cpu ? r->options.cpu : getenv("WEFT_CPU");
+    struct weft_suggest suggest;
+    r->mask = WEFT_CPU_ALL;
+    if (!word || !*word || weft_cpu_parse(word, &r->mask))
+        return WEFT_OK;
+    return refuse(r, WEFT_ERR_ARGUMENT, r->options.cpu ? "weft_context_options.cpu" : "WEFT_CPU",
+                  "there is no CPU level '%.64s'%s; there are " WEFT_CPU_WORDS ", and sums of them: avx2+amx", word,
+                  weft_suggest_among(&suggest, WEFT_CPU_WORDS, word, strlen(word)));
+}
+
+static int read_allocator(struct request *r)
+{
+    const struct weft_allocator *const given = r->options.allocator;
+    static const char where[] = "weft_context_options.allocator";
+    r->allocator = (struct weft_allocator){.allocate = allocate_default, .release = release_default};
+    if (!given)
+        return WEFT_OK;
+    if (!weft_take_options(&r->allocator, sizeof r->allocator, given))
+        return refuse(r, WEFT_ERR_ARGUMENT, where, "its size is not set");
+    return r->allocator.allocate && r->allocator.release
+               ? WEFT_OK
+               : refuse(r, WEFT_ERR_ARGUMENT, where, "%s is NULL", r->allocator.allocate ? "release" : "allocate");
+}
+
+static int read_executor(struct request *r)
+{
+    const struct weft_executor *const given = r->options.executor;
+    static const char where[] = "weft_context_options.executor";
+    weft_executor_default(&r->executor);
+    if (!given)
+        return WEFT_OK;
+    if (!weft_take_options(&r->executor, sizeof r->executor, given))
+        return refuse(r, WEFT_ERR_ARGUMENT, where, "its size is not set");
+    return r->executor.workers && r->executor.run
+               ? WEFT_OK
+               : refuse(r, WEFT_ERR_ARGUMENT, where, "%s is NULL", r->executor.workers ? "run" : "workers");
+}
+
+static int read_request(const struct weft_context_options *given, struct request *r)
+{
+    *r = (struct request){.mask = 0};
+    if (given && !weft_take_options(&r->options, sizeof r->options, given))
+        return WEFT_ERR_ARGUMENT; /* nor is there a callback to tell */
+    if (r->options.threads < 0)
+        return refuse(r, WEFT_ERR_ARGUMENT, "weft_context_options.threads",
+                      "%d threads: a bound is at least 1, and 0 is none", (int)r->options.threads);
+    int status = read_mask(r);
+    status = status == WEFT_OK ? read_allocator(r) : status;
+    return status == WEFT_OK ? read_executor(r) : status;
+}
+
+/* --- what the machine offers -------------------------------------------------------------------------------------- */
 
 /* "32K,1M,32M": three sizes, the last of which may be 0. */
 static bool read_caches(const char *text, struct weft_target *target)
@@ -83,51 +156,41 @@ static void free_context(struct weft_context *context)
     allocator.release(allocator.user, context, sizeof *context);
 }
 
+static void set_target(struct weft_context *context, const struct request *r, const struct weft_cpu *cpu)
+{
+    int workers = context->executor.workers(context->executor.user);
+    if (r->options.threads && r->options.threads < workers)
+        workers = r->options.threads;
+    context->target = (struct weft_target){.cpu = cpu->flags & r->mask, .threads = workers < 1 ? 1 : workers,
+                                           .l1 = cpu->l1, .l2 = cpu->l2, .l3 = cpu->l3};
+    describe(&context->target);
+}
+
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
 {
+    struct request r;
     if (!ret_context)
         return WEFT_ERR_ARGUMENT;
-    struct weft_context_options options = {0};
-    if (given && !weft_take_options(&options, sizeof options, given))
-        return WEFT_ERR_ARGUMENT;
-    const char *word;
-    uint32_t mask;
-    if (!mask_of(&options, &word, &mask) || options.threads < 0)
-        return WEFT_ERR_ARGUMENT;
-    struct weft_allocator allocator = {.allocate = allocate_default, .release = release_default};
-    struct weft_executor executor = {0};
-    if (options.allocator && (!weft_take_options(&allocator, sizeof allocator, options.allocator) ||
-                              !allocator.allocate || !allocator.release))
-        return WEFT_ERR_ARGUMENT;
-    if (options.executor && (!weft_take_options(&executor, sizeof executor, options.executor) || !executor.workers ||
-                             !executor.run))
-        return WEFT_ERR_ARGUMENT;
-    if (!weft_executor_watch_forks())
-        return WEFT_ERR_NOMEM;
-    struct weft_context *context = allocator.allocate(allocator.user, sizeof *context, 64);
+    int status = read_request(given, &r);
+    if (status < 0)
+        return status;
+    struct weft_context *context =
+        weft_executor_watch_forks() ? r.allocator.allocate(r.allocator.user, sizeof *context, 64) : NULL;
     if (!context)
-        return WEFT_ERR_NOMEM;
-    *context = (struct weft_context){.allocator = allocator, .diagnose = options.diagnose,
-                                     .diagnose_user = options.diagnose_user,
+        return refuse(&r, WEFT_ERR_NOMEM, NULL, "out of memory");
+    *context = (struct weft_context){.allocator = r.allocator,
+                                     .executor = r.executor,
+                                     .diagnose = r.options.diagnose,
+                                     .diagnose_user = r.options.diagnose_user,
                                      .holds = 1,
                                      .free = free_context};
     context->errors.context = context;
-    if (options.executor)
-        context->executor = executor;
-    else
-        weft_executor_default(&context->executor);
-
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
-    int workers = context->executor.workers(context->executor.user);
-    if (options.threads && options.threads < workers)
-        workers = options.threads;
-    context->target = (struct weft_target){.cpu = cpu.flags & mask, .threads = workers < 1 ? 1 : workers,
-                                           .l1 = cpu.l1, .l2 = cpu.l2, .l3 = cpu.l3};
-    describe(&context->target);
-    int status = weft_protected(context, take_caches, context);
+    set_target(context, &r, &cpu);
+    status = weft_protected(context, take_caches, context);
     if (status == WEFT_OK)
-        status = weft_prices_open(context, options.prices, &cpu);
+        status = weft_prices_open(context, r.options.prices, &cpu);
     if (status < 0) {
         weft_close(context);
         return status;

@@ -34,6 +34,7 @@ struct search {
     struct weft_context *context;
     const char *path;
     const char *machine;
+    const char *from;    /* who named the path, for messages; NULL: it is where the cache has it */
     int severity;
 };
 
@@ -41,9 +42,16 @@ static void say(const struct search *s, int status, const char *what)
 {
     const struct weft_place place = {.file = s->path};
     if (s->severity == WEFT_ERROR)
-        weft_error(s->context, status, &place, "%s", what);
+        weft_error(s->context, status, &place, "%s, and %s names it as the file of prices", what, s->from);
     else
         weft_note(s->context, s->severity, &place, "%s", what);
+}
+
+static const char *what_it_is(const struct stat *status)
+{
+    return S_ISDIR(status->st_mode)   ? "this is a folder"
+           : !S_ISREG(status->st_mode) ? "this is no file of prices, but a device or pipe"
+                                       : "this is no file of prices: it is too long";
 }
 
 /* The number of bytes, or -1 after saying what is wrong. */
@@ -55,7 +63,7 @@ static ssize_t read_text(const struct search *s, char text[MOST_BYTES])
     if (file < 0 || fstat(file, &status) != 0)
         say(s, WEFT_ERR_IO, strerror(errno));
     else if (!S_ISREG(status.st_mode) || status.st_size >= MOST_BYTES)
-        say(s, WEFT_ERR_SYNTAX, "this is no file of prices");
+        say(s, WEFT_ERR_SYNTAX, what_it_is(&status));
     else if ((bytes = read(file, text, MOST_BYTES)) < 0)
         say(s, WEFT_ERR_IO, strerror(errno));
     if (file >= 0)
@@ -83,8 +91,10 @@ int weft_prices_open(struct weft_context *context, const char *given, const stru
 {
     char machine[WEFT_MACHINE_BYTES], path[PATH_BYTES];
     weft_machine_name(cpu, context->target.cpu, machine);
+    const char *const from = given ? "weft_context_options.prices" : "WEFT_PRICES";
     given = given ? given : getenv("WEFT_PRICES");
-    struct search search = {.context = context, .path = given, .machine = machine, .severity = WEFT_ERROR};
+    struct search search = {.context = context, .path = given, .machine = machine, .from = from,
+                            .severity = WEFT_ERROR};
     if (!given) {
         struct stat status;
         if (!weft_prices_path(machine, path, sizeof path) || stat(path, &status) != 0)

@@ -13,7 +13,7 @@ static enum weft_along_op along_op(int opcode)
     case WEFT_OP_cumprod: return WEFT_K_CUMPROD;
     case WEFT_OP_cummax: return WEFT_K_CUMMAX;
     case WEFT_OP_cummin: return WEFT_K_CUMMIN;
-    default: return WEFT_K_SORT;
+    default: weft_assert(opcode == WEFT_OP_sort || opcode == WEFT_OP_top_k); return WEFT_K_SORT;
     }
 }
 

@@ -46,7 +46,7 @@ static enum weft_reduce_op reduce_op(int opcode)
     case WEFT_OP_prod: return WEFT_K_PROD;
     case WEFT_OP_reduce_max:
     case WEFT_OP_any: return WEFT_K_MAX;
-    default: return WEFT_K_MIN;
+    default: weft_assert(opcode == WEFT_OP_reduce_min || opcode == WEFT_OP_all); return WEFT_K_MIN;
     }
 }
 

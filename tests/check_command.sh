@@ -42,6 +42,12 @@ head -c 1000 "$model/model.onnx" >cut.onnx
 printf 'not a model' >noise.onnx
 sed -e 's/^weft 1//; s/@small/@second/' small.weft | cat small.weft - >two.weft
 mkfifo pipe.weft
+cat >named.weft <<'TEXT'
+graph @named(%input.x: f32[4]) {
+  %0: f32[4] = exp %input.x
+  return %0
+}
+TEXT
 mkdir folder.weft
 
 WEFT_PRICES='' # the shipped ones, whatever was calibrated here
@@ -51,6 +57,18 @@ expect 2 'usage: weft' "$weft"
 expect 0 'usage: weft' "$weft" --help
 expect 0 '^weft [0-9]' "$weft" --version
 expect 2 "no subcommand 'fly'" "$weft" fly
+expect 2 "no subcommand 'ben' (did you mean bench?)" "$weft" ben
+expect 0 'usage: weft SUBCOMMAND' "$weft" help
+expect 0 '^usage: weft run' "$weft" help run
+expect 2 "no subcommand 'runn' (did you mean run?)" "$weft" help runn
+expect 2 'one word too many' "$weft" help run bench
+expect 2 "no option '--thread' (did you mean --threads?)" "$weft" run small.weft --thread 2
+expect 2 "no option '--chekc=x' (did you mean --check?)" "$weft" run small.weft --chekc=x
+expect 0 'warning: --threads 999: there are [0-9]*;' "$weft" run small.weft --threads 999
+expect 0 '1 thread$' "$weft" run small.weft --threads 1
+expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
+expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
+expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
 for command in run check conform bench calibrate dot explain opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
@@ -100,7 +118,9 @@ expect 2 'exclude each other' "$weft" dot small.weft --source --time
 expect 0 'can run' "$weft" check small.weft
 expect 0 'f32\[3\]' "$weft" run small.weft
 expect 0 'f32\[5\]' "$weft" run small.weft --size N=5
+expect 0 'output 0  0 f32' "$weft" run named.weft
 expect 1 'no such symbol; it has N (1 to 64)' "$weft" run small.weft --size M=5
+expect 1 'no such symbol (did you mean N?); it has' "$weft" run small.weft --size n=5
 expect 1 'out of range, N is from 1 to 64' "$weft" run small.weft --size N=65
 expect 2 'whole number' "$weft" run small.weft --size N=five
 expect 2 'whole number' "$weft" run small.weft --size 5
@@ -171,7 +191,7 @@ expect 0 'fold_const.evaluate: done' "$weft" opt --passes=pipeline --print=remar
 expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=foo
 expect 0 '^com.microsoft.QuickGelu 1 1 1$' "$weft" opt --list-onnx
 expect 0 'file="F" offset=N' "$weft" opt --list-ops
-expect 0 "WEFT_SKIP: nothing is called 'csee'" env WEFT_SKIP=csee,cse "$weft" check small.weft
+expect 0 "WEFT_SKIP: nothing is called 'csee' (did you mean cse?)" env WEFT_SKIP=csee,cse "$weft" check small.weft
 expect 0 "WEFT_DEBUG: nothing is called 'vailidate'" env WEFT_DEBUG=vailidate "$weft" check small.weft
 expect 0 "WEFT_PRINT: nothing is called 'nopass'" env WEFT_PRINT=nopass "$weft" check small.weft
 cat >wrong.weft <<'TEXT'
@@ -305,6 +325,8 @@ TEXT
     kernels=$(grep '<TD>weft_' timed.dot | grep -vc weft_placed) times=$(grep -c ' ms, [0-9.]* %' timed.dot)
     expect 0 '' test "$kernels" -gt 100 -a "$kernels" = "$times"
     expect 1 "named 'nothing'" "$weft" dot small.weft --focus nothing
+    expect 1 "named 'expo'" "$weft" dot small.weft --focus expo
+    expect 1 "named 'input_x' (did you mean %input.x?)" "$weft" dot named.weft --focus input_x
     expect 1 'folder/that/is/not/there' "$weft" dot small.weft -o folder/that/is/not/there.dot
     if command -v dot >/dev/null; then
         expect 0 '' "$weft" dot small.weft -o small.svg
@@ -350,6 +372,10 @@ expect 0 'levels.prices:2:9: warning: these are prices of kernels of other level
 expect 0 'prices: shipped' env WEFT_PRICES=levels.prices "$weft" explain pictures.weft
 expect 0 'warning: .*the shipped prices are used' \
     env WEFT_PRICES=quick.prices "$weft" run --cpu baseline pictures.weft
+expect 1 'nowhere.prices: No such file or directory, and WEFT_PRICES names it as the file of prices' \
+    env WEFT_PRICES=nowhere.prices "$weft" run pictures.weft
+expect 1 '/tmp: this is a folder, and WEFT_PRICES names it as the file of prices' \
+    env WEFT_PRICES=/tmp "$weft" run pictures.weft
 expect 1 'pipe.weft: this is no file of prices' timeout 10 env WEFT_PRICES=pipe.weft "$weft" run pictures.weft
 cached="env -u WEFT_PRICES XDG_CACHE_HOME=$work/cache"
 expect 0 "written to $work/cache/weft/.*[.]prices" $cached "$weft" calibrate --shipped

@@ -4,6 +4,7 @@
  * The file is written beside its place and renamed, so that a program that starts meanwhile reads the old prices or the
  * new ones. Prices that were measured wrongly do no harm to results: they choose between right plans. */
 #include "tools/calibrate.h"
+#include "tools/file.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -149,16 +150,11 @@ static int write_file(void *user)
     struct writing *const w = user;
     struct weft_text text = {.context = w->context};
     weft_prices_print(w->prices, &text);
-    char beside[4096];
-    snprintf(beside, sizeof beside, "%s.%ld", w->path, (long)getpid());
-    FILE *const file = fopen(beside, "we");
-    w->done = file && fwrite(text.data, 1, text.length, file) == text.length;
-    w->done = file && fclose(file) == 0 && w->done && rename(beside, w->path) == 0;
-    if (!w->done) {
-        failed_at(w->path);
-        if (file)
-            unlink(beside);
-    }
+    struct weft_file file;
+    w->done = weft_file_create(&file, w->path);
+    if (w->done)
+        (void)fwrite(text.data, 1, text.length, file.to); /* what is wrong is seen below */
+    w->done = (w->done && weft_file_commit(&file)) || failed_at(w->path);
     weft_text_close(&text);
     return WEFT_OK;
 }

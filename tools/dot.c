@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dot.c: weft dot: a model as a picture. DOT is written by libweft-viz; what is not DOT is rendered by Graphviz's
  * `dot`, as a process of its own. */
+#include "tools/file.h"
 #include "tools/tools.h"
 
 #include "weft/viz.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,49 +24,88 @@ struct request {
 
 #ifdef WEFT_HAVE_VIZ
 
-static bool write_file(const char *path, const char *text)
+static bool failed_at(const char *path)
 {
-    FILE *to = path ? fopen(path, "w") : stdout;
-    bool ok = to && fputs(text, to) >= 0;
-    if (to && (path ? fclose(to) : fflush(to)))
-        ok = false;
-    if (!ok)
-        fprintf(stderr, "weft dot: %s: %s\n", path ? path : "standard output", strerror(errno));
-    return ok;
+    fprintf(stderr, "weft dot: %s: %s\n", path, strerror(errno));
+    return false;
 }
 
-/* dot -T<format> -o <path>, with the text as its input. */
-static bool render(const char *path, const char *format, const char *text)
+static bool write_file(const char *path, const char *text)
 {
-    FILE *in = tmpfile();
-    if (!in || fputs(text, in) < 0 || fflush(in) || fseek(in, 0, SEEK_SET)) {
-        fprintf(stderr, "weft dot: temporary file: %s\n", strerror(errno));
-        if (in)
-            fclose(in);
-        return false;
-    }
-    char program[] = "dot", kind[16], to[] = "-o";
+    if (!path)
+        return (fputs(text, stdout) >= 0 && !fflush(stdout)) || failed_at("standard output");
+    struct weft_file file;
+    if (!weft_file_create(&file, path))
+        return failed_at(path);
+    fputs(text, file.to);
+    return weft_file_commit(&file) || failed_at(path);
+}
+
+/* Starts dot -T<format>, which reads `in`; what it draws comes out of *ret_out. */
+static int start_dot(FILE *in, const char *format, pid_t *ret_child, int *ret_out)
+{
+    char program[] = "dot", kind[16];
     snprintf(kind, sizeof kind, "-T%s", format);
-    char *const argv[] = {program, kind, to, (char *)path, NULL};
+    char *const argv[] = {program, kind, NULL};
+    int end[2];
+    if (pipe2(end, O_CLOEXEC) != 0)
+        return errno;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, "dot", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_adddup2(&actions, end[1], STDOUT_FILENO);
+    const int error = posix_spawnp(ret_child, "dot", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
-    fclose(in);
+    close(end[1]);
+    if (error)
+        close(end[0]);
+    *ret_out = end[0];
+    return error;
+}
+
+/* Whatever comes out of a pipe, to its end; what cannot be written is seen when the file is committed. */
+static void copy_all(int from, FILE *to)
+{
+    char part[4096];
+    ssize_t bytes;
+    while ((bytes = read(from, part, sizeof part)) > 0 || (bytes < 0 && errno == EINTR))
+        if (bytes > 0)
+            (void)fwrite(part, 1, (size_t)bytes, to);
+    close(from);
+}
+
+/* The text drawn by dot, which does not say whether it could write all that it drew: so we write it. */
+static bool draw_with_dot(FILE *in, const char *path, const char *format)
+{
+    struct weft_file file;
+    if (!weft_file_create(&file, path))
+        return failed_at(path);
+    pid_t child = 0;
+    int out = -1, code = 0;
+    const int error = start_dot(in, format, &child, &out);
     if (error) {
+        weft_file_discard(&file);
         fprintf(stderr, "weft dot: %s needs the program 'dot' of Graphviz: %s\n", path, strerror(error));
         return false;
     }
-    int code = 0;
+    copy_all(out, file.to);
     while (waitpid(child, &code, 0) < 0 && errno == EINTR)
         continue;
-    if (!WIFEXITED(code) || WEXITSTATUS(code)) {
-        fprintf(stderr, "weft dot: 'dot' could not draw %s\n", path);
-        return false;
-    }
-    return true;
+    if (WIFEXITED(code) && WEXITSTATUS(code) == 0)
+        return weft_file_commit(&file) || failed_at(path);
+    weft_file_discard(&file);
+    fprintf(stderr, "weft dot: 'dot' could not draw %s\n", path);
+    return false;
+}
+
+static bool render(const char *path, const char *format, const char *text)
+{
+    FILE *in = tmpfile();
+    const bool ready = in && fputs(text, in) >= 0 && !fflush(in) && !fseek(in, 0, SEEK_SET);
+    const bool right = ready ? draw_with_dot(in, path, format) : failed_at("temporary file");
+    if (in)
+        fclose(in);
+    return right;
 }
 
 static bool draw(struct weft_model *model, const struct request *request, const struct weft_graph *graph,

@@ -15,6 +15,7 @@
 #define WEFT_GOLDEN_H
 
 #include "ir/ir.h"
+#include "tools/file.h"
 
 #include <stdio.h>
 
@@ -100,18 +101,24 @@ void weft_opt_print_kernels(void);
 /* --- sidecar.c */
 
 struct weft_sidecar {
-    char *path;
-    FILE *to;                   /* NULL until something is written */
+    char *path, *shown;         /* shown: what the text calls it; there is no such file yet */
+    struct weft_file made;
+    bool begun;                 /* something was written to it, and it is not placed yet */
     uint64_t bytes;
     const struct weft_blob **file; /* mapped files that the graph's constants lie in */
     size_t files;
     bool failed;
     int error;                  /* errno of the first failure */
 };
-/* For a text that will be written to `text_path`. False after saying what is wrong; close it in any case. */
-bool weft_sidecar_open(struct weft_sidecar *ret_sidecar, const struct weft_graph *graph, const char *text_path);
+/* For a text that will be written to `text_path`, and call it by its whole path or not. False after saying what is
+ * wrong; close it in any case. */
+bool weft_sidecar_open(struct weft_sidecar *ret_sidecar, const struct weft_graph *graph, const char *text_path,
+                       bool whole);
 /* A weft_print_options.place_blob; `user` is the sidecar. */
-const char *weft_sidecar_place(void *user, const void *data, size_t bytes, uint64_t *ret_offset);
-bool weft_sidecar_close(struct weft_sidecar *sidecar);
+const char *weft_sidecar_add(void *user, const void *data, size_t bytes, uint64_t *ret_offset);
+/* All is added; then it is put in its place, together with the text. False after saying what is wrong. */
+bool weft_sidecar_finish(struct weft_sidecar *sidecar);
+bool weft_sidecar_place(struct weft_sidecar *sidecar);
+void weft_sidecar_close(struct weft_sidecar *sidecar);
 
 #endif

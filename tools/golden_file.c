@@ -214,13 +214,12 @@ static void write_block(FILE *to, const char *block)
 
 bool weft_golden_rewrite(const struct weft_golden_file *file, char *const *block)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s.new", file->path);
-    FILE *to = fopen(path, "wb");
-    if (!to) {
-        fprintf(stderr, "weft opt: %s: %s\n", path, strerror(errno));
+    struct weft_file rewritten;
+    if (!weft_file_create(&rewritten, file->path)) {
+        fprintf(stderr, "weft opt: %s: %s\n", file->path, strerror(errno));
         return false;
     }
+    FILE *const to = rewritten.to;
     const struct weft_golden_case *test = file->test, *end = file->test + file->tests;
     for (int i = 1; i <= file->lines; i++) {
         while (test < end && i > (test->expect_last ? test->expect_last : test->end))
@@ -235,10 +234,9 @@ bool weft_golden_rewrite(const struct weft_golden_file *file, char *const *block
         if (new && !test->expect_first && i == test->end)
             write_block(to, new);
     }
-    if (fclose(to) == 0 && rename(path, file->path) == 0)
+    if (weft_file_commit(&rewritten))
         return true;
     fprintf(stderr, "weft opt: %s: %s\n", file->path, strerror(errno));
-    remove(path);
     return false;
 }
 

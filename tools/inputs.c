@@ -7,6 +7,7 @@
 
 #include "ir/eval.h"
 #include "ir/ir.h"
+#include "ir/suggest.h"
 #include "runtime/runtime.h"
 #include "tools/npy.h"
 
@@ -45,7 +46,9 @@ static int read_size(const char *word, const struct weft_dims *dims, uint32_t *r
                                            memcmp(weft_symbol_at(dims, s)->name, word, length) != 0))
         s++;
     if (s == weft_symbol_count(dims)) {
-        fprintf(stderr, "weft: --size %s: the model has no such symbol", word);
+        struct weft_suggest suggest;
+        fprintf(stderr, "weft: --size %s: the model has no such symbol%s", word,
+                weft_suggest_symbol(&suggest, dims, word, length));
         list_symbols(dims);
         return WEFT_EXIT_FAILED;
     }

@@ -4,6 +4,7 @@
 #include "tools/tools.h"
 
 #include "ir/ir.h"
+#include "ir/suggest.h"
 #include "kernels/kernels.h"
 #include "tools/npy.h"
 
@@ -103,10 +104,10 @@ static void show_message(void *user, const struct weft_diagnostic *d)
 
 int weft_tool_no_level(const char *level, const char *from)
 {
-    fprintf(stderr,
-            "weft: no CPU level '%s' (from %s); there are baseline, avx2, avx512, avx512bf16, avx512vnni, avx512fp16,\n"
-            "amx and all, and sums of them such as avx512bf16+avx512vnni\n",
-            level, from);
+    struct weft_suggest suggest;
+    fprintf(stderr, "weft: no CPU level '%s' (from %s)%s; there are\n" WEFT_CPU_WORDS
+                    ", and sums of them such as avx512bf16+avx512vnni\n", level, from,
+            weft_suggest_among(&suggest, WEFT_CPU_WORDS, level, strlen(level)));
     return WEFT_EXIT_USAGE;
 }
 
@@ -121,6 +122,10 @@ static int open_with(const char *cpu, int threads, const char *prices, struct we
     const int status = weft_open(&options, ret_context);
     if (status < 0)
         fprintf(stderr, "weft: cannot start: %s\n", weft_status_text(status));
+    else if (threads > (*ret_context)->target.threads)
+        fprintf(stderr, "weft: warning: --threads %d: there are %d; what counts is the CPUs that this process may use, "
+                        "what its container may have of them, and OMP_NUM_THREADS\n",
+                threads, (int)(*ret_context)->target.threads);
     return status < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
 }
 

@@ -61,9 +61,9 @@ int weft_model_open(const struct weft_model_options *options, struct weft_model 
 bool weft_model_run_afresh(struct weft_model *model)
 {
     weft_model_place_inputs(model);
-    if (weft_run(model->execution) >= 0)
+    if (weft_tool_run(model->execution) >= 0)
         return true;
-    fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
+    weft_tool_run_failed(model->execution);
     return false;
 }
 

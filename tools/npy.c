@@ -5,6 +5,7 @@
 #include "tools/npy.h"
 
 #include "ir/ir.h"
+#include "tools/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -365,12 +366,13 @@ bool weft_npy_save(const char *path, const struct weft_tensor *tensor, char mess
     pack(tensor, elements, packed);
     if (widen)
         widen_bf16(packed, elements);
-    FILE *to = fopen(path, "wb");
-    bool ok = to && write_header(to, code, tensor) && fwrite(packed, 1, (size_t)bytes, to) == (size_t)bytes;
+    struct weft_file file;
+    bool ok = weft_file_create(&file, path);
+    if (ok && write_header(file.to, code, tensor))
+        (void)fwrite(packed, 1, (size_t)bytes, file.to); /* what is wrong is seen below */
+    ok = ok && weft_file_commit(&file);
     if (!ok)
         fail(message, "%s", strerror(errno));
-    if (to && fclose(to) && ok)
-        ok = fail(message, "%s", strerror(errno));
     free(packed);
     return ok;
 }

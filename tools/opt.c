@@ -3,6 +3,7 @@
 #include "tools/golden.h"
 #include "tools/tools.h"
 
+#include "ir/suggest.h"
 #include "kernels/kernels.h"
 #include "passes/passes.h"
 #include "weft/viz.h"
@@ -14,6 +15,14 @@
 
 /* --- passes by name ----------------------------------------------------------------------------------------------- */
 
+static void no_such_pass(struct weft_context *context, const char *name)
+{
+    struct weft_suggest suggest;
+    weft_error(context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = "--passes"},
+               "no pass is called '%s'%s; weft opt --list-passes shows them all", name,
+               weft_suggest_pass(&suggest, name, strlen(name)));
+}
+
 static bool run_named(struct weft_graph *graph, const char *name, const struct weft_target *target)
 {
     if (strcmp(name, "pipeline") == 0) {
@@ -24,8 +33,7 @@ static bool run_named(struct weft_graph *graph, const char *name, const struct w
     if (pass)
         weft_run_pass_info(graph, pass, target);
     else
-        weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL,
-                   "no pass is called '%s'; weft opt --list-passes shows them all", name);
+        no_such_pass(graph->context, name);
     return pass != NULL;
 }
 
@@ -124,14 +132,32 @@ static int count_stats(void *arg)
     return WEFT_OK;
 }
 
-static bool write_text(const struct job *job, char *text)
+static bool failed_at(const char *path)
 {
-    FILE *to = job->options->to ? fopen(job->options->to, "wb") : stdout;
-    bool right = to && fputs(text, to) >= 0;
-    if (to && (to == stdout ? fflush(to) : fclose(to)))
-        right = false;
-    if (!right)
-        fprintf(stderr, "weft opt: %s: %s\n", job->options->to ? job->options->to : "standard output", strerror(errno));
+    fprintf(stderr, "weft opt: %s: %s\n", path, strerror(errno));
+    return false;
+}
+
+/* The text and the weights beside it change places with older ones only when both are there. */
+static bool write_files(struct job *job, const char *text)
+{
+    struct weft_file file;
+    if (!weft_file_create(&file, job->options->to))
+        return failed_at(job->options->to);
+    fputs(text, file.to);
+    if (!weft_file_finish(&file))
+        return failed_at(job->options->to);
+    if (!weft_sidecar_place(&job->sidecar)) {
+        weft_file_discard(&file);
+        return false;
+    }
+    return weft_file_place(&file) || failed_at(job->options->to);
+}
+
+static bool write_text(struct job *job, char *text)
+{
+    const bool right = job->options->to ? write_files(job, text)
+                                        : (fputs(text, stdout) >= 0 && !fflush(stdout)) || failed_at("standard output");
     weft_free_text(job->context, text);
     return right;
 }
@@ -161,20 +187,24 @@ static bool print_dot(struct job *job, char **ret_text)
 #endif
 }
 
+/* Does the text go to the folder that the graph came from? */
+static bool stays_in_folder(const struct job *job)
+{
+    const char *from = job->graph->file ? job->graph->file : "", *to = job->options->to ? job->options->to : "";
+    const char *slash = strrchr(from, '/'), *to_slash = strrchr(to, '/');
+    const size_t folder = slash ? (size_t)(slash - from) + 1 : 0;
+    return folder == (to_slash ? (size_t)(to_slash - to) + 1 : 0) && strncmp(from, to, folder) == 0;
+}
+
 /* As weft_print, but with files by their whole path where the text goes to another folder than the graph came from. */
 static int print_graph(void *arg)
 {
     struct job *job = arg;
-    const char *from = job->graph->file ? job->graph->file : "", *to = job->options->to ? job->options->to : "";
-    const char *slash = strrchr(from, '/');
-    const size_t folder = slash ? (size_t)(slash - from) + 1 : 0;
-    const char *to_slash = strrchr(to, '/');
-    const bool same = folder == (to_slash ? (size_t)(to_slash - to) + 1 : 0) && strncmp(from, to, folder) == 0;
     struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
     weft_text_add(&text, "weft 1\n");
     weft_print_graph(job->graph,
-                     &(struct weft_print_options){.absolute_files = !same,
-                                                  .place_blob = *to ? weft_sidecar_place : NULL,
+                     &(struct weft_print_options){.absolute_files = !stays_in_folder(job),
+                                                  .place_blob = job->options->to ? weft_sidecar_add : NULL,
                                                   .user = &job->sidecar},
                      &text);
     job->text = weft_text_take(&text);
@@ -184,10 +214,11 @@ static int print_graph(void *arg)
 
 static bool print_text(struct job *job)
 {
-    if (job->options->to && !weft_sidecar_open(&job->sidecar, job->graph, job->options->to))
+    if (job->options->to &&
+        !weft_sidecar_open(&job->sidecar, job->graph, job->options->to, !stays_in_folder(job)))
         return false;
     const bool right = weft_protected(job->context, print_graph, job) >= 0;
-    return weft_sidecar_close(&job->sidecar) && right;
+    return weft_sidecar_finish(&job->sidecar) && right;
 }
 
 /* One line a decision, as text without a plan. */
@@ -226,6 +257,7 @@ static int run_job(struct job *job)
         return opened;
     if (load(job) && weft_protected(job->context, apply, job) >= 0 && print_result(job))
         code = WEFT_EXIT_OK;
+    weft_sidecar_close(&job->sidecar);
     if (job->graph)
         weft_graph_destroy(job->graph);
     weft_close(job->context);
@@ -242,7 +274,10 @@ static int check_print(const struct weft_usage *usage, const char *print)
             return -1;
     if (print && strcmp(print, "c") == 0)
         return weft_tool_misused(usage, "--print=c: this version emits no C");
-    return print ? weft_tool_misused(usage, "--print is ir, plan, dot, stats or remarks, not '%s'", print) : -1;
+    struct weft_suggest suggest;
+    return print ? weft_tool_misused(usage, "--print is ir, plan, dot, stats or remarks, not '%s'%s", print,
+                                     weft_suggest_among(&suggest, "ir plan dot stats remarks", print, strlen(print)))
+                 : -1;
 }
 
 int weft_cmd_opt(int argc, char **argv)

@@ -2,6 +2,8 @@
 /* options.c: command lines from tables. One table gives the parser and the help, so that they cannot disagree. */
 #include "tools/tools.h"
 
+#include "ir/suggest.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -45,6 +47,15 @@ static const struct weft_option *find_option(const struct weft_usage *usage, con
         }
     }
     return NULL;
+}
+
+static int no_option(const struct weft_usage *usage, const char *word)
+{
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, word, strcspn(word, "="));
+    for (const struct weft_option *o = usage->options; o->name; o++)
+        weft_suggest_offer(&suggest, o->name);
+    return weft_tool_misused(usage, "no option '%s'%s", word, weft_suggest_text(&suggest, ""));
 }
 
 static int store_value(const struct weft_usage *usage, const struct weft_option *option, const char *value)
@@ -96,7 +107,7 @@ int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, str
         const char *value = NULL;
         const struct weft_option *option = find_option(usage, argv[i], &value);
         if (!option)
-            return weft_tool_misused(usage, "no option '%s'", argv[i]);
+            return no_option(usage, argv[i]);
         if (option->kind == WEFT_OPTION_FLAG) {
             if (value)
                 return weft_tool_misused(usage, "%s takes no value", option->name);

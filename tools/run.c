@@ -2,17 +2,17 @@
 /* run.c: weft run: compile a model, run it once, show or save or compare what comes out. */
 #include "tools/tools.h"
 
-#include "ir/ir.h"
+#include "runtime/runtime.h"
 #include "tools/npy.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 /* One line: type, smallest, mean, largest. */
-static void show_output(size_t i, const struct weft_port *port, const struct weft_tensor *tensor)
+static void show_output(size_t i, const char *name, const struct weft_tensor *tensor)
 {
     int64_t elements = 1, nans = 0, index[WEFT_MAX_RANK] = {0};
-    printf("output %zu  %s %s[", i, port->name, weft_dtype_name(tensor->dtype));
+    printf("output %zu  %s %s[", i, name, weft_dtype_name(tensor->dtype));
     for (int axis = 0; axis < tensor->rank; axis++) {
         elements *= tensor->extent[axis];
         printf("%s%" PRId64, axis ? "," : "", tensor->extent[axis]);
@@ -69,13 +69,12 @@ static bool handle_outputs(const struct weft_model *model, const char *save, con
 {
     bool ok = true;
     for (size_t i = 0; i < model->outputs; i++) {
-        struct weft_port port;
         struct weft_tensor tensor;
-        if (weft_plan_output(model->plan, i, &port) < 0 || weft_output(model->execution, i, &tensor) < 0) {
+        if (weft_output(model->execution, i, &tensor) < 0) {
             fprintf(stderr, "weft: output %zu: %s\n", i, weft_execution_error(model->execution));
             return false;
         }
-        show_output(i, &port, &tensor);
+        show_output(i, model->plan->label[weft_plan_graph(model->plan)->ret[i].value.id], &tensor);
         ok = (!check || check_output(model, i, check)) && ok;
         ok = (!save || save_output(i, &tensor, save)) && ok;
     }
@@ -108,8 +107,8 @@ static void show_model(const struct weft_model *model, const char *path)
 static bool run_model(struct weft_model *model, const char *path, bool kernels)
 {
     const double before = weft_tool_now_ms();
-    if (weft_run(model->execution) < 0) {
-        fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
+    if (weft_tool_run(model->execution) < 0) {
+        weft_tool_run_failed(model->execution);
         return false;
     }
     const double first = weft_tool_now_ms() - before;

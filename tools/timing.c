@@ -48,13 +48,13 @@ static bool run_once(struct weft_model *model, struct weft_profile *profile)
 {
     struct collector collector = {profile, 0};
     const double before = weft_tool_now_ms();
-    if (weft_run(model->execution) >= 0) {
+    if (weft_tool_run(model->execution) >= 0) {
         const double ms = weft_tool_now_ms() - before;
         profile->best_ms = profile->runs == 0 || ms < profile->best_ms ? ms : profile->best_ms;
-        if (weft_run_timed(model->execution, collect, &collector) >= 0)
+        if (weft_tool_run_timed(model->execution, collect, &collector) >= 0)
             return true;
     }
-    fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
+    weft_tool_run_failed(model->execution);
     return false;
 }
 

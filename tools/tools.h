@@ -83,6 +83,20 @@ const char *weft_tool_bytes(double bytes, char text[32]);
 /* "s" unless there is one. */
 const char *weft_tool_plural(int64_t count);
 
+/* --- interrupt.c: Ctrl-C ------------------------------------------------------------------------------------------ */
+
+/* From now on SIGINT, SIGTERM and SIGHUP cancel a run of the functions below, once; else they end the command, without
+ * a part of a file left. */
+void weft_tool_catch_signals(void);
+/* weft_run and weft_run_timed. */
+int weft_tool_run(struct weft_execution *execution);
+int weft_tool_run_timed(struct weft_execution *execution,
+                        void (*fn)(void *user, const char *kernel, const char *value, int64_t ns), void *user);
+/* Says on stderr why the last of these failed. */
+void weft_tool_run_failed(struct weft_execution *execution);
+/* Returns the code, unless a signal was caught: then it ends the process as the signal would have. */
+int weft_tool_end(int code);
+
 /* --- random.c: numbers that are the same every time --------------------------------------------------------------- */
 
 uint64_t weft_tool_next_random(uint64_t *state);

@@ -3,6 +3,8 @@
  * name. */
 #include "tools/tools.h"
 
+#include "ir/suggest.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ static const struct command {
 static void print_help(FILE *to)
 {
     fputs("usage: weft SUBCOMMAND [options] …\n"
-          "       weft SUBCOMMAND --help\n"
+          "       weft SUBCOMMAND --help, weft help SUBCOMMAND\n"
           "       weft --version\n\n"
           "weft compiles tensor graphs (ONNX files or weft text) for this CPU and runs them.\n\n",
           to);
@@ -56,29 +58,59 @@ static int close_output(int code)
     return WEFT_EXIT_FAILED;
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(name, c->name))
+            return c;
+    struct weft_suggest suggest;
+    weft_suggest_open(&suggest, name, strlen(name));
+    for (const struct command *c = commands; c->name; c++)
+        weft_suggest_offer(&suggest, c->name);
+    weft_suggest_offer(&suggest, "help");
+    fprintf(stderr, "weft: no subcommand '%s'%s; see weft --help\n", name, weft_suggest_text(&suggest, ""));
+    return NULL;
+}
+
+/* weft help, weft help run. */
+static int help(int argc, char **argv)
+{
+    if (argc > 3) {
+        fprintf(stderr, "weft: '%s' is one word too many: weft help takes a subcommand\n", argv[3]);
+        return WEFT_EXIT_USAGE;
+    }
+    if (argc < 3) {
+        print_help(stdout);
+        return WEFT_EXIT_OK;
+    }
+    const struct command *c = find_command(argv[2]);
+    char option[] = "--help", *asked[] = {argv[2], option, NULL};
+    return c ? c->run(2, asked) : WEFT_EXIT_USAGE;
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
         return WEFT_EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         print_help(stdout);
         return WEFT_EXIT_OK;
     }
+    if (!strcmp(argv[1], "help"))
+        return help(argc, argv);
     if (!strcmp(argv[1], "--version")) {
         printf("weft %s\n", weft_version());
         return WEFT_EXIT_OK;
     }
-    for (const struct command *c = commands; c->name; c++)
-        if (!strcmp(argv[1], c->name))
-            return c->run(argc - 1, argv + 1);
-    fprintf(stderr, "weft: no subcommand '%s'; see weft --help\n", argv[1]);
-    return WEFT_EXIT_USAGE;
+    const struct command *c = find_command(argv[1]);
+    return c ? c->run(argc - 1, argv + 1) : WEFT_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
     hold_standard_streams();
-    return close_output(dispatch(argc, argv));
+    weft_tool_catch_signals();
+    return weft_tool_end(close_output(dispatch(argc, argv)));
 }
