@@ -105,8 +105,10 @@ static void run_totals(const void *descriptor, struct weft_call *call)
 
 bool weft_step_has_totals(const struct weft_graph *g, const struct weft_step *step)
 {
+    if (step->kind != &weft_step_along)
+        return false;
     const enum weft_along_op op = along_op(weft_opcode_of(g, step->node));
-    if (step->kind != &weft_step_along || op < WEFT_K_CUMSUM || op == WEFT_K_SORT)
+    if (op < WEFT_K_CUMSUM || op == WEFT_K_SORT)
         return false;
     int64_t low, high;
     weft_dim_range(g->dims, weft_type_of(g, step->out)->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,
