@@ -239,21 +239,21 @@ expect 0 'best whole run' "$weft" run state.weft --kernels
 
 # What has no fast kernel is listed step by step, in bodies too, and counted.
 cat >plain.weft <<'TEXT'
-graph @plain(%x: f32[64,64]) {
-  graph @turn(%i: i64[], %v: f32[64,64]) {
-    %again: f32[64,64] = triangle %v upper=1
+graph @plain(%x: f32[64,64], %l: i64[64]) {
+  graph @turn(%i: i64[], %v: f32[64,64], %m: i64[64]) {
+    %again: f32[64,64] = reverse_sequence %v, %m axis=1 batch_axis=0
     return %again
   }
   %e: f32[64,64] = exp %x
-  %t: f32[64,64] = triangle %e
+  %t: f32[64,64] = reverse_sequence %e, %l axis=0 batch_axis=1
   %n: i64[] = const value=3
-  %p: f32[64,64] = loop %n, %t body=@turn
+  %p: f32[64,64] = loop %n, %t, %l body=@turn carried=1
   return %p
 }
 TEXT
 expect 0 '^plain     2 steps without a fast kernel' "$weft" run plain.weft --kernels
-expect 0 'weft_plain_triangle__ref  %t: f32\[64,64\] = triangle of f32\[64,64\]$' "$weft" run plain.weft --kernels
-expect 0 'weft_plain_triangle__ref  %again: in a body$' "$weft" run plain.weft --kernels
+expect 0 'reverse_sequence__ref  %t: f32\[64,64\] = reverse_sequence of f32\[64,64\]' "$weft" run plain.weft --kernels
+expect 0 'weft_plain_reverse_sequence__ref  %again: in a body$' "$weft" run plain.weft --kernels
 expect 0 '"fallback_pct": 0.0, "plain_pct": 0.0' "$weft" bench stored.weft --seconds 0 --json
 expect 0 '"fallback_pct": 0.0, "plain_pct": [1-9]' "$weft" bench stored.weft --cpu baseline --seconds 0 --json
 expect 0 'weft_reference  %y: f32\[N,4\] = exp of f32\[N,4\]' "$weft" run stored.weft --reference --kernels

@@ -257,6 +257,14 @@ static bool run_body(const struct noise_run *run, const struct weft_graph *body,
     return run_graph(&inner, in, out);
 }
 
+void *weft_trial_allocate(struct weft_context *context, const struct weft_tensor *tensor)
+{
+    void *data = weft_allocate(context, weft_tensor_bytes(tensor));
+    if (data)
+        weft_context_hold(context);
+    return data;
+}
+
 static void release(const struct noise_run *run, struct weft_tensor *tensor, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -337,7 +345,7 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
     struct weft_tensor *out = &value[info->first_result];
     for (unsigned i = 0; i < info->results; i++) {
         weft_eval_shape(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
-        out[i].data = weft_allocate(run->context, weft_tensor_bytes(&out[i]));
+        out[i].data = weft_trial_allocate(run->context, &out[i]);
         if (!out[i].data)
             return false;
     }
@@ -367,7 +375,7 @@ static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struc
         const struct weft_tensor *from = &value[g->ret[i].value.id];
         out[i] = *from;
         weft_tensor_dense(&out[i]);
-        out[i].data = weft_allocate(run->context, weft_tensor_bytes(&out[i]));
+        out[i].data = weft_trial_allocate(run->context, &out[i]);
         done = out[i].data;
         if (done)
             weft_tensor_copy(&out[i], 0, from, 0);

@@ -129,10 +129,13 @@ typedef void weft_generator(struct weft_maker *m, int op);
 
 /* --- noise.c: how far results may be off -------------------------------------------------------------------------- */
 
+/* Memory of a tensor that weft_tensor_free gives back, as of those that the public evaluator makes. */
+void *weft_trial_allocate(struct weft_context *context, const struct weft_tensor *tensor);
+
 /* Evaluates with each value moved at random by what a kernel may be off, as `seed` says; 0: not at all. With `nans`
  * only the signs of NaNs are turned, and those of zeros of ops that may give either (a root of one is an infinity of
- * that sign), which is what a pass that keeps every bit may do. Results are dense, in memory of weft_allocate. False if
- * memory is short, or if data said sizes that cannot be. */
+ * that sign), which is what a pass that keeps every bit may do. Results are dense, in memory of weft_trial_allocate.
+ * False if memory is short, or if data said sizes that cannot be. */
 bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const struct weft_tensor *in,
                          struct weft_tensor *out, uint64_t seed, bool nans);
 

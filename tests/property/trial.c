@@ -188,7 +188,7 @@ static bool take_results(const struct weft_trial *trial, const struct weft_plann
             return false;
         ret[i] = tensor;
         weft_tensor_dense(&ret[i]);
-        ret[i].data = weft_allocate(trial->graph->context, weft_tensor_bytes(&ret[i]));
+        ret[i].data = weft_trial_allocate(trial->graph->context, &ret[i]);
         memset(ret[i].data, 0, weft_tensor_bytes(&ret[i]));
         weft_tensor_copy(&ret[i], 0, &tensor, 0);
     }
