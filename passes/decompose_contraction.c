@@ -3,7 +3,7 @@
  *
  *   conv_transpose   where kernels have none: conv of x with stride - 1 zeros behind each element, and the mirrored
  *                    weights. It multiplies by those zeros, stride times too many along each axis. The kernel of f32
- *                    has vectors along the results of a group, so it is left those that fill half of one.
+ *                    has vectors along the results of a group, so in groups it is left those that fill half of one.
  *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
  *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
@@ -87,7 +87,8 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
     const bool f32 = type.dtype == WEFT_F32 && taps.dtype == WEFT_F32 && result.dtype == WEFT_F32;
     int64_t fewest, results;
     weft_dim_range(g->dims, taps.extent[1], &fewest, &results);
-    if ((f32 && fewest >= 8) || !weft_rewrite_begin(r))
+    const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups);
+    if ((f32 && (groups == 1 || fewest >= 8)) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     for (int i = 0; i < result.rank; i++) {
         int64_t least, most;
@@ -96,7 +97,6 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
             return weft_build_splat(b, &result, 0);
     }
     const unsigned spatial = type.rank - 2u;
-    const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups);
     weft_dim pad[2 * WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];
     for (unsigned i = 0; i < 2u * type.rank; i++)
         pad[i] = weft_dim_of(0);
