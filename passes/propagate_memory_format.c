@@ -82,6 +82,7 @@ static uint32_t view_layout(struct weft_placing *p, weft_node n, weft_val v)
     const struct weft_layout from = layout_at(g, read, weft_operand(g, n, 0));
     struct weft_layout view;
     if (weft_opcode_of(g, n) == WEFT_OP_bcast || weft_format_read_ps(&p->formats, operand, read, written) == 0 ||
+        weft_format_is_copied(&p->formats, operand, read) ||
         !weft_carry_layout(g, operand, &from, result, WEFT_NEW_OUTERMOST, &view))
         return p->formats.written[v.id];
     return weft_intern_layout(g, &view, weft_type_of(g, v));
@@ -161,19 +162,9 @@ static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t from, uint
     return copy->value;
 }
 
-/* A padding that only takes away is a slice that has not been written as one. */
-static bool is_cut(const struct weft_graph *g, weft_node n)
-{
-    const struct weft_attr *pad = weft_opcode_of(g, n) == WEFT_OP_pad ? weft_attr_find(g, n, WEFT_ATTR_pad) : NULL;
-    bool adds = !pad || weft_attr_find(g, n, WEFT_ATTR_form);
-    for (uint32_t i = 0; !adds && i < pad->count; i++)
-        adds = !weft_dim_is_constant(pad->integers[i]) || weft_dim_value(pad->integers[i]) > 0;
-    return !adds;
-}
-
 static bool is_view(const struct weft_graph *g, weft_node n)
 {
-    return weft_is_view(g, n) || (n.id && is_cut(g, n));
+    return weft_is_view(g, n) || (n.id && weft_format_is_cut(g, n));
 }
 
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out

@@ -5,8 +5,9 @@
  *   memo       nodes that are alike have the same candidates and prices, which are worked out once
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
  *   order      do an operand and the result of its node lie in one order?
- *   price      picoseconds: of an op that stores in one layout and reads in another, of a conversion, of kernels by
- *              order of channels; at the rates of the target (prices.h)
+ *   price      picoseconds: of an op that stores in one layout and reads in another; at the rates of the target
+ *              (prices.h). move: of conversions and other copies; kernel: of kernels by order of channels; conv,
+ *              product: of convolutions, and of products of matrices, by what kernels say of themselves
  *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
  *              for each operand the layout that its node reads
  *
@@ -24,6 +25,7 @@
 #include "sched/target.h"
 
 enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
+enum { WEFT_FORMAT_HARDLY = 50 }; /* what costs 1 / 50 less than a graph as it stands is not worth a change */
 enum { WEFT_FORMAT_TIE = WEFT_MAX_CHOICES }; /* picoseconds that tell equal prices apart: more than places of a list */
 
 struct weft_format_list {
@@ -68,7 +70,7 @@ struct weft_formats {
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
     int64_t *written_ps, *second_ps;   /* what writing and reading it costs as chosen; and more with the other */
     int64_t free_cost;                 /* ps: of the best choice if the caller took every result in any layout */
-    int64_t cost, bound;               /* ps: of the choice; and no choice costs less */
+    int64_t cost, bound;               /* ps: of the choice; and none costs less, but for what is hardly less */
     bool weighs;                       /* was there anything to choose? */
     int64_t row_major, channels_last;  /* ps: of storing all values so, where they may be */
 };
@@ -130,6 +132,27 @@ bool weft_format_is_last(const struct weft_formats *formats, weft_val value, uin
 bool weft_format_mixes_rows(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
 
+/* --- format_move.c ------------------------------------------------------------------------------------------------ */
+
+/* Strides in elements by axis, with sizes at their hints; 0 along axes that are not stored. False where axes are
+ * split. */
+bool weft_format_strides(const struct weft_formats *formats, weft_val value, uint32_t layout, int64_t *ret_stride);
+/* A copy of so many bytes where so many are, slowed down by a price `near`, or by the one behind it. */
+int64_t weft_format_move_ps(const struct weft_formats *formats, int64_t bytes, enum weft_price near);
+/* A copy in runs of so many bytes. */
+int64_t weft_format_runs_ps(const struct weft_formats *formats, int64_t bytes, int64_t run);
+/* A step more, and the barrier behind it. */
+int64_t weft_format_step_ps(const struct weft_formats *formats);
+/* A copy of a value to a result of as many elements, in other order or another shape; as the graph has stored it, or
+ * has not (weft_format_stored_axes). */
+int64_t weft_format_copy_ps(const struct weft_formats *formats, weft_val value, const struct weft_layout *from,
+                            weft_val result, const struct weft_layout *to);
+/* A conversion, done by a copy of its own. 0 if the layouts are the same. */
+int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
+/* A relayout that is made whether layouts differ or not, for an address for instance: at least a copy. */
+int64_t weft_format_relayout_ps(const struct weft_formats *formats, weft_val value, const struct weft_layout *from,
+                                const struct weft_layout *to);
+
 /* --- format_price.c ----------------------------------------------------------------------------------------------- */
 
 /* The value that is in memory: of a broadcast, which is not stored, its operand. And which axes of v that one has. */
@@ -141,11 +164,6 @@ int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
 enum weft_price weft_format_level(const struct weft_target *target, enum weft_price first, int64_t bytes);
 /* Bytes that are read of a value; of a broadcast, those of its operand. */
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
-/* A conversion, done by a copy of its own. 0 if the layouts are the same. */
-int64_t weft_format_convert_ps(const struct weft_formats *formats, weft_val value, uint32_t from, uint32_t to);
-/* A relayout that is made whether layouts differ or not, for an address for instance: at least a copy. */
-int64_t weft_format_relayout_ps(const struct weft_formats *formats, weft_val value, const struct weft_layout *from,
-                                const struct weft_layout *to);
 /* Is a conversion of the value for a node done once, before the first run (runtime/load.c)? */
 bool weft_format_is_loaded(const struct weft_graph *graph, weft_val value);
 /* And is that in the place of the constant or in little memory besides? Then it costs next to nothing: more than none.
@@ -157,12 +175,19 @@ int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value,
  * reading it as it likes best. For a view: the price of its result, if that is not where its operand is. */
 int64_t weft_format_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
+/* Is the node a reshape that is no view of an operand that lies so? It writes its result in any layout. */
+bool weft_format_is_copied(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
+/* What a kernel is taken to cost in another order than row-major: estimates are not exact, and what another order saves
+ * has to pay for conversions that are. */
+int64_t weft_format_doubted_ps(int64_t row_major, int64_t other);
+/* A padding that only takes away is a slice that has not been written as one. */
+bool weft_format_is_cut(const struct weft_graph *graph, weft_node node);
+/* A copy between orders that is made inside of a kernel. */
+int64_t weft_format_turn_ps(const struct weft_formats *formats, weft_val value);
 /* So many of what the price is for. */
 int64_t weft_format_rate_ps(const struct weft_formats *formats, double count, enum weft_price price);
-/* Moving so many bytes, at the price of the memory where so many are (`first`: of its private level), slowed down; and
- * what that is more than streaming. */
-int64_t weft_format_stream_ps(const struct weft_formats *formats, enum weft_price first, int64_t bytes,
-                              enum weft_price percent);
+/* What it is more than streaming so many bytes, at the price of the memory where so many are (`first`: of its private
+ * level), to be slowed down. */
 int64_t weft_format_extra_ps(const struct weft_formats *formats, enum weft_price first, int64_t bytes,
                              enum weft_price percent);
 /* What the caller is given: the price of handing return `i`, stored in this layout, over as promised. */
@@ -172,7 +197,7 @@ bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32
 
 /* --- format_kernel.c ---------------------------------------------------------------------------------------------- */
 
-/* Does the op have a kernel with a price by order of channels: convolution, pooling, resize? */
+/* Does the op have a kernel with a price by order of channels: pooling, resize? */
 bool weft_format_is_window(int op);
 /* The kernel's time, channels-last or row-major; 0 of all other ops. */
 int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node, bool last);
@@ -182,6 +207,33 @@ uint32_t weft_format_piece_kind(const struct weft_graph *graph, weft_val value);
  * place in long pieces; else it is written with gaps, or copied. */
 int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
+
+/* --- format_walk.c ------------------------------------------------------------------------------------------------ */
+
+/* What an elementwise op pays for a result that lies so, all operands likewise; for an operand that lies otherwise; and
+ * what a reduction pays for lines. */
+int64_t weft_format_walk_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);
+int64_t weft_format_walk_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                                 uint32_t result);
+int64_t weft_format_lines_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
+
+/* --- format_conv.c ------------------------------------------------------------------------------------------------ */
+
+/* A convolution that writes its result so, with an operand that lies likewise; and what it takes longer by an operand
+ * that lies otherwise. */
+int64_t weft_format_conv_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);
+int64_t weft_format_conv_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                                 uint32_t result);
+
+/* --- format_product.c --------------------------------------------------------------------------------------------- */
+
+/* Is it packed when the plan is made, as operand 1 of a product? */
+bool weft_format_is_packed(const struct weft_graph *graph, weft_val value);
+/* What a product takes longer to compute into this layout than into the better one, and what it copies of an operand
+ * that lies so. */
+int64_t weft_format_product_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);
+int64_t weft_format_product_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                                    uint32_t result);
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 

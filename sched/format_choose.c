@@ -1,295 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format_choose.c: the labelling problem of memory formats.
- *
- * A node of the problem for each value: its choices are the layouts in which its node may write it, and the kernels of
- * the caller's that may do it. A value that is
- * read more than once has another node: its choices are the sets of layouts in which it is there to be read, so that a
- * conversion which two readers share is paid once. Edges are conversions, and what ops pay for reading in another order
- * than they write; results of one op are tied to its first.
- *
- *   written ──── (set) ──── result of reader 1
- *                  └─────── result of reader 2          with one reader: written ──── result of the reader */
-#include "sched/format.h"
+/* format_choose.c: the answer to the labelling problem of memory formats. */
+#include "sched/chooser.h"
 
-enum { MOST_SETS = WEFT_MAX_FORMATS * (WEFT_MAX_FORMATS + 1) / 2, MOST_ENTRIES = 1000000 };
-
-struct chooser {
-    struct weft_formats *formats;
-    struct weft_graph *graph;
-    struct weft_labelling labelling;
-    uint32_t *node;          /* by value: of the labelling, + 1; 0: none */
-    uint32_t *set;           /* by value: the node for what is read, + 1; 0: as written */
-    const struct weft_format_choice **choice; /* by value: how it may be written, as many as its node has choices */
-    const int64_t **convert; /* by value: [from][to] of its list */
-    const int64_t **read;    /* by operand slot: [choice of the result][layout of its list]; NULL: nothing to choose */
-};
-
-/* --- sets of layouts, as bits of a value's list ------------------------------------------------------------------- */
-
-/* The layouts of set number s of a list of `count`: first the single ones, then all pairs. */
-static uint32_t set_bits(uint32_t count, uint32_t s)
-{
-    if (s < count)
-        return 1u << s;
-    uint32_t larger = 1;
-    for (s -= count; s >= larger; larger++)
-        s -= larger;
-    return 1u << larger | 1u << s;
-}
-
-static uint32_t sets_of(uint32_t count) { return count + count * (count - 1) / 2; }
-
-/* --- the nodes ---------------------------------------------------------------------------------------------------- */
-
-static const struct weft_format_list *list_of(const struct chooser *c, weft_val v) { return &c->formats->list[v.id]; }
-
-static int64_t converted(const struct chooser *c, weft_val v, uint32_t from, uint32_t to)
-{
-    return c->convert[v.id][from * list_of(c, v)->count + to];
-}
-
-/* The layout in which choice number `at` writes it, as number of the list. */
-static uint32_t written_in(const struct chooser *c, weft_val v, uint32_t at) { return c->choice[v.id][at].format; }
-
-static uint32_t choices_of(const struct chooser *c, weft_val v)
-{
-    return c->labelling.node[c->node[v.id] - 1].choices;
-}
-
-/* Where a node may convert on its way what a step of its own might convert ahead, at the same price, it is the node:
- * then there is one value less. */
-static void price_conversions(struct chooser *c, weft_val v)
-{
-    const struct weft_format_list *list = list_of(c, v);
-    struct weft_format_known *known =
-        WEFT_RECALL(c->formats, WEFT_RECALL_CONVERSIONS, c->formats->kind[v.id], list->number);
-    if (!known->answer) {
-        const bool once = weft_format_converts_once(c->formats, v);
-        int64_t *ps = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
-        for (uint32_t from = 0; from < list->count; from++)
-            for (uint32_t to = 0; to < list->count; to++)
-                if (from != to)
-                    ps[from * list->count + to] =
-                        WEFT_FORMAT_TIE +
-                        (once ? 0 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]));
-        known->answer = ps;
-    }
-    c->convert[v.id] = known->answer;
-}
-
-/* To have all of a set where the node writes `from`. */
-static int64_t set_cost(const struct chooser *c, weft_val v, uint32_t from, uint32_t set)
-{
-    const uint32_t count = list_of(c, v)->count, bits = set_bits(count, set);
-    int64_t sum = 0;
-    for (uint32_t to = 0; to < count; to++)
-        if (bits >> to & 1)
-            sum = weft_label_add(sum, converted(c, v, from, to));
-    return sum;
-}
-
-/* The ways to write a value and what they cost. */
-struct ways {
-    uint32_t count;
-    struct weft_format_choice choice[WEFT_MAX_CHOICES];
-    int64_t cost[WEFT_MAX_CHOICES];
-};
-
-/* Ties go to the earlier candidate: a picosecond for each place in the list. */
-static const struct ways *ways_of(const struct chooser *c, weft_val v)
-{
-    const struct weft_formats *f = c->formats;
-    const struct weft_value *value = &c->graph->value[v.id];
-    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_WRITE, f->node_kind[value->def.id], value->result,
-                                                  f->kind[v.id], list_of(c, v)->number);
-    if (known->answer)
-        return known->answer;
-    struct ways *ways = weft_new(f->arena, struct ways, 1);
-    ways->count = weft_format_choices(f, v, ways->choice);
-    for (uint32_t i = 0; i < ways->count; i++) {
-        const struct weft_format_choice *choice = &ways->choice[i];
-        ways->cost[i] =
-            weft_label_add(i, choice->own      ? choice->own->ps
-                              : value->def.id ? weft_format_write_ps(f, v, list_of(c, v)->layout[choice->format]) : 0);
-    }
-    return known->answer = ways;
-}
-
-static struct weft_label_table *edge_to_set(const struct chooser *c, weft_val v)
-{
-    const uint32_t sets = sets_of(list_of(c, v)->count), rows = choices_of(c, v);
-    struct weft_format_known *known =
-        WEFT_RECALL(c->formats, WEFT_RECALL_SETS, c->formats->kind[v.id], list_of(c, v)->number);
-    if (known->answer)
-        return known->answer;
-    struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, sets);
-    for (uint32_t from = 0; from < rows; from++)
-        for (uint32_t s = 0; s < sets; s++)
-            edge->cost[from * sets + s] = set_cost(c, v, written_in(c, v, from), s);
-    return known->answer = edge;
-}
-
-static void add_value(struct chooser *c, weft_val v)
-{
-    const struct weft_format_list *list = list_of(c, v);
-    const struct weft_value *value = &c->graph->value[v.id];
-    const struct ways *ways = ways_of(c, v);
-    c->choice[v.id] = ways->choice;
-    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, ways->count, ways->cost);
-    price_conversions(c, v);
-    if (value->uses + value->returns < 2 || list->count < 2)
-        return;
-    c->set[v.id] = 1 + weft_labelling_node(&c->labelling, sets_of(list->count), NULL);
-    weft_labelling_join(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1, edge_to_set(c, v));
-}
-
-/* --- the edges ---------------------------------------------------------------------------------------------------- */
-
-/* The cheapest way for a reader with prices by layout of the list, where the value is there as choice `at` of its node
- * says; and which layout it then reads. */
-static int64_t best_read(const struct chooser *c, weft_val v, uint32_t at, const int64_t *price, uint32_t *ret_layout)
-{
-    const struct weft_format_list *list = list_of(c, v);
-    const uint32_t there = c->set[v.id] ? set_bits(list->count, at) : UINT32_MAX; /* or can be converted to */
-    int64_t best = WEFT_LABEL_NEVER;
-    *ret_layout = 0;
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!(there >> i & 1))
-            continue;
-        const int64_t whole =
-            c->set[v.id] ? price[i] : weft_label_add(price[i], converted(c, v, written_in(c, v, at), i));
-        if (whole < best) {
-            best = whole;
-            *ret_layout = i;
-        }
-    }
-    return best;
-}
-
-/* The labelling's node for what readers of v find. */
-static uint32_t found_of(const struct chooser *c, weft_val v)
-{
-    return (c->set[v.id] ? c->set[v.id] : c->node[v.id]) - 1;
-}
-
-/* What reading an operand costs by layout of its list, where the node writes its result as `choice` says. */
-static void price_read(const struct chooser *c, struct weft_pin pin, const struct weft_format_choice *choice,
-                       int64_t *ret_price)
-{
-    const struct weft_format_list *list = list_of(c, weft_pin_value(c->graph, pin));
-    const uint32_t result = list_of(c, weft_result(c->graph, pin.node, 0))->layout[choice->format];
-    for (uint32_t i = 0; i < list->count; i++) {
-        const uint32_t wanted = choice->own ? choice->own->layout[pin.index] : 0;
-        if (choice->own)
-            ret_price[i] = wanted == WEFT_ANY_FORMAT || wanted == list->layout[i] ? 0 : WEFT_LABEL_NEVER;
-        else
-            ret_price[i] = weft_format_read_ps(c->formats, pin, list->layout[i], result);
-    }
-}
-
-/* The same for each way to write the result. */
-static const struct weft_format_known *price_reads(const struct chooser *c, struct weft_pin pin)
-{
-    const struct weft_formats *f = c->formats;
-    const weft_val v = weft_pin_value(c->graph, pin), result = weft_result(c->graph, pin.node, 0);
-    const uint32_t layouts = list_of(c, v)->count, results = choices_of(c, result);
-    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_READS, f->node_kind[pin.node.id], pin.index,
-                                                  list_of(c, v)->number, list_of(c, result)->number);
-    if (known->answer)
-        return known;
-    int64_t *price = weft_new(f->arena, int64_t, (size_t)layouts * results);
-    for (uint32_t r = 0; r < results; r++)
-        price_read(c, pin, &c->choice[result.id][r], price + r * layouts);
-    known->answer = price;
-    return known;
-}
-
-static void add_operand(struct chooser *c, weft_node n, uint32_t index)
-{
-    const weft_val v = weft_operand(c->graph, n, index), result = weft_result(c->graph, n, 0);
-    const uint32_t from = found_of(c, v), to = c->node[result.id] - 1, rows = c->labelling.node[from].choices,
-                   results = choices_of(c, result), layouts = list_of(c, v)->count;
-    if (layouts == 1 && results == 1)
-        return;
-    const struct weft_format_known *reads = price_reads(c, (struct weft_pin){.node = n, .index = index});
-    const int64_t *price = c->read[c->graph->node[n.id].first_operand + index] = reads->answer;
-    struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_EDGE, reads->number, c->set[v.id] != 0);
-    if (!known->answer) {
-        uint32_t layout;
-        struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, results);
-        for (uint32_t r = 0; r < results; r++)
-            for (uint32_t at = 0; at < rows; at++)
-                edge->cost[at * results + r] = best_read(c, v, at, price + r * layouts, &layout);
-        known->answer = edge;
-    }
-    weft_labelling_join(&c->labelling, from, to, known->answer);
-}
-
-static void price_return(const struct chooser *c, uint32_t i, int64_t *ret_price)
-{
-    const struct weft_format_list *list = list_of(c, c->graph->ret[i].value);
-    for (uint32_t k = 0; k < list->count; k++)
-        ret_price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
-}
-
-static void add_return(struct chooser *c, uint32_t i)
-{
-    const weft_val v = c->graph->ret[i].value;
-    const uint32_t found = found_of(c, v);
-    int64_t price[WEFT_MAX_FORMATS];
-    uint32_t layout;
-    price_return(c, i, price);
-    for (uint32_t at = 0; at < c->labelling.node[found].choices; at++)
-        c->labelling.node[found].cost[at] =
-            weft_label_add(c->labelling.node[found].cost[at], best_read(c, v, at, price, &layout));
-}
-
-/* Results of one node are written by one loop: those beyond the first pay for another order as a conversion would.
- * Kernels of the caller's say how they write each. */
-static int64_t tie_ps(const struct chooser *c, weft_val first, const struct weft_format_choice *choice, weft_val v,
-                      uint32_t layout)
-{
-    const uint32_t with = list_of(c, first)->layout[choice->format];
-    const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
-    if (!choice->own && weft_def_opcode(c->graph, v) == WEFT_OP_attention) /* a sum for each row, wherever rows are */
-        return 0;
-    if (choice->own)
-        return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;
-    return with == layout ? 0 : weft_format_convert_ps(c->formats, v, layout, 0) +
-                                weft_format_convert_ps(c->formats, first, with, 0);
-}
-
-static void tie_results(struct chooser *c, weft_node n)
-{
-    for (uint32_t i = 1; i < c->graph->node[n.id].results; i++) {
-        const weft_val first = weft_result(c->graph, n, 0), v = weft_result(c->graph, n, i);
-        const uint32_t rows = choices_of(c, first), columns = choices_of(c, v);
-        int64_t *edge = weft_labelling_edge(&c->labelling, c->node[first.id] - 1, c->node[v.id] - 1);
-        for (uint32_t k = 0; k < rows; k++)
-            for (uint32_t m = 0; m < columns; m++)
-                edge[k * columns + m] =
-                    tie_ps(c, first, &c->choice[first.id][k], v, list_of(c, v)->layout[written_in(c, v, m)]);
-    }
-}
-
-static void pose(struct chooser *c)
-{
-    struct weft_graph *g = c->graph;
-    for (uint32_t i = 0; i < g->params; i++)
-        add_value(c, g->param[i]);
-    weft_foreach_node(g, n) {
-        for (uint32_t i = 0; i < g->node[n.id].results; i++)
-            add_value(c, weft_result(g, n, i));
-        for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++)
-            add_operand(c, n, i);
-        tie_results(c, n);
-    }
-}
-
-/* --- the answer --------------------------------------------------------------------------------------------------- */
+enum { MOST_ENTRIES = 1000000 };
 
 /* Where a list has row-major, or channels-last; the first where there is no second. */
-static uint32_t find_place(const struct chooser *c, uint32_t v, bool last)
+static uint32_t find_place(const struct weft_chooser *c, uint32_t v, bool last)
 {
     const struct weft_format_list *list = &c->formats->list[v];
     uint32_t row = 0;
@@ -304,7 +20,7 @@ static uint32_t find_place(const struct chooser *c, uint32_t v, bool last)
     return row;
 }
 
-static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
+static uint32_t place_in(const struct weft_chooser *c, uint32_t v, bool last)
 {
     const struct weft_formats *f = c->formats;
     const struct weft_value *value = &c->graph->value[v];
@@ -318,39 +34,76 @@ static uint32_t place_in(const struct chooser *c, uint32_t v, bool last)
     return *(const uint32_t *)known->answer;
 }
 
+/* Value v is written in layout number `at` of its list, and its readers find that. */
+static void choose_layout(const struct weft_chooser *c, uint32_t v, uint32_t at, uint32_t *choice)
+{
+    for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){.id = v}); i++)
+        if (written_in(c, (weft_val){.id = v}, i) == at)
+            choice[c->node[v] - 1] = i;
+    if (c->set[v] && at < c->formats->list[v].count)
+        choice[c->set[v] - 1] = at;
+}
+
 /* One order wherever there is a choice. */
-static int64_t uniform_cost(struct chooser *c, bool last)
+static int64_t one_order_cost(struct weft_chooser *c, bool last)
 {
     uint32_t *choice = weft_new(c->formats->arena, uint32_t, c->labelling.nodes);
-    for (uint32_t v = 1; v < c->graph->values; v++) {
-        const struct weft_format_list *list = &c->formats->list[v];
-        const uint32_t at = c->node[v] ? place_in(c, v, last) : 0;
-        for (uint32_t i = 0; c->node[v] && i < choices_of(c, (weft_val){.id = v}); i++)
-            if (written_in(c, (weft_val){.id = v}, i) == at)
-                choice[c->node[v] - 1] = i;
-        if (c->set[v] && at < list->count)
-            choice[c->set[v] - 1] = at;
-    }
+    for (uint32_t v = 1; v < c->graph->values; v++)
+        choose_layout(c, v, c->node[v] ? place_in(c, v, last) : 0, choice);
     return weft_labelling_cost(&c->labelling, choice);
 }
 
+/* Where a list has the layout that a view has if its operand is stored so; its first place where it has not. */
+static uint32_t place_of_view(const struct weft_chooser *c, weft_node n, uint32_t layout)
+{
+    struct weft_graph *g = c->graph;
+    const struct weft_pin from = {.node = n}, to = {.node = n, .result = true};
+    const struct weft_format_list *list = list_of(c, weft_result(g, n, 0));
+    const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, weft_operand(g, n, 0))->rank);
+    struct weft_layout view;
+    uint32_t number = 0, at = 0;
+    if (weft_carry_layout(g, from, &stored, to, WEFT_NEW_OUTERMOST, &view))
+        number = weft_intern_layout(g, &view, weft_type_of(g, weft_result(g, n, 0)));
+    while (at < list->count && list->layout[at] != number)
+        at++;
+    return at < list->count ? at : place_in(c, weft_result(g, n, 0).id, /* last= */ false);
+}
+
+/* What is computed is row-major wherever it may be, views are where their operands are: the graph as it stands. */
+static uint32_t *choose_as_it_stands(struct weft_chooser *c)
+{
+    struct weft_graph *g = c->graph;
+    uint32_t *choice = weft_new(c->formats->arena, uint32_t, c->labelling.nodes);
+    uint32_t *at = weft_new(c->formats->arena, uint32_t, g->values);
+    for (uint32_t v = 1; v < g->values; v++)
+        at[v] = c->node[v] ? place_in(c, v, /* last= */ false) : 0;
+    weft_foreach_node(g, n)
+        if (weft_is_view(g, n)) {
+            const weft_val from = weft_operand(g, n, 0);
+            at[weft_result(g, n, 0).id] = place_of_view(c, n, list_of(c, from)->layout[at[from.id]]);
+        }
+    for (uint32_t v = 1; v < g->values; v++)
+        choose_layout(c, v, at[v], choice);
+    return choice;
+}
+
 /* What it costs to write a value as chosen, and all that read it. */
-static int64_t whole_cost(const struct chooser *c, const struct weft_label_links *links, const uint32_t *choice,
+static int64_t whole_cost(const struct weft_chooser *c, const struct weft_label_links *links, const uint32_t *choice,
                           weft_val v)
 {
     const uint32_t node = c->node[v.id] - 1;
-    int64_t cost[WEFT_MAX_CHOICES], read[MOST_SETS];
+    int64_t cost[WEFT_MAX_CHOICES], read[WEFT_MOST_SETS];
     weft_labelling_beside(&c->labelling, links, choice, node, cost);
     if (!c->set[v.id])
         return cost[choice[node]];
     const uint32_t set = choice[c->set[v.id] - 1];
     weft_labelling_beside(&c->labelling, links, choice, c->set[v.id] - 1, read);
-    return cost[choice[node]] - set_cost(c, v, written_in(c, v, choice[node]), set) + read[set];
+    return cost[choice[node]] - weft_chooser_set_cost(c, v, written_in(c, v, choice[node]), set) + read[set];
 }
 
 /* Had a value been written in another layout, or by another kernel, and were it chosen anew what is converted for those
  * who read it, and for its own node. */
-static void weigh_others(struct chooser *c, const uint32_t *choice)
+static void weigh_others(struct weft_chooser *c, const uint32_t *choice)
 {
     struct weft_formats *f = c->formats;
     struct weft_label_followers followers;
@@ -380,7 +133,7 @@ static void weigh_others(struct chooser *c, const uint32_t *choice)
     }
 }
 
-static void take_answer(struct chooser *c, const struct weft_label_answer *answer)
+static void take_answer(struct weft_chooser *c, const struct weft_label_answer *answer)
 {
     struct weft_formats *f = c->formats;
     struct weft_graph *g = c->graph;
@@ -398,7 +151,7 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
             const int64_t *price = c->read[g->node[n.id].first_operand + i];
             uint32_t layout = 0;
             if (price)
-                best_read(c, v, answer->choice[found_of(c, v)],
+                weft_chooser_read(c, v, answer->choice[found_of(c, v)],
                           price + (size_t)answer->choice[c->node[result.id] - 1] * list->count, &layout);
             f->read[g->node[n.id].first_operand + i] = list->layout[layout];
         }
@@ -406,22 +159,74 @@ static void take_answer(struct chooser *c, const struct weft_label_answer *answe
         const weft_val v = g->ret[i].value;
         int64_t price[WEFT_MAX_FORMATS];
         uint32_t layout;
-        price_return(c, i, price);
-        best_read(c, v, answer->choice[found_of(c, v)], price, &layout);
+        weft_chooser_price_return(c, i, price);
+        weft_chooser_read(c, v, answer->choice[found_of(c, v)], price, &layout);
         f->given[i] = list_of(c, v)->layout[layout];
     }
 }
 
+/* Sets in `seen`, by value, the bit of a layout that somebody reads and its node does not write. */
+static void note_read(const struct weft_formats *f, weft_val v, uint32_t layout, uint32_t *seen)
+{
+    const struct weft_format_list *list = &f->list[v.id];
+    for (uint32_t i = 0; i < list->count && layout != f->written[v.id]; i++)
+        if (list->layout[i] == layout)
+            seen[v.id] |= 1u << i;
+}
+
+/* Relayouts that the answer puts in: one for each layout of a value that somebody reads and its node does not write. */
+static uint32_t conversions(const struct weft_formats *f)
+{
+    const struct weft_graph *g = f->graph;
+    uint32_t *seen = weft_new(f->arena, uint32_t, g->values), count = 0;
+    weft_foreach_node(g, n)
+        for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++)
+            note_read(f, weft_operand(g, n, i), f->read[g->node[n.id].first_operand + i], seen);
+    for (uint32_t i = 0; i < g->returns; i++) {
+        uint32_t promised;
+        note_read(f, g->ret[i].value, f->given[i], seen);
+        count += weft_format_promised(f, i, &promised) && promised != f->given[i];
+    }
+    for (uint32_t v = 1; v < g->values; v++)
+        count += (uint32_t)__builtin_popcount(seen[v]);
+    return count;
+}
+
+enum { EQUAL_PS = 1000 }; /* rules tell apart what differs by less */
+
+/* The graph stays as it stands where the best choice is hardly better and puts in no relayout less: prices are not as
+ * exact as that, and what stays as it is cannot turn out worse. */
+static void doubt(struct weft_chooser *c, struct weft_label_answer *answer)
+{
+    struct weft_formats *f = c->formats;
+    const struct weft_label_answer best = *answer;
+    const uint32_t relayouts = conversions(f);
+    uint32_t *const as_it_stands = choose_as_it_stands(c);
+    const int64_t cost = weft_labelling_cost(&c->labelling, as_it_stands), more = cost - best.cost;
+    if (cost >= WEFT_LABEL_NEVER || more > cost / WEFT_FORMAT_HARDLY || more < EQUAL_PS || f->target->kernel)
+        return;
+    answer->choice = as_it_stands;
+    answer->cost += more;
+    answer->bound += more;
+    take_answer(c, answer);
+    if (conversions(f) <= relayouts) {
+        f->free_cost += more;
+        return;
+    }
+    *answer = best;
+    take_answer(c, answer);
+}
+
 /* Solves the problem without what is promised for results, for the price of the promises, and then with them. What
  * keeps the promises at no cost is the answer to both. */
-static void solve(struct chooser *c, struct weft_label_answer *ret)
+static void solve(struct weft_chooser *c, struct weft_label_answer *ret)
 {
     uint32_t promised;
     weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret);
     c->formats->free_cost = ret->cost;
     for (uint32_t i = 0; i < c->graph->returns; i++)
         if (weft_format_promised(c->formats, i, &promised))
-            add_return(c, i);
+            weft_chooser_return(c, i);
     if (ret->splits > 0 || weft_labelling_cost(&c->labelling, ret->choice) != ret->cost)
         weft_labelling_solve(&c->labelling, MOST_ENTRIES, ret);
 }
@@ -429,18 +234,16 @@ static void solve(struct chooser *c, struct weft_label_answer *ret)
 void weft_formats_choose(struct weft_formats *f)
 {
     struct weft_graph *g = f->graph;
-    struct chooser c = {.formats = f, .graph = g,
+    struct weft_chooser c = {.formats = f, .graph = g,
                         .node = weft_new(f->arena, uint32_t, g->values),
                         .set = weft_new(f->arena, uint32_t, g->values),
                         .choice = weft_new(f->arena, const struct weft_format_choice *, g->values),
                         .convert = weft_new(f->arena, const int64_t *, g->values),
                         .read = weft_new(f->arena, const int64_t *, g->slots)};
     weft_labelling_open(&c.labelling, f->arena);
-    pose(&c);
+    weft_chooser_pose(&c);
     struct weft_label_answer answer;
     solve(&c, &answer);
-    f->cost = answer.cost;
-    f->bound = answer.bound;
     f->written = weft_new(f->arena, uint32_t, g->values);
     f->read = weft_new(f->arena, uint32_t, g->slots);
     f->given = weft_new(f->arena, uint32_t, g->returns);
@@ -449,8 +252,11 @@ void weft_formats_choose(struct weft_formats *f)
     f->second_own = weft_new(f->arena, const struct weft_format_own *, g->values);
     f->written_ps = weft_new(f->arena, int64_t, g->values);
     f->second_ps = weft_new(f->arena, int64_t, g->values);
-    f->row_major = uniform_cost(&c, /* last= */ false);
-    f->channels_last = uniform_cost(&c, /* last= */ true);
+    f->row_major = one_order_cost(&c, /* last= */ false);
+    f->channels_last = one_order_cost(&c, /* last= */ true);
     take_answer(&c, &answer);
+    doubt(&c, &answer);
+    f->cost = answer.cost;
+    f->bound = answer.bound;
     weigh_others(&c, answer.choice);
 }

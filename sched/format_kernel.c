@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format_kernel.c: what kernels cost that know two orders: row-major and channels-last.
+/* format_kernel.c: what kernels cost that know two orders: row-major and channels-last; and what is put together.
  *
- *   %y = conv %x, %w      products of y · rate of the form that the kernel is likely to take (1x1, transforms, …)
  *   %p = max_pool %y      taps of p · rate, by whether its rows fill a vector
  *   %c = concat %p, %q    in place: nothing where pieces are long; writing with gaps where they are short
  *                         (channels-last); a copy where they are shorter than a cache line, or live elsewhere
+ *   %d = pad %c           the same, and what is filled between two pieces
  *
  * The kernel itself decides by more than is looked at here, when sizes are known; what matters is which order is
  * faster, and by how much beside a conversion. */
@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-enum { WIDE_ROW = 16, SMALL_WINDOW = 9, TRANSFORMED_CHANNELS = 16, TRANSFORMED_RESULTS = 8 };
-enum { COPIED_RUN = 64, LONG_RUN = 4096 }; /* bytes of a piece that is copied below, written at full speed from */
+enum { WIDE_ROW = 16 };
+/* Bytes of a piece that is moved by elements below, that is copied below, and that is written at full speed from. */
+enum { SINGLE_RUN = 16, COPIED_RUN = 64, LONG_RUN = 4096 };
 
 bool weft_format_is_window(int op)
 {
-    return op == WEFT_OP_conv || op == WEFT_OP_conv_transpose || op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool ||
-           op == WEFT_OP_resize;
+    return op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool || op == WEFT_OP_resize;
 }
 
 static int64_t extent_at(const struct weft_graph *g, weft_val v, int axis)
@@ -35,54 +35,6 @@ static bool has_wide_rows(const struct weft_graph *g, weft_val v)
 /* The row of an order, given that of row-major. */
 static enum weft_price in_order(enum weft_price first, bool last) { return first + last; }
 
-/* --- convolutions ------------------------------------------------------------------------------------------------- */
-
-static int64_t taps_of(const struct weft_graph *g, weft_val weight)
-{
-    int64_t taps = 1;
-    for (int i = 2; i < weft_type_of(g, weight)->rank; i++)
-        taps *= extent_at(g, weight, i);
-    return taps;
-}
-
-static bool is_transformed(const struct weft_graph *g, weft_node n)
-{
-    const weft_val weight = weft_operand(g, n, 1);
-    if (weft_opcode_of(g, n) != WEFT_OP_conv || weft_type_of(g, weight)->rank != 4 ||
-        extent_at(g, weight, 0) < TRANSFORMED_RESULTS || extent_at(g, weight, 1) < TRANSFORMED_CHANNELS)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (extent_at(g, weight, 2 + i) != 3 || !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_stride, (unsigned)i), 1) ||
-            !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_dilation, (unsigned)i), 1))
-            return false;
-    return true;
-}
-
-static enum weft_price conv_price(const struct weft_graph *g, weft_node n)
-{
-    const weft_val weight = weft_operand(g, n, 1);
-    const int64_t groups = weft_attr_int(g, n, WEFT_ATTR_groups), taps = taps_of(g, weight);
-    const bool wide = has_wide_rows(g, weft_result(g, n, 0));
-    if (groups > 1 && groups == extent_at(g, weft_operand(g, n, 0), 1))
-        return taps <= SMALL_WINDOW ? wide ? WEFT_PRICE_depth_small_wide_first : WEFT_PRICE_depth_small_narrow_first
-               : wide               ? WEFT_PRICE_depth_large_wide_first
-                                    : WEFT_PRICE_depth_large_narrow_first;
-    return groups > 1             ? WEFT_PRICE_conv_grouped_first
-           : taps == 1            ? WEFT_PRICE_conv_point_first
-           : is_transformed(g, n) ? WEFT_PRICE_conv_winograd_first
-                                  : WEFT_PRICE_conv_direct_first;
-}
-
-/* Each result of a convolution has the weights of its filter; each operand of an adjoint adds to its own. */
-static double conv_products(const struct weft_graph *g, weft_node n)
-{
-    const weft_val weight = weft_operand(g, n, 1);
-    const int64_t filters = extent_at(g, weight, 0);
-    const weft_val each = weft_opcode_of(g, n) == WEFT_OP_conv ? weft_result(g, n, 0) : weft_operand(g, n, 0);
-    return filters > 0 ? (double)weft_format_elements(g, each) * (double)weft_format_elements(g, weight) /
-                             (double)filters : 0;
-}
-
 /* --- windows and resizes ------------------------------------------------------------------------------------------ */
 
 static double pool_taps(const struct weft_graph *g, weft_node n)
@@ -92,6 +44,14 @@ static double pool_taps(const struct weft_graph *g, weft_node n)
     for (int i = 2; i < weft_type_of(g, result)->rank; i++)
         taps *= (double)weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_kernel, (unsigned)(i - 2)));
     return taps;
+}
+
+/* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
+static double pool_waste(const struct weft_formats *f, weft_val result)
+{
+    enum { FEWEST = 4, SCATTERED = 16 };
+    const int64_t channels = extent_at(f->graph, result, 1), lanes = f->target->cpu & WEFT_CPU_AVX512 ? 16 : 8;
+    return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
 }
 
 static bool repeats(const struct weft_graph *g, weft_node n)
@@ -104,15 +64,12 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
     const struct weft_graph *g = f->graph;
     const weft_val result = weft_result(g, n, 0);
     enum weft_price first;
-    double count;
+    double count, waste = 1;
     switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_conv: case WEFT_OP_conv_transpose:
-        first = conv_price(g, n);
-        count = conv_products(g, n);
-        break;
     case WEFT_OP_max_pool: case WEFT_OP_mean_pool:
         first = has_wide_rows(g, result) ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first;
         count = pool_taps(g, n);
+        waste = pool_waste(f, result);
         break;
     case WEFT_OP_resize:
         first = repeats(g, n) ? WEFT_PRICE_repeat_first : WEFT_PRICE_blend_first;
@@ -121,18 +78,29 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
     default:
         return 0;
     }
-    return weft_format_rate_ps(f, count, in_order(first, last));
+    const int64_t ps = weft_format_rate_ps(f, count, first);
+    return last ? weft_format_doubted_ps(ps, weft_format_rate_ps(f, count * waste, in_order(first, last))) : ps;
 }
 
-/* --- concats ------------------------------------------------------------------------------------------------------ */
+/* --- concats and paddings ----------------------------------------------------------------------------------------- */
 
-/* Bytes of a piece: what lies inside of the axis that is joined, in the result's order. 0: it is moved by elements. */
+/* Does the result have more along this axis than the operand? */
+static bool is_cut(const struct weft_graph *g, weft_node n, int axis)
+{
+    const unsigned rank = weft_type_of(g, weft_result(g, n, 0))->rank, at = (unsigned)axis;
+    if (weft_opcode_of(g, n) == WEFT_OP_concat)
+        return weft_attr_int(g, n, WEFT_ATTR_axis) == axis;
+    return !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, at), 0) ||
+           !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, rank + at), 0);
+}
+
+/* Bytes of a piece: what lies inside of the axis that is joined or padded, in the result's order. 0: it is moved by
+ * elements. */
 static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, uint32_t result)
 {
     const weft_val from = weft_pin_value(g, operand);
     const struct weft_type *type = weft_type_of(g, from);
     const struct weft_layout layout = weft_layout_at(g, result, type->rank);
-    const int64_t joined = weft_attr_int(g, operand.node, WEFT_ATTR_axis);
     const bool is_last = operand.index + 1 == g->node[operand.node.id].operands;
     double piece = 1;
     for (int i = layout.axes - 1; i >= 0; i--) {
@@ -140,9 +108,10 @@ static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, 
         const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
         const int64_t digit = (extent + axis->div - 1) / axis->div;
         piece *= (double)(axis->mod && axis->mod < digit ? axis->mod : digit);
-        if (axis->axis == joined && !axis->mod && extent % axis->div && !is_last)
+        const bool cut = is_cut(g, operand.node, axis->axis) && !axis->mod;
+        if (cut && extent % axis->div && !is_last)
             return 0; /* what follows begins within a block */
-        if (axis->axis == joined && !axis->mod)
+        if (cut)
             break;
     }
     const double most = 1e15;
@@ -169,6 +138,13 @@ uint32_t weft_format_piece_kind(const struct weft_graph *g, weft_val v)
     return (lives_elsewhere(g, v) ? LIVES_ELSEWHERE : 0) | (is_elementwise ? IS_ELEMENTWISE : 0);
 }
 
+enum { BORDER = 4 }; /* what lies between two pieces is filled in a quarter of a call */
+
+static int64_t border_ps(const struct weft_formats *f, int64_t bytes, int64_t piece)
+{
+    return weft_format_rate_ps(f, piece > 0 ? (double)bytes / (double)piece / BORDER : 0, WEFT_PRICE_strip_call);
+}
+
 int64_t weft_format_join_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
@@ -178,10 +154,11 @@ int64_t weft_format_join_ps(const struct weft_formats *f, struct weft_pin operan
                          layout != list->layout[0]; /* a relayout, which may be computed in place */
     const int64_t bytes = weft_format_bytes(f, from), piece = piece_bytes(g, operand, result);
     const uint32_t kind = weft_format_piece_kind(g, from);
+    const int64_t borders = weft_opcode_of(g, operand.node) == WEFT_OP_pad ? border_ps(f, bytes, piece) : 0;
     /* convolutions and windows write rows in any case */
     if (piece >= COPIED_RUN && (is_copy || !(kind & LIVES_ELSEWHERE)))
-        return piece >= LONG_RUN || !(kind & IS_ELEMENTWISE)
-                   ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_gaps);
-    return weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes,
-                                 piece >= COPIED_RUN ? WEFT_PRICE_convert_runs : WEFT_PRICE_convert_transpose);
+        return borders + (piece >= LONG_RUN || !(kind & IS_ELEMENTWISE)
+                              ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_gaps));
+    return borders + (piece < SINGLE_RUN ? weft_format_move_ps(f, bytes, WEFT_PRICE_convert_general_near)
+                                         : weft_format_runs_ps(f, bytes, piece));
 }

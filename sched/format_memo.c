@@ -145,7 +145,10 @@ static uint32_t node_kind(const struct weft_formats *f, weft_node n)
     say(m, (uint64_t)info->results << 32 | info->attrs);
     for (uint32_t i = 0; i < info->operands; i++) {
         const weft_val v = weft_operand(g, n, i);
-        say(m, (uint64_t)f->kind[v.id] << 8 | (info->op == WEFT_OP_concat ? weft_format_piece_kind(g, v) : 0));
+        say(m, (uint64_t)f->kind[v.id] << 8 | (info->op == WEFT_OP_concat || info->op == WEFT_OP_pad
+                                                   ? weft_format_piece_kind(g, v)
+                                               : info->op == WEFT_OP_matmul && i == 1 ? weft_format_is_packed(g, v)
+                                                                                      : 0));
     }
     for (uint32_t i = 0; i < info->results; i++)
         say(m, f->kind[weft_result(g, n, i).id]);

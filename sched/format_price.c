@@ -8,11 +8,12 @@
  * Costs are bytes at the speed of the memory that a value of that size lives in, times a factor for the kind of
  * access; the rates are the target's (prices.h). They are there to rank layouts, not to foretell times. What kernels
  * cost in either order of channels is in format_kernel.c. */
+#include "sched/alias.h"
 #include "sched/format.h"
 
 enum { MIXED_WINDOW = 2 };  /* a window that reads in one order and writes in another, beside row-major */
 enum { LITTLE_BYTES = 64 << 10 }; /* as much as folding may add */
-enum { NARROW = 8 };        /* matrices with a side below are moved by mostly empty blocks */
+enum { DOUBT = 4 };         /* of what another order than row-major is said to save, so much is not believed: 1 / 4 */
 enum { VIEW_FIRST = 2 * WEFT_FORMAT_TIE }; /* a view that is then converted says so, rather than be no view */
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -72,11 +73,9 @@ int64_t weft_format_rate_ps(const struct weft_formats *f, double count, enum wef
     return (int64_t)(ps < most ? ps : most);
 }
 
-int64_t weft_format_stream_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
-                              enum weft_price percent)
+int64_t weft_format_doubted_ps(int64_t row_major, int64_t other)
 {
-    return weft_format_rate_ps(f, (double)bytes * weft_price_of(f->target, percent) * 1e-2,
-                               weft_format_level(f->target, first, bytes));
+    return other < row_major ? other + (row_major - other) / DOUBT : other;
 }
 
 int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first, int64_t bytes,
@@ -85,79 +84,6 @@ int64_t weft_format_extra_ps(const struct weft_formats *f, enum weft_price first
     const int32_t factor = weft_price_of(f->target, percent);
     return factor <= 100 ? 0 : weft_format_rate_ps(f, (double)bytes * (factor - 100) * 1e-2,
                                                    weft_format_level(f->target, first, bytes));
-}
-
-/* With all workers, however many there are: sums in another layout are added in another order, and the number of
- * workers may change no bit. */
-static int64_t step_ps(const struct weft_formats *f) { return 1000 * weft_price_of(f->target, WEFT_PRICE_step); }
-
-/* --- conversions -------------------------------------------------------------------------------------------------- */
-
-/* The axis along which neighbours in memory differ is short in one of the layouts. */
-static bool is_narrow(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *layout)
-{
-    int64_t side = 0;
-    for (int i = 0; i < layout->axes; i++) {
-        const struct weft_axis *axis = &layout->axis[i];
-        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]) / axis->div;
-        const int64_t here = axis->mod && axis->mod < extent ? axis->mod : extent;
-        side = here > 1 ? here : side;
-    }
-    return side > 0 && side < NARROW;
-}
-
-static enum weft_price conversion_price(const struct weft_formats *f, weft_val value, const struct weft_layout *from,
-                                        const struct weft_layout *to)
-{
-    struct weft_graph *g = f->graph;
-    const struct weft_type *type = weft_type_of(g, value);
-    int64_t run;
-    const enum weft_conversion kind = weft_layout_conversion(g->dims, from, to, type, &run);
-    if (kind == WEFT_CONVERT_NONE)
-        return WEFT_PRICE_COUNT;
-    if (kind == WEFT_CONVERT_GENERAL)
-        return WEFT_PRICE_convert_general;
-    if (kind == WEFT_CONVERT_RUNS && weft_dtype_bytes(type->dtype, run) >= WEFT_FORMAT_RUN)
-        return WEFT_PRICE_convert_runs;
-    return is_narrow(g, type, from) || is_narrow(g, type, to) ? WEFT_PRICE_convert_narrow
-                                                              : WEFT_PRICE_convert_transpose;
-}
-
-/* Of a copy of its own; WEFT_PRICE_COUNT: between layouts that are the same. */
-static int64_t copy_ps(const struct weft_formats *f, weft_val value, enum weft_price price)
-{
-    const int64_t bytes = weft_dtype_bytes(weft_type_of(f->graph, value)->dtype, weft_format_elements(f->graph, value));
-    return step_ps(f) + (price == WEFT_PRICE_COUNT
-                             ? weft_format_rate_ps(f, (double)bytes,
-                                                   weft_format_level(f->target, WEFT_PRICE_copy_private, bytes))
-                             : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, price));
-}
-
-int64_t weft_format_relayout_ps(const struct weft_formats *f, weft_val value, const struct weft_layout *from,
-                                const struct weft_layout *to)
-{
-    return copy_ps(f, value, conversion_price(f, value, from, to));
-}
-
-static int64_t convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
-{
-    const int rank = weft_type_of(f->graph, value)->rank;
-    const struct weft_layout a = weft_layout_at(f->graph, from, rank), b = weft_layout_at(f->graph, to, rank);
-    const enum weft_price price = conversion_price(f, value, &a, &b);
-    return price == WEFT_PRICE_COUNT ? 0 : copy_ps(f, value, price);
-}
-
-int64_t weft_format_convert_ps(const struct weft_formats *f, weft_val value, uint32_t from, uint32_t to)
-{
-    if (from == to)
-        return 0;
-    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_CONVERT, f->kind[value.id], from, to);
-    if (!known->answer) {
-        int64_t *ps = weft_new(f->arena, int64_t, 1);
-        *ps = convert_ps(f, value, from, to);
-        known->answer = ps;
-    }
-    return *(const int64_t *)known->answer;
 }
 
 bool weft_format_is_loaded(const struct weft_graph *g, weft_val v)
@@ -173,10 +99,9 @@ bool weft_format_converts_once(const struct weft_formats *f, weft_val v)
            (f->target->kernel || g->value[v.id].uses == 1 || weft_format_bytes(f, v) <= LITTLE_BYTES);
 }
 
-/* Of a copy between orders that is made inside of a kernel. */
-static int64_t turn_ps(const struct weft_formats *f, weft_val value)
+int64_t weft_format_turn_ps(const struct weft_formats *f, weft_val value)
 {
-    return weft_format_stream_ps(f, WEFT_PRICE_copy_private, weft_format_bytes(f, value), WEFT_PRICE_convert_transpose);
+    return weft_format_move_ps(f, weft_format_bytes(f, value), WEFT_PRICE_convert_transpose_near);
 }
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
@@ -187,7 +112,14 @@ static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint
     const weft_val value = weft_pin_value(f->graph, pin);
     const int rank = weft_type_of(f->graph, value)->rank;
     const int fastest = weft_format_fastest_axis(f, value, layout);
-    return fastest == WEFT_NO_DIM || fastest >= rank - 2 ? 0 : turn_ps(f, value);
+    return fastest == WEFT_NO_DIM || fastest >= rank - 2 ? 0 : weft_format_turn_ps(f, value);
+}
+
+static int64_t product_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    const int64_t turned = matrix_ps(f, operand, layout);
+    return (turned ? turned : weft_format_product_read_ps(f, operand, layout, result)) +
+           (weft_format_mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
 }
 
 int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint32_t layout)
@@ -203,7 +135,11 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
                    ? 0 : WEFT_LABEL_NEVER;
     const int op = weft_opcode_of(g, n);
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
-        return matrix_ps(f, pin, layout);
+        return matrix_ps(f, pin, layout) + weft_format_product_write_ps(f, n, layout);
+    if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose)
+        return weft_format_conv_write_ps(f, n, layout);
+    if (weft_ops[op].traits & WEFT_ELEMENTWISE)
+        return weft_format_walk_write_ps(f, n, layout);
     const bool pools = op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool; /* the one kernel that blocks go through */
     if (layout == 0 ||
         (pools ? weft_format_has_channels_inside(f, value, layout) : weft_format_is_last(f, value, layout)))
@@ -212,26 +148,61 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
            (weft_format_is_window(op) ? weft_format_convert_ps(f, value, 0, layout) : 0);
 }
 
+/* How the operand of a reshape lies in memory: nothing is stored along axes that are repeated. */
+static struct weft_layout memory_of(const struct weft_formats *f, weft_val value, uint32_t number)
+{
+    struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, value);
+    struct weft_layout layout = weft_layout_at(g, number, type->rank);
+    const uint32_t stored = weft_format_stored_axes(g, value);
+    weft_dim step = weft_dim_of(1);
+    if (stored == UINT32_MAX || !layout.dense)
+        return layout;
+    layout.dense = false;
+    for (int i = layout.axes - 1; i >= 0; i--) {
+        const bool is_stored = stored >> layout.axis[i].axis & 1;
+        layout.stride[i] = is_stored ? step : weft_dim_of(0);
+        if (is_stored)
+            step = weft_dim_mul(g->dims, step, weft_layout_axis_extent(g->dims, &layout, i, type));
+    }
+    return layout;
+}
+
+/* Where a reshape of what lies so is a view, and how; else it is a copy. */
+static bool views(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, struct weft_layout *ret)
+{
+    struct weft_graph *g = f->graph;
+    const struct weft_layout stored = memory_of(f, weft_pin_value(g, operand), layout);
+    const struct weft_pin pin = {.node = operand.node, .result = true};
+    if (stored.dense)
+        return weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, ret);
+    if (!weft_view_layout(g, operand.node, &stored, ret))
+        return false;
+    weft_layout_canonical(g->dims, ret, weft_type_of(g, weft_result(g, operand.node, 0)));
+    return true;
+}
+
+bool weft_format_is_copied(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
+{
+    struct weft_layout view;
+    return weft_opcode_of(f->graph, operand.node) == WEFT_OP_reshape && !views(f, operand, layout, &view);
+}
+
 /* A view is where its operand is; in another order it is a copy. What is stored with gaps, or not at all along some
  * axes, may be no view where the same order without gaps is one. */
 static int64_t reshape_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     struct weft_graph *g = f->graph;
     const weft_val from = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    const struct weft_type *type = weft_type_of(g, from), *to_type = weft_type_of(g, to);
-    const struct weft_layout stored = weft_layout_at(g, layout, type->rank);
-    const struct weft_pin pin = {.node = operand.node, .result = true};
-    struct weft_layout view, order;
-    const bool carries = weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &order);
-    if (stored.dense ? !carries : !weft_layout_reshape(g->dims, &stored, type, to_type, &view)) {
-        const int64_t copy = weft_format_convert_ps(f, from, layout, 0); /* then it is a view of a row-major copy */
-        return copy + (result ? weft_format_convert_ps(f, to, 0, result) : 0);
+    struct weft_layout view;
+    if (!views(f, operand, layout, &view)) {
+        const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
+        const struct weft_layout wanted = weft_layout_at(g, result, weft_type_of(g, to)->rank);
+        return weft_format_copy_ps(f, from, &stored, to, &wanted);
     }
-    if (!stored.dense)
-        weft_layout_canonical(g->dims, &view, to_type);
-    const uint32_t number = weft_intern_layout(g, stored.dense ? &order : &view, to_type);
+    const uint32_t number = weft_intern_layout(g, &view, weft_type_of(g, to));
     const int64_t ps = weft_format_convert_ps(f, to, number, result);
-    return ps == 0 || (!stored.dense && weft_format_has_order(f, to, number, result)) ? 0 : VIEW_FIRST + ps;
+    return ps == 0 || (!view.dense && weft_format_has_order(f, to, number, result)) ? 0 : VIEW_FIRST + ps;
 }
 
 /* The same of a transpose or slice. What is wanted with gaps is a copy also where the order is the same. */
@@ -270,6 +241,39 @@ static bool reads_copy(const struct weft_formats *f, struct weft_pin operand, ui
            f->graph->node[operand.node.id].operands == 1;
 }
 
+/* Of an operand that is read across the order of the result. */
+static enum weft_price access_price(const struct weft_formats *f, weft_node n, uint32_t result)
+{
+    const int op = weft_opcode_of(f->graph, n);
+    if (op != WEFT_OP_cumsum && op != WEFT_OP_cumprod && op != WEFT_OP_cummax && op != WEFT_OP_cummin)
+        return WEFT_PRICE_access_along;
+    const int fastest = weft_format_fastest_axis(f, weft_result(f->graph, n, 0), result);
+    return fastest == weft_attr_int(f->graph, n, WEFT_ATTR_axis) ? WEFT_PRICE_access_to_lines
+                                                                : WEFT_PRICE_access_from_lines;
+}
+
+bool weft_format_is_cut(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_attr *pad = weft_opcode_of(g, n) == WEFT_OP_pad ? weft_attr_find(g, n, WEFT_ATTR_pad) : NULL;
+    bool adds = !pad || weft_attr_find(g, n, WEFT_ATTR_form);
+    for (uint32_t i = 0; !adds && i < pad->count; i++)
+        adds = !weft_dim_is_constant(pad->integers[i]) || weft_dim_value(pad->integers[i]) > 0;
+    return !adds;
+}
+
+/* A piece of what is put together: in the order of the whole it may yet turn out to be in its place, and across that
+ * it is never. */
+static int64_t piece_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result,
+                        enum weft_format_agreement agreement)
+{
+    const int64_t bytes = weft_format_bytes(f, weft_pin_value(f->graph, operand));
+    const int64_t across = weft_format_move_ps(f, bytes, WEFT_PRICE_convert_general_near);
+    if (agreement != WEFT_SAME_ORDER)
+        return across + WEFT_FORMAT_TIE;
+    const int64_t joined = weft_format_join_ps(f, operand, layout, result);
+    return joined < across ? joined : across;
+}
+
 static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
@@ -286,36 +290,31 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     if (kind == WEFT_PIN_ANY)
         return 0;
     if (op == WEFT_OP_matmul || op == WEFT_OP_attention)
-        return matrix_ps(f, operand, layout) +
-               (weft_format_mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
-    if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
-        const bool last = weft_format_is_last(f, to, result);
-        const bool agrees = last ? weft_format_is_last(f, value, layout) : layout == 0;
-        return agrees ? 0 : turn_ps(f, value);
-    }
+        return product_read_ps(f, operand, layout, result);
+    if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose)
+        return weft_format_conv_read_ps(f, operand, layout, result);
+    if (weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE)
+        return weft_format_walk_read_ps(f, operand, layout, result);
     const int64_t bytes = weft_format_bytes(f, value);
     const enum weft_format_agreement agreement = weft_format_agreement_of(g, operand, layout, result);
-    if (op == WEFT_OP_concat)
-        return agreement == WEFT_SAME_ORDER
-                   ? weft_format_join_ps(f, operand, layout, result)
-                   : weft_format_stream_ps(f, WEFT_PRICE_copy_private, bytes, WEFT_PRICE_convert_general);
-    if (op == WEFT_OP_transpose || op == WEFT_OP_slice)
+    if (op == WEFT_OP_transpose || op == WEFT_OP_slice || weft_format_is_cut(g, operand.node))
         return view_ps(f, operand, layout, result, agreement);
+    if (op == WEFT_OP_concat || (op == WEFT_OP_pad && !weft_attr_find(g, operand.node, WEFT_ATTR_form)))
+        return piece_ps(f, operand, layout, result, agreement);
+    const int64_t lines = weft_format_lines_ps(f, operand, layout);
     if (agreement == WEFT_SAME_ORDER)
-        return 0;
+        return lines;
     if (weft_format_is_window(op)) /* loops for neighbours on one side only: several times the time of either order */
         return MIXED_WINDOW * weft_format_kernel_ps(f, operand.node, /* last= */ false);
     if (op == WEFT_OP_bcast) { /* then it is no view */
         const int64_t copied = weft_dtype_bytes(weft_type_of(g, to)->dtype, weft_format_elements(g, to));
-        return step_ps(f) + weft_format_stream_ps(f, WEFT_PRICE_copy_private, copied,
-                                                  agreement == WEFT_SAME_RUNS ? WEFT_PRICE_convert_runs
-                                                                         : WEFT_PRICE_convert_transpose);
+        return weft_format_step_ps(f) + weft_format_move_ps(f, copied, agreement == WEFT_SAME_RUNS
+                                                               ? WEFT_PRICE_convert_runs_near
+                                                               : WEFT_PRICE_convert_transpose_near);
     }
-    if (agreement == WEFT_SAME_RUNS)
-        return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_runs);
-    return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
-                                weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE ? WEFT_PRICE_access_strided
-                                                                                       : WEFT_PRICE_access_along);
+    return lines + weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
+                                        agreement == WEFT_SAME_RUNS ? WEFT_PRICE_access_runs
+                                                                    : access_price(f, operand.node, result));
 }
 
 int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)

@@ -97,7 +97,7 @@ LAYOUTS = """graph @pictures<N=1..8 hint=2>(%x: f32[N,64,14,14], %z: f32[N,64,14
   %w: f32[64,64,3,3] = const random=1
   %t: f32[64,14,14] = const random=2
   %a: f32[N,64,14,14] = conv %x, %w pad=[1 1 1 1]
-  %c: f32[N,64,14,14] = conv %a, %w pad=[1 1 1 1]
+  %c: f32[N,64,14,14] = mean_pool %a kernel=[3 3] pad=[1 1 1 1]
   %d: f32[N,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]
   %b: f32[N,64,14,14] = bcast %t dims=[1 2 3]
   %s: f32[N,64,14,14] = add %d, %b
@@ -122,9 +122,9 @@ VIEWS = """graph @views(%x: f32[16,64,28,28], %u: f32[8,64], %v: f32[64]) {
   return %y, %z, %m, %h
 }
 """
-SHARED = """graph @shared(%x: f32[4,32,40,1]) {
-  %y: f32[4,32,40,1]{0 2 3 1} = relu %x
-  %z: f32[4,32,40,1]{1 2 0 3} = exp %y
+SHARED = """graph @shared(%x: f32[16,7,5,64]) {
+  %y: f32[16,7,5,64]{0 1 3 2} = relu %x
+  %z: f32[16,7,5,64]{1 2 3 0} = exp %y
   return %z, %y
 }
 """

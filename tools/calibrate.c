@@ -42,10 +42,12 @@ static double price_of(const struct calibrate *c, const struct weft_prices *pric
     switch (j->how) {
     case CALIBRATE_RATE:
         return j->median * 1e6 / j->units;
+    case CALIBRATE_EACH:
+        return (j->median - beside) * 1e6 / j->units;
     case CALIBRATE_STEP:
         return j->median;
     case CALIBRATE_SHARE:
-        return 100 * j->median / beside;
+        return 100 * (j->median / j->units) / (beside / c->job[j->beside].units);
     case CALIBRATE_EXTRA:
         return 100 + 100 * (j->median - beside) / (j->units * prices->price[j->streamed] * 1e-6);
     case CALIBRATE_NOTHING:

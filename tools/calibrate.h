@@ -6,7 +6,7 @@
  *   calibrate.c                               prices made of times; table, JSON, file
  *
  *   conv_point_first    1x1 64 → 256 at 56x56, 512 → 128 at 28x28, …    Σ medians / Σ products, in fs
- *   convert_transpose   64x8192 turned                                  median / that of a plain copy of as much, in %
+ *   convert_transpose…  64x8192 turned                                  median / that of a plain copy, by bytes, in %
  *   access_strided      relu of a 64x8192 that lies the other way       1 + (median - that of a plain one) / reading */
 #ifndef WEFT_CALIBRATE_H
 #define WEFT_CALIBRATE_H
@@ -18,7 +18,8 @@ enum calibrate_how {
     CALIBRATE_NOTHING,       /* a time that others are compared with */
     CALIBRATE_RATE,          /* femtoseconds for each unit */
     CALIBRATE_STEP,          /* nanoseconds */
-    CALIBRATE_SHARE,         /* percent of the time of `beside` */
+    CALIBRATE_EACH,          /* femtoseconds more than `beside`, for each unit */
+    CALIBRATE_SHARE,         /* percent of the time of `beside`, for each unit */
     CALIBRATE_EXTRA,         /* 100 % and what it takes longer than `beside`, in percent of its units at `streamed` */
 };
 
@@ -41,6 +42,7 @@ struct calibrate_job {
         struct weft_reduce reduce;
         struct weft_along along;
         struct weft_conv conv;
+        struct weft_gemm gemm;
         struct weft_pool pool;
         struct weft_blend blend;
         struct weft_table table;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate_kernels.c: jobs of kernels that know two orders of channels, each in both, on the shapes of networks: two
- * shapes for a price where one alone would be an accident of its sizes. */
+/* calibrate_kernels.c: jobs of products, and of kernels that know two orders of channels, each in both, on the shapes
+ * of networks: two shapes for a price where one alone would be an accident of its sizes. */
 #include "tools/calibrate.h"
 
 /* Strides of [1, c, rows, columns], row-major or channels-last. */
@@ -10,6 +10,31 @@ static void set_strides(int64_t stride[5], int64_t c, int64_t rows, int64_t colu
     stride[1] = last ? 1 : rows * columns;
     stride[2] = last ? columns * c : columns;
     stride[3] = last ? c : 1;
+}
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+static void run_gemm(const struct calibrate_job *j, void *scratch, int part, int parts)
+{
+    const struct weft_gemm_data data = {.c = j->out, .a = j->in, .b = j->weights, .scratch = scratch};
+    weft_gemm_run(&j->with.gemm, &data, part, parts);
+}
+
+static void add_gemm(struct calibrate *c, int64_t m, int64_t n, int64_t k)
+{
+    struct calibrate_job *const j =
+        calibrate_add(c, WEFT_PRICE_product, CALIBRATE_RATE, (double)m * (double)n * (double)k);
+    struct weft_gemm *const g = &j->with.gemm;
+    *g = (struct weft_gemm){.cpu = c->context->target.cpu, .cache = c->cpu.l2, .batch = 1, .m = m, .n = n, .k = k,
+                            .a_row = k, .a_col = 1, .b_row = n, .b_col = 1, .c_row = n, .c_col = 1, .b_packed = true,
+                            .one_chain = true};
+    weft_gemm_prepare(g, c->workers);
+    float *const pack = weft_arena_new(&c->arena, weft_gemm_pack_bytes(g));
+    weft_gemm_pack(g, pack, c->in);
+    j->weights = pack;
+    j->scratch = g->scratch;
+    j->run = run_gemm;
+    j->parts = g->parts;
 }
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
@@ -171,6 +196,8 @@ static void add_table(struct calibrate *c, bool last)
 
 void calibrate_add_kernels(struct calibrate *c)
 {
+    add_gemm(c, 256, 512, 512);
+    add_gemm(c, 196, 768, 768);
     for (int last = 0; last < 2; last++) {
         for (size_t i = 0; i < sizeof convolutions / sizeof convolutions[0]; i++)
             add_conv(c, &convolutions[i], last);

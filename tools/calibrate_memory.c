@@ -7,7 +7,7 @@
 
 static void run_map(const struct calibrate_job *j, void *scratch, int part, int parts)
 {
-    const void *in[WEFT_K_MAX_IN] = {j->in};
+    const void *in[WEFT_K_MAX_IN] = {j->in, j->in};
     weft_map_run(&j->with.map, j->out, in, part, parts);
 }
 
@@ -119,6 +119,45 @@ static void add_level(struct calibrate *c, int level, int64_t floats)
     add_copy(c, WEFT_PRICE_copy_private + (enum weft_price)level, CALIBRATE_RATE, 3, extent, row);
 }
 
+/* Rows of 32 elements with a number each, beside rows that all have the same ones. */
+static void add_calls(struct calibrate *c, int64_t floats)
+{
+    const int64_t length = 32, rows = floats / length, each[] = {1, 0}, same[] = {0, 1};
+    for (int i = 0; i < 2; i++) {
+        struct calibrate_job *const j = calibrate_add(c, i ? WEFT_PRICE_strip_call : WEFT_PRICE_COUNT,
+                                                      i ? CALIBRATE_EACH : CALIBRATE_NOTHING, (double)rows);
+        struct weft_map *const map = &j->with.map;
+        *map = (struct weft_map){.kernel = weft_strip_find("add", WEFT_K_F32, WEFT_K_F32, c->context->target.cpu),
+                                 .inputs = 2, .rank = 2, .bytes = {4, 4, 4}, .extent = {rows, length},
+                                 .stride = {{length, 1}, {length, 1}}};
+        for (int axis = 0; axis < 2; axis++)
+            map->stride[2][axis] = i ? each[axis] : same[axis];
+        weft_map_prepare(map, c->workers);
+        j->run = run_map;
+        j->parts = map->parts;
+        j->beside = c->jobs - 2;
+    }
+}
+
+/* Lines of 32 terms, beside columns of as many. */
+static void add_lines(struct calibrate *c, int64_t floats)
+{
+    const int64_t length = 32, rows = floats / length;
+    for (int i = 0; i < 2; i++) {
+        struct calibrate_job *const j = calibrate_add(c, i ? WEFT_PRICE_reduce_line : WEFT_PRICE_COUNT,
+                                                      i ? CALIBRATE_EACH : CALIBRATE_NOTHING, (double)rows);
+        struct weft_reduce *const r = &j->with.reduce;
+        *r = (struct weft_reduce){.op = WEFT_K_SUM, .in_dtype = WEFT_K_F32, .out_dtype = WEFT_K_F32,
+                                  .cpu = c->context->target.cpu, .kept = 1, .reduced = 1, .kept_extent = {rows},
+                                  .reduced_extent = {length}, .in_kept = {i ? length : 1},
+                                  .in_reduced = {i ? 1 : rows}, .out_stride = {1}};
+        weft_reduce_prepare(r, c->workers);
+        j->run = run_reduce;
+        j->parts = r->parts;
+        j->beside = c->jobs - 2;
+    }
+}
+
 static void add_step(struct calibrate *c)
 {
     static const int64_t extent[] = {1, 1, 16}, row[] = {16, 16, 1};
@@ -150,25 +189,50 @@ static void add_patterns(struct calibrate *c, int64_t floats)
 
     const int summed = c->jobs;
     add_along(c, WEFT_PRICE_COUNT, CALIBRATE_NOTHING, 512, floats / 512, false, false);
-    for (int out = 0; out < 2; out++) {
-        struct calibrate_job *const turned =
-            add_along(c, WEFT_PRICE_access_along, CALIBRATE_EXTRA, 512, floats / 512, !out, out);
+    for (int i = 0; i < 4; i++) { /* the mean is the price of all else */
+        const bool out = i % 2;
+        const enum weft_price price = i < 2 ? WEFT_PRICE_access_along
+                                      : out ? WEFT_PRICE_access_to_lines : WEFT_PRICE_access_from_lines;
+        struct calibrate_job *const turned = add_along(c, price, CALIBRATE_EXTRA, 512, floats / 512, !out, out);
         turned->beside = summed;
         turned->streamed = WEFT_PRICE_read_shared;
     }
 
+}
+
+/* Copies of their own, beside a plain one of the same array. */
+static void add_conversions(struct calibrate *c, int64_t floats, int far)
+{
     const int copied = c->jobs;
-    add_copy(c, WEFT_PRICE_COUNT, CALIBRATE_NOTHING, 3, extent, row);
-    const int64_t few[] = {1, 4, floats / 4}, few_across[] = {floats, 1, 4};
-    const int64_t general[] = {16, 16, 16, n / 64}, reversed[] = {1, 16, 256, 4096};
-    struct calibrate_job *const conversion[] = {
-        add_copy(c, WEFT_PRICE_convert_runs, CALIBRATE_SHARE, 3, blocks, runs),
-        add_copy(c, WEFT_PRICE_convert_transpose, CALIBRATE_SHARE, 3, extent, across),
-        add_copy(c, WEFT_PRICE_convert_narrow, CALIBRATE_SHARE, 3, few, few_across),
-        add_copy(c, WEFT_PRICE_convert_general, CALIBRATE_SHARE, 4, general, reversed),
-    };
-    for (int i = 0; i < 4; i++)
-        conversion[i]->beside = copied;
+    const enum weft_price runs = WEFT_PRICE_convert_runs_near + (enum weft_price)far;
+    const enum weft_price lines = WEFT_PRICE_convert_lines_near + (enum weft_price)far;
+    const enum weft_price transpose = WEFT_PRICE_convert_transpose_near + (enum weft_price)far;
+    const enum weft_price deal = WEFT_PRICE_convert_deal_near + (enum weft_price)far;
+    const enum weft_price weave = WEFT_PRICE_convert_weave_near + (enum weft_price)far;
+    const enum weft_price general = WEFT_PRICE_convert_general_near + (enum weft_price)far;
+    add_copy(c, WEFT_PRICE_COUNT, CALIBRATE_NOTHING, 1, &floats, &(int64_t){1});
+    /* heads of 64 and of 16: runs of 256 and 64 bytes */
+    const int64_t heads[] = {12, floats / 768, 64}, in_heads[] = {64, 768, 1};
+    const int64_t small[] = {12, floats / 192, 16}, in_small[] = {16, 192, 1};
+    add_copy(c, runs, CALIBRATE_SHARE, 3, heads, in_heads);
+    add_copy(c, lines, CALIBRATE_SHARE, 3, small, in_small);
+    const int64_t n = floats / 64, turned[] = {64, n}, across[] = {1, 64};
+    const int64_t reversed[] = {16, 16, 16, n / 64}, in_reversed[] = {1, 16, 256, 4096};
+    add_copy(c, transpose, CALIBRATE_SHARE, 2, turned, across);
+    add_copy(c, general, CALIBRATE_SHARE, 4, reversed, in_reversed);
+    for (int64_t few = 3; few <= 8; few += 5) {
+        const int64_t few_lines[] = {few, floats / few}, by_rows[] = {1, few};
+        const int64_t rows[] = {floats / few, few}, by_lines[] = {1, floats / few};
+        add_copy(c, deal, CALIBRATE_SHARE, 2, few_lines, by_rows);
+        add_copy(c, weave, CALIBRATE_SHARE, 2, rows, by_lines);
+    }
+    for (int i = copied + 1; i < c->jobs; i++)
+        c->job[i].beside = copied;
+    const int64_t little[] = {8, 128}, single[] = {1, 8}, plain[] = {128, 1};
+    add_copy(c, WEFT_PRICE_COUNT, CALIBRATE_NOTHING, 2, little, plain);
+    struct calibrate_job *const turn =
+        add_copy(c, WEFT_PRICE_convert_single_near + (enum weft_price)far, CALIBRATE_SHARE, 2, little, single);
+    turn->beside = c->jobs - 2;
 }
 
 /* A power of two, so that matrices divide evenly. */
@@ -196,5 +260,9 @@ void calibrate_add_memory(struct calibrate *c)
     add_level(c, 1, shared > least ? shared : least);
     add_level(c, 2, (int64_t)c->floats);
     add_patterns(c, floats_in(2 * c->cpu.l2));
+    add_conversions(c, floats_in(c->cpu.l2 / 4), /* far= */ 0);
+    add_conversions(c, floats_in(2 * c->cpu.l2), /* far= */ 1);
+    add_calls(c, floats_in(c->cpu.l2 / 4));
+    add_lines(c, floats_in(c->cpu.l2 / 4));
     add_step(c);
 }

@@ -5,6 +5,7 @@
  * The form follows from sizes and the strides of y, since results are written once and in vectors, while x is copied
  * anyway; only the POINT forms and CHANNELS look at the strides of x too. weft_conv_shape recomputes what the
  * loops need from the descriptor at each run: some hundred instructions, for a descriptor without hidden state. */
+#include "kernels/conv/costs.h"
 #include "kernels/conv/direct.h"
 #include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
@@ -82,11 +83,13 @@ static bool is_point(const struct weft_conv_shape *s)
     return s->line == s->pixels;
 }
 
+enum { COLUMNS_LANES = 16 };
+
 /* What an image of a group costs by COLUMNS, in vectors of multiply-adds: a vector of a tap is gathered in the time of
  * a dozen, at steps that no vectors deal out in that of sixty, besides what a row takes for each tap. */
 static double columns_costs(const struct weft_conv_shape *s, bool point)
 {
-    const double across = (double)weft_pieces(s->line, 16) * (double)s->pixels / (double)s->line;
+    const double across = (double)weft_pieces(s->line, COLUMNS_LANES) * (double)s->pixels / (double)s->line;
     const double rows = (double)(s->pixels / s->out[2]) * (double)weft_pieces(s->out[2], 64);
     const double gather = point ? 0 : 12 * rows + (s->stride[2] <= 2 ? 12 : 60) * across;
     return (double)s->k * (across * (double)s->o + gather);
@@ -394,6 +397,81 @@ bool weft_conv_packs_one_way(const struct weft_conv *conv)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     return s.adjoint || (!conv->gemm.kernel->code->transpose && !weft_winograd_fits(conv, &s));
+}
+
+/* --- what it takes ------------------------------------------------------------------------------------------------ */
+
+/* Vectors of multiply-adds of an adjoint, all phases together: a tile of eight pixels, and what turns results that lie
+ * along the pixels, take about what they do in DIRECT. */
+static double transposed_costs(const struct weft_conv_shape *s, int64_t lanes)
+{
+    enum { TILE = 40, TURN = 25 };
+    const int64_t vectors = weft_pieces(s->o, lanes), phases = s->stride[0] * s->stride[1] * s->stride[2];
+    const double work = (double)(s->in[0] * s->in[1] * s->in[2] * vectors) * (double)s->k;
+    const double tiles = (double)(phases * weft_pieces(s->pixels / phases, 8) * vectors);
+    const double turns = s->y_rows ? 0 : (double)(s->pixels / s->out[2] * weft_pieces(s->out[2], lanes) * vectors);
+    return work + TILE * tiles + TURN * turns;
+}
+
+/* The same of one tap. What lies across the vectors is turned as it is packed; and a little depth then leaves results
+ * that are written a piece of each row at a time. */
+static double point_costs(const struct weft_conv_shape *s, int64_t lanes)
+{
+    enum { TILE = 40, ROWS = 6, TURN = 4, PIECES = 5, LITTLE = 128 };
+    const int64_t columns = s->y_rows ? s->o : s->pixels, rows = s->y_rows ? s->pixels : s->o;
+    const double vectors = (double)weft_pieces(columns, lanes), all = (double)rows * vectors;
+    const double tiles = (double)weft_pieces(rows, ROWS) * (double)weft_pieces(columns, 4 * lanes);
+    const bool turns = s->y_rows ? s->x_c != 1 && s->c > 1 : s->x_at[2] != 1 && s->pixels > 1;
+    const double x = (double)weft_pieces(s->pixels, lanes) * (double)s->c;
+    return all * (double)s->k + TILE * tiles + (turns ? TURN * x : 0) +
+           (turns && !s->y_rows && s->k <= LITTLE ? PIECES * all : 0);
+}
+
+/* Windows over channels: cycles of sixteen, and what turns planes. Sixteen that are not all there are masked. */
+static double windows_costs(const struct weft_conv_shape *s)
+{
+    enum { PIECE = 370 };
+    const double turns = (s->x_c != 1 ? 4 * (double)(s->stride[1] * s->stride[2]) : 0) + (s->y_rows ? 0 : 4);
+    const double mask = s->groups % 16 ? 1.3 : 1;
+    return (double)weft_pieces(s->groups, 16) *
+           (mask * (double)s->pixels * ((double)s->taps + turns) + PIECE);
+}
+
+enum weft_conv_kind weft_conv_kind(const struct weft_conv *conv, double *ret_products)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    const int64_t lanes = conv->gemm.kernel->lanes;
+    const double images = (double)(s.n * s.groups), each = images * (double)weft_gemm_find(conv->cpu)->lanes;
+    *ret_products = 0;
+    switch (weft_conv_kernels[conv->form].form) {
+    case WEFT_CONV_COLUMNS:
+        *ret_products = images * COLUMNS_LANES * columns_costs(&s, /* point= */ false);
+        return WEFT_CONV_KIND_DIRECT;
+    case WEFT_CONV_DIRECT:
+        *ret_products = each * weft_direct_costs(conv, &s);
+        return WEFT_CONV_KIND_DIRECT;
+    case WEFT_CONV_PHASES:
+        *ret_products = each * weft_phases_costs(&s, lanes);
+        return WEFT_CONV_KIND_DIRECT;
+    case WEFT_CONV_TRANSPOSED:
+        *ret_products = each * transposed_costs(&s, lanes);
+        return WEFT_CONV_KIND_DIRECT;
+    case WEFT_CONV_POINT_COLUMNS: case WEFT_CONV_POINT_ROWS:
+        *ret_products = each * point_costs(&s, lanes);
+        return WEFT_CONV_KIND_POINT;
+    case WEFT_CONV_WINOGRAD_2: case WEFT_CONV_WINOGRAD_4:
+        return WEFT_CONV_KIND_WINOGRAD;
+    case WEFT_CONV_WINDOWS:
+        *ret_products = (double)s.n * 16 * windows_costs(&s);
+        return WEFT_CONV_KIND_CHANNELS;
+    case WEFT_CONV_CHANNELS:
+        return WEFT_CONV_KIND_CHANNELS;
+    case WEFT_CONV_PLANES: case WEFT_CONV_SLIDE:
+        return WEFT_CONV_KIND_PLANES;
+    case WEFT_CONV_PLAIN: case WEFT_CONV_GROUPED_WINDOWS: case WEFT_CONV_GROUPED:
+        break;
+    }
+    return WEFT_CONV_KIND_OTHER;
 }
 
 const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }

@@ -7,8 +7,8 @@
  * Axes whose elements lie as those of one longer axis are joined first, so that an array without gaps can be cut
  * anywhere. What is left for lines is rare: both arrays are strided, and their extents do not divide each other. */
 #include "kernels/relayout/reshape.h"
-#include "kernels/relayout/relayout.h"
-#include "kernels/walk.h"
+#include "kernels/relayout/tiles.h"
+#include "kernels/relayout/weave.h"
 
 enum { GRAIN = 64, CUTS = 2 * WEFT_K_RANK };
 
@@ -104,6 +104,25 @@ void weft_reshape_prepare(struct weft_reshape *r, int workers)
 const char *weft_reshape_name(const struct weft_reshape *r)
 {
     return r->is_copy ? weft_copy_name(&r->copy) : "weft_reshape_lines__ref";
+}
+
+enum weft_move weft_reshape_move(const struct weft_reshape *r, int64_t *ret_run)
+{
+    const struct weft_copy *copy = &r->copy;
+    *ret_run = copy->extent[copy->rank - 1] * copy->bytes;
+    switch (r->is_copy ? (enum weft_copy_form)copy->form : WEFT_COPY_STRIDED) {
+    case WEFT_COPY_RUNS:
+    case WEFT_COPY_BLOCKED:
+        return WEFT_MOVE_RUNS;
+    case WEFT_COPY_TRANSPOSE:
+        return WEFT_MOVE_TRANSPOSE;
+    case WEFT_COPY_WEAVE:
+        return weft_weave_kind(copy) == WEFT_WEAVE_DEAL ? WEFT_MOVE_DEAL : WEFT_MOVE_WEAVE;
+    case WEFT_COPY_NARROW:
+        return WEFT_MOVE_NARROW;
+    default:
+        return WEFT_MOVE_OTHER;
+    }
 }
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */

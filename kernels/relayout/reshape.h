@@ -22,4 +22,11 @@ void weft_reshape_prepare(struct weft_reshape *reshape, int workers);
 void weft_reshape_run(const struct weft_reshape *reshape, void *out, const void *in, int part, int parts);
 const char *weft_reshape_name(const struct weft_reshape *reshape);
 
+/* The loops that prepare has chosen, for those who price them: of runs, of so many bytes; of a transpose by tiles, of
+ * rows that are dealt out to a few lines, of a few lines that are woven to rows, element by element; anything else. */
+enum weft_move {
+    WEFT_MOVE_RUNS, WEFT_MOVE_TRANSPOSE, WEFT_MOVE_DEAL, WEFT_MOVE_WEAVE, WEFT_MOVE_NARROW, WEFT_MOVE_OTHER
+};
+enum weft_move weft_reshape_move(const struct weft_reshape *reshape, int64_t *ret_run);
+
 #endif

@@ -28,7 +28,9 @@ enum weft_outcome weft_trial_choice(struct weft_trial *trial, struct weft_graph 
     const struct weft_formats *f = &c.formats;
     if (status != WEFT_OK)
         return weft_trial_fail(trial, WEFT_FAILS_PASS, "layouts: %s", weft_last_error(graph->context));
-    if (f->cost > f->row_major || f->cost > f->channels_last || f->bound > f->cost || f->free_cost > f->cost)
+    const int64_t hardly = f->cost / WEFT_FORMAT_HARDLY;
+    if (f->cost - hardly > f->row_major || f->cost - hardly > f->channels_last || f->bound > f->cost ||
+        f->free_cost > f->cost)
         return weft_trial_fail(trial, WEFT_FAILS_PASS, "layouts cost %lld ps, at least %lld, row-major %lld, "
                                "channels-last %lld, without promises %lld", (long long)f->cost, (long long)f->bound,
                                (long long)f->row_major, (long long)f->channels_last, (long long)f->free_cost);

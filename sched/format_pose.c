@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format_pose.c: the labelling problem of memory formats.
+ *
+ * A node of the problem for each value: its choices are the layouts in which its node may write it, and the kernels of
+ * the caller's that may do it. A value that is read more than once has another node: its choices are the sets of
+ * layouts in which it is there to be read, so that a conversion which two readers share is paid once. Edges are
+ * conversions, and what ops pay for reading in another order than they write; results of one op are tied to its first.
+ *
+ *   written ──── (set) ──── result of reader 1
+ *                  └─────── result of reader 2          with one reader: written ──── result of the reader */
+#include "sched/chooser.h"
+
+/* --- sets of layouts, as bits of a value's list ------------------------------------------------------------------- */
+
+/* The layouts of set number s of a list of `count`: first the single ones, then all pairs. */
+static uint32_t set_bits(uint32_t count, uint32_t s)
+{
+    if (s < count)
+        return 1u << s;
+    uint32_t larger = 1;
+    for (s -= count; s >= larger; larger++)
+        s -= larger;
+    return 1u << larger | 1u << s;
+}
+
+static uint32_t sets_of(uint32_t count) { return count + count * (count - 1) / 2; }
+
+/* --- the nodes ---------------------------------------------------------------------------------------------------- */
+
+static int64_t converted(const struct weft_chooser *c, weft_val v, uint32_t from, uint32_t to)
+{
+    return c->convert[v.id][from * list_of(c, v)->count + to];
+}
+
+/* Where a node may convert on its way what a step of its own might convert ahead, at the same price, it is the node:
+ * then there is one value less. */
+static void price_conversions(struct weft_chooser *c, weft_val v)
+{
+    const struct weft_format_list *list = list_of(c, v);
+    struct weft_format_known *known =
+        WEFT_RECALL(c->formats, WEFT_RECALL_CONVERSIONS, c->formats->kind[v.id], list->number);
+    if (!known->answer) {
+        const bool once = weft_format_converts_once(c->formats, v);
+        int64_t *ps = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
+        for (uint32_t from = 0; from < list->count; from++)
+            for (uint32_t to = 0; to < list->count; to++)
+                if (from != to)
+                    ps[from * list->count + to] =
+                        WEFT_FORMAT_TIE +
+                        (once ? 0 : weft_format_convert_ps(c->formats, v, list->layout[from], list->layout[to]));
+        known->answer = ps;
+    }
+    c->convert[v.id] = known->answer;
+}
+
+int64_t weft_chooser_set_cost(const struct weft_chooser *c, weft_val v, uint32_t from, uint32_t set)
+{
+    const uint32_t count = list_of(c, v)->count, bits = set_bits(count, set);
+    int64_t sum = 0;
+    for (uint32_t to = 0; to < count; to++)
+        if (bits >> to & 1)
+            sum = weft_label_add(sum, converted(c, v, from, to));
+    return sum;
+}
+
+/* The ways to write a value and what they cost. */
+struct ways {
+    uint32_t count;
+    struct weft_format_choice choice[WEFT_MAX_CHOICES];
+    int64_t cost[WEFT_MAX_CHOICES];
+};
+
+/* Ties go to the earlier candidate: a picosecond for each place in the list. */
+static const struct ways *ways_of(const struct weft_chooser *c, weft_val v)
+{
+    const struct weft_formats *f = c->formats;
+    const struct weft_value *value = &c->graph->value[v.id];
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_WRITE, f->node_kind[value->def.id], value->result,
+                                                  f->kind[v.id], list_of(c, v)->number);
+    if (known->answer)
+        return known->answer;
+    struct ways *ways = weft_new(f->arena, struct ways, 1);
+    ways->count = weft_format_choices(f, v, ways->choice);
+    for (uint32_t i = 0; i < ways->count; i++) {
+        const struct weft_format_choice *choice = &ways->choice[i];
+        ways->cost[i] =
+            weft_label_add(i, choice->own      ? choice->own->ps
+                              : value->def.id ? weft_format_write_ps(f, v, list_of(c, v)->layout[choice->format]) : 0);
+    }
+    return known->answer = ways;
+}
+
+static struct weft_label_table *edge_to_set(const struct weft_chooser *c, weft_val v)
+{
+    const uint32_t sets = sets_of(list_of(c, v)->count), rows = choices_of(c, v);
+    struct weft_format_known *known =
+        WEFT_RECALL(c->formats, WEFT_RECALL_SETS, c->formats->kind[v.id], list_of(c, v)->number);
+    if (known->answer)
+        return known->answer;
+    struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, sets);
+    for (uint32_t from = 0; from < rows; from++)
+        for (uint32_t s = 0; s < sets; s++)
+            edge->cost[from * sets + s] = weft_chooser_set_cost(c, v, written_in(c, v, from), s);
+    return known->answer = edge;
+}
+
+static void add_value(struct weft_chooser *c, weft_val v)
+{
+    const struct weft_format_list *list = list_of(c, v);
+    const struct weft_value *value = &c->graph->value[v.id];
+    const struct ways *ways = ways_of(c, v);
+    c->choice[v.id] = ways->choice;
+    c->node[v.id] = 1 + weft_labelling_node(&c->labelling, ways->count, ways->cost);
+    price_conversions(c, v);
+    if (value->uses + value->returns < 2 || list->count < 2)
+        return;
+    c->set[v.id] = 1 + weft_labelling_node(&c->labelling, sets_of(list->count), NULL);
+    weft_labelling_join(&c->labelling, c->node[v.id] - 1, c->set[v.id] - 1, edge_to_set(c, v));
+}
+
+/* --- the edges ---------------------------------------------------------------------------------------------------- */
+
+int64_t weft_chooser_read(const struct weft_chooser *c, weft_val v, uint32_t at, const int64_t *price,
+                          uint32_t *ret_layout)
+{
+    const struct weft_format_list *list = list_of(c, v);
+    const uint32_t there = c->set[v.id] ? set_bits(list->count, at) : UINT32_MAX; /* or can be converted to */
+    int64_t best = WEFT_LABEL_NEVER;
+    *ret_layout = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!(there >> i & 1))
+            continue;
+        const int64_t whole =
+            c->set[v.id] ? price[i] : weft_label_add(price[i], converted(c, v, written_in(c, v, at), i));
+        if (whole < best) {
+            best = whole;
+            *ret_layout = i;
+        }
+    }
+    return best;
+}
+
+/* What reading an operand costs by layout of its list, where the node writes its result as `choice` says. */
+static void price_read(const struct weft_chooser *c, struct weft_pin pin, const struct weft_format_choice *choice,
+                       int64_t *ret_price)
+{
+    const struct weft_format_list *list = list_of(c, weft_pin_value(c->graph, pin));
+    const uint32_t result = list_of(c, weft_result(c->graph, pin.node, 0))->layout[choice->format];
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t wanted = choice->own ? choice->own->layout[pin.index] : 0;
+        if (choice->own)
+            ret_price[i] = wanted == WEFT_ANY_FORMAT || wanted == list->layout[i] ? 0 : WEFT_LABEL_NEVER;
+        else
+            ret_price[i] = weft_format_read_ps(c->formats, pin, list->layout[i], result);
+    }
+}
+
+/* The same for each way to write the result. */
+static const struct weft_format_known *price_reads(const struct weft_chooser *c, struct weft_pin pin)
+{
+    const struct weft_formats *f = c->formats;
+    const weft_val v = weft_pin_value(c->graph, pin), result = weft_result(c->graph, pin.node, 0);
+    const uint32_t layouts = list_of(c, v)->count, results = choices_of(c, result);
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_READS, f->node_kind[pin.node.id], pin.index,
+                                                  list_of(c, v)->number, list_of(c, result)->number);
+    if (known->answer)
+        return known;
+    int64_t *price = weft_new(f->arena, int64_t, (size_t)layouts * results);
+    for (uint32_t r = 0; r < results; r++)
+        price_read(c, pin, &c->choice[result.id][r], price + r * layouts);
+    known->answer = price;
+    return known;
+}
+
+static void add_operand(struct weft_chooser *c, weft_node n, uint32_t index)
+{
+    const weft_val v = weft_operand(c->graph, n, index), result = weft_result(c->graph, n, 0);
+    const uint32_t from = found_of(c, v), to = c->node[result.id] - 1, rows = c->labelling.node[from].choices,
+                   results = choices_of(c, result), layouts = list_of(c, v)->count;
+    if (layouts == 1 && results == 1)
+        return;
+    const struct weft_format_known *reads = price_reads(c, (struct weft_pin){.node = n, .index = index});
+    const int64_t *price = c->read[c->graph->node[n.id].first_operand + index] = reads->answer;
+    struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_EDGE, reads->number, c->set[v.id] != 0);
+    if (!known->answer) {
+        uint32_t layout;
+        struct weft_label_table *edge = weft_labelling_table(c->formats->arena, rows, results);
+        for (uint32_t r = 0; r < results; r++)
+            for (uint32_t at = 0; at < rows; at++)
+                edge->cost[at * results + r] = weft_chooser_read(c, v, at, price + r * layouts, &layout);
+        known->answer = edge;
+    }
+    weft_labelling_join(&c->labelling, from, to, known->answer);
+}
+
+void weft_chooser_price_return(const struct weft_chooser *c, uint32_t i, int64_t *ret_price)
+{
+    const struct weft_format_list *list = list_of(c, c->graph->ret[i].value);
+    for (uint32_t k = 0; k < list->count; k++)
+        ret_price[k] = weft_format_return_ps(c->formats, i, list->layout[k]);
+}
+
+void weft_chooser_return(struct weft_chooser *c, uint32_t i)
+{
+    const weft_val v = c->graph->ret[i].value;
+    const uint32_t found = found_of(c, v);
+    int64_t price[WEFT_MAX_FORMATS];
+    uint32_t layout;
+    weft_chooser_price_return(c, i, price);
+    for (uint32_t at = 0; at < c->labelling.node[found].choices; at++)
+        c->labelling.node[found].cost[at] =
+            weft_label_add(c->labelling.node[found].cost[at], weft_chooser_read(c, v, at, price, &layout));
+}
+
+/* Results of one node are written by one loop: those beyond the first pay for another order as a conversion would.
+ * Kernels of the caller's say how they write each. */
+static int64_t tie_ps(const struct weft_chooser *c, weft_val first, const struct weft_format_choice *choice, weft_val v,
+                      uint32_t layout)
+{
+    const uint32_t with = list_of(c, first)->layout[choice->format];
+    const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
+    if (!choice->own && weft_def_opcode(c->graph, v) == WEFT_OP_attention) /* a sum for each row, wherever rows are */
+        return 0;
+    if (choice->own)
+        return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;
+    return with == layout ? 0 : weft_format_convert_ps(c->formats, v, layout, 0) +
+                                weft_format_convert_ps(c->formats, first, with, 0);
+}
+
+static void tie_results(struct weft_chooser *c, weft_node n)
+{
+    for (uint32_t i = 1; i < c->graph->node[n.id].results; i++) {
+        const weft_val first = weft_result(c->graph, n, 0), v = weft_result(c->graph, n, i);
+        const uint32_t rows = choices_of(c, first), columns = choices_of(c, v);
+        int64_t *edge = weft_labelling_edge(&c->labelling, c->node[first.id] - 1, c->node[v.id] - 1);
+        for (uint32_t k = 0; k < rows; k++)
+            for (uint32_t m = 0; m < columns; m++)
+                edge[k * columns + m] =
+                    tie_ps(c, first, &c->choice[first.id][k], v, list_of(c, v)->layout[written_in(c, v, m)]);
+    }
+}
+
+void weft_chooser_pose(struct weft_chooser *c)
+{
+    struct weft_graph *g = c->graph;
+    for (uint32_t i = 0; i < g->params; i++)
+        add_value(c, g->param[i]);
+    weft_foreach_node(g, n) {
+        for (uint32_t i = 0; i < g->node[n.id].results; i++)
+            add_value(c, weft_result(g, n, i));
+        for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++)
+            add_operand(c, n, i);
+        tie_results(c, n);
+    }
+}

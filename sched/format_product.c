@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format_product.c: what products of matrices cost by order of their operands and results.
+ *
+ *   %y = matmul %x, %w      f32[4,1024] by f32[1024,1024]
+ *   y {0 1}                 4 rows of 1024 columns, 16 to a vector: w is read as it is
+ *   y {1 0}                 the transposed product, 1024 rows of 4 columns, a quarter of a vector each, by columns of
+ *                           w, which are copied side by side first
+ *
+ * The kernel is asked whether it computes the transposed product and what it copies, with sizes at their hints. Vectors
+ * that are not filled are paid for as if they were; what the product takes in the better of the two orders is no part
+ * of a price. Constants are packed when the plan is made, so that their order counts for nothing. */
+#include "sched/format.h"
+
+#include "kernels/gemm/gemm.h"
+
+/* What counts of the second operand beside its type: is it packed when the plan is made (runtime/weights.c)? */
+bool weft_format_is_packed(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(g, v);
+    for (int i = 0; i < type->rank - 2; i++)
+        if (!weft_dim_is(type->extent[i], 1))
+            return false;
+    while (weft_def(g, v).id && (weft_is_view(g, weft_def(g, v)) || weft_def_opcode(g, v) == WEFT_OP_relayout))
+        v = weft_operand(g, weft_def(g, v), 0);
+    return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
+}
+
+/* Does the kernel of f32 compute it? Others have no order that they like. */
+static bool is_f32(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_attr *acc = weft_attr_find(g, n, WEFT_ATTR_acc);
+    return weft_opcode_of(g, n) == WEFT_OP_matmul && (!acc || acc->dtype == WEFT_F32) &&
+           weft_type_of(g, weft_operand(g, n, 0))->dtype == WEFT_F32 &&
+           weft_type_of(g, weft_operand(g, n, 1))->dtype == WEFT_F32 &&
+           weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
+}
+
+/* Strides of rows and columns; false where neither goes through neighbours. */
+static bool set_strides(const struct weft_formats *f, weft_val value, uint32_t layout, bool turned, int64_t *ret_row,
+                        int64_t *ret_column)
+{
+    const int rank = weft_type_of(f->graph, value)->rank;
+    int64_t stride[WEFT_MAX_RANK];
+    if (!weft_format_strides(f, value, layout, stride))
+        return false;
+    *ret_row = stride[turned ? rank - 1 : rank - 2];
+    *ret_column = stride[turned ? rank - 2 : rank - 1];
+    return *ret_row == 1 || *ret_column == 1;
+}
+
+/* The product at its hints, operands and result row-major; false where it is empty. */
+static bool open_product(const struct weft_formats *f, weft_node n, struct weft_gemm *ret)
+{
+    const struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, weft_result(g, n, 0));
+    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
+    const int row = type->rank - 2, sum = weft_attr_int(g, n, WEFT_ATTR_trans_a) ? row : row + 1;
+    const int64_t rows = weft_dim_hint(g->dims, type->extent[row]);
+    const int64_t columns = weft_dim_hint(g->dims, type->extent[row + 1]);
+    const int64_t terms = weft_dim_hint(g->dims, from->extent[sum]);
+    *ret = (struct weft_gemm){.cpu = f->target->cpu, .cache = f->target->l2, .batch = 1, .m = rows, .n = columns,
+                              .k = terms, .a_row = terms, .a_col = 1, .b_row = columns, .b_col = 1, .c_row = columns,
+                              .c_col = 1, .b_packed = weft_format_is_packed(g, weft_operand(g, n, 1))};
+    return rows > 0 && columns > 0 && terms > 0;
+}
+
+/* Multiply-adds, those of empty lanes included. */
+static double products_of(const struct weft_formats *f, weft_node n, struct weft_gemm *p)
+{
+    const double results = (double)weft_format_elements(f->graph, weft_result(f->graph, n, 0));
+    weft_gemm_prepare(p, 1);
+    const int64_t columns = p->swapped ? p->m : p->n, lanes = p->kernel->lanes;
+    return results * (double)p->k * (columns < lanes ? (double)lanes / (double)columns : 1);
+}
+
+/* What is less than a step costs decides nothing. */
+static int64_t noticed(const struct weft_formats *f, int64_t ps) { return ps < weft_format_step_ps(f) ? 0 : ps; }
+
+int64_t weft_format_product_write_ps(const struct weft_formats *f, weft_node n, uint32_t result)
+{
+    struct weft_gemm p;
+    int64_t row, column;
+    if (!is_f32(f->graph, n) || !open_product(f, n, &p) ||
+        !set_strides(f, weft_result(f->graph, n, 0), result, /* turned= */ false, &row, &column))
+        return 0;
+    struct weft_gemm by_rows = p, by_columns = p;
+    by_columns.c_row = 1, by_columns.c_col = p.m;
+    p.c_row = row, p.c_col = column;
+    const double here = products_of(f, n, &p), rows = products_of(f, n, &by_rows);
+    const double columns = products_of(f, n, &by_columns), best = rows < columns ? rows : columns;
+    return here > best ? noticed(f, weft_format_rate_ps(f, here - best, WEFT_PRICE_product)) : 0;
+}
+
+int64_t weft_format_product_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout,
+                                    uint32_t result)
+{
+    const struct weft_graph *g = f->graph;
+    const weft_node n = operand.node;
+    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, n, 0);
+    const bool first = operand.index == 0;
+    struct weft_gemm p;
+    if (!is_f32(g, n) || !open_product(f, n, &p))
+        return 0;
+    const bool turned = weft_attr_int(g, n, first ? WEFT_ATTR_trans_a : WEFT_ATTR_trans_b);
+    if (!set_strides(f, value, layout, turned, first ? &p.a_row : &p.b_row, first ? &p.a_col : &p.b_col) ||
+        !set_strides(f, to, result, /* turned= */ false, &p.c_row, &p.c_col))
+        return 0;
+    weft_gemm_prepare(&p, 1);
+    if (!p.loops.pack_a || p.swapped == first)
+        return 0;
+    const int64_t bytes = weft_format_bytes(f, value);
+    return noticed(f, weft_format_rate_ps(f, (double)bytes,
+                                          weft_format_level(f->target, WEFT_PRICE_copy_private, bytes)));
+}
