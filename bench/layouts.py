@@ -3,12 +3,17 @@
 """What layouts are predicted to cost, beside what they cost: row-major, channels-last throughout, as chosen.
 
     python3 bench/layouts.py [--weft build/weft] [--threads N] [--rounds N] [--seconds S] MODEL...
+    python3 bench/layouts.py --choices [cases] [gqa] [swin] [random]
 
 Row-major is the plan without propagate_memory_format; channels-last is forced by prices that make row-major kernels a
 hundred times as dear. Each round is a process of each in turns, as memory lies differently in each; times are medians
 over rounds of a process's median, ratios medians of the ratios of a round. Plans that are the same, step by step, are
 measured as one, since the same plan differs by up to a tenth from process to process. Predictions are in the remark
 "weighed" of weft explain; they leave out what is the same in every layout. WEFT_PRICES holds as for every command.
+
+--choices: whether what is chosen is the best of four plans (bench/choices.c), for the graphs of bench/layout_graphs.py.
+The four take turns within a process, a round is a process for all graphs; the ratio is that to the plan beside which
+the chosen one looks worst, by the median of the rounds.
 """
 import argparse
 import json
@@ -19,8 +24,11 @@ import subprocess
 import sys
 import tempfile
 
+import layout_graphs
+
 VARIANTS = ("row-major", "channels-last", "chosen")
 DEARER = 100
+ENOUGH = 1.03  # times the best of four plans
 
 
 def run(weft, words, extra=None):
@@ -69,15 +77,42 @@ def measured(options, model, threads, forced):
     return {variant: times[like[variant]] for variant in VARIANTS}
 
 
+def ratio_of(lines):
+    """How long the chosen plan takes beside the best of all, each by its median over processes."""
+    return max(statistics.median(line["ms"]["chosen"] / line["ms"][plan] for line in lines) for plan in lines[0]["ms"])
+
+
+def check_choices(options, threads, forced, folder):
+    timer = os.path.join(os.path.dirname(options.weft), "tests", "bench_choices")
+    print("| graphs | number | within 3 % | the others |")
+    print("|---|---|---|---|")
+    for name, paths in layout_graphs.write(folder, options.models or list(layout_graphs.SETS)).items():
+        words = [*threads, "--seconds", str(options.seconds), "--forced", forced, *paths]
+        rounds = [[json.loads(line) for line in run(timer, words).splitlines()] for _ in range(options.rounds)]
+        ratios = {os.path.basename(lines[0]["file"])[:-5]: ratio_of(lines) for lines in zip(*rounds)}
+        worse = sorted(((ratio, graph) for graph, ratio in ratios.items() if ratio > ENOUGH), reverse=True)
+        others = ", ".join(f"{graph} {ratio:.2f}" for ratio, graph in worse)
+        print(f"| {name} | {len(ratios)} | {len(ratios) - len(worse)} | {others} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--choices", action="store_true")
     parser.add_argument("--weft", default="build/weft")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     options = parser.parse_args()
     threads = ["--threads", str(options.threads)] if options.threads else []
+    if options.choices:
+        if any(name not in layout_graphs.SETS for name in options.models):
+            parser.error(f"sets are {', '.join(layout_graphs.SETS)}")
+        with tempfile.TemporaryDirectory() as folder:
+            check_choices(options, threads, forced_prices(options.weft, threads, folder), folder)
+        return
+    if not options.models:
+        parser.error("models are missing")
     print("| model | predicted ms: row-major | channels-last | chosen "
           "| measured ms: row-major | channels-last | chosen | chosen / better |")
     print("|---|---|---|---|---|---|---|---|")
