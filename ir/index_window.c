@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_window.c: index maps of contractions, windows and what reads between elements. */
 #include "ir/index_rules.h"
-
-#include <string.h>
+#include "ir/places.h"
 
 /* Of the pin: along spatial axis i, the element that tap `tap` of window `window` sees. */
 static void window_term(struct weft_indexing *r, int i, int window, int tap)
@@ -93,37 +92,64 @@ static void weights(struct weft_indexing *r, const struct channels *c, const int
         weft_index_is(r, 2 + i, tap[i]);
 }
 
-/* Batch, channels, windows; reduced: channels, taps. Deformed: where a tap looks is in operand 2. */
+/* Batch, channels, places; reduced: channels, taps. */
+struct convolution {
+    int batch, spatial;
+    struct channels channels;
+    int place[WEFT_MAX_RANK], tap[WEFT_MAX_RANK]; /* by spatial axis */
+};
+
+/* Places are those of `places`: windows of the result, or elements that lead to it. */
+static struct convolution add_convolution(struct weft_indexing *r, const struct weft_type *places,
+                                          enum weft_axis_role role, weft_dim out)
+{
+    const struct weft_type *x = weft_index_type(r, 0), *w = weft_index_type(r, 1);
+    struct convolution c = {.spatial = x->rank - 2};
+    c.batch = weft_space_add(r, x->extent[0], WEFT_AXIS_PARALLEL);
+    c.channels = add_channels(r, out, x->extent[1]);
+    const int beside = c.channels.out >= 0 ? c.channels.out : c.channels.group;
+    for (int i = 0; i < c.spatial; i++)
+        c.place[i] = weft_space_add(r, places->extent[2 + i], role);
+    c.channels.in = weft_dim_is(c.channels.ins, 1) ? -1 : weft_space_add_beside(r, c.channels.ins, beside);
+    for (int i = 0; i < c.spatial; i++)
+        c.tap[i] = weft_space_add(r, w->extent[2 + i], WEFT_AXIS_REDUCED);
+    return c;
+}
+
+/* Of the pin: batch and channels of x or of the result. */
+static void batch_and_channels(struct weft_indexing *r, const struct convolution *c)
+{
+    const bool result = r->pin->result;
+    weft_index_is(r, 0, c->batch);
+    channel_term(r, 1, c->channels.group, result ? c->channels.out : c->channels.in,
+                 result ? c->channels.outs : c->channels.ins);
+}
+
+/* Deformed: where a tap looks is in operand 2. */
 static void convolve(struct weft_indexing *r, bool deformed)
 {
-    const struct weft_type *x = weft_index_type(r, 0), *w = weft_index_type(r, 1), *y = weft_index_result_type(r);
-    const int spatial = x->rank - 2, batch = weft_space_add(r, x->extent[0], WEFT_AXIS_PARALLEL);
-    struct channels c = add_channels(r, w->extent[0], x->extent[1]);
-    int window[WEFT_MAX_RANK], tap[WEFT_MAX_RANK];
-    for (int i = 0; i < spatial; i++)
-        window[i] = weft_space_add(r, y->extent[2 + i], WEFT_AXIS_PARALLEL);
-    c.in = weft_dim_is(c.ins, 1) ? -1 : weft_space_add_beside(r, c.ins, c.out >= 0 ? c.out : c.group);
-    for (int i = 0; i < spatial; i++)
-        tap[i] = weft_space_add(r, w->extent[2 + i], WEFT_AXIS_REDUCED);
+    const struct weft_type *y = weft_index_result_type(r);
+    const struct convolution c = add_convolution(r, y, WEFT_AXIS_PARALLEL, weft_index_type(r, 1)->extent[0]);
     if (weft_index_is_operand(r, 1)) {
-        weights(r, &c, tap, spatial);
+        weights(r, &c.channels, c.tap, c.spatial);
         return;
     }
     if (!r->pin)
         return;
-    weft_index_is(r, 0, batch);
-    if (r->pin->result || weft_index_is_operand(r, 0))
-        channel_term(r, 1, c.group, r->pin->result ? c.out : c.in, r->pin->result ? c.outs : c.ins);
-    else /* maps of operands 2 and 3, of which a group of channels and a tap have one or two */
+    if (r->pin->result || r->pin->index == 0) {
+        batch_and_channels(r, &c);
+    } else { /* maps of operands 2 and 3, of which a group of channels and a tap have one or two */
+        weft_index_is(r, 0, c.batch);
         r->map.at[1].is_near = true;
-    for (int i = 0; i < spatial; i++)
+    }
+    for (int i = 0; i < c.spatial; i++)
         if (!weft_index_is_operand(r, 0))
-            weft_index_is(r, 2 + i, window[i]);
+            weft_index_is(r, 2 + i, c.place[i]);
         else if (deformed)
-            weft_index_term(r, 2 + i, window[i], weft_index_attr_dim(r, WEFT_ATTR_stride, i));
+            weft_index_term(r, 2 + i, c.place[i], weft_index_attr_dim(r, WEFT_ATTR_stride, i));
         else
-            window_term(r, i, window[i], tap[i]);
-    for (int i = 0; i < spatial && deformed && weft_index_is_operand(r, 0); i++)
+            window_term(r, i, c.place[i], c.tap[i]);
+    for (int i = 0; i < c.spatial && deformed && weft_index_is_operand(r, 0); i++)
         r->map.at[2 + i].data = 3;
 }
 
@@ -137,27 +163,19 @@ void weft_index_deform_conv(struct weft_indexing *r) { convolve(r, true); }
  *                                             %x [a0, a3, a2]   %w [a3, a1, a4]   %y [a0, a1, 2·a2 + a4 ?] */
 void weft_index_conv_transpose(struct weft_indexing *r)
 {
-    const struct weft_type *x = weft_index_type(r, 0), *w = weft_index_type(r, 1), *y = weft_index_result_type(r);
-    const int spatial = x->rank - 2, batch = weft_space_add(r, x->extent[0], WEFT_AXIS_PARALLEL);
-    struct channels c = add_channels(r, y->extent[1], x->extent[1]);
-    int place[WEFT_MAX_RANK], tap[WEFT_MAX_RANK];
-    for (int i = 0; i < spatial; i++)
-        place[i] = weft_space_add(r, x->extent[2 + i], WEFT_AXIS_REDUCED);
-    c.in = weft_dim_is(c.ins, 1) ? -1 : weft_space_add_beside(r, c.ins, c.out >= 0 ? c.out : c.group);
-    for (int i = 0; i < spatial; i++)
-        tap[i] = weft_space_add(r, w->extent[2 + i], WEFT_AXIS_REDUCED);
+    const struct convolution c =
+        add_convolution(r, weft_index_type(r, 0), WEFT_AXIS_REDUCED, weft_index_result_type(r)->extent[1]);
     if (weft_index_is_operand(r, 1)) {
-        channel_term(r, 0, c.group, c.in, c.ins);
-        weft_index_is(r, 1, c.out);
+        channel_term(r, 0, c.channels.group, c.channels.in, c.channels.ins);
+        weft_index_is(r, 1, c.channels.out);
     } else if (r->pin) {
-        weft_index_is(r, 0, batch);
-        channel_term(r, 1, c.group, r->pin->result ? c.out : c.in, r->pin->result ? c.outs : c.ins);
+        batch_and_channels(r, &c);
     }
-    for (int i = 0; i < spatial && r->pin; i++)
+    for (int i = 0; i < c.spatial && r->pin; i++)
         if (r->pin->result)
-            window_term(r, i, place[i], tap[i]);
+            window_term(r, i, c.place[i], c.tap[i]);
         else
-            weft_index_is(r, 2 + i, r->pin->index == 0 ? place[i] : tap[i]);
+            weft_index_is(r, 2 + i, r->pin->index == 0 ? c.place[i] : c.tap[i]);
 }
 
 void weft_index_pool(struct weft_indexing *r)
@@ -220,19 +238,15 @@ void weft_index_col2im(struct weft_indexing *r)
 
 /* --- between elements --------------------------------------------------------------------------------------------- */
 
-/* Some elements around the place that belongs to one of the result. */
+/* Some elements around the place that belongs to one of the result, but along axes that stay as they are. */
 void weft_index_resize(struct weft_indexing *r)
 {
-    const struct weft_type *y = weft_index_result_type(r);
-    const struct weft_attr *scale = weft_attr_find(r->graph, r->node, WEFT_ATTR_scale);
-    const bool crops = strcmp(weft_attr_word(r->graph, r->node, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     weft_space_add_result(r);
     if (!weft_index_is_operand(r, 0))
         return;
     weft_index_as_result(r);
-    for (int i = 0; i < y->rank; i++)
-        r->map.at[i].is_near = crops || (scale && scale->reals[i] != 1) ||
-                               !weft_dim_same(y->extent[i], weft_index_type(r, 0)->extent[i]);
+    for (int i = 0; i < r->map.rank; i++)
+        r->map.at[i].is_near = !weft_resize_keeps(r->graph, r->node, i);
 }
 
 /* x is read where the grid, [n, points…, coordinates], says. */

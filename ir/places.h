@@ -36,6 +36,9 @@ struct weft_resize {
 };
 void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, int64_t in, int64_t out,
                       struct weft_resize *ret);
+/* Does every element along the axis stay where it is, for all sizes? The extent is kept, the factor is 1, and neither
+ * half an element nor a region moves it. */
+bool weft_resize_keeps(const struct weft_graph *graph, weft_node node, int axis);
 /* The `taps` elements of result i and their weights. Indices lie within the operand, which is not empty. False: the
  * place lies outside and takes the fill. */
 bool weft_resize_tabulate(const struct weft_resize *resize, int64_t i, int64_t *index, double *weight);

@@ -27,6 +27,23 @@ static int word_index(const struct weft_graph *graph, weft_node node, int key, c
     return i;
 }
 
+bool weft_resize_keeps(const struct weft_graph *graph, weft_node node, int axis)
+{
+    const struct weft_type *from = weft_type_of(graph, weft_operand(graph, node, 0)),
+                           *to = weft_type_of(graph, weft_result(graph, node, 0));
+    const struct weft_attr *scale = weft_attr_find(graph, node, WEFT_ATTR_scale),
+                           *region = weft_attr_find(graph, node, WEFT_ATTR_region);
+    const char *coordinates = weft_attr_word(graph, node, WEFT_ATTR_coordinates);
+    const char *nearest = weft_attr_word(graph, node, WEFT_ATTR_nearest);
+    if (!weft_dim_same(from->extent[axis], to->extent[axis]) || (scale && scale->reals[axis] != 1))
+        return false;
+    if (strcmp(coordinates, "tf_half_pixel_for_nn") == 0) /* element i is looked for at i + 1/2 */
+        return strcmp(weft_attr_word(graph, node, WEFT_ATTR_form), "nearest") == 0 &&
+               (strcmp(nearest, "prefer_floor") == 0 || strcmp(nearest, "floor") == 0);
+    return strcmp(coordinates, "tf_crop_and_resize") != 0 ||
+           (region->reals[axis] == 0 && region->reals[to->rank + axis] == 1);
+}
+
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
 static wide gcd_of(wide a, wide b)

@@ -15,10 +15,10 @@
  * Why here and not where the ops are imported: shapes are often known only after fold_shape, and rewrites leave such
  * ops behind too. Not done: sorts of one element, which have two results; log_sum_exp and softmax over one element,
  * whose results depend on infinities. */
+#include "ir/places.h"
 #include "passes/passes.h"
 
 #include <math.h>
-#include <string.h>
 
 static const struct weft_type *type_at(const struct weft_graph *g, weft_node n, unsigned operand)
 {
@@ -55,31 +55,12 @@ static weft_val one_term(struct weft_rewriting *r, weft_node n, bool sum)
 
 /* --- between elements, windows ---------------------------------------------------------------------------------- */
 
-static bool all_reals_are(const struct weft_attr *attr, unsigned begin, unsigned end, double wanted)
-{
-    for (unsigned i = begin; attr && i < end; i++)
-        if (attr->reals[i] != wanted)
-            return false;
-    return true;
-}
-
-/* With all extents kept and all factors 1, element i stands at place i; two kinds of coordinates may put it elsewhere:
- * one moves all by half an element, which only two ways of rounding undo, one reads a region. */
 static weft_val resize_same(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
-    const struct weft_type to = result_type(r, n);
-    const char *coordinates = weft_attr_word(g, n, WEFT_ATTR_coordinates);
-    const char *nearest = weft_attr_word(g, n, WEFT_ATTR_nearest);
-    const bool moved = strcmp(coordinates, "tf_half_pixel_for_nn") == 0;
-    const bool undone = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0 &&
-                        (strcmp(nearest, "prefer_floor") == 0 || strcmp(nearest, "floor") == 0);
-    const struct weft_attr *region = strcmp(coordinates, "tf_crop_and_resize") == 0
-                                         ? weft_attr_find(g, n, WEFT_ATTR_region) : NULL;
-    if (!weft_type_same(type_at(g, n, 0), &to) || (moved && !undone) ||
-        !all_reals_are(weft_attr_find(g, n, WEFT_ATTR_scale), 0, to.rank, 1) ||
-        !all_reals_are(region, 0, to.rank, 0) || !all_reals_are(region, to.rank, 2u * to.rank, 1))
-        return WEFT_NO_VALUE;
+    for (int axis = 0; axis < result_type(r, n).rank; axis++)
+        if (!weft_resize_keeps(g, n, axis))
+            return WEFT_NO_VALUE;
     return to_first(r, n);
 }
 
