@@ -132,15 +132,6 @@ int weft_index_axis(const struct weft_index *index)
     return plain && !index->is_near && !index->data && !index->border ? index->term[0].axis : -1;
 }
 
-int weft_index_find(const struct weft_index_map *result, int axis)
-{
-    for (int i = 0; i < result->rank; i++)
-        for (unsigned t = 0; t < result->at[i].terms; t++)
-            if (result->at[i].term[t].axis == axis)
-                return i;
-    return -1;
-}
-
 int64_t weft_index_at(const struct weft_dims *dims, const struct weft_index *index, const int64_t *symbols,
                       const int64_t *point)
 {

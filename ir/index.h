@@ -94,8 +94,6 @@ weft_dim weft_index_behind(const struct weft_graph *g, struct weft_pin pin, weft
 
 /* The one axis of the space that the index is, as it stands: no offset, no step, no border; or -1. */
 int weft_index_axis(const struct weft_index *index);
-/* The axis of the result (of its map) that runs with the axis of the space, or -1. */
-int weft_index_find(const struct weft_index_map *result, int axis);
 /* The index at a point, for these values of the symbols; data counts as 0. */
 int64_t weft_index_at(const struct weft_dims *dims, const struct weft_index *index, const int64_t *symbols,
                       const int64_t *point);

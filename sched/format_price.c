@@ -244,12 +244,14 @@ static bool reads_copy(const struct weft_formats *f, struct weft_pin operand, ui
 /* Of an operand that is read across the order of the result. */
 static enum weft_price access_price(const struct weft_formats *f, weft_node n, uint32_t result)
 {
-    const int op = weft_opcode_of(f->graph, n);
-    if (op != WEFT_OP_cumsum && op != WEFT_OP_cumprod && op != WEFT_OP_cummax && op != WEFT_OP_cummin)
-        return WEFT_PRICE_access_along;
     const int fastest = weft_format_fastest_axis(f, weft_result(f->graph, n, 0), result);
-    return fastest == weft_attr_int(f->graph, n, WEFT_ATTR_axis) ? WEFT_PRICE_access_to_lines
-                                                                : WEFT_PRICE_access_from_lines;
+    struct weft_space space;
+    if (!weft_index_space(f->graph, n, &space))
+        return WEFT_PRICE_access_along;
+    for (int i = 0; i < space.axes; i++) /* of a scan, as many as its result has */
+        if (space.axis[i].role == WEFT_AXIS_SCANNED)
+            return fastest == i ? WEFT_PRICE_access_to_lines : WEFT_PRICE_access_from_lines;
+    return WEFT_PRICE_access_along;
 }
 
 bool weft_format_is_cut(const struct weft_graph *g, weft_node n)
