@@ -38,10 +38,7 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
     int64_t all = 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        const bool inside = step->kind == &weft_step_pad && step->part == 1;
-        if (step->bound && !bound[step->bound - 1])
-            continue;
-        if (!weft_step_is_copy(step) && step->kind != &weft_step_keep && step->kind != &weft_step_concat && !inside)
+        if (!weft_step_moves(step) || (step->bound && !bound[step->bound - 1]))
             continue;
         const struct weft_copy *copy = weft_frame_descriptor(frame, step);
         int64_t bytes = copy->bytes;

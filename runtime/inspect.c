@@ -25,12 +25,6 @@ static bool order_differs(int rank, const int64_t *extent, const int64_t *a, con
     return false;
 }
 
-static bool is_copy(const struct weft_step *step)
-{
-    return weft_step_is_copy(step) || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
-           (step->kind == &weft_step_pad && step->part == 1);
-}
-
 static bool is_reduced(const struct weft_graph *g, weft_node n, int axis)
 {
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
@@ -92,7 +86,7 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
     int32_t count = 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        if (is_copy(step)) {
+        if (weft_step_moves(step)) {
             const struct weft_copy *copy = weft_frame_descriptor(frame, step);
             const bool by_lines = step->kind == &weft_step_reshape && !((const struct weft_reshape *)copy)->is_copy;
             count += by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);

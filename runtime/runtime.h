@@ -295,6 +295,12 @@ static inline bool weft_step_is_copy(const struct weft_step *step)
 {
     return step->kind == &weft_step_copy || step->kind == &weft_step_reshape;
 }
+/* A step whose descriptor begins with a copy: one, a kept part, a part of a concat, what is inside of a padding. */
+static inline bool weft_step_moves(const struct weft_step *step)
+{
+    return weft_step_is_copy(step) || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
+           (step->kind == &weft_step_pad && step->part == 1);
+}
 /* Does a step read its node's operands by itself, all of them, and not through step->in? */
 static inline bool weft_step_reads_operands(const struct weft_step *step)
 {
