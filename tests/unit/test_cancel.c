@@ -2,6 +2,7 @@
 /* test_cancel.c: runs that are ended from outside, by another thread, a signal handler, a function within the run, on
  * every kind of executor; and that the execution is as good as new afterwards. */
 #include "tests/unit/plan_support.h"
+#include "tests/unit/thread_support.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -40,28 +41,15 @@ enum { FIRST_EXECUTOR = 1 }; /* gcc's OpenMP is not built for the thread sanitiz
 enum { FIRST_EXECUTOR = 0 };
 #endif
 
-struct call {
-    void (*fn)(void *arg, int i);
-    void *arg;
-    int i;
-};
-
-static void *call_one(void *arg)
-{
-    const struct call *call = arg;
-    call->fn(call->arg, call->i);
-    return NULL;
-}
-
 static int two_workers(void *user) { return 2; }
 
 static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
     pthread_t thread[2];
-    struct call call[2];
+    struct worker_call call[2];
     for (int i = 1; i < n; i++) {
-        call[i] = (struct call){fn, arg, i};
-        if (pthread_create(&thread[i], NULL, call_one, &call[i]) != 0)
+        call[i] = (struct worker_call){fn, arg, i};
+        if (pthread_create(&thread[i], NULL, call_worker, &call[i]) != 0)
             abort();
     }
     fn(arg, 0);

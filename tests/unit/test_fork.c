@@ -2,6 +2,7 @@
 /* test_fork.c: children that fork made compute what their parent computes, with what it made and with what they make
  * themselves, whatever the parent's threads were doing at that moment. A child that hangs is ended by an alarm. */
 #include "tests/unit/plan_support.h"
+#include "tests/unit/thread_support.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -218,19 +219,6 @@ static void forks_during_runs_of_other_threads(void **state)
 
 /* --- workers that know of forks ----------------------------------------------------------------------------------- */
 
-struct call {
-    void (*fn)(void *arg, int i);
-    void *arg;
-    int i;
-};
-
-static void *call_one(void *arg)
-{
-    const struct call *call = arg;
-    call->fn(call->arg, call->i);
-    return NULL;
-}
-
 static _Atomic int gangs;
 static _Atomic bool held, may_go;
 
@@ -239,10 +227,10 @@ static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void
 {
     const bool first = atomic_fetch_add(&gangs, 1) == 0;
     pthread_t thread[2];
-    struct call call[2];
+    struct worker_call call[2];
     for (int i = 1; i < n; i++) {
-        call[i] = (struct call){fn, arg, i};
-        if (pthread_create(&thread[i], NULL, call_one, &call[i]) != 0)
+        call[i] = (struct worker_call){fn, arg, i};
+        if (pthread_create(&thread[i], NULL, call_worker, &call[i]) != 0)
             abort();
     }
     fn(arg, 0);

@@ -61,6 +61,15 @@ static void expect_type(const struct weft_graph *graph, unsigned result, const c
     weft_text_close(&text);
 }
 
+/* The model loads, and its first result is of that type. */
+static void expect_loads(const struct bytes *graph, const char *type)
+{
+    const struct bytes model = model_of(graph, 8, 17);
+    struct loaded loaded = load(&model);
+    expect_type(loaded.graph, 0, type);
+    close_model(&loaded);
+}
+
 static struct bytes concat_of(const char *inputs, const char *output)
 {
     struct bytes node = node_of("Concat", inputs, output);
@@ -172,10 +181,7 @@ static void lengths_are_known_in_bodies(void **state)
     put_graph_attribute(&node, "else_branch", &body);
     put_message(&graph, 1, &node);
     put_output(&graph, "y");
-    const struct bytes model = model_of(&graph, 8, 17);
-    struct loaded loaded = load(&model);
-    expect_type(loaded.graph, 0, "f32[200]");
-    close_model(&loaded);
+    expect_loads(&graph, "f32[200]");
 }
 
 /* A condition that is known outside is known in a body: the inner `if` is its branch. */
@@ -229,10 +235,7 @@ static void shapes_may_be_picked_from_large_tables(void **state)
     put_concat(&graph, "n,picked", "shape");
     put_node(&graph, "Reshape", "x,shape", "y");
     put_output(&graph, "y");
-    const struct bytes model = model_of(&graph, 8, 17);
-    struct loaded loaded = load(&model);
-    expect_type(loaded.graph, 0, "f32[N,2,3]");
-    close_model(&loaded);
+    expect_loads(&graph, "f32[N,2,3]");
 }
 
 /* Factors that are computed, in floats. */
@@ -251,10 +254,7 @@ static void factors_may_be_computed(void **state)
     put_node(&graph, "Div", "a,b", "factors");
     put_node(&graph, "Resize", "x,,factors", "y");
     put_output(&graph, "y");
-    const struct bytes model = model_of(&graph, 8, 17);
-    struct loaded loaded = load(&model);
-    expect_type(loaded.graph, 0, "f32[1,1,6,15]");
-    close_model(&loaded);
+    expect_loads(&graph, "f32[1,1,6,15]");
 }
 
 /* A tensor of as many axes as there can be has no room for one that repeats. */
@@ -273,10 +273,7 @@ static void tensors_of_all_axes_are_repeated(void **state)
     put_ints(&graph, "repeats", WEFT_MAX_RANK, repeats);
     put_node(&graph, "Tile", "x,repeats", "y");
     put_output(&graph, "y");
-    const struct bytes model = model_of(&graph, 8, 17);
-    struct loaded loaded = load(&model);
-    expect_type(loaded.graph, 0, type);
-    close_model(&loaded);
+    expect_loads(&graph, type);
 }
 
 /* The sum of 300 lengths that are not known is more than an expression can say: where is that? */

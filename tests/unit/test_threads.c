@@ -8,6 +8,7 @@
  * Every result has the bits that one thread alone gets. Workers are threads that are made for each call: gcc's OpenMP
  * is not built for the thread sanitizer, which cannot see how it hands work over. */
 #include "tests/unit/plan_support.h"
+#include "tests/unit/thread_support.h"
 
 #include <pthread.h>
 
@@ -15,31 +16,18 @@ enum { THREADS = 4, WORKERS = 2, RUNS = 3, MOST_PORTS = 8 };
 
 /* --- workers ------------------------------------------------------------------------------------------------------ */
 
-struct part {
-    void (*fn)(void *arg, int i);
-    void *arg;
-    int i;
-};
-
-static void *do_part(void *arg)
-{
-    const struct part *part = arg;
-    part->fn(part->arg, part->i);
-    return NULL;
-}
-
 static int count_workers(void *user) { return WORKERS; }
 
 static void run_parts(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
     pthread_t thread[WORKERS];
-    struct part part[WORKERS] = {{fn, arg, 0}};
+    struct worker_call part[WORKERS] = {{fn, arg, 0}};
     for (int i = 1; i < n; i++)
-        part[i] = (struct part){fn, arg, i};
+        part[i] = (struct worker_call){fn, arg, i};
     for (int i = 1; i < n; i++)
-        if (pthread_create(&thread[i], NULL, do_part, &part[i]) != 0)
+        if (pthread_create(&thread[i], NULL, call_worker, &part[i]) != 0)
             abort();
-    do_part(&part[0]);
+    call_worker(&part[0]);
     for (int i = 1; i < n; i++)
         pthread_join(thread[i], NULL);
 }
