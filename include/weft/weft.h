@@ -12,16 +12,17 @@
  *    What is destroyed, closed or freed may be NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
- *  - What is made holds what it was made from: an execution its plan; plans, graphs, targets, texts and tensors that
- *    were returned their context. weft_close and the functions that destroy or free give up the caller's own hold, in
- *    any order and on any thread; memory goes with the last hold. So a run may go on after weft_plan_destroy and
- *    weft_close. A pointer that was given up may be used no more, and what a function runs on must stay until it
- *    returns. The caller's allocator, executor, `diagnose_user` and custom functions serve until all is gone.
+ *  - Objects are reference-counted: an execution holds a reference to its plan; plans, graphs, targets, returned texts
+ *    and returned tensors hold one to their context. weft_close and the functions that destroy or free drop the
+ *    caller's reference, in any order and on any thread; an object is freed with its last reference. So executions
+ *    may run after weft_plan_destroy and weft_close. The caller may not use a pointer after dropping it, nor drop an
+ *    object while one of his calls uses it. The caller's allocator, executor, `diagnose_user` and custom functions
+ *    must stay valid until the context is freed.
  *  - Extents and strides count elements; sizes named bytes count bytes. Axis 0 is the outermost logical axis.
  *  - A context with its graphs is used by one thread at a time. A plan is immutable: any number of threads may run
  *    executions of one plan at once, each thread an execution of its own.
- *  - After fork, the child may use all that it had but what another thread was using at that moment, which may be left
- *    half done; it makes new ones. OpenMP does not survive fork: in the child, runs on it have one worker.
+ *  - After fork, the child may use every object but those that another thread was using at that moment, whose state is
+ *    undefined. OpenMP's threads do not exist in the child: there, runs on the default executor have one worker.
  *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
  *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. A size of 0 is WEFT_ERR_ARGUMENT. */
 #ifndef WEFT_H
@@ -141,7 +142,7 @@ struct weft_context_options {
  * than `cpu`. Plans are made for the caches of this machine, or for those that WEFT_CACHES names: 32K,1M,32M (data
  * caches per core, per core, shared; the last may be 0); anything else in it is WEFT_ERR_ARGUMENT. */
 WEFT_API int weft_open(const struct weft_context_options *options, struct weft_context **ret_context);
-/* Gives the context up. It works on for what was made from it, and goes with the last of that. */
+/* Drops the caller's reference to the context; graphs, plans and executions made from it stay usable. */
 WEFT_API void weft_close(struct weft_context *context);
 /* All errors of the last failing call on this context (or on its graphs), one a line as `file:line:column: message`;
  * "" when none failed. Valid until the next call on the context. Calls that only look (weft_…_read, _find, _get) and
@@ -502,7 +503,7 @@ struct weft_compile_options {
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards; so may a target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
                           struct weft_plan **ret_plan);
-/* Gives the plan up. It goes with its last execution. */
+/* Drops the caller's reference to the plan, which is freed with its last execution. */
 WEFT_API void weft_plan_destroy(struct weft_plan *plan);
 /* The planned graph as text: kernels and places right of `!`. Freed with weft_free_text. */
 WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
