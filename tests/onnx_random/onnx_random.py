@@ -180,6 +180,9 @@ def work(arguments):
                 print(json.dumps({"kind": kind, "seed": seed, "text": text, **report}), flush=True)
                 if arguments.keep:
                     triage.keep(arguments.keep, case, kind, text, report)
+            # Told for each seed, since what onnxruntime does at the next one may end this process.
+            print(json.dumps({"kind": "tally", "tally": tally}), flush=True)
+            tally.clear()
     finally:
         print(json.dumps({"kind": "tally", "tally": tally}), flush=True)
         runner.stop()
