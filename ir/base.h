@@ -156,6 +156,7 @@ struct weft_blob {
     bool mapped;
     _Atomic int32_t references;
     char *path; /* of the mapped file, else NULL; owned by the blob */
+    char given_up[33]; /* weft_blob_hash of what `data` was before it was given up; else "" */
 };
 /* NULL and WEFT_ERR_NOMEM on failure; zeroed, 64-byte aligned. */
 struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
@@ -163,6 +164,10 @@ struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
 /* Gives back the whole pages within a part of a mapped file; they are read again if somebody looks. */
 void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes);
+/* Gives back the memory of a blob that was not mapped and that only the caller's graph holds: `data` is NULL from then
+ * on, and constants on it can be printed (by their hash) and nothing else. Nothing happens where somebody else holds
+ * it. */
+void weft_blob_give_up(struct weft_blob *blob);
 struct weft_blob *weft_blob_hold(struct weft_blob *blob);
 void weft_blob_drop(struct weft_blob *blob);
 

@@ -80,6 +80,15 @@ void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes)
         madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
+void weft_blob_give_up(struct weft_blob *blob)
+{
+    if (blob->mapped || !blob->data || atomic_load(&blob->references) != 1)
+        return;
+    weft_blob_hash(blob->data, blob->bytes, blob->given_up);
+    weft_release(blob->context, blob->data, blob->bytes);
+    blob->data = NULL;
+}
+
 struct weft_blob *weft_blob_hold(struct weft_blob *blob)
 {
     atomic_fetch_add(&blob->references, 1);
@@ -91,10 +100,10 @@ void weft_blob_drop(struct weft_blob *blob)
     if (!blob || atomic_fetch_sub(&blob->references, 1) != 1)
         return;
     struct weft_context *context = blob->context;
-    if (!blob->mapped)
-        weft_release(context, blob->data, blob->bytes);
-    else if (blob->bytes)
+    if (blob->mapped && blob->bytes)
         munmap(blob->data, blob->bytes);
+    else if (!blob->mapped && blob->data)
+        weft_release(context, blob->data, blob->bytes);
     if (blob->path)
         weft_release(context, blob->path, strlen(blob->path) + 1);
     weft_release(context, blob, sizeof *blob);

@@ -45,7 +45,8 @@ static void write_splat(const struct weft_constant *constant, int dtype, int64_t
 const void *weft_const_data(const struct weft_graph *graph, weft_val value)
 {
     const struct weft_constant *constant = constant_of(graph, value);
-    return constant && constant->kind == WEFT_CONST_BLOB ? (const char *)constant->blob->data + constant->offset : NULL;
+    const bool is_there = constant && constant->kind == WEFT_CONST_BLOB && constant->blob->data;
+    return is_there ? (const char *)constant->blob->data + constant->offset : NULL;
 }
 
 void weft_const_write(const struct weft_graph *graph, weft_val value, void *data)
@@ -107,7 +108,7 @@ bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct wef
     }
     const int64_t n = weft_dim_value(weft_type_elements(graph->dims, type));
     const void *data = weft_const_data(graph, value);
-    if (n == 0 || weft_dtype_bytes(type->dtype, n) > MAX_UNIFORM_BYTES || !is_uniform(type->dtype, data, n))
+    if (n == 0 || !data || weft_dtype_bytes(type->dtype, n) > MAX_UNIFORM_BYTES || !is_uniform(type->dtype, data, n))
         return false;
     weft_blob_forget(constant->blob, constant->offset, (size_t)weft_dtype_bytes(type->dtype, n)); /* all was read */
     *ret = load_element(type->dtype, data, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c: a graph again, without what is dead. Ids are dealt out anew in order of execution; everything that prints is
- * kept. Weights are shared. Copying is also how a graph that was edited much gives its memory back. */
+ * kept. Weights are shared. Copying is also how a graph that was edited much gives its memory back. A part of a graph
+ * that is computed from constants alone can be copied by itself. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -133,4 +134,49 @@ void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_gra
         weft_graph_new(graph->context, graph->name); /* the caller's at once: what follows may run out of memory */
     copy_tables(*ret_graph, graph);
     copy_into(*ret_graph, graph);
+}
+
+/* --- a part ------------------------------------------------------------------------------------------------------- */
+
+/* A node on the way down from a wanted value, and its operand that comes next. */
+struct descent {
+    weft_node node;
+    unsigned next;
+};
+
+/* Nodes in the order in which they are needed: what one operand takes is finished before the next is begun, so that
+ * few intermediate values are there at a time. */
+static void copy_cone(struct mapping *m, weft_val wanted)
+{
+    struct descent *open = NULL;
+    uint32_t count = 0, capacity = 0;
+    weft_val next = wanted;
+    for (;;) {
+        if (!m->value[next.id].id) {
+            open = weft_grow(&m->from->root->scratch, open, &capacity, count + 1, sizeof *open);
+            open[count++] = (struct descent){weft_def(m->from, next), 0};
+        }
+        while (count > 0 && open[count - 1].next == m->from->node[open[count - 1].node.id].operands)
+            copy_node(m, open[--count].node);
+        if (count == 0)
+            return;
+        next = weft_operand(m->from, open[count - 1].node, open[count - 1].next++);
+    }
+}
+
+void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
+                          struct weft_graph **ret_part)
+{
+    *ret_part = weft_graph_new(graph->context, graph->name);
+    copy_tables(*ret_part, graph->root);
+    (*ret_part)->remarks = 0; /* they are about the whole */
+    (*ret_part)->file = keep_text(*ret_part, graph->root->file);
+    struct mapping m = {.from = graph, .to = *ret_part,
+                        .value = weft_new(&graph->root->scratch, weft_val, graph->values),
+                        .group = weft_new(&graph->root->scratch, uint32_t, graph->groups)};
+    for (uint32_t i = 0; i < count; i++)
+        copy_cone(&m, wanted[i]);
+    for (uint32_t i = 0; i < count; i++)
+        weft_add_return(m.to, m.value[wanted[i].id], WEFT_NO_VALUE);
+    m.to->returned = true;
 }

@@ -218,6 +218,10 @@ void weft_graph_free(struct weft_graph *graph);
 /* Under weft_protected; live nodes only, blobs held. The graph must be valid. *ret_graph is set before it is filled, so
  * that the caller can free it if memory is refused on the way. */
 void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph);
+/* A new graph without parameters that returns copies of these values of a graph or body, in this order. They are
+ * computed from constants alone, by nodes without bodies. Else as above. */
+void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
+                          struct weft_graph **ret_part);
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);

@@ -229,6 +229,10 @@ static void print_file(struct printer *p, const char *path, uint64_t offset)
 static void print_blob(struct printer *p, const struct weft_type *type, const struct weft_constant *constant)
 {
     const struct weft_print_options *options = p->options;
+    if (!constant->blob->data) {
+        weft_text_format(p->text, " blob=%s", constant->blob->given_up);
+        return;
+    }
     const int64_t count = weft_dim_value(weft_type_elements(p->graph->dims, type));
     const size_t bytes = (size_t)weft_dtype_bytes(type->dtype, count);
     const char *data = (const char *)constant->blob->data + constant->offset;

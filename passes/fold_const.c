@@ -13,7 +13,8 @@
  * A constant that must be stored costs memory for the life of the plan, where an intermediate would not. So
  * `evaluate` may add at most 64 KiB: the bytes of the result less those of stored operands that nothing else reads.
  * bcast and iota are never computed for their own sake: they take no memory as they are. Work is bounded as well,
- * since the evaluator is slow. What is refused gets a remark.
+ * since the evaluator is slow. What is refused gets a remark; where the graph is planned, kernels compute it
+ * (constants.h).
  *
  * Why not fold all and let dce sort it out: a model that builds a 1 GB mask from a vector would be loaded as 1 GB.
  * Needs: nothing. Keeps: nothing.
@@ -83,8 +84,7 @@ static int64_t bytes_of(const struct weft_graph *g, weft_val v)
     return weft_dtype_bytes(weft_type_of(g, v)->dtype, elements_of(g, v));
 }
 
-/* Elements read; for contractions every product of the sum: elements of the result times those of the longest sum. */
-static int64_t work_of(const struct weft_graph *g, weft_node n)
+int64_t weft_node_work(const struct weft_graph *g, weft_node n)
 {
     const int64_t results = elements_of(g, weft_result(g, n, 0));
     int64_t work = results;
@@ -119,7 +119,7 @@ static int64_t freed_bytes(const struct weft_graph *g, weft_node n)
 static bool within_budget(struct weft_graph *g, weft_node n)
 {
     const weft_val result = weft_result(g, n, 0);
-    const int64_t bytes = bytes_of(g, result), freed = freed_bytes(g, n), work = work_of(g, n);
+    const int64_t bytes = bytes_of(g, result), freed = freed_bytes(g, n), work = weft_node_work(g, n);
     if (bytes - freed > BUDGET_BYTES)
         weft_refuse(g, "fold_const.evaluate", result,
                     "the result takes %lld bytes and frees %lld; %lld more are allowed", (long long)bytes,

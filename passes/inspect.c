@@ -156,9 +156,9 @@ static void warn_of_words(struct weft_context *context, const char *variable, co
 
 static void warn_of_environment(struct weft_context *context)
 {
-    static const char *const all[] = {"all", NULL}, *const *const none = all + 1;
+    static const char *const all[] = {"all", NULL}, *const besides[] = {"constants", NULL}; /* no pass (runtime) */
     static const char *const checks[] = {"validate", "clone", "reparse", "poison", "all", NULL};
-    warn_of_words(context, "WEFT_SKIP", none, /* passes= */ true);
+    warn_of_words(context, "WEFT_SKIP", besides, /* passes= */ true);
     warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
     warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
     const char *limit = getenv("WEFT_STOP_AFTER");

@@ -29,6 +29,20 @@ const char *weft_suggest_pass(struct weft_suggest *suggest, const char *word, si
 bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target);
 /* The default pipeline, to a fixed point where it says so. */
 bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target);
+/* The same in three phases, for who has something to do between them (runtime/constants.c): composites opened;
+ * primitive ops simplified, which may be done again; places and layouts decided. */
+enum weft_phase { WEFT_PHASE_OPEN, WEFT_PHASE_SIMPLIFY, WEFT_PHASE_PLACE, WEFT_PHASES };
+enum { WEFT_MAX_PASSES = 64 };
+struct weft_pipeline {
+    struct weft_graph *graph;
+    const struct weft_target *target;
+    uint64_t changes;               /* counted from 1; whoever changes the graph between phases adds one */
+    uint64_t seen[WEFT_MAX_PASSES]; /* the change after which each pass last ran */
+};
+struct weft_pipeline weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target);
+void weft_pipeline_run(struct weft_pipeline *pipeline, enum weft_phase phase);
+/* Notes what was done to a graph as weft_run_pass_info does. */
+void weft_add_pass_record(struct weft_graph *root, const struct weft_pass_record *record);
 /* Run number i of a pass on this graph, in order of time; NULL after the last. */
 const struct weft_pass_record *weft_pass_timing(const struct weft_graph *graph, size_t i);
 
@@ -112,6 +126,9 @@ bool weft_is_decided(const struct weft_graph *graph, weft_node node);    /* in a
 bool weft_has_one_use(const struct weft_graph *graph, weft_val value);   /* one operand slot, not returned */
 bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node); /* no symbols in attributes or types */
 int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value); /* 0 for what is not stored */
+/* Elements that a node reads; of a contraction every product of its sums: elements of the result times those of the
+ * longest sum. For types of constant extents. (fold_const.c) */
+int64_t weft_node_work(const struct weft_graph *graph, weft_node node);
 /* The packed elements of a const: in place, or written to scratch memory. */
 const void *weft_elements(struct weft_graph *graph, weft_val constant);
 /* The elements of a const of a float type. */

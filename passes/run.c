@@ -36,93 +36,100 @@ enum pass_number {
 static const struct step {
     enum pass_number pass;
     int loop;
+    enum weft_phase phase;
 } pipeline[] = {
     /* Exported models compute shapes with dozens of nodes: they go first, so that nobody else spends time on them. */
-    {PASS_fold_shape, 1},
+    {PASS_fold_shape, 1, WEFT_PHASE_OPEN},
     /* Before whoever matches patterns: constants stand right, broadcasts carry no extents of 1, casts are merged. */
-    {PASS_canonicalize, 1},
+    {PASS_canonicalize, 1, WEFT_PHASE_OPEN},
     /* After canonicalize, which merges casts that types alone decide. Before fold_const: a comparison that is decided
      * is a uniform constant, and what it does not select need not be computed. */
-    {PASS_fold_range, 1},
+    {PASS_fold_range, 1, WEFT_PHASE_OPEN},
     /* A reshape between a convolution and its norm would hide one from the other. */
-    {PASS_cancel_transpose, 1},
+    {PASS_cancel_transpose, 1, WEFT_PHASE_OPEN},
     /* After canonicalize, which keeps uniform constants uniform, so that they need not be computed. */
-    {PASS_fold_const, 1},
+    {PASS_fold_const, 1, WEFT_PHASE_OPEN},
     /* After fold_const, which finds uniform constants and indices. Before split_concat: it makes paddings. */
-    {PASS_scatter_const, 1},
+    {PASS_scatter_const, 1, WEFT_PHASE_OPEN},
     /* After fold_const, which finds indices and uniform constants. Before sink_transpose: fewer slices and concats to
      * pass. */
-    {PASS_split_concat, 1},
+    {PASS_split_concat, 1, WEFT_PHASE_OPEN},
     /* After fold_const: transposes of constants are gone. Before decompose: a softmax is one node to pass, not five. */
-    {PASS_sink_transpose, 1},
+    {PASS_sink_transpose, 1, WEFT_PHASE_OPEN},
     /* Before fold_batchnorm: a dead reader of a convolution looks like a second user. */
-    {PASS_dce, 1},
+    {PASS_dce, 1, WEFT_PHASE_OPEN},
     /* After dce: a result whose readers are dead is not read. What it leaves unused goes in the next round. */
-    {PASS_dead_results, 1},
+    {PASS_dead_results, 1, WEFT_PHASE_OPEN},
     /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
-    {PASS_fold_batchnorm, 0},
+    {PASS_fold_batchnorm, 0, WEFT_PHASE_OPEN},
     /* Before decompose, whose parts the functions of gates may be. */
-    {PASS_lower_recurrent, 0},
+    {PASS_lower_recurrent, 0, WEFT_PHASE_OPEN},
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
-    {PASS_decompose, 0},
-    {PASS_canonicalize, 2},
-    {PASS_fold_range, 2},
-    {PASS_cancel_transpose, 2},
+    {PASS_decompose, 0, WEFT_PHASE_OPEN},
+    {PASS_canonicalize, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_fold_range, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_cancel_transpose, 2, WEFT_PHASE_SIMPLIFY},
     /* After cancel_transpose, which leaves one reshape of several; after decompose, which leaves elementwise ops. */
-    {PASS_split_reshape, 2},
+    {PASS_split_reshape, 2, WEFT_PHASE_SIMPLIFY},
     /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
-    {PASS_fold_batchnorm, 2},
-    {PASS_fold_shape, 2},
-    {PASS_fold_const, 2},
-    {PASS_scatter_const, 2},
-    {PASS_split_concat, 2},
+    {PASS_fold_batchnorm, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_fold_shape, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_fold_const, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_scatter_const, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_split_concat, 2, WEFT_PHASE_SIMPLIFY},
     /* Once more: what the composites were made of lets more transposes pass. */
-    {PASS_sink_transpose, 2},
+    {PASS_sink_transpose, 2, WEFT_PHASE_SIMPLIFY},
     /* After the folds: only then are equal constants equal. */
-    {PASS_cse, 2},
-    {PASS_dce, 2},
-    {PASS_dead_results, 2},
+    {PASS_cse, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_dce, 2, WEFT_PHASE_SIMPLIFY},
+    {PASS_dead_results, 2, WEFT_PHASE_SIMPLIFY},
     /* Last: a rewrite after it would have to decide where its values lie. */
-    {PASS_propagate_memory_format, 0},
+    {PASS_propagate_memory_format, 0, WEFT_PHASE_PLACE},
     /* Both after it: they ask how values lie. Padding first: a copy for alignment is packed. */
-    {PASS_pad_strides, 0},
-    {PASS_align_buffers, 0},
+    {PASS_pad_strides, 0, WEFT_PHASE_PLACE},
+    {PASS_align_buffers, 0, WEFT_PHASE_PLACE},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 
-/* The change after which each pass last ran; changes are counted from 1. */
-struct progress {
-    uint64_t changes, seen[PASS_COUNT];
-};
-
-static bool run_step(struct weft_graph *graph, const struct weft_target *target, enum pass_number pass,
-                     struct progress *progress)
+static bool run_step(struct weft_pipeline *pipe, enum pass_number pass)
 {
-    if (progress->seen[pass] == progress->changes)
+    _Static_assert((unsigned)PASS_COUNT <= WEFT_MAX_PASSES, "a pipeline remembers what each pass has seen");
+    if (pipe->seen[pass] == pipe->changes)
         return false;
-    const bool changed = weft_run_pass_info(graph, &weft_passes[pass], target);
-    progress->changes += changed;
-    progress->seen[pass] = progress->changes;
+    const bool changed = weft_run_pass_info(pipe->graph, &weft_passes[pass], pipe->target);
+    pipe->changes += changed;
+    pipe->seen[pass] = pipe->changes;
     return changed;
 }
 
-bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
+struct weft_pipeline weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target)
 {
-    struct progress progress = {.changes = 1};
+    return (struct weft_pipeline){.graph = graph, .target = target, .changes = 1};
+}
+
+void weft_pipeline_run(struct weft_pipeline *pipe, enum weft_phase phase)
+{
     for (unsigned first = 0; first < STEPS;) {
         unsigned end = first + 1;
         while (pipeline[first].loop && end < STEPS && pipeline[end].loop == pipeline[first].loop)
             end++;
-        bool again = true;
+        bool again = pipeline[first].phase == phase;
         for (int round = 0; again && round < (pipeline[first].loop ? MAX_ROUNDS : 1); round++) {
             again = false;
             for (unsigned i = first; i < end; i++)
-                again |= run_step(graph, target, pipeline[i].pass, &progress);
+                again |= run_step(pipe, pipeline[i].pass);
         }
         first = end;
     }
-    weft_arena_close(&graph->root->scratch);
-    return progress.changes > 1;
+    weft_arena_close(&pipe->graph->root->scratch);
+}
+
+bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
+{
+    struct weft_pipeline pipe = weft_pipeline_open(graph, target);
+    for (int phase = 0; phase < WEFT_PHASES; phase++)
+        weft_pipeline_run(&pipe, (enum weft_phase)phase);
+    return pipe.changes > 1;
 }
 
 /* --- one pass --------------------------------------------------------------------------------------------------- */
@@ -183,6 +190,12 @@ static int64_t nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+void weft_add_pass_record(struct weft_graph *root, const struct weft_pass_record *record)
+{
+    root->record = weft_grow(root->arena, root->record, &root->record_capacity, root->records + 1, sizeof *record);
+    root->record[root->records++] = *record;
+}
+
 bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target)
 {
     if (weft_environment_names("WEFT_SKIP", pass->name, /* all= */ false))
@@ -203,8 +216,7 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
     record.ns = nanoseconds() - start;
     record.nodes_after = graph->live_nodes;
     record.rewrites = root->rewrites - rewrites;
-    root->record = weft_grow(root->arena, root->record, &root->record_capacity, root->records + 1, sizeof record);
-    root->record[root->records++] = record;
+    weft_add_pass_record(root, &record);
 
     if (inspection.copy) {
         run_on_tree(inspection.copy, pass, target);

@@ -244,9 +244,11 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     weft_plan_settle_constants(plan);
 }
 
-static void build(struct weft_plan *plan, bool reference)
+void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
+    if (!plan->hint)
+        plan->hint = hint_symbols(g);
     weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
     weft_plan_list_values(plan);
@@ -263,6 +265,7 @@ static void build(struct weft_plan *plan, bool reference)
         plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
+    weft_plan_give_up_constants(plan);
 }
 
 static bool has_blocks(const struct weft_graph *root)
@@ -300,6 +303,20 @@ static bool check_flags(const struct compile *c)
     return !(flags & ~known) && (flags & both) != both;
 }
 
+/* Constants are computed between the passes that find them, also among the parts of composites, and those that decide
+ * where values lie, which treat what is constant otherwise. */
+static void optimize(struct weft_plan *plan, const struct weft_compile_options *options)
+{
+    struct weft_pipeline pipeline = weft_pipeline_open(plan->graph, &plan->target);
+    weft_pipeline_run(&pipeline, WEFT_PHASE_OPEN);
+    weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
+    if (!(options->flags & WEFT_COMPILE_REFERENCE) && weft_plan_compute_constants(plan, options->constant_bytes)) {
+        pipeline.changes++;
+        weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
+    }
+    weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
+}
+
 static int compile(void *arg)
 {
     struct compile *c = arg;
@@ -310,7 +327,7 @@ static int compile(void *arg)
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
-        weft_run_passes(plan->graph, &plan->target);
+        optimize(plan, &c->options);
     lower_blocks(plan);
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
@@ -319,7 +336,7 @@ static int compile(void *arg)
     plan->hint = hint_symbols(plan->graph);
     if (!check_layouts(plan->graph, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
-    build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
+    weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
     return WEFT_OK;
 }
 
@@ -328,6 +345,16 @@ static int refuse_target(void *context)
     weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){0},
                "plans do not run kernels of the caller's: this target is for passes");
     return WEFT_ERR_UNSUPPORTED;
+}
+
+struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target)
+{
+    struct weft_plan *plan = weft_allocate(context, sizeof *plan);
+    if (!plan)
+        return NULL;
+    *plan = (struct weft_plan){.context = context, .target = *target, .holds = 1};
+    weft_context_hold(context);
+    return plan;
 }
 
 int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
@@ -340,12 +367,9 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
         return weft_missing(context);
     if (c.options.target && c.options.target->kernel)
         return weft_protected(context, refuse_target, context);
-    c.plan = weft_allocate(context, sizeof *c.plan);
+    c.plan = weft_plan_new(context, c.options.target ? c.options.target : &context->target);
     if (!c.plan)
         return WEFT_ERR_NOMEM;
-    *c.plan = (struct weft_plan){
-        .context = context, .target = c.options.target ? *c.options.target : context->target, .holds = 1};
-    weft_context_hold(context);
     c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
     c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
                           : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
@@ -370,6 +394,9 @@ static void free_plan(struct weft_plan *plan)
 {
     struct weft_context *context = plan->context;
     weft_frame_free(plan, plan->hinted);
+    weft_execution_destroy(plan->part_run);
+    if (plan->part)
+        weft_plan_drop(plan->part);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);

@@ -118,6 +118,8 @@ struct weft_plan {
     _Atomic uint32_t holds;       /* the caller's, until weft_plan_destroy, and one of each execution */
     _Atomic bool destroyed;       /* the caller's is given up */
     struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
+    struct weft_plan *part;       /* computes constants, with its execution (constants.c); while planning only */
+    struct weft_execution *part_run;
     const int64_t *hint;          /* by symbol: the sizes that the hints give */
     struct weft_frame *hinted;    /* for these sizes; while planning only */
     const char **input_text, **output_text;
@@ -153,6 +155,10 @@ struct weft_plan {
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 
+/* An empty plan that its caller holds, or NULL if memory is refused. */
+struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target);
+/* All of a plan whose graph and workers are set. Under weft_protected. */
+void weft_plan_build(struct weft_plan *plan, bool reference);
 /* Homes and steps of a plan whose graph, target and, for a body, layouts are set. */
 void weft_plan_fill(struct weft_plan *plan, bool reference);
 /* An execution holds its plan, which goes with the last of them. Any thread. */
@@ -162,6 +168,12 @@ void weft_plan_drop(const struct weft_plan *plan);
 uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
 /* Gives back what the bodies hold outside of the graph's arena. */
 void weft_plan_drop_controls(struct weft_plan *plan);
+
+/* --- constants.c -------------------------------------------------------------------------------------------------- */
+
+/* Computes what constants alone decide, in the plan's graph and its bodies, where it pays: results add at most so many
+ * bytes, 0: as many as the graph's constants have and 64 MiB; below 0: none. True if the graph changed. */
+bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 
@@ -197,6 +209,9 @@ void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step);
 /* When all steps are there: copies constants that are read and cannot be read in place; gives back the pages of those
  * that are not. */
 void weft_plan_settle_constants(struct weft_plan *plan);
+/* When all else of the plan is there: gives up the memory of what passes computed, where it is only packed or was only
+ * on the way. */
+void weft_plan_give_up_constants(struct weft_plan *plan);
 /* The elements of a constant, where they stay, at an address that suits their type. */
 const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t storage);
 

@@ -6,11 +6,14 @@
  * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
  * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
  * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
- * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). */
+ * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). What
+ * passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given up. */
 #include "runtime/runtime.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#define LEAST ((size_t)64 << 10) /* bytes that are worth giving up */
 #define LARGEST ((int64_t)1 << 12) /* that a size is made in order to find one at which something is computed */
 
 static const struct weft_constant *constant_of(const struct weft_plan *plan, const struct weft_storage *storage)
@@ -185,8 +188,9 @@ static void settle(struct weft_plan *plan, uint32_t number, enum readers readers
         storage->data = mapped;
     if (readers != NOBODY)
         weft_plan_keep_constant(plan, number);
-    else if (storage->pack) { /* something was made from it, and that was all */
-        weft_plan_drop_pack(plan, storage->pack);
+    else { /* something was made from it, if anything */
+        if (storage->pack)
+            weft_plan_drop_pack(plan, storage->pack);
         storage->data = NULL;
     }
     if (readers == NOBODY || storage->data != mapped)
@@ -203,4 +207,48 @@ void weft_plan_settle_constants(struct weft_plan *plan)
     for (uint32_t i = plan->storages - 1; i > 0; i--)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT && !plan->storage[i].splat)
             settle(plan, i, readers[i]);
+}
+
+/* --- what passes have computed ------------------------------------------------------------------------------------ */
+
+static int by_blob(const void *left, const void *right)
+{
+    const struct weft_blob *const *a = left, *const *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Appends the blobs that steps of the plan and of its bodies read in place. */
+static void list_read(const struct weft_plan *plan, const struct weft_blob ***list, uint32_t *count, uint32_t *capacity)
+{
+    for (uint32_t i = 1; i < plan->storages; i++) {
+        const struct weft_storage *storage = &plan->storage[i];
+        const struct weft_constant *constant =
+            storage->kind == WEFT_IN_CONSTANT && storage->data && !storage->load ? constant_of(plan, storage) : NULL;
+        if (!constant || constant->kind != WEFT_CONST_BLOB)
+            continue;
+        *list = weft_grow(&plan->graph->root->scratch, *list, capacity, *count + 1, sizeof **list);
+        (*list)[(*count)++] = constant->blob;
+    }
+    for (uint32_t i = 1; i < plan->controls; i++)
+        for (uint32_t k = 0; k < plan->control[i].bodies; k++)
+            list_read(plan->control[i].body[k], list, count, capacity);
+}
+
+void weft_plan_give_up_constants(struct weft_plan *plan)
+{
+    const struct weft_graph *root = plan->graph;
+    const struct weft_blob **read = NULL;
+    uint32_t count = 0, capacity = 0;
+    list_read(plan, &read, &count, &capacity);
+    if (count > 0)
+        qsort(read, count, sizeof(struct weft_blob *), by_blob);
+    for (uint32_t i = 0; i < root->blobs; i++) {
+        const struct weft_blob *const blob = root->blob[i];
+        const bool is_read = count > 0 && bsearch(&blob, read, count, sizeof(struct weft_blob *), by_blob);
+        if (blob->bytes >= LEAST && !is_read)
+            weft_blob_give_up(root->blob[i]);
+        if (!blob->mapped && blob->data && atomic_load(&blob->references) == 1)
+            plan->constant_bytes += (int64_t)blob->bytes;
+    }
+    weft_arena_empty(&plan->graph->root->scratch);
 }

@@ -484,6 +484,9 @@ struct weft_compile_options {
     const struct weft_target *target; /* NULL: the context's */
     uint32_t flags;                   /* WEFT_COMPILE_*; others are WEFT_ERR_ARGUMENT */
     uint32_t reserved;
+    int64_t constant_bytes;           /* Bytes that may be added by what constants alone decide, which weft_compile
+                                         computes once where that saves time in runs. 0: as many as the graph's
+                                         constants have, and 64 MiB; below 0: none, each run computes all */
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it stands */
 #define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */

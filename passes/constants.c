@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* constants.c: which values are computed when the plan is made (constants.h); runtime/constants.c computes them.
+ *
+ * One walk in order of execution finds what is known and adds up what it costs a run. Costs and freed bytes are summed
+ * along operands, as if the known part were a tree: where two ways meet, their common part counts twice. That keeps the
+ * walk linear, and it is the order of candidates that follows from it, not whether one is right.
+ *
+ * Why not fold_const for all: passes run on graphs that nobody plans, and the evaluator takes a second for a product
+ * that a kernel does in a millisecond. Why the least price and not the fewest bytes: a mask of a megabyte may save more
+ * time than a product of a kilobyte. */
+#include "passes/constants.h"
+
+#include "passes/passes.h"
+#include "sched/format.h"
+#include "sched/prices.h"
+
+#include <stdlib.h>
+
+/* Known values, by id. */
+struct fact {
+    bool known;      /* constants alone decide it */
+    bool looked;     /* has been a candidate */
+    uint32_t nodes;  /* that compute it, constants and views aside */
+    int64_t ps;      /* what they cost a run */
+    int64_t freed;   /* bytes of constants that are read for it alone */
+};
+
+struct search {
+    struct weft_graph *graph;
+    const struct weft_target *target;
+    struct fact *fact;
+    struct weft_constant_choice *list; /* candidates; [0, chosen) in the end */
+    uint32_t count, capacity;
+};
+
+static int64_t bytes_of(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(g, v);
+    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(g->dims, type)));
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* --- what is known ------------------------------------------------------------------------------------------------ */
+
+static int64_t stream_ps(const struct search *s, weft_val v, enum weft_price first)
+{
+    const int64_t bytes = bytes_of(s->graph, v);
+    const double ps = (double)bytes * weft_price_of(s->target, weft_format_level(s->target, first, bytes)) * 1e-3;
+    return ps < 1e17 ? (int64_t)ps : (int64_t)1e17;
+}
+
+/* A run's time for one node: its operands read, its results written, the products of a contraction. */
+static int64_t node_ps(const struct search *s, weft_node n)
+{
+    const struct weft_graph *g = s->graph;
+    const struct weft_node_info *info = &g->node[n.id];
+    int64_t ps = (int64_t)weft_price_of(s->target, WEFT_PRICE_step) * 1000;
+    for (unsigned i = 0; i < info->operands; i++)
+        ps = add(ps, stream_ps(s, weft_format_stored(g, weft_operand(g, n, i)), WEFT_PRICE_read_private));
+    for (unsigned i = 0; i < info->results; i++)
+        ps = add(ps, stream_ps(s, weft_result(g, n, i), WEFT_PRICE_write_private));
+    if (weft_op_of(g, n)->traits & WEFT_CONTRACTION) {
+        const double products = (double)weft_node_work(g, n) * weft_price_of(s->target, WEFT_PRICE_product) * 1e-3;
+        ps = add(ps, products < 1e17 ? (int64_t)products : (int64_t)1e17);
+    }
+    return ps;
+}
+
+static bool is_known(const struct search *s, weft_node n)
+{
+    const uint32_t never = WEFT_CONTROL | WEFT_PLACEMENT | WEFT_OPAQUE | WEFT_DATA | WEFT_RANDOM;
+    const struct weft_graph *g = s->graph;
+    const struct weft_node_info *info = &g->node[n.id];
+    if ((weft_op_of(g, n)->traits & never) || weft_is_decided(g, n) || !weft_axes_are_constant(g, n))
+        return false;
+    for (unsigned i = 0; i < info->operands; i++)
+        if (!s->fact[weft_operand(g, n, i).id].known)
+            return false;
+    return info->operands > 0 || (weft_op_of(g, n)->traits & WEFT_SOURCE);
+}
+
+static void add_facts(struct search *s)
+{
+    const struct weft_graph *g = s->graph;
+    weft_foreach_node(g, n) {
+        if (!is_known(s, n))
+            continue;
+        struct fact fact = {.known = true};
+        const bool counts = !g->node[n.id].constant && !weft_is_view(g, n);
+        for (unsigned i = 0; i < g->node[n.id].operands; i++) {
+            const weft_val v = weft_operand(g, n, i);
+            const struct fact *of = &s->fact[v.id];
+            const bool alone = weft_has_one_use(g, v);
+            fact.ps = add(fact.ps, of->ps);
+            fact.nodes = fact.nodes > UINT32_MAX - of->nodes ? UINT32_MAX : fact.nodes + of->nodes;
+            fact.freed = add(fact.freed, !alone ? 0 : weft_is_const(g, v) ? weft_constant_bytes(g, v) : of->freed);
+        }
+        if (counts) {
+            fact.ps = add(fact.ps, node_ps(s, n));
+            fact.nodes += fact.nodes < UINT32_MAX;
+        }
+        for (unsigned i = 0; i < g->node[n.id].results; i++)
+            s->fact[weft_result(g, n, i).id] = fact;
+    }
+}
+
+/* --- candidates --------------------------------------------------------------------------------------------------- */
+
+/* A reshape of repeated elements is copied in each run. */
+static bool is_copied(const struct weft_graph *g, weft_val v)
+{
+    if (weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_reshape)
+        return false;
+    while (v.id && weft_is_view(g, weft_def(g, v)) && weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_bcast)
+        v = weft_operand(g, weft_def(g, v), 0);
+    return weft_opcode_of(g, weft_def(g, v)) == WEFT_OP_bcast;
+}
+
+/* What somebody reads when he reads v: v itself, or what it is a view of. */
+static void offer(struct search *s, weft_val v)
+{
+    const struct weft_graph *g = s->graph;
+    while (s->fact[v.id].known && weft_is_view(g, weft_def(g, v)) && !is_copied(g, v))
+        v = weft_operand(g, weft_def(g, v), 0);
+    struct fact *fact = &s->fact[v.id];
+    if (!fact->known || fact->looked || weft_is_const(g, v))
+        return;
+    fact->looked = true;
+    s->list = weft_grow(&g->root->scratch, s->list, &s->capacity, s->count + 1, sizeof *s->list);
+    s->list[s->count++] = (struct weft_constant_choice){
+        .value = v, .bytes = bytes_of(g, v), .freed = fact->freed, .saved_ps = fact->ps, .nodes = fact->nodes};
+}
+
+static void offer_all(struct search *s)
+{
+    const struct weft_graph *g = s->graph;
+    weft_foreach_node(g, n) {
+        const struct weft_node_info *info = &g->node[n.id];
+        for (unsigned i = 0; i < info->operands && !is_known(s, n); i++)
+            offer(s, weft_operand(g, n, i));
+    }
+    for (uint32_t i = 0; i < g->returns; i++)
+        offer(s, g->ret[i].value);
+}
+
+static double rate(const struct weft_constant_choice *c)
+{
+    return (double)c->saved_ps / (double)(c->bytes > c->freed ? c->bytes - c->freed : 1);
+}
+
+static int by_rate(const void *left, const void *right)
+{
+    const struct weft_constant_choice *a = left, *b = right;
+    if (rate(a) != rate(b))
+        return rate(a) > rate(b) ? -1 : 1;
+    return a->value.id < b->value.id ? -1 : 1;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const struct weft_constant_choice *a = left, *b = right;
+    return a->value.id < b->value.id ? -1 : 1;
+}
+
+/* Takes a candidate within the budget; else offers what it is computed from. */
+static bool choose(struct search *s, const struct weft_constant_choice *c, int64_t *budget)
+{
+    struct weft_graph *g = s->graph;
+    const int64_t more = c->bytes > c->freed ? c->bytes - c->freed : 0;
+    const bool fits = more <= *budget && weft_layout_of(g, c->value).align <= 64 &&
+                      g->value[c->value.id].layout == 0 && bytes_of(g, c->value) > 0;
+    if (fits) {
+        *budget -= more;
+        return true;
+    }
+    if (more > *budget)
+        weft_refuse(g, "constants", c->value,
+                    "it would save some %.0f us a run, but takes %lld bytes and frees %lld; %lld more are allowed",
+                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)*budget);
+    const weft_node n = weft_def(g, c->value);
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        offer(s, weft_operand(g, n, i));
+    return false;
+}
+
+const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
+                                                         int64_t *budget, uint32_t *ret_count)
+{
+    struct search s = {.graph = graph, .target = target,
+                       .fact = weft_new(&graph->root->scratch, struct fact, graph->values)};
+    add_facts(&s);
+    offer_all(&s);
+    uint32_t chosen = 0;
+    if (s.count > 0)
+        qsort(s.list, s.count, sizeof *s.list, by_rate);
+    for (uint32_t i = 0; i < s.count; i++) { /* offers made on the way come last */
+        const struct weft_constant_choice c = s.list[i];
+        if (choose(&s, &c, budget))
+            s.list[chosen++] = c;
+    }
+    if (chosen > 0)
+        qsort(s.list, chosen, sizeof *s.list, by_id);
+    *ret_count = chosen;
+    return s.list;
+}
