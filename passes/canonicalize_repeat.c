@@ -13,6 +13,15 @@
  * them has: it is computed once for all, below the broadcast. Masks and positions of attention, which exporters build
  * in the shape of the scores, so shrink to the axes that they depend on.
  *
+ * A reshape merges the axis along which heads are repeated with the axis of their groups (grouped-query attention),
+ * which no view can say. So ops on uniform constants go below such a reshape, and a product that reads one runs over
+ * both axes:
+ *
+ *   %b: f32[4,3,N,64] = bcast %k dims=[0 2 3]        %b: f32[4,3,N,64] = bcast %k dims=[0 2 3]
+ *   %r: f32[12,N,64] = reshape %b                    %a: f32[4,3,M,64] = reshape %q
+ *   %s: f32[12,M,N] = matmul %q, %r trans_b=1    →   %p: f32[4,3,M,N] = matmul %a, %b trans_b=1
+ *                                                    %s: f32[12,M,N] = reshape %p
+ *
  * Every bit stays. An axis of extent 1 counts as one that nobody has. Why not reductions too: over a repeated axis a
  * sum is a product, which rounds elsewhere. */
 #include "passes/passes.h"
@@ -112,8 +121,115 @@ static weft_val below_bcast(struct weft_rewriting *r, weft_node n)
     return weft_build_bcast(&r->build, result, &type, axis);
 }
 
+/* The reshape that makes v, if it is one of repeated elements; else none. */
+static weft_node reshape_of_bcast(const struct weft_graph *g, weft_val v)
+{
+    const weft_node reshape = weft_def(g, v);
+    const bool right = weft_opcode_of(g, reshape) == WEFT_OP_reshape &&
+                       weft_def_opcode(g, weft_operand(g, reshape, 0)) == WEFT_OP_bcast;
+    return right ? reshape : WEFT_NO_NODE;
+}
+
+static weft_val below_reshape(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const unsigned operands = g->node[n.id].operands;
+    if (!(weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) || operands < 1 || operands > 3)
+        return WEFT_NO_VALUE;
+    weft_node reshape = WEFT_NO_NODE;
+    struct weft_element element;
+    unsigned slot = 0;
+    for (unsigned i = 0; i < operands; i++) {
+        const weft_node found = reshape_of_bcast(g, weft_operand(g, n, i));
+        if (found.id ? reshape.id != 0 : !weft_const_splat(g, weft_operand(g, n, i), &element))
+            return WEFT_NO_VALUE;
+        if (found.id) {
+            reshape = found;
+            slot = i;
+        }
+    }
+    if (!reshape.id || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const struct weft_type type = *weft_type_of(g, weft_result(g, n, 0));
+    const struct weft_type from = *weft_type_of(g, weft_operand(g, reshape, 0));
+    weft_val operand[3];
+    for (unsigned i = 0; i < operands; i++) {
+        struct weft_type split = from;
+        split.dtype = weft_type_of(g, weft_operand(g, n, i))->dtype;
+        operand[i] = i == slot ? weft_operand(g, reshape, 0)
+                     : weft_const_splat(g, weft_operand(g, n, i), &element)
+                         ? weft_build_element(&r->build, &split, &element)
+                         : WEFT_NO_VALUE;
+    }
+    const struct weft_node_info *info = &g->node[n.id]; /* after building: the table may have moved */
+    struct weft_type split = from;
+    split.dtype = type.dtype;
+    const bool stated = weft_op_of(g, n)->traits & WEFT_STATED;
+    const weft_val result = weft_build(&r->build, weft_opcode_of(g, n), operands, operand, info->attrs,
+                                       info->attr, stated ? &split : NULL);
+    return weft_build_reshape(&r->build, result, &type);
+}
+
+/* Does a reshape merge axes p and p + 1 of this type, and nothing else? */
+static bool merges_two(struct weft_graph *g, const struct weft_type *from, const struct weft_type *to, int p)
+{
+    if (from->rank != to->rank + 1 ||
+        !weft_dim_same(weft_dim_mul(g->dims, from->extent[p], from->extent[p + 1]), to->extent[p]))
+        return false;
+    for (int i = 0; i < to->rank; i++)
+        if (i != p && !weft_dim_same(from->extent[i < p ? i : i + 1], to->extent[i]))
+            return false;
+    return true;
+}
+
+/* With axis p as the two axes of `split`. */
+static struct weft_type split_type(const struct weft_type *type, const struct weft_type *split, int p)
+{
+    struct weft_type ret = *type;
+    ret.rank++;
+    for (int i = ret.rank - 1; i > p + 1; i--)
+        ret.extent[i] = type->extent[i - 1];
+    ret.extent[p] = split->extent[p];
+    ret.extent[p + 1] = split->extent[p + 1];
+    return ret;
+}
+
+static weft_val product_of_repeated(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const struct weft_type type = *weft_type_of(g, weft_result(g, n, 0));
+    for (unsigned slot = 0; slot < 2; slot++) {
+        const weft_node reshape = reshape_of_bcast(g, weft_operand(g, n, slot));
+        if (!reshape.id || type.rank == WEFT_MAX_RANK)
+            continue;
+        const struct weft_type from = *weft_type_of(g, weft_operand(g, reshape, 0));
+        const struct weft_type to = *weft_type_of(g, weft_operand(g, n, slot));
+        int p = 0;
+        while (p < type.rank - 2 && !merges_two(g, &from, &to, p))
+            p++;
+        if (p >= type.rank - 2)
+            continue;
+        if (!weft_rewrite_begin(r))
+            return WEFT_NO_VALUE;
+        const weft_val other = weft_operand(g, n, 1 - slot);
+        const struct weft_type split = split_type(weft_type_of(g, other), &from, p);
+        const struct weft_type whole = split_type(&type, &from, p);
+        weft_val operand[2];
+        operand[slot] = weft_operand(g, reshape, 0);
+        operand[1 - slot] = weft_build_reshape(&r->build, other, &split);
+        const struct weft_node_info *info = &g->node[n.id]; /* the table may have moved */
+        const bool stated = weft_op_of(g, n)->traits & WEFT_STATED;
+        const weft_val product = weft_build(&r->build, WEFT_OP_matmul, 2, operand, info->attrs, info->attr,
+                                            stated ? &whole : NULL);
+        return weft_build_reshape(&r->build, product, &type);
+    }
+    return WEFT_NO_VALUE;
+}
+
 static const struct weft_rule rules[] = {
     {"iota_line",   WEFT_OP_iota, iota_line,   "it counts along one axis, and is repeated along the others"},
     {"below_bcast", WEFT_OP_NONE, below_bcast, "it is the same along these axes"},
+    {"below_reshape", WEFT_OP_NONE, below_reshape, "it is computed of elements that are repeated"},
+    {"product_of_repeated", WEFT_OP_matmul, product_of_repeated, "repeated elements are read where they lie"},
 };
 const struct weft_rule_set weft_canonicalize_repeats = WEFT_RULE_SET(rules);

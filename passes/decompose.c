@@ -88,10 +88,28 @@ weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype)
     return weft_type_of(b->graph, x)->dtype == dtype ? x : weft_build_cast(b, x, dtype);
 }
 
+/* --- powers ------------------------------------------------------------------------------------------------------- */
+
+/* x ^ 3, which the gelu of older models is written with, as two products: within 1.5 ULP where no product is below the
+ * normal numbers, and infinite where x ^ 3 is. */
+static weft_val cube(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_builder *b = &r->build;
+    struct weft_element power;
+    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    if (!weft_dtype_is_float(dtype) || !weft_const_splat(g, weft_operand(g, n, 1), &power) || power.real != 3 ||
+        !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const weft_val x = weft_widen(b, weft_operand(g, n, 0));
+    return weft_narrow(b, weft_build_binary(b, WEFT_OP_mul, weft_build_binary(b, WEFT_OP_mul, x, x), x), dtype);
+}
+
 static const struct weft_rule rules[] = {
     {"softmax",     WEFT_OP_softmax,     softmax,    "exp(x - max) over its sum"},
     {"log_softmax", WEFT_OP_log_softmax, softmax,    "x - max - log of the sum of exp(x - max)"},
     {"hardmax",     WEFT_OP_hardmax,     hardmax,    "1 where the index is the first of the largest"},
+    {"cube",        WEFT_OP_pow,         cube,       "x ^ 3 is x * x * x"},
 };
 
 bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *target)

@@ -16,42 +16,63 @@ static bool serves(const struct weft_bind *bind, const struct weft_packing *want
 
 /* --- gemm --------------------------------------------------------------------------------------------------------- */
 
-/* Merges the leading axes into one batch; false if the strides of a tensor do not allow that. */
-static bool batch_stride(const struct weft_tensor *t, int64_t *ret)
+/* Leading axes, from the innermost: where the second operand is repeated along one (grouped-query attention, weights
+ * that are broadcast), the rows of its products are rows of one product, if rows and products are equally far apart.
+ * Axes that merge for all three are the batch of one call. Those outside of them are walked by hand, one call after the
+ * other. */
+struct gemm_step {
+    struct weft_gemm gemm;
+    bool folded;     /* the rows are those of several products */
+    int32_t walked;  /* leading axes, outermost first */
+    int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK];
+};
+
+/* One axis behind the other: `outer` elements apart, `count` times `inner`. */
+static bool follows(int64_t outer, int64_t count, int64_t inner) { return count == 1 || outer == count * inner; }
+
+static bool fold_rows(struct weft_gemm *g, int64_t extent, int64_t out, int64_t a, int64_t b)
 {
-    int64_t stride = 0, extent = 1;
-    for (int i = t->rank - 3; i >= 0; i--) {
-        if (t->extent[i] == 1)
-            continue;
-        if (extent == 1)
-            stride = t->stride[i];
-        else if (t->stride[i] != stride * extent)
-            return false;
-        extent *= t->extent[i];
+    if (b != 0 || g->batch != 1 || !follows(out, g->m, g->c_row) || !follows(a, g->m, g->a_row))
+        return false;
+    if (g->m == 1) {
+        g->c_row = out;
+        g->a_row = a;
     }
-    *ret = stride;
+    g->m *= extent;
     return true;
 }
 
-/* Outer batch axes that do not merge are walked by hand, one product after the other. */
-struct gemm_step {
-    struct weft_gemm gemm;
-    int32_t walked;  /* leading axes */
-    int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK];
-};
+static bool add_batch(struct weft_gemm *g, int64_t extent, int64_t out, int64_t a, int64_t b)
+{
+    if (!follows(out, g->batch, g->c_batch) || !follows(a, g->batch, g->a_batch) || !follows(b, g->batch, g->b_batch))
+        return false;
+    if (g->batch == 1) {
+        g->c_batch = out;
+        g->a_batch = a;
+        g->b_batch = b;
+    }
+    g->batch *= extent;
+    return true;
+}
 
 static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const struct weft_tensor *a,
                       const struct weft_tensor *b)
 {
     struct weft_gemm *g = &s->gemm;
+    int axis = out->rank - 3;
     g->batch = 1;
-    if (batch_stride(out, &g->c_batch) && batch_stride(a, &g->a_batch) && batch_stride(b, &g->b_batch)) {
-        for (int i = 0; i < out->rank - 2; i++)
-            g->batch *= out->extent[i];
-        return;
+    for (; axis >= 0; axis--) {
+        const int64_t extent = out->extent[axis];
+        if (extent == 1)
+            continue;
+        if (fold_rows(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
+            s->folded = true;
+        else if (!add_batch(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
+            break;
     }
-    s->walked = out->rank - 2;
-    g->max_slices = 1; /* parts are not at the same product at the same time */
+    s->walked = axis + 1;
+    if (s->walked > 0)
+        g->max_slices = 1; /* parts are not at the same product at the same time */
     for (int i = 0; i < s->walked; i++) {
         s->extent[i] = out->extent[i];
         s->out[i] = out->stride[i];
@@ -264,7 +285,7 @@ bool weft_step_plan_pack(const struct weft_bind *bind, struct weft_step_pack *re
     if (bind->step->kind == &weft_step_gemm) {
         struct gemm_step s;
         fill_gemm(bind, &s);
-        if (s.gemm.batch != 1 || s.walked)
+        if (s.gemm.batch != 1 || s.walked || s.folded)
             return false;
         s.gemm.b_packed = true;
         weft_gemm_prepare(&s.gemm, bind->workers);
