@@ -39,10 +39,10 @@ static void show_output(size_t i, const char *name, const struct weft_tensor *te
     putchar('\n');
 }
 
-static bool save_output(size_t i, const struct weft_tensor *tensor, const char *folder)
+static bool save(const char *what, size_t i, const struct weft_tensor *tensor, const char *folder)
 {
     char path[4096], message[WEFT_NPY_MESSAGE];
-    snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
+    snprintf(path, sizeof path, "%s/%s_%zu.npy", folder, what, i);
     if (weft_npy_save(path, tensor, message))
         return true;
     fprintf(stderr, "weft: %s: %s\n", path, message);
@@ -65,9 +65,11 @@ static bool check_output(const struct weft_model *model, size_t i, const char *f
 }
 
 /* Compares each output before it is written, so that what is written cannot be what it is compared with. */
-static bool handle_outputs(const struct weft_model *model, const char *save, const char *check)
+static bool handle_outputs(const struct weft_model *model, const char *folder, const char *check)
 {
     bool ok = true;
+    for (size_t i = 0; folder && model->random && i < model->inputs; i++)
+        ok = save("input", i, &model->input[i], folder) && ok;
     for (size_t i = 0; i < model->outputs; i++) {
         struct weft_tensor tensor;
         if (weft_output(model->execution, i, &tensor) < 0) {
@@ -76,7 +78,7 @@ static bool handle_outputs(const struct weft_model *model, const char *save, con
         }
         show_output(i, model->plan->label[weft_plan_graph(model->plan)->ret[i].value.id], &tensor);
         ok = (!check || check_output(model, i, check)) && ok;
-        ok = (!save || save_output(i, &tensor, save)) && ok;
+        ok = (!folder || save("output", i, &tensor, folder)) && ok;
     }
     return ok;
 }
@@ -148,7 +150,7 @@ int weft_cmd_run(int argc, char **argv)
     bool kernels = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
-        {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there"},
+        {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there, and input_N.npy where inputs are random"},
         {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
         {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long"},
         {0},
