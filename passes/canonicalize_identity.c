@@ -96,7 +96,9 @@ static weft_val pool_one(struct weft_rewriting *r, weft_node n)
         return WEFT_NO_VALUE;
     if (weft_opcode_of(g, n) != WEFT_OP_norm_pool)
         return one_term(r, n, weft_opcode_of(g, n) == WEFT_OP_mean_pool);
-    return weft_rewrite_begin(r) ? weft_build_unary(&r->build, WEFT_OP_abs, first_of(r, n)) : WEFT_NO_VALUE;
+    /* |x| by a power and a root rounds to |x| in double only if it then rounds again, and stays within its range. */
+    const bool same = result_type(r, n).dtype != WEFT_F64 && weft_attr_int(g, n, WEFT_ATTR_order) <= 4;
+    return same && weft_rewrite_begin(r) ? weft_build_unary(&r->build, WEFT_OP_abs, first_of(r, n)) : WEFT_NO_VALUE;
 }
 
 /* Windows of one tap that step over elements: those are left out first. Then `pool_one` finds what is left. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: what holds for every graph; the list is in random_graph.h. */
+#include "runtime/runtime.h"
 #include "tests/property/random_graph.h"
 #include "tests/property/trial.h"
 
@@ -140,6 +141,39 @@ static enum weft_outcome make_variants(struct weft_trial *trial)
     return failure ? failure : add_variant(trial, NULL);
 }
 
+/* Steps in the reference evaluator, those on elements smaller than a byte aside, for which there are no kernels. */
+static int count_fallbacks(const struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    int count = 0;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const weft_node n = plan->step[i].node;
+        if (plan->step[i].kind != &weft_step_reference)
+            continue;
+        bool small = weft_dtype_bits(weft_type_of(g, weft_result(g, n, 0))->dtype) < 8;
+        for (unsigned k = 0; k < g->node[n.id].operands; k++)
+            small |= weft_dtype_bits(weft_type_of(g, weft_operand(g, n, k))->dtype) < 8;
+        count += !small;
+    }
+    return count;
+}
+
+/* Layouts and rewrites leave no more to the reference evaluator than it has without them. */
+static enum weft_outcome check_fallbacks(struct weft_trial *trial)
+{
+    const struct weft_compile_options options = {.size = sizeof options, .flags = WEFT_COMPILE_NO_PASSES,
+                                                 .target = weft_context_target(trial->machine->context[0])};
+    struct weft_plan *plain;
+    if (weft_compile(trial->graph, &options, &plain) != WEFT_OK)
+        return WEFT_HOLDS; /* a layout that only passes make readable */
+    const int with = count_fallbacks(trial->planned[0].plan), without = count_fallbacks(plain);
+    weft_plan_destroy(plain);
+    return with <= without ? WEFT_HOLDS
+                           : weft_trial_fail(trial, WEFT_FAILS_COMPILE,
+                                             "%d steps run in the reference evaluator, without passes %d", with,
+                                             without);
+}
+
 static enum weft_outcome make_plans(struct weft_trial *trial)
 {
     for (int i = 0; i < trial->machine->contexts; i++) {
@@ -156,7 +190,7 @@ static enum weft_outcome make_plans(struct weft_trial *trial)
             return weft_trial_fail(trial, WEFT_FAILS_COMPILE, "no execution for %s", trial->machine->name[i]);
         trial->plans = i + 1;
     }
-    return WEFT_HOLDS;
+    return check_fallbacks(trial);
 }
 
 /* --- one set of inputs -------------------------------------------------------------------------------------------- */
