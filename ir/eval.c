@@ -33,6 +33,15 @@ double weft_eval_no_rule(int op)
     return NAN;
 }
 
+/* Of an odd number of 4-bit elements half a byte is left over; it is 0 and not what lay in memory, so that results that
+ * are equal have equal bytes. */
+static void clear_unused(const struct weft_tensor *tensor)
+{
+    const int64_t count = weft_tensor_count(tensor);
+    if (weft_dtype_bits(tensor->dtype) < 8 && count % 2 == 1)
+        ((uint8_t *)tensor->data)[count / 2] &= 15;
+}
+
 bool weft_eval_node(struct weft_eval *eval)
 {
     const int outer = without_rule; /* the node may be one of a body */
@@ -44,6 +53,8 @@ bool weft_eval_node(struct weft_eval *eval)
                   weft_ops[without_rule].name);
         eval->failed = true;
     }
+    for (unsigned i = 0; i < eval->graph->node[eval->node.id].results && !eval->failed; i++)
+        clear_unused(&eval->out[i]);
     without_rule = outer;
     return !eval->failed;
 }

@@ -73,7 +73,8 @@ enum weft_dtype {
 WEFT_API const char *weft_dtype_name(int dtype);
 /* The dtype of that name, or 0, also for NULL. */
 WEFT_API int weft_dtype_from_name(const char *name);
-/* Size of one element in bits (4 for i4 and u4). */
+/* Size of one element in bits. Of i4 and u4 it is 4: two to a byte, the first in its lower half; half a byte that is
+ * left over is 0 in results. */
 WEFT_API unsigned weft_dtype_bits(int dtype);
 
 /* A strided array in the caller's memory. Broadcast axes have stride 0; strides are never negative. */

@@ -163,6 +163,34 @@ static void a_resize_of_nothing_is_a_copy(void **state)
     close_scene(&s);
 }
 
+/* Of three 4-bit elements half a byte is left over, in which nothing of what memory held before may show. */
+static void half_a_byte_left_over_is_0(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph =
+        parse(context, "graph @t(%x: f32[3]) {\n  %y: u4[3] = cast %x\n  return %y\n}\n");
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    float numbers[3];
+    uint8_t bytes[] = {0xff, 0xff};
+    const struct weft_tensor x = tensor_of(numbers, 1, (const int64_t[]){3});
+    struct weft_tensor y = x;
+    for (int i = 0; i < 3; i++)
+        numbers[i] = (float)(i + 1);
+    y.dtype = WEFT_U4;
+    y.data = bytes;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_bind_output(e, 0, &y), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(bytes[0], 0x21);
+    assert_int_equal(bytes[1], 0x03);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_resize_of_nothing_is_a_copy),
         cmocka_unit_test(test_f32),
         cmocka_unit_test(test_other_types),
+        cmocka_unit_test(half_a_byte_left_over_is_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
