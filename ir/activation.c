@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* activation.c: elementwise functions with coefficients. Written so that a NaN falls through every comparison to the
- * branch that returns it. */
+ * branch that returns it; thresholded_relu and shrink are 0 where no comparison holds, as ONNX defines them. */
 #include "ir/activation.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@ double weft_activation_apply(int op, double x, const struct weft_activation *p)
     case WEFT_OP_gelu: return gelu(x, p->by_tanh);
     case WEFT_OP_swish: return x / (1 + exp(-p->alpha * x));
     case WEFT_OP_leaky_relu: return x < 0 ? p->alpha * x : x;
-    case WEFT_OP_thresholded_relu: return x <= p->alpha ? 0 : x;
-    case WEFT_OP_shrink: return x < -p->lambda ? x + p->bias : x > p->lambda ? x - p->bias : isnan(x) ? x : 0;
+    case WEFT_OP_thresholded_relu: return x > p->alpha ? x : 0;
+    case WEFT_OP_shrink: return x < -p->lambda ? x + p->bias : x > p->lambda ? x - p->bias : 0;
     case WEFT_OP_elu: return x < 0 ? p->alpha * expm1(x) : x;
     case WEFT_OP_celu: return x < 0 ? p->alpha * expm1(x / p->alpha) : x;
     case WEFT_OP_selu: return p->gamma * (x < 0 ? p->alpha * expm1(x) : x);

@@ -3,7 +3,7 @@
  *
  *   leaky_relu         select(x < 0, alpha * x, x)
  *   prelu              select(x < 0, x * slope, x)
- *   thresholded_relu   select(x <= alpha, 0, x)
+ *   thresholded_relu   select(x > alpha, x, 0)
  *   shrink             select(x < -lambda, x + bias, select(x > lambda, x - bias, 0))
  *   elu                select(x < 0, alpha * expm1(x), x)
  *   celu               select(x < 0, alpha * expm1(x / alpha), x)
@@ -76,8 +76,8 @@ static weft_val thresholded_relu(struct weft_rewriting *r, weft_node n)
     struct weft_chain c;
     if (!weft_chain_begin(r, n, &c))
         return WEFT_NO_VALUE;
-    const weft_val low = weft_chain_with(&c, WEFT_OP_le, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
-    return weft_chain_end(r, n, &c, weft_chain_select(&c, low, weft_chain_number(&c, 0), c.x));
+    const weft_val high = weft_chain_with(&c, WEFT_OP_gt, c.x, weft_attr_real(r->graph, n, WEFT_ATTR_alpha));
+    return weft_chain_end(r, n, &c, weft_chain_select(&c, high, c.x, weft_chain_number(&c, 0)));
 }
 
 static weft_val shrink(struct weft_rewriting *r, weft_node n)
@@ -91,9 +91,7 @@ static weft_val shrink(struct weft_rewriting *r, weft_node n)
     const weft_val high = weft_chain_with(&c, WEFT_OP_gt, c.x, lambda);
     const weft_val raised = weft_chain_with(&c, WEFT_OP_add, c.x, bias);
     const weft_val lowered = weft_chain_with(&c, WEFT_OP_sub, c.x, bias);
-    const weft_val nothing = weft_chain_select(&c, weft_build_unary(c.b, WEFT_OP_is_nan, c.x), c.x,
-                                               weft_chain_number(&c, 0));
-    const weft_val rest = weft_chain_select(&c, high, lowered, nothing);
+    const weft_val rest = weft_chain_select(&c, high, lowered, weft_chain_number(&c, 0));
     return weft_chain_end(r, n, &c, weft_chain_select(&c, low, raised, rest));
 }
 
@@ -135,7 +133,7 @@ static weft_val selu(struct weft_rewriting *r, weft_node n)
 static const struct weft_rule rules[] = {
     {"leaky_relu",       WEFT_OP_leaky_relu,       leaky_relu,       "alpha * x where x < 0, else x"},
     {"prelu",            WEFT_OP_prelu,            prelu,            "x * slope where x < 0, else x"},
-    {"thresholded_relu", WEFT_OP_thresholded_relu, thresholded_relu, "0 where x <= alpha, else x"},
+    {"thresholded_relu", WEFT_OP_thresholded_relu, thresholded_relu, "x where x > alpha, else 0"},
     {"shrink",           WEFT_OP_shrink,           shrink,           "x moved by bias towards 0 outside of lambda"},
     {"elu",              WEFT_OP_elu,              elu,              "alpha * expm1(x) where x < 0, else x"},
     {"celu",             WEFT_OP_celu,             celu,             "alpha * expm1(x / alpha) where x < 0, else x"},
