@@ -61,16 +61,26 @@ static void import_mean(struct onnx_op *op)
     op->output[0] = weft_onnx_binary(op, WEFT_OP_div, sum, weft_onnx_scalar_like(op, sum, op->inputs));
 }
 
-/* Base and exponent may differ in type; the result has that of the base. An integer base with a float exponent is a
- * float power that is cast back, in f64 where f32 does not hold every base. */
+/* A type that holds base and exponent: the result has the base's, but an exponent that is rounded is another one. An
+ * integer base with a float exponent is a float power, in f64 where f32 does not hold every base. */
+static int power_dtype(int base, int exponent)
+{
+    if (!weft_dtype_is_float(base) && weft_dtype_is_float(exponent))
+        return weft_dtype_bits(base) > 16 ? WEFT_F64 : WEFT_F32;
+    if (weft_dtype_is_float(base) && !weft_dtype_is_float(exponent))
+        return weft_dtype_bits(base) == 16 && weft_dtype_bits(exponent) > 8 ? WEFT_F32 : base;
+    if (weft_dtype_bits(base) != weft_dtype_bits(exponent))
+        return weft_dtype_bits(base) > weft_dtype_bits(exponent) ? base : exponent;
+    return base == exponent || !weft_dtype_is_float(base) ? base : WEFT_F32; /* f16 and bf16 */
+}
+
 static void import_pow(struct onnx_op *op)
 {
     struct weft_type shape;
     weft_onnx_common_shape(op, 2, op->input, &shape);
     weft_val base = weft_onnx_input(op, 0), exponent = weft_onnx_input(op, 1);
     const int base_type = weft_onnx_type(op, base).dtype, exponent_type = weft_onnx_type(op, exponent).dtype;
-    const bool widen = !weft_dtype_is_float(base_type) && weft_dtype_is_float(exponent_type);
-    const int type = !widen ? base_type : weft_dtype_bits(base_type) > 16 ? WEFT_F64 : WEFT_F32;
+    const int type = power_dtype(base_type, exponent_type);
     base = weft_onnx_broadcast(op, weft_onnx_cast(op, base, type), &shape);
     exponent = weft_onnx_broadcast(op, weft_onnx_cast(op, exponent, type), &shape);
     op->output[0] = weft_onnx_cast(op, weft_onnx_binary(op, WEFT_OP_pow, base, exponent), base_type);

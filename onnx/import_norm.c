@@ -24,6 +24,13 @@ static weft_val with_number(struct onnx_op *op, int opcode, weft_val x, double n
     return weft_onnx_binary(op, opcode, x, weft_onnx_scalar_like(op, x, number));
 }
 
+/* In f32 at least: 16 bits hold neither squares nor their sums. */
+static weft_val widened(struct onnx_op *op, weft_val x)
+{
+    const int dtype = weft_onnx_type(op, x).dtype;
+    return weft_onnx_cast(op, x, dtype == WEFT_F16 || dtype == WEFT_BF16 ? WEFT_F32 : dtype);
+}
+
 /* Without its axes of extent 1, but for axis `keep`. */
 static weft_val flattened(struct onnx_op *op, weft_val x, unsigned keep)
 {
@@ -53,11 +60,25 @@ static weft_val blend(struct onnx_op *op, weft_val old, weft_val new, double mom
                             with_number(op, WEFT_OP_mul, new, 1 - momentum));
 }
 
-/* Scale, shift, mean and variance may have a wider type than the data: they are brought to its type. */
+/* Scale, shift, mean and variance may have other types than the data, in which none of them is rounded: the norm is
+ * computed in one that holds them all. */
+static int batch_norm_dtype(struct onnx_op *op)
+{
+    int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
+    for (unsigned i = 1; i < 5; i++) {
+        const int other = weft_onnx_type(op, weft_onnx_input(op, i)).dtype;
+        if (weft_dtype_bits(other) > weft_dtype_bits(dtype))
+            dtype = other;
+        else if (other != dtype && weft_dtype_bits(other) == weft_dtype_bits(dtype))
+            dtype = WEFT_F32; /* f16 and bf16 */
+    }
+    return dtype;
+}
+
 static void import_batch_norm(struct onnx_op *op)
 {
     const weft_val x = weft_onnx_input(op, 0);
-    const int dtype = weft_onnx_type(op, x).dtype;
+    const int dtype = batch_norm_dtype(op);
     const struct weft_attr epsilon = weft_attr_of_real(WEFT_ATTR_epsilon, weft_onnx_real(op, "epsilon", (double)1e-5f));
     const double momentum = weft_onnx_real(op, "momentum", (double)0.9f);
     if (op->importer->opset < 9 && weft_onnx_int(op, "spatial", 1) != 1)
@@ -70,15 +91,16 @@ static void import_batch_norm(struct onnx_op *op)
         operands[i] = weft_onnx_cast(op, weft_onnx_input(op, i), dtype);
     if (training && !op->failed) {
         weft_val statistics[2];
-        channel_statistics(op, x, &statistics[0], &statistics[1]);
+        channel_statistics(op, widened(op, x), &statistics[0], &statistics[1]);
         for (unsigned i = 0; i < 2; i++) {
             const int wide = weft_onnx_type(op, op->input[3 + i]).dtype;
-            operands[3 + i] = statistics[i];
+            operands[3 + i] = weft_onnx_cast(op, statistics[i], dtype);
             if (op->outputs > 1 + i)
                 op->output[1 + i] = blend(op, op->input[3 + i], weft_onnx_cast(op, statistics[i], wide), momentum);
         }
     }
-    op->output[0] = weft_onnx_make(op, WEFT_OP_batch_norm, 5, operands, 1, &epsilon, NULL);
+    op->output[0] = weft_onnx_cast(op, weft_onnx_make(op, WEFT_OP_batch_norm, 5, operands, 1, &epsilon, NULL),
+                                   weft_onnx_type(op, x).dtype);
 }
 
 /* --- groups of channels ------------------------------------------------------------------------------------------- */
@@ -140,6 +162,7 @@ struct layer {
     weft_val x;
     struct weft_type type, inner; /* of x; of what is normalised together */
     unsigned first;               /* axis */
+    int statistics;               /* type of the mean and of the deviation */
     double epsilon;
 };
 
@@ -149,7 +172,9 @@ static struct layer read_layer(struct onnx_op *op)
     layer.type = layer.inner = weft_onnx_type(op, layer.x);
     layer.first = weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), layer.type.rank);
     layer.epsilon = weft_onnx_real(op, "epsilon", (double)1e-5f);
-    weft_onnx_ignore(op, "stash_type"); /* every norm computes in f32 at least */
+    layer.statistics = weft_onnx_dtype((int32_t)weft_onnx_int(op, "stash_type", 1));
+    if (!weft_dtype_is_float(layer.statistics))
+        weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "attribute stash_type is not the type of a float");
     layer.inner.rank = (uint8_t)(layer.type.rank - layer.first);
     memmove(layer.inner.extent, layer.type.extent + layer.first, layer.inner.rank * sizeof *layer.inner.extent);
     return layer;
@@ -195,14 +220,17 @@ static void import_layer_norm(struct onnx_op *op)
     unsigned axes[WEFT_MAX_RANK];
     for (unsigned i = 0; i < layer.inner.rank; i++)
         axes[i] = layer.first + i;
-    const weft_val wide = weft_onnx_cast(op, layer.x, layer.type.dtype == WEFT_F64 ? WEFT_F64 : WEFT_F32);
+    weft_val wide = widened(op, layer.x);
+    wide = layer.statistics == WEFT_F64 ? weft_onnx_cast(op, wide, WEFT_F64) : wide;
     const weft_val mean = reduce(op, WEFT_OP_mean, wide, layer.inner.rank, axes);
     const weft_val difference = with(op, WEFT_OP_sub, wide, mean);
     const weft_val square = weft_onnx_binary(op, WEFT_OP_mul, difference, difference);
     const weft_val variance = reduce(op, WEFT_OP_mean, square, layer.inner.rank, axes);
-    op->output[1] = mean;
+    op->output[1] = weft_onnx_cast(op, mean, layer.statistics);
     if (op->outputs > 2)
-        op->output[2] = weft_onnx_unary(op, WEFT_OP_rsqrt, with_number(op, WEFT_OP_add, variance, layer.epsilon));
+        op->output[2] = weft_onnx_cast(
+            op, weft_onnx_unary(op, WEFT_OP_rsqrt, with_number(op, WEFT_OP_add, variance, layer.epsilon)),
+            layer.statistics);
 }
 
 static void import_rms_norm(struct onnx_op *op)
@@ -217,7 +245,8 @@ static void import_rms_norm(struct onnx_op *op)
 /* x over its norm along an axis; where the norm is 0, 0. */
 static void import_lp_norm(struct onnx_op *op)
 {
-    const weft_val x = weft_onnx_input(op, 0);
+    const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
+    const weft_val x = widened(op, op->input[0]);
     const int64_t p = weft_onnx_int(op, "p", 2);
     const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), weft_onnx_type(op, x).rank);
     if (p != 1 && p != 2)
@@ -232,14 +261,15 @@ static void import_lp_norm(struct onnx_op *op)
     const weft_val zero = weft_onnx_scalar_like(op, norm, 0);
     const weft_val operands[] = {weft_onnx_binary(op, WEFT_OP_eq, norm, zero), zero,
                                  weft_onnx_binary(op, WEFT_OP_div, x, norm)};
-    op->output[0] = weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL);
+    op->output[0] = weft_onnx_cast(op, weft_onnx_make(op, WEFT_OP_select, 3, operands, 0, NULL, NULL), dtype);
 }
 
 /* (x - mean) / (deviation + 1e-9) over some axes. */
 static void import_mean_variance(struct onnx_op *op)
 {
     static const int64_t usual[] = {0, 2, 3};
-    const weft_val x = weft_onnx_input(op, 0);
+    const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
+    const weft_val x = widened(op, op->input[0]);
     const unsigned rank = weft_onnx_type(op, x).rank;
     unsigned count, chosen = 0, axes[WEFT_MAX_RANK];
     bool reduced[WEFT_MAX_RANK] = {false};
@@ -252,14 +282,16 @@ static void import_mean_variance(struct onnx_op *op)
     const weft_val difference = with(op, WEFT_OP_sub, x, reduce(op, WEFT_OP_mean, x, chosen, axes));
     const weft_val square = weft_onnx_binary(op, WEFT_OP_mul, difference, difference);
     const weft_val deviation = weft_onnx_unary(op, WEFT_OP_sqrt, reduce(op, WEFT_OP_mean, square, chosen, axes));
-    op->output[0] = with(op, WEFT_OP_div, difference, with_number(op, WEFT_OP_add, deviation, 1e-9));
+    op->output[0] =
+        weft_onnx_cast(op, with(op, WEFT_OP_div, difference, with_number(op, WEFT_OP_add, deviation, 1e-9)), dtype);
 }
 
 /* x / (bias + alpha / size · Σ of the squares of `size` neighbouring channels)^beta. With the channels as an image's
  * rows, the sum over size is a mean over windows of size × 1 whose padding counts. */
 static void import_lrn(struct onnx_op *op)
 {
-    const weft_val x = weft_onnx_input(op, 0);
+    const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
+    const weft_val x = widened(op, op->input[0]);
     const struct weft_type type = weft_onnx_type(op, x);
     const int64_t size = weft_onnx_int(op, "size", 0);
     const double alpha = weft_onnx_real(op, "alpha", (double)1e-4f), beta = weft_onnx_real(op, "beta", 0.75);
@@ -280,7 +312,8 @@ static void import_lrn(struct onnx_op *op)
     const weft_val mean = weft_onnx_make(op, WEFT_OP_mean_pool, 1, &square, 3, attrs, NULL);
     const weft_val sum = weft_onnx_reshape(op, mean, type.rank, type.extent);
     const weft_val base = with_number(op, WEFT_OP_add, with_number(op, WEFT_OP_mul, sum, alpha), bias);
-    op->output[0] = weft_onnx_binary(op, WEFT_OP_div, x, with_number(op, WEFT_OP_pow, base, beta));
+    op->output[0] =
+        weft_onnx_cast(op, weft_onnx_binary(op, WEFT_OP_div, x, with_number(op, WEFT_OP_pow, base, beta)), dtype);
 }
 
 const struct onnx_row weft_onnx_norm[] = {

@@ -14,6 +14,8 @@
 #include <math.h>
 
 enum { MOST = 64 };
+/* TensorProto.DataType */
+enum { FLOAT = 1, INT8 = 3, INT32 = 6, INT64 = 7, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
 
 /* Evaluates a model and compares its first result, converted to double; the second way goes through a plan. */
 static void expect_numbers(const struct bytes *model, size_t inputs, const struct weft_tensor *input, int count,
@@ -245,6 +247,121 @@ static void bools_are_scattered_by_or_and_and(void **state)
         }
 }
 
+/* --- precision and types ------------------------------------------------------------------------------------------ */
+
+/* A node whose first input, x, is one f16 row; its result as f32. */
+static struct bytes model_of_halves(const struct bytes *node, const char *extents)
+{
+    struct bytes graph = {.count = 0}, cast = node_of("Cast", "h", "y");
+    put_value(&graph, 11, "x", FLOAT16, extents);
+    put_message(&graph, 1, node);
+    put_int_attribute(&cast, "to", FLOAT);
+    put_message(&graph, 1, &cast);
+    put_output(&graph, "y");
+    return model_of(&graph, 8, 17);
+}
+
+/* 2^-13, whose square f16 does not hold, and 300, whose square is larger than all of f16. */
+static void squares_of_halves_are_not_rounded(void **state)
+{
+    enum { SMALL = 0x0800, LARGE = 0x5cb0 };
+    struct bytes node = node_of("LpNormalization", "x", "h");
+    uint16_t one[] = {SMALL};
+    const struct bytes norm = model_of_halves(&node, "1");
+    const struct weft_tensor single = tensor(one, WEFT_F16, 1, (const int64_t[]){1});
+    expect_numbers(&norm, 1, &single, 1, (const double[]){1});
+
+    node = node_of("MeanVarianceNormalization", "x", "h");
+    put_ints_attribute(&node, "axes", 1, &(int64_t){0});
+    uint16_t two[] = {SMALL, SMALL | 0x8000};
+    const struct bytes variance = model_of_halves(&node, "2");
+    const struct weft_tensor pair = tensor(two, WEFT_F16, 1, (const int64_t[]){2});
+    expect_numbers(&variance, 1, &pair, 2, (const double[]){1, -1});
+
+    node = node_of("LRN", "x", "h");
+    put_int_attribute(&node, "size", 1);
+    put_float_attribute(&node, "alpha", 1);
+    put_float_attribute(&node, "beta", 0.5f);
+    uint16_t large[] = {LARGE};
+    const struct bytes response = model_of_halves(&node, "1 1 1");
+    const struct weft_tensor channel = tensor(large, WEFT_F16, 3, (const int64_t[]){1, 1, 1});
+    expect_numbers(&response, 1, &channel, 1, (const double[]){1});
+}
+
+static void statistics_of_a_layer_are_of_their_own_type(void **state)
+{
+    struct bytes graph = {.count = 0};
+    put_value(&graph, 11, "x", DOUBLE, "2");
+    put_value(&graph, 11, "s", DOUBLE, "2");
+    put_node(&graph, "LayerNormalization", "x,s", "y,m,d");
+    put_output(&graph, "m");
+    put_output(&graph, "d");
+    const struct bytes model = model_of(&graph, 8, 17);
+    double x[] = {1, 2}, scale[] = {1, 1};
+    const struct weft_tensor input[] = {tensor(x, WEFT_F64, 1, (const int64_t[]){2}),
+                                        tensor(scale, WEFT_F64, 1, (const int64_t[]){2})};
+    expect_numbers(&model, 2, input, 1, (const double[]){1.5});
+}
+
+/* 256^1.003, whose exponent bf16 would round to 1. */
+static void an_exponent_is_not_rounded(void **state)
+{
+    struct bytes graph = {.count = 0}, cast = node_of("Cast", "p", "y");
+    put_value(&graph, 11, "x", BFLOAT16, "1");
+    put_value(&graph, 11, "n", FLOAT, "1");
+    put_node(&graph, "Pow", "x,n", "p");
+    put_int_attribute(&cast, "to", FLOAT);
+    put_message(&graph, 1, &cast);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 15);
+    uint16_t x[] = {0x4380};
+    float n[] = {1.003f};
+    const struct weft_tensor input[] = {tensor(x, WEFT_BF16, 1, (const int64_t[]){1}),
+                                        tensor(n, WEFT_F32, 1, (const int64_t[]){1})};
+    expect_numbers(&model, 2, input, 1, (const double[]){260});
+}
+
+/* The low bits of 3^200; as i8 that exponent would be -56. */
+static void an_exponent_may_be_wider_than_an_integer(void **state)
+{
+    struct bytes graph = {.count = 0}, cast = node_of("Cast", "p", "y");
+    put_value(&graph, 11, "x", INT8, "1");
+    put_value(&graph, 11, "n", INT64, "1");
+    put_node(&graph, "Pow", "x,n", "p");
+    put_int_attribute(&cast, "to", INT32);
+    put_message(&graph, 1, &cast);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 15);
+    int8_t x[] = {3};
+    int64_t n[] = {200};
+    const struct weft_tensor input[] = {tensor(x, WEFT_I8, 1, (const int64_t[]){1}),
+                                        tensor(n, WEFT_I64, 1, (const int64_t[]){1})};
+    expect_numbers(&model, 2, input, 1, (const double[]){-95});
+}
+
+/* A mean of f32 beside data of f16, in which it would be 1. */
+static void parameters_of_a_batch_norm_are_not_rounded(void **state)
+{
+    struct bytes graph = {.count = 0}, cast = node_of("Cast", "h", "y");
+    put_value(&graph, 11, "x", FLOAT16, "1 1");
+    for (int i = 0; i < 4; i++)
+        put_value(&graph, 11, &"a\0b\0c\0d"[2 * i], FLOAT, "1");
+    struct bytes node = node_of("BatchNormalization", "x,a,b,c,d", "h");
+    put_float_attribute(&node, "epsilon", 0);
+    put_message(&graph, 1, &node);
+    put_int_attribute(&cast, "to", FLOAT);
+    put_message(&graph, 1, &cast);
+    put_output(&graph, "y");
+    const struct bytes model = model_of(&graph, 8, 15);
+    uint16_t x[] = {0x3c00};
+    float one[] = {1}, zero[] = {0}, mean[] = {1 + 0x1p-13f};
+    const int64_t extent[] = {1, 1};
+    const struct weft_tensor input[] = {tensor(x, WEFT_F16, 2, extent), tensor(one, WEFT_F32, 1, extent),
+                                        tensor(zero, WEFT_F32, 1, extent), tensor(mean, WEFT_F32, 1, extent),
+                                        tensor(one, WEFT_F32, 1, extent)};
+    expect_numbers(&model, 5, input, 1, (const double[]){-0x1p-13});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +374,11 @@ int main(void)
         cmocka_unit_test(what_an_integer_cannot_hold_is_cut_to_its_low_bits),
         cmocka_unit_test(roots_and_logarithms_of_integers_are_truncated),
         cmocka_unit_test(bools_are_scattered_by_or_and_and),
+        cmocka_unit_test(squares_of_halves_are_not_rounded),
+        cmocka_unit_test(statistics_of_a_layer_are_of_their_own_type),
+        cmocka_unit_test(an_exponent_is_not_rounded),
+        cmocka_unit_test(an_exponent_may_be_wider_than_an_integer),
+        cmocka_unit_test(parameters_of_a_batch_norm_are_not_rounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
