@@ -276,6 +276,7 @@ weft_val weft_onnx_splat(struct onnx_op *op, const struct weft_type *type, doubl
 weft_val weft_onnx_element(struct onnx_op *op, const struct weft_type *type, const struct weft_element *element);
 weft_val weft_onnx_scalar_like(struct onnx_op *op, weft_val like, double value); /* of like's dtype and shape */
 weft_val weft_onnx_cast(struct onnx_op *op, weft_val x, int dtype);              /* x itself if it has the dtype */
+weft_val weft_onnx_widen(struct onnx_op *op, weft_val x); /* floats of 16 bits as f32: squares and sums need that */
 weft_val weft_onnx_reshape(struct onnx_op *op, weft_val x, unsigned rank,
                            const weft_dim *extent); /* x itself if no change */
 weft_val weft_onnx_transpose(struct onnx_op *op, weft_val x, unsigned rank, const unsigned *perm); /* of so many axes */

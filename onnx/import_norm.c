@@ -24,13 +24,6 @@ static weft_val with_number(struct onnx_op *op, int opcode, weft_val x, double n
     return weft_onnx_binary(op, opcode, x, weft_onnx_scalar_like(op, x, number));
 }
 
-/* In f32 at least: 16 bits hold neither squares nor their sums. */
-static weft_val widened(struct onnx_op *op, weft_val x)
-{
-    const int dtype = weft_onnx_type(op, x).dtype;
-    return weft_onnx_cast(op, x, dtype == WEFT_F16 || dtype == WEFT_BF16 ? WEFT_F32 : dtype);
-}
-
 /* Without its axes of extent 1, but for axis `keep`. */
 static weft_val flattened(struct onnx_op *op, weft_val x, unsigned keep)
 {
@@ -91,7 +84,7 @@ static void import_batch_norm(struct onnx_op *op)
         operands[i] = weft_onnx_cast(op, weft_onnx_input(op, i), dtype);
     if (training && !op->failed) {
         weft_val statistics[2];
-        channel_statistics(op, widened(op, x), &statistics[0], &statistics[1]);
+        channel_statistics(op, weft_onnx_widen(op, x), &statistics[0], &statistics[1]);
         for (unsigned i = 0; i < 2; i++) {
             const int wide = weft_onnx_type(op, op->input[3 + i]).dtype;
             operands[3 + i] = weft_onnx_cast(op, statistics[i], dtype);
@@ -220,7 +213,7 @@ static void import_layer_norm(struct onnx_op *op)
     unsigned axes[WEFT_MAX_RANK];
     for (unsigned i = 0; i < layer.inner.rank; i++)
         axes[i] = layer.first + i;
-    weft_val wide = widened(op, layer.x);
+    weft_val wide = weft_onnx_widen(op, layer.x);
     wide = layer.statistics == WEFT_F64 ? weft_onnx_cast(op, wide, WEFT_F64) : wide;
     const weft_val mean = reduce(op, WEFT_OP_mean, wide, layer.inner.rank, axes);
     const weft_val difference = with(op, WEFT_OP_sub, wide, mean);
@@ -246,7 +239,7 @@ static void import_rms_norm(struct onnx_op *op)
 static void import_lp_norm(struct onnx_op *op)
 {
     const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
-    const weft_val x = widened(op, op->input[0]);
+    const weft_val x = weft_onnx_widen(op, op->input[0]);
     const int64_t p = weft_onnx_int(op, "p", 2);
     const unsigned axis = weft_onnx_axis(op, weft_onnx_int(op, "axis", -1), weft_onnx_type(op, x).rank);
     if (p != 1 && p != 2)
@@ -269,7 +262,7 @@ static void import_mean_variance(struct onnx_op *op)
 {
     static const int64_t usual[] = {0, 2, 3};
     const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
-    const weft_val x = widened(op, op->input[0]);
+    const weft_val x = weft_onnx_widen(op, op->input[0]);
     const unsigned rank = weft_onnx_type(op, x).rank;
     unsigned count, chosen = 0, axes[WEFT_MAX_RANK];
     bool reduced[WEFT_MAX_RANK] = {false};
@@ -291,7 +284,7 @@ static void import_mean_variance(struct onnx_op *op)
 static void import_lrn(struct onnx_op *op)
 {
     const int dtype = weft_onnx_type(op, weft_onnx_input(op, 0)).dtype;
-    const weft_val x = widened(op, op->input[0]);
+    const weft_val x = weft_onnx_widen(op, op->input[0]);
     const struct weft_type type = weft_onnx_type(op, x);
     const int64_t size = weft_onnx_int(op, "size", 0);
     const double alpha = weft_onnx_real(op, "alpha", (double)1e-4f), beta = weft_onnx_real(op, "beta", 0.75);

@@ -45,13 +45,15 @@ static void import_global_pool(struct onnx_op *op)
 static void import_global_norm(struct onnx_op *op)
 {
     const double order = (double)weft_onnx_int(op, "p", 2);
-    const weft_val x = weft_onnx_input(op, 0), size = weft_onnx_unary(op, WEFT_OP_abs, x);
+    const weft_val x = weft_onnx_input(op, 0);
+    const weft_val size = weft_onnx_unary(op, WEFT_OP_abs, weft_onnx_widen(op, x));
     unsigned axes[WEFT_MAX_RANK], count = 0;
     for (unsigned axis = 2; axis < weft_onnx_type(op, x).rank; axis++)
         axes[count++] = axis;
     const weft_val power = weft_onnx_binary(op, WEFT_OP_pow, size, weft_onnx_scalar_like(op, size, order));
     const weft_val sum = weft_onnx_reduction(op, WEFT_OP_sum, power, count, axes, true);
-    op->output[0] = weft_onnx_binary(op, WEFT_OP_pow, sum, weft_onnx_scalar_like(op, sum, 1 / order));
+    const weft_val root = weft_onnx_binary(op, WEFT_OP_pow, sum, weft_onnx_scalar_like(op, sum, 1 / order));
+    op->output[0] = weft_onnx_cast(op, root, weft_onnx_type(op, x).dtype);
 }
 
 /* Places count in the shape that the pooled operand must have had; a larger output_shape adds zeros behind. */

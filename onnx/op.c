@@ -218,6 +218,12 @@ weft_val weft_onnx_cast(struct onnx_op *op, weft_val x, int dtype)
     return weft_onnx_make(op, WEFT_OP_cast, 1, &x, 0, NULL, &type);
 }
 
+weft_val weft_onnx_widen(struct onnx_op *op, weft_val x)
+{
+    const int dtype = weft_onnx_type(op, x).dtype;
+    return weft_onnx_cast(op, x, dtype == WEFT_F16 || dtype == WEFT_BF16 ? WEFT_F32 : dtype);
+}
+
 static bool same_shape(const struct weft_type *a, const struct weft_type *b)
 {
     bool same = a->rank == b->rank;

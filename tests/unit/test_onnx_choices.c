@@ -286,6 +286,10 @@ static void squares_of_halves_are_not_rounded(void **state)
     const struct bytes response = model_of_halves(&node, "1 1 1");
     const struct weft_tensor channel = tensor(large, WEFT_F16, 3, (const int64_t[]){1, 1, 1});
     expect_numbers(&response, 1, &channel, 1, (const double[]){1});
+
+    node = node_of("GlobalLpPool", "x", "h");
+    const struct bytes pool = model_of_halves(&node, "1 1 1");
+    expect_numbers(&pool, 1, &channel, 1, (const double[]){300});
 }
 
 static void statistics_of_a_layer_are_of_their_own_type(void **state)
