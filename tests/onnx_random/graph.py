@@ -33,11 +33,12 @@ def is_float(dtype):
 
 
 class Value:
-    """exact: one number, however it is computed. coarse: known to f32's rounding only, in f64 too."""
+    """exact: one number, however it is computed. coarse: known to f32's rounding only, in f64 too. vague: of a shape
+    that ONNX leaves open, so no operand."""
 
     def __init__(self, name, arrays, constant=False, exact=True, coarse=False):
         self.name, self.arrays, self.constant, self.exact, self.coarse = name, arrays, constant, exact, coarse
-        self.uses = 0
+        self.uses, self.vague = 0, False
 
     dtype = property(lambda self: self.arrays[0].dtype)
     rank = property(lambda self: self.arrays[0].ndim)
@@ -198,7 +199,7 @@ class Graph:
         """A value of such a type and rank, an earlier one if there is."""
         dtypes = [d for d in dtypes]
         fits = [v for v in self.values if v.dtype in dtypes and low <= v.rank <= high and (good is None or good(v))
-                and (not tame or not v.constant or self.chance(0.2))]
+                and not v.vague and (not tame or not v.constant or self.chance(0.2))]
         if tame:
             fits = [v for v in fits if not v.wild()]
         if fits and self.chance(0.8):
@@ -214,7 +215,8 @@ class Graph:
     def like(self, value, dtype=None, both=True, low=None, high=None):
         """A value that broadcasts with another one: of its shape, or with ones, fewer axes, or more if `both`."""
         dtype = dtype or value.dtype
-        same = [v for v in self.values if v.dtype == dtype and v.shapes == value.shapes and not v.wild()]
+        same = [v for v in self.values if v.dtype == dtype and v.shapes == value.shapes and not v.wild()
+                and not v.vague]
         if low is None and same and self.chance(0.4):
             return self.one(same)
         dims = self.known_dims(value)
@@ -270,7 +272,8 @@ class Graph:
         trials = []
         for trial in range(len(self.sizes)):
             try:
-                results, self.coarse = evaluate(node, {n: self.find(n).arrays[trial] for n in names}, self.opset)
+                values = {n: self.find(n).arrays[trial] for n in names}
+                results, self.coarse = evaluate(node, values, self.opset, inside=self.outer is not None)
             except Refused as refused:
                 self.refused.setdefault(node.op_type, []).append(str(refused)[:300])
                 return None

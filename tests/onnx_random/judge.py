@@ -59,6 +59,11 @@ def moved(numbers, array, dtype_rounding, normwise, floor=0.0):
         return np.asarray(y.astype(array.dtype))
 
 
+def inner_ops(node):
+    return [op for a in node.attribute if a.type == a.GRAPH for inner in a.g.node
+            for op in [inner.op_type, *inner_ops(inner)]]
+
+
 # From this operand on, numbers say how long something is.
 STEERING = {"Resize": 1, "Range": 0, "OneHot": 1, "NonMaxSuppression": 2, "MelWeightMatrix": 0}
 
@@ -100,26 +105,29 @@ class Noise:
     @staticmethod
     def floor(node, operands):
         """The size of the numbers that cancel on the way: errors go with those."""
-        if node.op_type in ABSOLUTE:
+        if node.op_type in ABSOLUTE or any(inner in ABSOLUTE for inner in inner_ops(node)):
             return 1.0
         if node.op_type not in CENTRED or operands[0].size == 0:
             return 0.0
         x = np.abs(wide(operands[0])).max()
         scale = np.abs(wide(operands[1])).max(initial=0) if len(operands) > 1 and operands[1] is not None else 1.0
-        first = {"LayerNormalization": texts.attributes_of(node, axis=-1)["axis"] % operands[0].ndim,
-                 "MeanVarianceNormalization": 0}.get(node.op_type, 2)
-        rows = wide(operands[0])
-        spread = rows.reshape([int(np.prod(rows.shape[:first])), -1]).var(1).min() if first else rows.var()
-        epsilon = texts.attributes_of(node, epsilon=1e-5)["epsilon"]
-        return min(x * scale / np.sqrt(spread + epsilon + 1e-12), 1e4)
+        rows, rank = wide(operands[0]), operands[0].ndim
+        facts = texts.attributes_of(node, axis=-1, axes=[0, 2, 3], epsilon=1e-5)
+        if node.op_type == "MeanVarianceNormalization":
+            spread, facts["epsilon"] = rows.var(tuple({a % rank for a in facts["axes"]})).min(), 0
+        else:
+            first = facts["axis"] % rank if node.op_type == "LayerNormalization" else 2
+            spread = rows.reshape([int(np.prod(rows.shape[:first])), -1]).var(1).min() if first else rows.var()
+        return min(x * scale / np.sqrt(spread + facts["epsilon"] + 1e-12), 1e4)
 
     def open(self, node, operands, results, array, count):
         """Where ONNX leaves the number open it is another one in each sample."""
         masks = texts.is_open(node, operands, results)
         for result, mask in zip(results, masks or []):
             if mask is not None and mask.shape == array.shape and mask.any():
-                info = np.iinfo(array.dtype)
-                choices = np.array([0, info.min, info.max, 1], array.dtype)
+                numbers = [0, 1, np.nan, np.inf] if is_float(array.dtype) else [
+                    0, np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, 1]
+                choices = np.array(numbers, array.dtype)
                 return np.where(mask, self.numbers.choice(choices, array.shape), array)
         return array
 
@@ -148,8 +156,9 @@ class Noise:
             allowed = allowed + 8 * rounding_of(want.dtype, value.coarse) * np.abs(b)
             allowed = allowed + SAFETY * TINY[F32 if value.coarse else want.dtype]
             inside = np.abs(a - b) <= allowed
-        # On the edge of the largest numbers, noise of an element may decide between a number and infinity.
-        return bad & ~((kind(a) == 0) & (kind(b) == 0) & inside)
+        # Noise as large as the number itself: what it is divided into may be 0.
+        pole = (kind(b) == 0) & (kind(a) != 0) & (allowed >= np.abs(b)) & (np.abs(b) > 1e6)
+        return bad & ~((kind(a) == 0) & (kind(b) == 0) & inside) & ~pole
 
 
 QUIET = {"Identity", "Reshape", "Transpose", "Cast"} | set("""Squeeze Unsqueeze Flatten Concat Split Slice Pad Tile

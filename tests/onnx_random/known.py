@@ -22,11 +22,6 @@ def same_padding(node, operands):
         node.op_type.endswith("Pool") and any(d > 1 for d in dilations))
 
 
-def one_element(node, operands):
-    axes = attributes_of(node, axes=[0, 2, 3])["axes"]
-    return int(np.prod([operands[0].shape[a] for a in axes if -operands[0].ndim <= a < operands[0].ndim])) <= 1
-
-
 SAME = ("auto_pad", same_padding, "SAME says that the extent is ceil(in / stride) and the padding what that needs. "
         "onnxruntime counts dilation wrongly in pools, and a padding below 0, where windows leave gaps, as part of it")
 def no_steps(node, operands):
@@ -37,6 +32,11 @@ def is_empty(node, operands):
     return 0 in operands[0].shape
 
 
+def mean_of_nothing(node, operands):
+    return attributes_of(node, reduction="mean")["reduction"] == "mean" and is_empty(node, operands)
+
+
+LOSS = ("reduction", mean_of_nothing, "the mean of no losses is 0 / 0, which is NaN in weft and 0 in onnxruntime")
 EMPTY = ("", is_empty, "onnxruntime returns an empty tensor as it is, also where an axis of it is reduced to 1")
 STEPS = ("", no_steps, "the last state of no steps is the first one in weft, 0 in onnxruntime; the text does not say")
 def is_antialiased_crop(node, operands):
@@ -48,17 +48,33 @@ def is_open_reshape(node, operands):
     return operands[0].size == 0 and -1 in operands[1]
 
 
+def pools_padding(node, operands):
+    """Is there a window of which no element lies in the input?"""
+    axes = operands[0].ndim - 2
+    facts = attributes_of(node, count_include_pad=0, pads=[0] * (2 * axes), strides=[1] * axes, dilations=[1] * axes,
+                          auto_pad="NOTSET")
+    if facts["count_include_pad"] or facts["auto_pad"] != "NOTSET":
+        return False
+    for length, kernel, low, high, stride, dilation in zip(operands[0].shape[2:], facts["kernel_shape"], facts["pads"],
+                                                           facts["pads"][axes:], facts["strides"], facts["dilations"]):
+        for start in range(-low, length + high - dilation * (kernel - 1), stride):
+            if not any(0 <= start + k * dilation < length for k in range(kernel)):
+                return True
+    return False
+
+
+PADDING = ("pads", pools_padding, "the mean of no elements is 0 / 0, which is NaN in weft and 0 in onnxruntime")
+
+
 NOT_DRAWN = {
     "Resize": [("antialias", is_antialiased_crop,
                 "by how much a crop shrinks, and so how wide its filter is, is not said")],
+    "NegativeLogLikelihoodLoss": [LOSS], "SoftmaxCrossEntropyLoss": [LOSS],
     "Reshape": [("shape", is_open_reshape, "of no elements any extent may stand for -1")],
     "ArgMax": [EMPTY], "ArgMin": [EMPTY],
     "LSTM": [STEPS], "GRU": [STEPS], "RNN": [STEPS],
-    "Conv": [SAME], "MaxPool": [SAME], "AveragePool": [SAME], "LpPool": [SAME], "ConvTranspose": [SAME],
+    "Conv": [SAME], "MaxPool": [SAME], "AveragePool": [SAME, PADDING], "LpPool": [SAME], "ConvTranspose": [SAME],
     "QLinearConv": [SAME], "ConvInteger": [SAME],
-    "MeanVarianceNormalization": [("axes", one_element,
-                                   "the variance of one element is E[x^2] - E[x]^2 in the text, which "
-                                   "rounds below 0 and gives NaN in onnxruntime; weft computes E[(x - E[x])^2] = 0")],
 }
 
 
@@ -87,3 +103,8 @@ def not_drawn(node, operands):
 
 def is_open(node, operands):
     return next((reason for _, holds, reason in OPEN.get(node.op_type, ()) if holds(node, operands)), None)
+
+
+def not_by_onnx(node, operands):
+    """Of one axis, the evaluator gives QLinearConv another one."""
+    return node.op_type == "QLinearConv" and operands[0].ndim == 3

@@ -36,7 +36,14 @@ def made_in(body, value):
     """The value, or a copy of it if it comes from outside."""
     if any(value is v for _, _, made in body.nodes for v in made):
         return value
-    return body.node("Identity", [value])[0]
+    return copy_of(body, value)
+
+
+def copy_of(body, value):
+    made = body.node("Identity", [value])
+    if made is None:
+        raise Refused("a type that Identity has not yet")
+    return made[0]
 
 
 @op(weight=2)
@@ -66,16 +73,23 @@ def if_(g):
     graphs = [finish(body, [], row, word) for body, row, word in zip(bodies, results, ("then", "otherwise"))]
     node = helper.make_node("If", [condition.name], [g.name() for _ in chosen], then_branch=graphs[0],
                             else_branch=graphs[1])
-    add(g, node)
+    add(g, node, bodies)
 
 
-def add(g, node):
+def add(g, node, bodies):
     try:
         results = g.compute(node)
     except KeyError:
         return
-    if results is not None:
-        g.join(node, results, False)
+    if results is None:
+        return
+    inner = [v for body in bodies for _, _, made in body.nodes for v in made]
+    collects = node.op_type == "Loop" and len(node.output) > len(node.input) - 2
+    for i, value in enumerate(g.join(node, results, False)):
+        value.exact = value.exact and all(v.exact for v in inner)
+        value.coarse = value.coarse or any(v.coarse for v in inner)
+        # Collected in no trips: nobody says what its other extents are.
+        value.vague = collects and i >= len(node.input) - 2 and any(a.shape[0] == 0 for a in value.arrays)
 
 
 def carried(body, value):
@@ -108,10 +122,12 @@ def loop(g):
     if g.chance(0.3) and not g.chance(0.0):
         go = body.node("Less", [own[0], body.constant(np.int64(g.whole(0, 4)))])
     else:
-        go = body.node("Identity", [own[1]])
+        go = [copy_of(body, own[1])]
+    if go is None:
+        return
     fits = [v for _, _, made in body.nodes for v in made if max(a.size for a in v.arrays) < 500]
     scans = g.some(fits, 0, 2)
-    results = [go[0], *nexts, *[body.node("Identity", [v])[0] for v in scans]]
+    results = [go[0], *nexts, *[copy_of(body, v) for v in scans]]
     results = [made_in(body, v) for v in results]
     if len({v.name for v in results}) < len(results):
         return
@@ -121,7 +137,7 @@ def loop(g):
     node = helper.make_node("Loop", [count.name, first.name if first else "", *[v.name for v in starts]],
                             [g.name() for _ in results[1:]], body=graph)
     if node.output:
-        add(g, node)
+        add(g, node, [body])
 
 
 @op(weight=2)
@@ -147,7 +163,7 @@ def scan(g):
         return
     fits = [v for _, _, made in body.nodes for v in made if max(a.size for a in v.arrays) < 500]
     scans = g.some(fits, 0 if nexts else 1, 2)
-    results = [made_in(body, v) for v in [*nexts, *[body.node("Identity", [v])[0] for v in scans]]]
+    results = [made_in(body, v) for v in [*nexts, *[copy_of(body, v) for v in scans]]]
     if not results or len({v.name for v in results}) < len(results):
         return
     attributes = {"body": finish(body, own, results, "body"), "num_scan_inputs": len(read)}
@@ -160,4 +176,4 @@ def scan(g):
     if scans and g.chance(0.3):
         attributes["scan_output_axes"] = [g.whole(0, v.rank) for v in scans]
     node = helper.make_node("Scan", [v.name for v in [*starts, *read]], [g.name() for _ in results], **attributes)
-    add(g, node)
+    add(g, node, [body])

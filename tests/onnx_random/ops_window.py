@@ -12,6 +12,7 @@ def image(g, dtype, axes, channels, low=None, high=None):
     """An image [batch, channels, …]: an earlier value of that form, or a new one."""
     if low is None:
         fits = [v for v in g.values if v.dtype == dtype and v.rank == axes + 2 and v.fixed(1) and not v.wild() and
+                not v.vague and
                 0 < v.shape[1] <= 48]
         if fits and g.chance(0.5):
             return g.one(fits)
@@ -261,6 +262,8 @@ def grid_sample(g):
     axes = 3 if g.opset >= 20 and g.chance(0.25) else 2
     x = image(g, g.one([F32, F32, np.dtype(np.float64)]), axes, g.one([1, 2, 4]))
     batch = g.known_dims(x)[0]
+    if batch is None:
+        return
     out = [g.whole(1, 5) for _ in range(axes)]
     grid = g.fresh(x.dtype if x.dtype == F32 else F32, [batch, *out, axes], -1.3, 1.3)
     new = g.opset >= 20

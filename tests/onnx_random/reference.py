@@ -13,6 +13,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import onnx
+import exact
 import known
 import texts
 from onnx import helper
@@ -86,6 +87,32 @@ def of_type(array, text):
 
 
 def by_onnx(node, values, opset):
+    if node.op_type == "Attention":
+        return attention(node, values, opset)
+    return by_evaluator(node, values, opset)
+
+
+def attention(node, values, opset):
+    """The evaluator takes the rows that a causal mask has from those of attn_mask, also where that is repeated for all
+    queries, and gives the bounded scores where the unbounded ones are asked for."""
+    name = node.input[3] if len(node.input) > 3 else ""
+    facts = texts.attributes_of(node, is_causal=0, softcap=0.0, qk_matmul_output_mode=0)
+    if name and facts["is_causal"] and values[name].ndim >= 2 and values[name].shape[-2] == 1:
+        mask = values[name]
+        rows = values[node.input[0]].shape[-2]
+        values = {**values, name: np.ascontiguousarray(
+            np.broadcast_to(mask, (*mask.shape[:-2], rows, mask.shape[-1])))}
+    results = by_evaluator(node, values, opset)
+    if facts["softcap"] and not facts["qk_matmul_output_mode"] and len(node.output) > 3 and node.output[3]:
+        other = onnx.NodeProto()
+        other.CopyFrom(node)
+        del other.attribute[:]
+        other.attribute.extend(a for a in node.attribute if a.name != "softcap")
+        results[-1] = by_evaluator(other, values, opset)[-1]
+    return results
+
+
+def by_evaluator(node, values, opset):
     try:
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model_of(node, values, opset)).run(None, dict(values))
@@ -105,6 +132,8 @@ def declared(node, values, opset):
     except Exception:
         return {}
     known = {v.name: v.type.tensor_type.elem_type for v in graph.output}
+    if node.op_type == "GroupNormalization": # a function, of which the inference says nothing
+        known[node.output[0]] = tensor_type(values[node.input[0]])
     return {name: np.dtype(helper.tensor_dtype_to_np_dtype(kind)) for name, kind in known.items() if kind}
 
 
@@ -132,11 +161,21 @@ def through_f32(node, values, opset):
 
 
 # Their definitions hold numbers in f32, whatever the type.
-COARSE = {"Attention", "HardSwish"}
+COARSE = {"Attention", "HardSwish", "LayerNormalization", "GroupNormalization", "Gelu"}
+RECURRENT = {"LSTM", "GRU", "RNN"}
+# Over nothing, onnxruntime leaves the memory of these results as it is, or leaves out beta.
+PRODUCTS = {"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"}
 
 
-def evaluate(node, values, opset):
-    """The results of a node, from the first that computes it, and whether a result in f64 is as coarse as f32."""
+def agrees(results, others):
+    same = lambda a, b: a.shape == b.shape and a.dtype == b.dtype and (
+        np.isclose(a.astype(np.float64), b.astype(np.float64), 1e-2, 1e-4, equal_nan=True).all())
+    return all(same(np.asarray(a), np.asarray(b)) for a, b in zip(results, others))
+
+
+def evaluate(node, values, opset, inside=False):
+    """The results of a node, from the first that computes it, and whether a result in f64 is as coarse as f32. inside:
+    of a body, which onnxruntime computes as a whole, so that it has to be right about the node."""
     operands = [values.get(name) for name in node.input]
     if node.op_type in WINDOWS and not texts.has_room(node, operands):
         raise Refused("windows that fit nowhere")
@@ -144,9 +183,11 @@ def evaluate(node, values, opset):
     if left_out:
         raise Refused(left_out)
     who = [by_onnxruntime, through_f32]
-    if node.op_type not in NOT_BY_ONNX:
+    if node.op_type not in NOT_BY_ONNX and not known.not_by_onnx(node, operands):
         empty = node.op_type.startswith("Reduce") and 0 in operands[0].shape # which onnxruntime leaves as it is
+        empty = empty or (node.op_type in PRODUCTS and any(x is not None and 0 in x.shape for x in operands))
         who.insert(0 if empty or node.op_type in BY_ONNX_FIRST else 2, by_onnx)
+        who = who[:1] if empty else who
     reason = ""
     for one in who:
         try:
@@ -154,8 +195,12 @@ def evaluate(node, values, opset):
         except Refused as refused:
             reason = reason or str(refused)
             continue
-        if node.op_type == "Resize":
-            exact = texts.resize(node, operands, results[0].shape)
-            results = [exact] if exact is not None else results
+        again = lambda other, arrays: one(other, dict(zip([n for n in other.input if n], arrays)), opset)
+        results = exact.results(node, operands, results, again)
+        if inside and (known.is_open(node, operands) or not agrees(by_onnxruntime(node, values, opset), results) or any(
+                m is not None and m.any() for m in texts.is_open(node, operands, results) or [])):
+            raise Refused("open, or wrong in onnxruntime, which computes the body")
+        if node.op_type in RECURRENT and not all(np.isfinite(a).all() for a in results):
+            raise Refused("overflows, in onnxruntime also where the formula does not")
         return results, one is through_f32 or node.op_type in COARSE
     raise Refused(reason)

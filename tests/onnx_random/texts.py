@@ -102,7 +102,8 @@ def along(x, axis, where, facts):
         taps = [cubic(float(p - b), facts["cubic_coeff_a"]) for p, b in zip(where, below)]
         if facts["exclude_outside"]:
             taps = [[w if 0 <= b + n - 1 <= last else 0 for n, w in enumerate(row)] for b, row in zip(below, taps)]
-            taps = [[w / sum(row) for w in row] for row in taps]
+            # None inside: such a place is outside of a crop, and replaced.
+            taps = [[w / (sum(row) or 1) for w in row] for row in taps]
         for n in range(4):
             weight = np.array([row[n] for row in taps]).reshape([-1 if a == axis else 1 for a in range(x.ndim)])
             result = result + weight * np.take(x, [clip(b + n - 1) for b in below], axis)
@@ -128,6 +129,8 @@ def has_room(node, operands):
     facts = attributes_of(node, kernel_shape=None, dilations=None, pads=None, auto_pad="NOTSET")
     x, axes = operands[0], operands[0].ndim - 2
     kernel = facts["kernel_shape"]
+    if kernel is None and len(operands) <= (3 if node.op_type == "QLinearConv" else 1):
+        return True # no legal node, which the others refuse
     if kernel is None:
         kernel = operands[3 if node.op_type == "QLinearConv" else 1].shape[2:]
     dilations, pads = facts["dilations"] or [1] * axes, facts["pads"] or [0] * (2 * axes)
@@ -146,10 +149,53 @@ def is_open(node, operands, results):
         limits = np.iinfo(results[0].dtype)
         # "Out of range … undefined"; the fraction goes first.
         return [~(np.trunc(x) >= limits.min) | ~(np.trunc(x) <= limits.max)]
-    if node.op_type == "Pow" and results[0].dtype.kind in "iu" and operands[1].dtype.kind not in "iub":
+    if node.op_type == "Pow" and results[0].dtype.kind in "iu":
+        limits = np.iinfo(results[0].dtype)
         with np.errstate(all="ignore"):
             y = np.power(operands[0].astype(np.float64), operands[1].astype(np.float64))
-        return [~(np.abs(y) < 2.0 ** 53)]
+        return [~((np.abs(y) < 2.0 ** 53) & (np.trunc(y) >= limits.min) & (np.trunc(y) <= limits.max))]
+    if node.op_type.startswith("Reduce"):
+        return [open_reduction(node, operands, results[0])]
     if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
         return [np.isnan(operands[0].astype(np.float64))] + [None] * 2
     return None
+
+
+def open_reduction(node, operands, result):
+    """Integers that the type does not hold, on the way or at the end, and truncated ones beside a whole number; what is
+    undefined of nothing; floats that overflow in one order and not in another."""
+    import exact
+    op, x, axes = node.op_type, operands[0], exact.axes_of(node, operands)
+    if op in ("ReduceMax", "ReduceMin") or x.dtype == bool:
+        return None
+    with np.errstate(all="ignore"):
+        if x.dtype.kind not in "iu":
+            return open_order(op, x, axes).reshape(result.shape)
+        limits = np.iinfo(x.dtype)
+        total = np.asarray((np.prod if op == "ReduceProd" else np.sum)(
+            np.asarray(exact.terms(op, exact.whole(x))), axis=axes))
+        mask = (total > limits.max) | (total < limits.min)
+        if op == "ReduceMean":
+            mask = mask | (0 in [x.shape[a] for a in axes])
+        if op in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp"):
+            y = np.asarray(exact.reduced(op, x, axes)).astype(np.float64)
+            near = np.abs(y - np.round(y)) <= 1e-6 * np.maximum(np.abs(y), 1)
+            # One term, of which the logarithm of the power may be a rounding below it.
+            mask = near & (op != "ReduceL2") & (y != 0) | ~np.isfinite(y) | (mask & (op != "ReduceLogSumExp"))
+            if op == "ReduceL2": # the body takes the root in f32
+                mask = mask | (np.trunc(np.sqrt(total.astype(np.float32))) != np.trunc(y))
+    return np.asarray(mask, bool).reshape(result.shape)
+
+
+def open_order(op, x, axes):
+    size = np.abs(x.astype(np.longdouble))
+    most = np.finfo(np.float64 if x.dtype == np.float64 else np.float32)
+    if op == "ReduceMean" and 0 in [x.shape[a] for a in axes]:
+        return np.asarray(np.any(size, axis=axes) | True)
+    if op == "ReduceProd":
+        return np.asarray((np.prod(np.maximum(size, 1), axis=axes) > most.max) |
+                          (np.prod(np.where(size > 0, np.minimum(size, 1), 1), axis=axes) < most.tiny))
+    if op == "ReduceLogSumExp":
+        return np.zeros(np.any(size, axis=axes).shape, bool)
+    total = np.sum(size * size if op in ("ReduceSumSquare", "ReduceL2") else size, axis=axes)
+    return np.asarray(np.isfinite(total) & (total > most.max))

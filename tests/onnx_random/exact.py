@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops as ONNX's text defines them, with more digits than any type has, where the others are less exact or wrong.
+
+    results(node, operands, results, again)  ->  what the first of the others computed, or better
+
+`again(node, operands)` has the others compute a node that is another one. Which elements stay open is said in
+texts.py."""
+import ml_dtypes
+import numpy as np
+
+from texts import attributes_of, resize
+
+WIDE = np.longdouble
+E4M3, E5M2 = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)
+
+
+def axes_of(node, operands):
+    """The axes that a reduction goes over: an attribute, or an operand."""
+    facts = attributes_of(node, axes=None, noop_with_empty_axes=0)
+    axes = facts["axes"]
+    if axes is None and len(operands) > 1 and operands[1] is not None:
+        axes = [int(a) for a in operands[1]]
+    if not axes:
+        axes = [] if facts["noop_with_empty_axes"] else range(operands[0].ndim)
+    return tuple(sorted(a % operands[0].ndim for a in axes))
+
+
+def terms(op, x):
+    """What is added up, or multiplied."""
+    if op in ("ReduceSumSquare", "ReduceL2"):
+        return x * x
+    return np.abs(x) if op == "ReduceL1" else x
+
+
+def whole(x):
+    """Integers that do not overflow."""
+    return x.astype(object)
+
+
+def log_sum_exp(x, axes):
+    most = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(most), most, 0)
+    return np.log(np.sum(np.exp(x - shift), axis=axes)) + np.squeeze(shift, axes)
+
+
+def reduced(op, x, axes):
+    """In as many digits as there are; integers are exact where the op has no root or logarithm."""
+    integers = x.dtype.kind in "iu"
+    if op == "ReduceLogSumExp":
+        return log_sum_exp(x.astype(WIDE), axes)
+    if op == "ReduceProd":
+        return np.prod(whole(x) if integers else x.astype(WIDE), axis=axes)
+    total = np.sum(terms(op, whole(x) if integers else x.astype(WIDE)), axis=axes)
+    if op in ("ReduceL2", "ReduceLogSum"):
+        total = np.asarray(total).astype(WIDE)
+        return np.sqrt(total) if op == "ReduceL2" else np.log(total)
+    if op == "ReduceMean":
+        return total / int(np.prod([x.shape[a] for a in axes]))
+    return total
+
+
+def reduction(node, operands, results, again):
+    """ReduceMean of integers, and of nothing, is left as it is: the text does not say what it is."""
+    x, axes = operands[0], axes_of(node, operands)
+    integers = x.dtype.kind in "iu"
+    if node.op_type == "ReduceMean" and (integers or 0 in [x.shape[a] for a in axes]) or x.dtype == bool:
+        return results
+    with np.errstate(all="ignore"):
+        y = np.asarray(reduced(node.op_type, x, axes))
+        if integers:
+            bits = 8 * x.dtype.itemsize
+            real = y.dtype != object
+            y = np.trunc(np.where(np.isfinite(y), y, 0)) if real else y
+            mask = 2 ** bits - 1
+            low = np.array([int(v) & mask for v in y.ravel()], np.uint64)
+            y = low.astype(f"u{x.dtype.itemsize}").view(x.dtype)
+        else:
+            y = y.astype(x.dtype)
+    return [y.reshape(results[0].shape)]
+
+
+def one_hot(node, operands, results, again):
+    """The evaluator computes off + (on - off) · place, which rounds."""
+    off, on = operands[2]
+    flags = again(node, [*operands[:2], np.array([0, 1], operands[2].dtype)])[0]
+    return [np.where(flags.astype(bool), on, off).astype(operands[2].dtype)]
+
+
+def cast(node, operands, results, again):
+    """To 8-bit floats: rounded, and only then compared with the largest number."""
+    x, kind = operands[0], results[0].dtype
+    if kind not in (E4M3, E5M2) or x.dtype == np.float64:
+        return results
+    with np.errstate(all="ignore"):
+        y = x.astype(np.float32).astype(kind)
+        beyond = ~np.isfinite(y.astype(np.float32)) & ~np.isnan(x.astype(np.float32))
+        if attributes_of(node, saturate=1)["saturate"]:
+            most = np.float32(448 if kind == E4M3 else 57344)
+            y = np.where(beyond, np.copysign(most, x.astype(np.float32)).astype(kind), y)
+    return [np.asarray(y)]
+
+
+def shrink(node, operands, results, again):
+    facts = attributes_of(node, bias=0.0, lambd=0.5)
+    if operands[0].dtype.itemsize < 4 or operands[0].dtype == np.float32:
+        return results
+    bias, edge = (np.float64(np.float32(facts[name])) for name in ("bias", "lambd"))
+    x = operands[0].astype(np.float64)
+    return [np.where(x < -edge, x + bias, np.where(x > edge, x - bias, 0.0)).astype(operands[0].dtype)]
+
+
+def mean_variance(node, operands, results, again):
+    """By the formula (X - EX) / sqrt(E(X - EX)^2); the body's E[X^2] - E[X]^2 rounds below 0."""
+    x = operands[0].astype(WIDE)
+    axes = tuple(sorted({a % x.ndim for a in attributes_of(node, axes=[0, 2, 3])["axes"]}))
+    if 0 in x.shape:
+        return results
+    with np.errstate(all="ignore"):
+        difference = x - x.mean(axes, keepdims=True)
+        deviation = np.sqrt((difference ** 2).mean(axes, keepdims=True))
+        return [(difference / (deviation + WIDE(1e-9))).astype(operands[0].dtype)]
+
+
+def resized(node, operands, results, again):
+    exact = resize(node, operands, results[0].shape)
+    return results if exact is None else [exact]
+
+
+DEFINED = {"Resize": resized, "OneHot": one_hot, "Cast": cast, "CastLike": cast, "Shrink": shrink,
+           "MeanVarianceNormalization": mean_variance,
+           **{f"Reduce{name}": reduction for name in ("Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp",
+                                                      "SumSquare")}}
+
+
+def results(node, operands, results, again):
+    return DEFINED[node.op_type](node, operands, results, again) if node.op_type in DEFINED else results

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does the judge find what is wrong, and nothing else? Answers are what is expected, a rounding away from it, or changed
+in one element."""
+import os
+import sys
+import types
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+try:
+    import ml_dtypes, numpy as np, onnx, onnxruntime # noqa: E401,F401
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+import judge
+from graph import BF16, F16, F32, F64, I32, I64, Graph, is_float
+
+
+def two_of_a_type(dtype):
+    g = Graph(5, 17, [{}])
+    x = g.input(dtype, [7, 9], -3, 3)
+    return g, x, g.input(dtype, [7, 9], -3, 3)
+
+
+def one_node(op, dtype, **attributes):
+    g, x, y = two_of_a_type(dtype)
+    g.node(op, [x] if op in ("Exp", "Softmax", "Tanh", "ReduceSum", "ReduceProd") else [x, y], **attributes)
+    return g
+
+
+def layers():
+    """A product, a norm of it and a sum, of which each rounds."""
+    g = Graph(5, 17, [{}])
+    x = g.input(F32, [7, 12], -2, 2)
+    product = g.node("MatMul", [x, g.input(F32, [12, 9], -1, 1)])[0]
+    norm = g.node("LayerNormalization", [product, g.input(F32, [9], 0.5, 2)])[0]
+    g.node("ReduceSum", [norm], keepdims=0)
+    g.node("Sigmoid", [norm])
+    return g
+
+
+def images():
+    g = Graph(5, 17, [{}])
+    x = g.input(F32, [1, 4, 9, 9], -2, 2)
+    g.node("Conv", [x, g.input(F32, [5, 4, 3, 3], -1, 1)])
+    return g
+
+
+CASES = {"Add": lambda: one_node("Add", F32), "f16": lambda: one_node("Mul", F16), "bf16": lambda: one_node("Add", BF16),
+         "f64": lambda: one_node("Sub", F64), "i32": lambda: one_node("Mul", I32), "Less": lambda: one_node("Less", F32),
+         "Softmax": lambda: one_node("Softmax", F32), "Exp": lambda: one_node("Exp", F16),
+         "sum of i64": lambda: one_node("ReduceSum", I64), "layers": layers, "images": images}
+
+
+def judged(g, change=None, again=None):
+    """What the judge says of an answer; `change` makes the results other ones."""
+    outputs = [v for _, _, values in g.nodes for v in values if not v.constant]
+    made = {v.name for v in outputs}
+    results = [v.arrays[0].copy() for v in outputs]
+    results = change(results) if change else results
+    given = {v.name: v.arrays[0] for v in g.values if v.name not in made}
+    return judge.judge(g.nodes, outputs, g.opset, [given], types.SimpleNamespace(trials=[results], again=again))
+
+
+def rounded(results):
+    """Each float on one of its neighbours."""
+    def neighbour(a):
+        if not is_float(a.dtype):
+            return a
+        sign = np.where(np.arange(a.size) % 2, 1, -1).reshape(a.shape)
+        return (a.astype(np.float64) * (1 + judge.ROUNDING[a.dtype] * sign)).astype(a.dtype)
+    return [neighbour(a) for a in results]
+
+
+def other(a, place):
+    """Another number there, by a thousand roundings of the largest in f32, or the next integer."""
+    a = a.copy()
+    if a.dtype == bool:
+        a[place] = not a[place]
+    elif is_float(a.dtype):
+        wide = a.astype(np.float64)
+        step = 1000 * min(judge.ROUNDING[a.dtype], judge.ROUNDING[F16]) * np.abs(wide).max()
+        a[place] = np.asarray(wide[place] + step).astype(a.dtype)
+    else:
+        a[place] += 1
+    return a
+
+
+class Judge(unittest.TestCase):
+    def test_what_is_expected_is_right(self):
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.assertIsNone(judged(case()))
+
+    def test_a_rounding_is_right(self):
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.assertIsNone(judged(case(), rounded))
+
+    def test_one_other_element_is_found(self):
+        for name, case in CASES.items():
+            g = case()
+            arrays = [v.arrays[0] for _, _, values in g.nodes for v in values]
+            for i, array in enumerate(arrays):
+                for place in {0, array.size // 2, array.size - 1}:
+                    where = np.unravel_index(place, array.shape)
+                    with self.subTest(name, output=i, place=place):
+                        wrong = judged(g, lambda results: [other(a, where) if k == i else a
+                                                           for k, a in enumerate(results)])
+                        self.assertIsNotNone(wrong)
+                        self.assertEqual(wrong.output, i)
+                        self.assertIn(f"1 of {array.size} elements wrong: {[int(n) for n in where]}", wrong.text)
+
+    def test_other_kinds_of_numbers_are_found(self):
+        for number in (np.nan, np.inf, -np.inf):
+            def change(results, number=number):
+                results[0][0, 0] = number
+                return results
+            self.assertIsNotNone(judged(CASES["Add"](), change))
+
+    def test_types_shapes_and_errors_are_found(self):
+        g = CASES["Add"]()
+        self.assertIn("float64", judged(g, lambda results: [results[0].astype(np.float64)]).text)
+        self.assertIn("shape", judged(g, lambda results: [results[0][:-1]]).text)
+        self.assertIn("out of memory", judged(g, lambda results: ("run", -1, "out of memory")).text)
+        self.assertIn("bits", judged(g, again=("again", -1, "other bits")).text)
+
+    def test_what_is_open_may_be_anything(self):
+        g = Graph(5, 17, [{}])
+        x = g.add("x", [np.array([1e30, 2, np.nan], np.float32)])
+        g.inputs.append(("x", F32, [3]))
+        g.node("Cast", [x], to=onnx.TensorProto.INT32)
+        for place, right in ((0, True), (1, False), (2, True)):
+            wrong = judged(g, lambda results, place=place: [other(results[0], place)])
+            self.assertEqual(wrong is None, right)
+
+
+class Exact(unittest.TestCase):
+    def test_many_terms_have_no_error(self):
+        g = Graph(5, 17, [{}])
+        x = g.add("x", [np.full(20000, 0.1, np.float32)])
+        value = g.node("ReduceSum", [x], keepdims=0)[0]
+        self.assertEqual(value.arrays[0], np.float32(20000 * float(np.float32(0.1))))
+
+    def test_integers_that_do_not_fit_are_open(self):
+        import texts
+        for number, is_open in ((2, False), (2 ** 20, True)):
+            g = Graph(5, 17, [{}])
+            x = g.add("x", [np.full(3, number, np.int32)])
+            made = g.node("ReduceSumSquare", [x], axes=[0], keepdims=0)[0]
+            mask = texts.is_open(g.nodes[0][0], [x.arrays[0]], made.arrays)[0]
+            self.assertEqual(bool(mask), is_open)
+
+
+if __name__ == "__main__":
+    unittest.main()
