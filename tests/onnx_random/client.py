@@ -41,11 +41,12 @@ def array_of(data, dtype, shape):
 
 class Answer:
     """error: (stage, status, message) before any trial ran, or None. trials: for each a list of arrays, or an error.
-    again: the error of the first trial's second run, or None."""
+    again: the error of the first trial's second run, or None. winograd: how many times as large as the formula's the
+    error of a convolution may be."""
 
     def __init__(self):
         self.error = self.again = None
-        self.trials = []
+        self.trials, self.winograd = [], 1
         self.fallbacks = self.kernels = 0
 
 
@@ -129,7 +130,9 @@ class Runner:
         try:
             self.process.stdin.write(b"".join(parts))
             self.process.stdin.flush()
-            return self._answer(len(trials))
+            answer = self._answer(len(trials))
+            answer.winograd = 5 if flags & WINOGRAD_4 else 1 # as weft.h says of the flag
+            return answer
         except BrokenPipeError:
             try:
                 while True:

@@ -257,6 +257,13 @@ class Graph:
                 v.uses += 1
         return self.join(node, results, exact)
 
+    def value(self, op, inputs, **attributes):
+        """The only result of a node without which there is nothing more to draw."""
+        made = self.node(op, inputs, **attributes)
+        if made is None:
+            raise Refused(op + " of this type")
+        return made[0]
+
     def find(self, name):
         graph = self
         while graph is not None:

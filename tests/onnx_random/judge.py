@@ -71,7 +71,8 @@ STEERING = {"Resize": 1, "Range": 0, "OneHot": 1, "NonMaxSuppression": 2, "MelWe
 class Noise:
     """How far each value may be off at one of the sizes."""
 
-    def __init__(self, nodes, opset, given, trial):
+    def __init__(self, nodes, opset, given, trial, winograd=1):
+        self.winograd = winograd # times the rounding of a convolution's formula
         self.nodes, self.opset, self.given, self.trial = nodes, opset, given, trial
         self.numbers = np.random.default_rng(1)
         self.spread, self.unstable, self.samples = {}, {}, 0
@@ -94,8 +95,8 @@ class Noise:
                 base = value.arrays[self.trial]
                 if noisy and is_float(array.dtype):
                     floor = self.floor(node, [inputs.get(n) for n in node.input])
-                    array = moved(self.numbers, array, rounding_of(array.dtype, coarse), node.op_type in NORMWISE,
-                                  floor)
+                    rounding = rounding_of(array.dtype, coarse) * (self.winograd if node.op_type == "Conv" else 1)
+                    array = moved(self.numbers, array, rounding, node.op_type in NORMWISE, floor)
                 array = self.open(node, [inputs.get(n) for n in node.input], results, array, len(node.output))
                 values[value.name] = array
                 self.compare(value.name, base, array)
@@ -196,7 +197,7 @@ def judge(nodes, outputs, opset, given, answer):
                 continue # collected in no trips: nobody says what the other extents are
             if got.shape != want.shape:
                 if noise is None:
-                    noise = Noise(nodes, opset, given[trial], trial)
+                    noise = Noise(nodes, opset, given[trial], trial, answer.winograd)
                     while noise.samples < SAMPLES and noise.sample():
                         pass
                 if not noise.unstable.get(value.name, np.zeros(1, bool)).any():
@@ -204,7 +205,7 @@ def judge(nodes, outputs, opset, given, answer):
                 continue
             if is_near(got, want, value.coarse).all():
                 continue
-            noise = noise or Noise(nodes, opset, given[trial], trial)
+            noise = noise or Noise(nodes, opset, given[trial], trial, answer.winograd)
             bad = None
             for count in (SAMPLES, LAST_SAMPLES):
                 while noise.samples < count and noise.sample():

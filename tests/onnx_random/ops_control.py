@@ -36,14 +36,7 @@ def made_in(body, value):
     """The value, or a copy of it if it comes from outside."""
     if any(value is v for _, _, made in body.nodes for v in made):
         return value
-    return copy_of(body, value)
-
-
-def copy_of(body, value):
-    made = body.node("Identity", [value])
-    if made is None:
-        raise Refused("a type that Identity has not yet")
-    return made[0]
+    return body.value("Identity", [value])
 
 
 @op(weight=2)
@@ -122,12 +115,12 @@ def loop(g):
     if g.chance(0.3) and not g.chance(0.0):
         go = body.node("Less", [own[0], body.constant(np.int64(g.whole(0, 4)))])
     else:
-        go = [copy_of(body, own[1])]
+        go = [body.value("Identity", [own[1]])]
     if go is None:
         return
     fits = [v for _, _, made in body.nodes for v in made if max(a.size for a in v.arrays) < 500]
     scans = g.some(fits, 0, 2)
-    results = [go[0], *nexts, *[copy_of(body, v) for v in scans]]
+    results = [go[0], *nexts, *[body.value("Identity", [v]) for v in scans]]
     results = [made_in(body, v) for v in results]
     if len({v.name for v in results}) < len(results):
         return
@@ -163,7 +156,7 @@ def scan(g):
         return
     fits = [v for _, _, made in body.nodes for v in made if max(a.size for a in v.arrays) < 500]
     scans = g.some(fits, 0 if nexts else 1, 2)
-    results = [made_in(body, v) for v in [*nexts, *[copy_of(body, v) for v in scans]]]
+    results = [made_in(body, v) for v in [*nexts, *[body.value("Identity", [v]) for v in scans]]]
     if not results or len({v.name for v in results}) < len(results):
         return
     attributes = {"body": finish(body, own, results, "body"), "num_scan_inputs": len(read)}

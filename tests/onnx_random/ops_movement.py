@@ -14,13 +14,13 @@ def divisors(n):
 
 def extent_values(g, x, axes):
     """A list of the extents of some axes, computed by nodes."""
-    shape = g.node("Shape", [x])[0]
+    shape = g.value("Shape", [x])
     if axes == list(range(x.rank)):
         return shape
     if len(axes) == 1 and g.chance(0.5):
         start = axes[0]
-        return g.node("Slice", [shape, g.numbers_of([start]), g.numbers_of([start + 1])])[0] if g.opset >= 10 else None
-    return g.node("Gather", [shape, g.numbers_of(axes)])[0]
+        return g.value("Slice", [shape, g.numbers_of([start]), g.numbers_of([start + 1])]) if g.opset >= 10 else None
+    return g.value("Gather", [shape, g.numbers_of(axes)])
 
 
 def joined(g, parts):
@@ -28,7 +28,7 @@ def joined(g, parts):
     values = [g.numbers_of([p]) if isinstance(p, int) else p for p in parts]
     if None in values:
         return None
-    return values[0] if len(values) == 1 else g.node("Concat", values, axis=0)[0]
+    return values[0] if len(values) == 1 else g.value("Concat", values, axis=0)
 
 
 @op(weight=8)
@@ -374,7 +374,7 @@ def one_hot(g):
     depth = g.whole(1, 6)
     x = g.fresh(g.one([I64, I64, I32, F32]), g.dims(0, 3), -depth - 1, depth + 1)
     if is_float(x.dtype):
-        x = g.node("Round", [x])[0]
+        x = g.value("Round", [x])
     kind = g.one([F32, I64, I32])
     values = g.constant(g.data(kind, (2,)))
     g.node("OneHot", [x, g.numbers_of(g.one([depth, [depth]])), values],
@@ -436,7 +436,7 @@ def range_(g):
     limit = start + step * g.whole(0, 9) + (g.one([0, 0.125]) if is_float(kind) else g.one([0, 1]))
     if kind == I64 and g.sizes[0] and g.chance(0.7):
         x = g.pick(TYPES, low=1, tame=False)
-        extent = g.node("Gather", [g.node("Shape", [x])[0], g.numbers_of(g.whole(0, x.rank - 1))])
+        extent = g.node("Gather", [g.value("Shape", [x]), g.numbers_of(g.whole(0, x.rank - 1))])
         if extent:
             g.node("Range", [g.constant(np.int64(0)), extent[0], g.constant(np.int64(g.one([1, 1, 2])))])
         return

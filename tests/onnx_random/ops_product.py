@@ -256,7 +256,7 @@ def attention(g):
                        [1, 1, rows, columns]])
         if g.chance(0.4):
             mask = g.fresh(BOOL, shape, constant=False)
-            mask = g.node("Or", [mask, g.constant(np.eye(1, columns, dtype=bool))])[0]
+            mask = g.value("Or", [mask, g.constant(np.eye(1, columns, dtype=bool))])
         else:
             mask = g.fresh(dtype, shape, -2, 2)
     outputs = [True, bool(past), bool(past), g.chance(0.15)]
