@@ -7,6 +7,26 @@
 
 /* --- scales ------------------------------------------------------------------------------------------------------- */
 
+static bool comes_out_of_data(const struct weft_dims *dims, weft_dim d)
+{
+    for (uint32_t i = 0; i < weft_symbol_count(dims); i++)
+        if (weft_symbol_at(dims, i)->data && weft_dim_mentions(dims, d, i))
+            return true;
+    return false;
+}
+
+/* The scale of the block that each element lies in. Of an extent that comes out of data the most that it can be is more
+ * than there are blocks for, so that what is repeated cannot be cut to it. */
+static weft_val taken_by_block(struct onnx_op *op, weft_val scale, weft_dim extent, unsigned axis, int64_t block)
+{
+    const struct weft_type line = {.dtype = WEFT_I64, .rank = 1, .extent = {extent}};
+    const struct weft_attr first = weft_attr_of_int(WEFT_ATTR_axis, 0), along = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    const weft_val place = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &first, &line);
+    const weft_val operands[] = {
+        scale, weft_onnx_binary(op, WEFT_OP_div, place, weft_onnx_scalar_like(op, place, (double)block))};
+    return weft_onnx_make(op, WEFT_OP_gather, 2, operands, 1, &along, NULL);
+}
+
 /* A scale for each block of elements along an axis, repeated over the blocks; the last block may be cut. */
 static weft_val unblocked(struct onnx_op *op, weft_val scale, const struct weft_type *shape, unsigned axis,
                           int64_t block)
@@ -20,6 +40,8 @@ static weft_val unblocked(struct onnx_op *op, weft_val scale, const struct weft_
         weft_onnx_fail(op, WEFT_ERR_UNSUPPORTED, "blocks of %lld in %u axes", (long long)block, type.rank);
         return WEFT_NO_VALUE;
     }
+    if (comes_out_of_data(dims, shape->extent[axis]))
+        return taken_by_block(op, scale, shape->extent[axis], axis, block);
     for (unsigned i = 0; i < type.rank; i++) {
         const unsigned at = i + (i > axis);
         axes[i] = at;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does the judge find what is wrong, and nothing else? Answers are what is expected, a rounding away from it, or changed
-in one element."""
+"""Does the judge find what is wrong, and nothing else? Answers are what is expected, a rounding away from it, or
+changed in one element."""
 import os
 import sys
 import types
@@ -48,8 +48,9 @@ def images():
     return g
 
 
-CASES = {"Add": lambda: one_node("Add", F32), "f16": lambda: one_node("Mul", F16), "bf16": lambda: one_node("Add", BF16),
-         "f64": lambda: one_node("Sub", F64), "i32": lambda: one_node("Mul", I32), "Less": lambda: one_node("Less", F32),
+CASES = {"Add": lambda: one_node("Add", F32), "f16": lambda: one_node("Mul", F16),
+         "bf16": lambda: one_node("Add", BF16), "f64": lambda: one_node("Sub", F64),
+         "i32": lambda: one_node("Mul", I32), "Less": lambda: one_node("Less", F32),
          "Softmax": lambda: one_node("Softmax", F32), "Exp": lambda: one_node("Exp", F16),
          "sum of i64": lambda: one_node("ReduceSum", I64), "layers": layers, "images": images}
 

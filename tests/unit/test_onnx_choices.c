@@ -366,6 +366,28 @@ static void parameters_of_a_batch_norm_are_not_rounded(void **state)
     expect_numbers(&model, 5, input, 1, (const double[]){-0x1p-13});
 }
 
+/* Two of four numbers are unlike, and there are scales for two. */
+static void blocks_may_have_an_extent_that_comes_out_of_data(void **state)
+{
+    struct bytes graph = {.count = 0}, scale = {.count = 0}, node = node_of("QuantizeLinear", "u,s", "q");
+    const float scales[] = {1, 0.5f};
+    put_input(&graph, "x", "4");
+    put_integer(&scale, 1, 2);
+    put_integer(&scale, 2, FLOAT);
+    put_text(&scale, 8, "s");
+    put_bytes(&scale, 9, scales, sizeof scales);
+    put_message(&graph, 5, &scale);
+    put_node(&graph, "Unique", "x", "u");
+    put_int_attribute(&node, "axis", 0);
+    put_int_attribute(&node, "block_size", 1);
+    put_message(&graph, 1, &node);
+    put_output(&graph, "q");
+    const struct bytes model = model_of(&graph, 8, 21);
+    float x[] = {7, 3, 7, 3};
+    const struct weft_tensor input = tensor(x, WEFT_F32, 1, (const int64_t[]){4});
+    expect_numbers(&model, 1, &input, 2, (const double[]){3, 14});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +405,7 @@ int main(void)
         cmocka_unit_test(an_exponent_is_not_rounded),
         cmocka_unit_test(an_exponent_may_be_wider_than_an_integer),
         cmocka_unit_test(parameters_of_a_batch_norm_are_not_rounded),
+        cmocka_unit_test(blocks_may_have_an_extent_that_comes_out_of_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
