@@ -5,13 +5,12 @@
 
 `again(node, operands)` has the others compute a node that is another one. Which elements stay open is said in
 texts.py."""
-import ml_dtypes
 import numpy as np
 
-from texts import attributes_of, resize
+from texts import FLOATS_OF_8, attributes_of, resize
 
 WIDE = np.longdouble
-E4M3, E5M2 = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)
+E4M3, E5M2 = FLOATS_OF_8
 
 
 def axes_of(node, operands):

@@ -6,10 +6,11 @@ operand and each result of an inexact node moved by about a rounding: how far an
 and one that changes its kind (a number that becomes infinite, a comparison that flips) says nothing. So a cancellation
 or an ill-conditioned determinant excuses as much as it must, and no op is excused by decree.
 """
+import ml_dtypes
 import numpy as np
 
 import texts
-from graph import BF16, F16, F32, F64, is_float
+from graph import BF16, F16, F32, F64, I4, U4, is_float
 from reference import Refused, evaluate, reads
 
 ROUNDING = {F64: 2.0 ** -52, F32: 2.0 ** -23, F16: 2.0 ** -10, BF16: 2.0 ** -7}
@@ -79,7 +80,7 @@ class Noise:
 
     def sample(self):
         values = dict(self.given)
-        for node, _, made in self.nodes:
+        for node, operands, made in self.nodes:
             names = reads(node)
             noisy = not made[0].exact and node.op_type not in QUIET if made else False
             steering = set(node.input[STEERING.get(node.op_type, 99):])
@@ -97,6 +98,11 @@ class Noise:
                     floor = self.floor(node, [inputs.get(n) for n in node.input])
                     rounding = rounding_of(array.dtype, coarse) * (self.winograd if node.op_type == "Conv" else 1)
                     array = moved(self.numbers, array, rounding, node.op_type in NORMWISE, floor)
+                if node.op_type in ("Cast", "CastLike") and array.dtype == bool and is_float(operands[0].dtype):
+                    number = operands[0]
+                    reach = SAFETY * self.spread.get(number.name, 0)
+                    zero = (reach > 0) & (reach >= np.abs(wide(number.arrays[self.trial]))) # it may be 0
+                    array = np.where(zero, self.numbers.random(array.shape) < 0.5, array)
                 array = self.open(node, [inputs.get(n) for n in node.input], results, array, len(node.output))
                 values[value.name] = array
                 self.compare(value.name, base, array)
@@ -126,8 +132,9 @@ class Noise:
         masks = texts.is_open(node, operands, results)
         for result, mask in zip(results, masks or []):
             if mask is not None and mask.shape == array.shape and mask.any():
-                numbers = [0, 1, np.nan, np.inf] if is_float(array.dtype) else [
-                    0, np.iinfo(array.dtype).min, np.iinfo(array.dtype).max, 1]
+                limits = None if is_float(array.dtype) else (
+                    ml_dtypes if array.dtype in (I4, U4) else np).iinfo(array.dtype)
+                numbers = [0, limits.min, limits.max, 1] if limits else [0, 1, np.nan, np.inf]
                 choices = np.array(numbers, array.dtype)
                 return np.where(mask, self.numbers.choice(choices, array.shape), array)
         return array

@@ -48,12 +48,15 @@ def is_open_reshape(node, operands):
     return operands[0].size == 0 and -1 in operands[1]
 
 
+def averages_padding(node, operands):
+    return not attributes_of(node, count_include_pad=0)["count_include_pad"] and pools_padding(node, operands)
+
+
 def pools_padding(node, operands):
     """Is there a window of which no element lies in the input?"""
     axes = operands[0].ndim - 2
-    facts = attributes_of(node, count_include_pad=0, pads=[0] * (2 * axes), strides=[1] * axes, dilations=[1] * axes,
-                          auto_pad="NOTSET")
-    if facts["count_include_pad"] or facts["auto_pad"] != "NOTSET":
+    facts = attributes_of(node, pads=[0] * (2 * axes), strides=[1] * axes, dilations=[1] * axes, auto_pad="NOTSET")
+    if facts["auto_pad"] != "NOTSET":
         return False
     for length, kernel, low, high, stride, dilation in zip(operands[0].shape[2:], facts["kernel_shape"], facts["pads"],
                                                            facts["pads"][axes:], facts["strides"], facts["dilations"]):
@@ -63,7 +66,8 @@ def pools_padding(node, operands):
     return False
 
 
-PADDING = ("pads", pools_padding, "the mean of no elements is 0 / 0, which is NaN in weft and 0 in onnxruntime")
+PADDED = ("pads", pools_padding, "the largest of no elements is -inf in weft and the lowest number in onnxruntime")
+PADDING = ("pads", averages_padding, "the mean of no elements is 0 / 0, which is NaN in weft and 0 in onnxruntime")
 
 
 NOT_DRAWN = {
@@ -73,7 +77,8 @@ NOT_DRAWN = {
     "Reshape": [("shape", is_open_reshape, "of no elements any extent may stand for -1")],
     "ArgMax": [EMPTY], "ArgMin": [EMPTY],
     "LSTM": [STEPS], "GRU": [STEPS], "RNN": [STEPS],
-    "Conv": [SAME], "MaxPool": [SAME], "AveragePool": [SAME, PADDING], "LpPool": [SAME], "ConvTranspose": [SAME],
+    "MaxPool": [SAME, PADDED], "AveragePool": [SAME, PADDING], "LpPool": [SAME], "Conv": [SAME],
+    "ConvTranspose": [SAME],
     "QLinearConv": [SAME], "ConvInteger": [SAME],
 }
 

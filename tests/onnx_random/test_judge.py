@@ -139,6 +139,16 @@ class Judge(unittest.TestCase):
             self.assertEqual(wrong is None, right)
 
 
+    def test_a_number_that_may_be_zero_may_be_false(self):
+        for distance, right in ((2.0 ** -24, True), (1e-2, False)): # 1 less a number beside it
+            g = Graph(5, 17, [{}])
+            x, y = g.add("x", [np.ones(3, np.float32)]), g.add("y", [np.full(3, 1 - distance, np.float32)])
+            difference = g.node("Sub", [g.node("Exp", [x])[0], g.node("Exp", [y])[0]])[0]
+            g.node("Cast", [difference], to=onnx.TensorProto.BOOL)
+            wrong = judged(g, lambda results: [*results[:-1], np.zeros(3, bool)])
+            self.assertEqual(wrong is None, right)
+
+
 class Exact(unittest.TestCase):
     def test_many_terms_have_no_error(self):
         g = Graph(5, 17, [{}])

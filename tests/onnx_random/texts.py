@@ -4,10 +4,12 @@ own."""
 import math
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 from onnx import helper
 
 HALF = Fraction(1, 2)
+FLOATS_OF_8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))
 
 
 def attributes_of(node, **defaults):
@@ -156,7 +158,7 @@ def is_open(node, operands, results):
         return [~((np.abs(y) < 2.0 ** 53) & (np.trunc(y) >= limits.min) & (np.trunc(y) <= limits.max))]
     if node.op_type.startswith("Reduce"):
         return [open_reduction(node, operands, results[0])]
-    if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
+    if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") and results[0].dtype not in FLOATS_OF_8:
         return [np.isnan(operands[0].astype(np.float64))] + [None] * 2
     return None
 
