@@ -120,13 +120,23 @@ def mean_variance(node, operands, results, again):
         return [(difference / (deviation + WIDE(1e-9))).astype(operands[0].dtype)]
 
 
+def global_pool(node, operands, results, again):
+    x, axes = operands[0].astype(WIDE), tuple(range(2, operands[0].ndim))
+    p = attributes_of(node, p=2)["p"]
+    if 0 in x.shape:
+        return results
+    with np.errstate(all="ignore"):
+        y = x.mean(axes) if node.op_type == "GlobalAveragePool" else (np.abs(x) ** p).sum(axes) ** (WIDE(1) / p)
+        return [y.astype(operands[0].dtype).reshape(results[0].shape)]
+
+
 def resized(node, operands, results, again):
     exact = resize(node, operands, results[0].shape)
     return results if exact is None else [exact]
 
 
 DEFINED = {"Resize": resized, "OneHot": one_hot, "Cast": cast, "CastLike": cast, "Shrink": shrink,
-           "MeanVarianceNormalization": mean_variance,
+           "MeanVarianceNormalization": mean_variance, "GlobalAveragePool": global_pool, "GlobalLpPool": global_pool,
            **{f"Reduce{name}": reduction for name in ("Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp",
                                                       "SumSquare")}}
 

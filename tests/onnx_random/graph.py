@@ -297,8 +297,8 @@ class Graph:
         operands = [self.find(n) for n in reads(node)]
         exact = all(v.exact for v in operands) and (exact or node.op_type in EXACT or
                                                     not any(is_float(v[0].dtype) for v in results))
-        if node.op_type == "QuantizeLinear" and operands[0].dtype in (F16,
-                                                                      BF16): # the quotient has 16 bits, too, or more
+        halves = node.op_type == "QuantizeLinear" and operands[0].dtype in (F16, BF16) # the quotient may have 16 bits
+        if halves or node.op_type in ("QLinearConv", "QLinearMatMul"): # three scales are multiplied in any order
             exact = False
         coarse = self.coarse or any(v.coarse for v in operands)
         made = [self.add(name, arrays, exact=exact, coarse=coarse) for name,

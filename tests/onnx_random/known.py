@@ -44,6 +44,14 @@ def is_antialiased_crop(node, operands):
     return facts["antialias"] and facts["coordinate_transformation_mode"] == "tf_crop_and_resize"
 
 
+def is_antialiased_beside_a_factor(node, operands):
+    factors = operands[2] if len(operands) > 2 and operands[2] is not None else np.zeros(0, np.float32)
+    axes = attributes_of(node, axes=list(range(operands[0].ndim)))["axes"]
+    if not attributes_of(node, antialias=0)["antialias"] or not factors.size or factors.min() >= 1:
+        return False
+    return any(s != 1 and int(s * operands[0].shape[a]) == operands[0].shape[a] for s, a in zip(factors, axes))
+
+
 def is_open_reshape(node, operands):
     return operands[0].size == 0 and -1 in operands[1]
 
@@ -72,7 +80,10 @@ PADDING = ("pads", averages_padding, "the mean of no elements is 0 / 0, which is
 
 NOT_DRAWN = {
     "Resize": [("antialias", is_antialiased_crop,
-                "by how much a crop shrinks, and so how wide its filter is, is not said")],
+                "by how much a crop shrinks, and so how wide its filter is, is not said"),
+               ("scales", is_antialiased_beside_a_factor,
+                "onnxruntime leaves an axis whose factor does not change its length as it is, with antialias; the "
+                "evaluator and weft do not")],
     "NegativeLogLikelihoodLoss": [LOSS], "SoftmaxCrossEntropyLoss": [LOSS],
     "Reshape": [("shape", is_open_reshape, "of no elements any extent may stand for -1")],
     "ArgMax": [EMPTY], "ArgMin": [EMPTY],
