@@ -39,6 +39,7 @@ static void copy_value(struct mapping *m, weft_val old, weft_val new)
     const struct weft_value *from = &m->from->value[old.id];
     m->value[old.id] = new;
     m->to->value[new.id].layout = from->layout; /* the table of layouts was copied whole */
+    m->to->value[new.id].stated = from->stated;
     m->to->value[new.id].is_mut = from->is_mut;
     if (from->name)
         weft_set_name(m->to, new, from->name, strlen(from->name));

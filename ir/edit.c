@@ -291,9 +291,10 @@ static bool strip_layouts(struct weft_graph *g)
     bool changed = false;
     for (uint32_t i = 1; i < g->values; i++) {
         struct weft_value *v = &g->value[i];
-        if (v->is_param || v->returns || !v->layout)
+        if (v->is_param || v->returns || !(v->layout || v->stated))
             continue;
         v->layout = 0;
+        v->stated = false;
         changed = true;
     }
     return changed;
@@ -316,7 +317,7 @@ static bool strip_one(struct weft_graph *g)
         if (g->value[result.id].returns && (from->is_param || from->returns))
             continue;
         if (g->value[result.id].returns)
-            g->value[operand.id].layout = g->value[result.id].layout;
+            weft_take_layout(g, operand, result);
         weft_replace_uses(g, result, operand);
         weft_erase_node(g, n);
         changed = true;

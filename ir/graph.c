@@ -253,7 +253,28 @@ struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value
 
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout)
 {
-    graph->value[value.id].layout = weft_intern_layout(graph, layout, &graph->value[value.id].type);
+    struct weft_value *v = &graph->value[value.id];
+    v->layout = weft_intern_layout(graph, layout, &v->type);
+    v->stated = false;
+}
+
+void weft_state_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout)
+{
+    weft_set_value_layout(graph, value, layout);
+    graph->value[value.id].stated = graph->value[value.id].layout == 0 && !graph->value[value.id].is_param;
+}
+
+void weft_take_layout(struct weft_graph *graph, weft_val to, weft_val from)
+{
+    graph->value[to.id].layout = graph->value[from.id].layout;
+    graph->value[to.id].stated = graph->value[from.id].stated && !graph->value[to.id].is_param;
+}
+
+bool weft_is_required(const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_value *v = &graph->value[value.id];
+    const struct weft_layout layout = weft_layout_of(graph, value);
+    return (v->layout || v->stated) && layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED;
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ struct weft_value {
     weft_node def;           /* none for parameters */
     uint32_t result;         /* which result of def, or which parameter */
     bool is_param, is_mut;
+    bool stated;             /* layout 0 is required of it: without, row-major is what is there where nothing is said */
     uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
     weft_val heir;           /* the value that took its place, or none */
     uint32_t first_use;      /* index of an operand slot + 1; 0: none */
@@ -246,6 +247,12 @@ struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layou
 /* The layout of a value, whatever its index. */
 struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value);
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
+/* The same for what a text or the caller says: row-major is then required, as any other order is. */
+void weft_state_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
+/* What is said of the layout of `from` is said of `to`, which has its type. */
+void weft_take_layout(struct weft_graph *graph, weft_val to, weft_val from);
+/* Must an intermediate value be stored in its layout? Hints and proposals are weighed, and what is not said is free. */
+bool weft_is_required(const struct weft_graph *graph, weft_val value);
 
 const struct weft_attr *weft_attr_find(const struct weft_graph *graph, weft_node node, int key); /* NULL if absent */
 /* With the op's default when absent. A symbolic integer asks for a caller that knows it: weft_attr_dim. */

@@ -150,7 +150,7 @@ static bool finish_node(struct weft_parser *p, weft_node node, const struct weft
                                     "%%%.*s is declared %s, but %s of these operands is %s", (int)result[i].name.length,
                                     result[i].name.text, declared.data, weft_op_of(graph, node)->name, inferred.data);
         } else if (result[i].has_layout) {
-            weft_set_value_layout(graph, value, &result[i].layout);
+            weft_state_layout(graph, value, &result[i].layout);
         }
     }
     return right;

@@ -122,7 +122,8 @@ static void print_value(struct printer *p, weft_val value)
 static void print_type(struct printer *p, weft_val value)
 {
     weft_type_print(p->graph->dims, weft_type_of(p->graph, value), p->text);
-    if (p->graph->value[value.id].layout == 0)
+    const struct weft_value *info = &p->graph->value[value.id];
+    if (info->layout == 0 && (!info->stated || info->returns)) /* of a result, row-major is what is said by nothing */
         return;
     const struct weft_layout layout = weft_layout_of(p->graph, value);
     weft_layout_print(p->graph->dims, &layout, p->text);

@@ -292,7 +292,7 @@ static int set_layout(void *arg)
         message = "elements share places, which is for parameters that are only read";
     if (message)
         return wrong_layout(r, message);
-    weft_set_value_layout(graph, *r->values, &layout);
+    weft_state_layout(graph, *r->values, &layout);
     return WEFT_OK;
 }
 

@@ -96,7 +96,8 @@ static weft_val relayout_same(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
     const weft_val x = weft_operand(g, n, 0);
-    if (g->value[x.id].layout != g->value[result_of(r, n).id].layout)
+    const struct weft_value *from = &g->value[x.id], *to = &g->value[result_of(r, n).id];
+    if (from->layout != to->layout || (to->stated && !from->stated)) /* where nothing is stated another may be chosen */
         return WEFT_NO_VALUE;
     return weft_rewrite_to(r, x);
 }

@@ -437,7 +437,7 @@ static bool lower_node(struct lowering *l, weft_node n)
     if (b) {
         l->whole[v.id] = whole;
     } else {
-        g->value[whole.id].layout = g->value[v.id].layout;
+        weft_take_layout(g, whole, v);
         weft_replace_uses(g, v, whole);
     }
     return true;

@@ -69,6 +69,7 @@ static void set_layout(struct weft_placing *p, weft_val v, uint32_t layout)
     if (g->value[v.id].layout == layout || !weft_permit(g, who, v))
         return;
     g->value[v.id].layout = layout;
+    g->value[v.id].stated = false; /* of a view, or a result */
     p->changed = true;
 }
 
@@ -231,6 +232,7 @@ static void place_return(struct weft_placing *p, uint32_t i)
     if (g->value[v.id].name)
         weft_move_name(g, v, copy); /* the caller knows the result by it */
     g->value[v.id].layout = p->stored[v.id];
+    g->value[v.id].stated = false; /* that was about the result */
 }
 
 /* Relayouts of the graph as it came that find their operand stored as they would store it. */
@@ -245,6 +247,7 @@ static void drop_idle_relayouts(struct weft_placing *p)
             continue;
         if (p->stored[from.id] != p->stored[to.id] || !weft_permit(g, who, to))
             continue;
+        g->value[from.id].stated |= g->value[to.id].stated && !g->value[from.id].is_param;
         weft_replace_uses(g, to, from);
         weft_erase_node(g, n);
         p->changed = true;

@@ -54,7 +54,7 @@ void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to)
     struct weft_value *new = &graph->value[to.id];
     const bool is_new = new->uses == 0 && new->returns == 0 && !new->is_param;
     if (is_result || is_new) /* what was built for this lives where the old value did */
-        new->layout = graph->value[from.id].layout;
+        weft_take_layout(graph, to, from);
     if (is_result && graph->value[from.id].name)
         weft_drop_name(graph, to); /* it takes the result's */
     weft_replace_uses(graph, from, to);

@@ -78,13 +78,12 @@ static void wish_own(struct collector *c, weft_node n)
                     f->own[k - 1].layout[i]);
 }
 
-/* Is an intermediate value stored in a layout that the graph requires? Row-major is what is said where nothing is. A
- * view lies where its operand does, a constant as its data, and what is returned has a promise instead. */
+/* Is an intermediate value stored in a layout that the graph requires? A view lies where its operand does, a constant
+ * as its data, and what is returned has a promise instead. */
 static bool is_stated(const struct weft_graph *g, weft_val v)
 {
-    const struct weft_layout layout = weft_layout_of(g, v);
-    return g->value[v.id].layout && layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED &&
-           !g->value[v.id].returns && !weft_is_view(g, weft_def(g, v)) && !weft_is_const(g, v);
+    return weft_is_required(g, v) && !g->value[v.id].returns && !weft_is_view(g, weft_def(g, v)) &&
+           !weft_is_const(g, v);
 }
 
 static void begin(struct collector *c)

@@ -260,7 +260,8 @@ WEFT_API int weft_return(struct weft_graph *graph, const weft_val *values, size_
  * none (id 0). Each `mut` parameter gets exactly one. Where no tensor is bound to such a result and it was computed in
  * place, weft_output shows the parameter's buffer. */
 WEFT_API int weft_return_mut(struct weft_graph *graph, const weft_val *values, const weft_val *updated, size_t count);
-/* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". */
+/* Sets a value's allocation domain from its text form, e.g. "{0 2 3 1}" or "{0 1 | 4096 1}". Of an intermediate value
+ * it is required, row-major ("{0 1 2 3}") as any other order; without this call weft chooses how it lies. */
 WEFT_API int weft_set_layout(struct weft_graph *graph, weft_val value, const char *layout);
 
 /* --- graphs: reading ---------------------------------------------------------------------------------------------- */

@@ -51,6 +51,36 @@ static void test_splats_outside_of_integer_types_are_refused(void **state)
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
+/* Row-major is kept where it was stated, in a copy too, and another layout takes its place. */
+static void test_row_major_is_stated_or_not(void **state)
+{
+    struct builder b = open_builder();
+    const weft_dim extent[] = {weft_extent(2), weft_extent(3)};
+    weft_val x, y, z;
+    struct weft_graph *clone;
+    assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 2, extent, &x), WEFT_OK);
+    const struct weft_op first = {.size = sizeof first, .op = "exp", .name = "y", .operand = &x, .operands = 1};
+    assert_int_equal(weft_append(b.graph, &first, &y), WEFT_OK);
+    const struct weft_op last = {.size = sizeof last, .op = "neg", .name = "z", .operand = &y, .operands = 1};
+    assert_int_equal(weft_append(b.graph, &last, &z), WEFT_OK);
+    assert_int_equal(weft_return(b.graph, &z, 1), WEFT_OK);
+    assert_prints_twice(&b, "f32[2,3] = exp");
+    assert_int_equal(weft_set_layout(b.graph, y, "{0 1}"), WEFT_OK);
+    assert_prints_twice(&b, "f32[2,3]{0 1} = exp");
+    assert_int_equal(weft_graph_clone(b.graph, &clone), WEFT_OK);
+    assert_prints_twice(&(struct builder){b.context, clone}, "f32[2,3]{0 1} = exp");
+    weft_graph_destroy(clone);
+    assert_int_equal(weft_set_layout(b.graph, z, "{0 1}"), WEFT_OK); /* as it was promised all along */
+    assert_prints_twice(&b, "f32[2,3] = neg");
+    assert_int_equal(weft_set_layout(b.graph, y, "{1 0}"), WEFT_OK);
+    assert_prints_twice(&b, "f32[2,3]{1 0} = exp");
+    assert_int_equal(weft_set_layout(b.graph, y, "{0 1 hint}"), WEFT_OK);
+    assert_prints_twice(&b, "f32[2,3]{0 1 hint} = exp");
+    assert_int_equal(weft_set_layout(b.graph, x, "{0 1}"), WEFT_OK);
+    assert_prints_twice(&b, "x: f32[2,3])");
+    close_builder(&b);
+}
+
 static void test_names_that_no_text_can_hold_are_refused(void **state)
 {
     (void)state;
@@ -138,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_splats_are_elements_of_their_type),
         cmocka_unit_test(test_splats_outside_of_integer_types_are_refused),
+        cmocka_unit_test(test_row_major_is_stated_or_not),
         cmocka_unit_test(test_names_that_no_text_can_hold_are_refused),
         cmocka_unit_test(test_hints_move_with_their_bounds),
         cmocka_unit_test(test_bounds_that_no_text_can_hold_are_refused),
