@@ -7,7 +7,8 @@
  *   order      do an operand and the result of its node lie in one order?
  *   price      picoseconds: of an op that stores in one layout and reads in another; at the rates of the target
  *              (prices.h). move: of conversions and other copies; kernel: of kernels by order of channels; conv,
- *              product: of convolutions, and of products of matrices, by what kernels say of themselves
+ *              product: of convolutions, and of products of matrices, by what kernels say of themselves; custom: of
+ *              custom functions, by the orders that they take
  *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
  *              for each operand the layout that its node reads
  *
@@ -234,6 +235,18 @@ bool weft_format_is_packed(const struct weft_graph *graph, weft_val value);
 int64_t weft_format_product_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);
 int64_t weft_format_product_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                                     uint32_t result);
+
+/* --- format_custom.c ---------------------------------------------------------------------------------------------- */
+
+/* In which layout a custom function takes an operand, or writes its result: unknown also of all other nodes. */
+enum weft_format_wanted { WEFT_WANTS_UNKNOWN, WEFT_WANTS_ANY, WEFT_WANTS_ORDER };
+enum weft_format_wanted weft_format_custom(const struct weft_formats *formats, struct weft_pin pin,
+                                           uint32_t *ret_layout);
+/* What it costs that a custom function takes or writes a value in its order, if that is stored so; in row-major where
+ * the function says nothing. */
+int64_t weft_format_custom_ps(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
+/* Will align_buffers put in a relayout for that? */
+bool weft_format_misses_order(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */
 

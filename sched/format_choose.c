@@ -174,14 +174,22 @@ static void note_read(const struct weft_formats *f, weft_val v, uint32_t layout,
             seen[v.id] |= 1u << i;
 }
 
-/* Relayouts that the answer puts in: one for each layout of a value that somebody reads and its node does not write. */
+/* Relayouts that the answer puts in: one for each layout of a value that somebody reads and its node does not write,
+ * and those that align_buffers will. */
 static uint32_t conversions(const struct weft_formats *f)
 {
     const struct weft_graph *g = f->graph;
     uint32_t *seen = weft_new(f->arena, uint32_t, g->values), count = 0;
-    weft_foreach_node(g, n)
-        for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++)
-            note_read(f, weft_operand(g, n, i), f->read[g->node[n.id].first_operand + i], seen);
+    weft_foreach_node(g, n) {
+        for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++) {
+            const uint32_t read = f->read[g->node[n.id].first_operand + i];
+            note_read(f, weft_operand(g, n, i), read, seen);
+            count += weft_format_misses_order(f, (struct weft_pin){.node = n, .index = i}, read);
+        }
+        for (uint32_t i = 0; i < g->node[n.id].results; i++)
+            count += weft_format_misses_order(f, (struct weft_pin){.node = n, .result = true, .index = i},
+                                              f->written[weft_result(g, n, i).id]);
+    }
     for (uint32_t i = 0; i < g->returns; i++) {
         uint32_t promised;
         note_read(f, g->ret[i].value, f->given[i], seen);

@@ -2,10 +2,11 @@
 /* format_collect.c: in which layouts a value may be stored.
  *
  * Wishes begin at parameters (which are facts), at results that the caller wants in some layout, at convolutions
- * (channels-last) and with row-major everywhere. Each is carried from operand to result and back through every node
- * that it passes at no cost, until nothing is new. A limit on the distance would lose: a wish is worth something only
- * where a whole region follows it. Where a node has axes that the wish does not know (a bias has no rows), their places
- * are guesses: those wait until all that is known in full is everywhere, since lists are short. */
+ * (channels-last), at custom functions that take one order, and with row-major everywhere. Each is carried from operand
+ * to result and back through every node that it passes at no cost, until nothing is new. A limit on the distance would
+ * lose: a wish is worth something only where a whole region follows it. Where a node has axes that the wish does not
+ * know (a bias has no rows), their places are guesses: those wait until all that is known in full is everywhere, since
+ * lists are short. */
 #include "sched/format.h"
 
 struct wish {
@@ -78,6 +79,18 @@ static void wish_own(struct collector *c, weft_node n)
                     f->own[k - 1].layout[i]);
 }
 
+/* The orders that a custom function takes. */
+static void wish_custom(struct collector *c, weft_node n)
+{
+    const uint32_t operands = c->graph->node[n.id].operands;
+    for (uint32_t i = 0; i <= operands; i++) {
+        const struct weft_pin pin = {.node = n, .result = i == operands, .index = i < operands ? i : 0};
+        uint32_t layout;
+        if (weft_format_custom(c->formats, pin, &layout) == WEFT_WANTS_ORDER)
+            add(c, weft_pin_value(c->graph, pin), layout);
+    }
+}
+
 /* Is an intermediate value stored in a layout that the graph requires? A view lies where its operand does, a constant
  * as its data, and what is returned has a promise instead. */
 static bool is_stated(const struct weft_graph *g, weft_val v)
@@ -106,6 +119,8 @@ static void begin(struct collector *c)
         const int op = weft_opcode_of(g, n);
         if (weft_format_ask_own(c->formats, n)) {
             wish_own(c, n);
+        } else if (op == WEFT_OP_custom) {
+            wish_custom(c, n);
         } else if (op == WEFT_OP_conv || op == WEFT_OP_conv_transpose) {
             wish_channels_last(c, weft_operand(g, n, 0));
             wish_channels_last(c, weft_result(g, n, 0));

@@ -130,6 +130,8 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     int dim[WEFT_MAX_RANK];
     if (weft_opcode_of(g, n) == WEFT_OP_reshape)
         return 0; /* see weft_format_read_ps */
+    if (weft_opcode_of(g, n) == WEFT_OP_custom)
+        return weft_format_custom_ps(f, pin, layout);
     if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED) /* a stated layout is there, whatever the op is */
         return layout == 0 || (f->list[value.id].is_fact && layout == f->list[value.id].layout[0])
                    ? 0 : WEFT_LABEL_NEVER;
@@ -284,6 +286,8 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     const int op = weft_opcode_of(g, operand.node);
     if (op == WEFT_OP_reshape)
         return reshape_ps(f, operand, layout, result);
+    if (op == WEFT_OP_custom)
+        return weft_format_custom_ps(f, operand, layout);
     if (op == WEFT_OP_relayout)
         return moved_ps(f, value, layout, result);
     const enum weft_pin_kind kind = weft_pin_dims(g, operand, dim);

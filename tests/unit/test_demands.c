@@ -197,7 +197,8 @@ static void orders_for_functions_are_steps(void **state)
     struct weft_execution *e;
     struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){ROWS, COLUMNS}), y, d;
     assert_int_equal(weft_plan_relayouts(plan), 3);
-    assert_true(is_remarked(weft_plan_graph(plan), "align_buffers", "copied", "once: copy_turned, which takes it in"));
+    assert_true(is_remarked(weft_plan_graph(plan), "propagate_memory_format", "converted",
+                            "once, for custom %c, which would take"));
     assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
     assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
     assert_int_equal(weft_run(e), WEFT_OK);
