@@ -8,7 +8,7 @@
 
 struct weft_placing {
     struct weft_graph *graph;
-    struct weft_formats formats;
+    struct weft_formats *formats;
     struct weft_placing_note *note; /* remarks to be, until values have their last numbers */
     uint32_t notes, note_capacity;
     uint32_t *stored;           /* by value: the layout that it really has */

@@ -16,6 +16,7 @@
  * result that says {?} is stored as suits the graph. What all promises together cost is a remark. An intermediate value
  * keeps a layout that the graph requires of it; hints and proposals are weighed like all else. Constants lie as their
  * data does, row-major, whatever is said of them: readers that want another order have a relayout, which is done once.
+ * Bodies of `if` and `loop` are chosen for together with the graph that runs them (sched/format_port.c).
  * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/propagate.h"
@@ -26,6 +27,9 @@ static const char who[] = "propagate_memory_format";
 /* What was decided about one node was decided for the layouts that its neighbours have. */
 static bool is_ready(struct weft_graph *g)
 {
+    for (uint32_t i = 0; i < g->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        if (!is_ready(g->body[i]))
+            return false;
     weft_foreach_node(g, n) {
         if (!g->node[n.id].group && !g->node[n.id].plan)
             continue;
@@ -34,7 +38,7 @@ static bool is_ready(struct weft_graph *g)
                     g->node[n.id].group ? "is in a group" : "has a plan already");
         return false;
     }
-    return g->returns > 0;
+    return true;
 }
 
 static struct weft_layout layout_at(const struct weft_graph *g, uint32_t layout, weft_val v)
@@ -42,12 +46,13 @@ static struct weft_layout layout_at(const struct weft_graph *g, uint32_t layout,
     return weft_layout_at(g, layout, weft_type_of(g, v)->rank);
 }
 
+/* Does the layout of a value say how the caller wants it? Of what a body returns it says how it is stored. */
 static bool is_promised(const struct weft_placing *p, weft_val v)
 {
     const struct weft_graph *g = p->graph;
     uint32_t promised;
-    for (uint32_t slot = g->value[v.id].first_return; slot; slot = g->ret[slot - 1].next)
-        if (!g->ret[slot - 1].mut.id && weft_format_promised(&p->formats, slot - 1, &promised))
+    for (uint32_t slot = g->value[v.id].first_return; slot && !g->parent; slot = g->ret[slot - 1].next)
+        if (!g->ret[slot - 1].mut.id && weft_format_promised(p->formats, slot - 1, &promised))
             return true;
     return false;
 }
@@ -56,9 +61,9 @@ static bool is_promised(const struct weft_placing *p, weft_val v)
 static void take_kernel(struct weft_placing *p, weft_node n)
 {
     const weft_val v = weft_result(p->graph, n, 0);
-    if (!p->formats.chosen[v.id] || !weft_permit(p->graph, who, v))
+    if (!p->formats->chosen[v.id] || !weft_permit(p->graph, who, v))
         return;
-    weft_set_plan(p->graph, n, p->formats.chosen[v.id]->kernel->name, 0, NULL, NULL);
+    weft_set_plan(p->graph, n, p->formats->chosen[v.id]->kernel->name, 0, NULL, NULL);
     p->changed = true;
 }
 
@@ -79,13 +84,13 @@ static uint32_t view_layout(struct weft_placing *p, weft_node n, weft_val v)
 {
     struct weft_graph *g = p->graph;
     const struct weft_pin operand = {.node = n}, result = {.node = n, .result = true};
-    const uint32_t read = p->formats.read[g->node[n.id].first_operand], written = p->formats.written[v.id];
+    const uint32_t read = p->formats->read[g->node[n.id].first_operand], written = p->formats->written[v.id];
     const struct weft_layout from = layout_at(g, read, weft_operand(g, n, 0));
     struct weft_layout view;
-    if (weft_opcode_of(g, n) == WEFT_OP_bcast || weft_format_read_ps(&p->formats, operand, read, written) == 0 ||
-        weft_format_is_copied(&p->formats, operand, read) ||
+    if (weft_opcode_of(g, n) == WEFT_OP_bcast || weft_format_read_ps(p->formats, operand, read, written) == 0 ||
+        weft_format_is_copied(p->formats, operand, read) ||
         !weft_carry_layout(g, operand, &from, result, WEFT_NEW_OUTERMOST, &view))
-        return p->formats.written[v.id];
+        return p->formats->written[v.id];
     return weft_intern_layout(g, &view, weft_type_of(g, v));
 }
 
@@ -93,12 +98,14 @@ static uint32_t view_layout(struct weft_placing *p, weft_node n, weft_val v)
 static int64_t saved_ps(const struct weft_placing *p, weft_node n, uint32_t i, uint32_t layout)
 {
     const struct weft_pin pin = {.node = n, .index = i};
-    const weft_val v = weft_operand(p->graph, n, i), result = weft_result(p->graph, n, 0);
-    const uint32_t written = p->formats.written[result.id];
-    if (p->formats.chosen[result.id])
+    const weft_val v = weft_operand(p->graph, n, i);
+    weft_val result;
+    const struct weft_formats *of = weft_format_handed_to(p->formats, n, i, &result);
+    const uint32_t written = of->written[result.id];
+    if (of->chosen[result.id])
         return WEFT_LABEL_NEVER;
-    return weft_format_read_ps(&p->formats, pin, p->stored[v.id], written) -
-           weft_format_read_ps(&p->formats, pin, layout, written);
+    return weft_format_read_ps(p->formats, pin, p->stored[v.id], written) -
+           weft_format_read_ps(p->formats, pin, layout, written);
 }
 
 static struct weft_converted *find_copy(const struct weft_placing *p, weft_val v, uint32_t layout)
@@ -127,7 +134,7 @@ static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint3
     struct weft_converted *first = NULL;
     if (copy.from != from && layout != from) {
         first = find_copy(p, v, from);
-        first = first ? first : add_copy(p, v, p->formats.written[v.id], from);
+        first = first ? first : add_copy(p, v, p->formats->written[v.id], from);
         copy.source = first->value;
         copy.from = from;
     }
@@ -136,11 +143,11 @@ static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint3
     copy.value = weft_build_unary(&b, WEFT_OP_relayout, copy.source);
     if (first)
         count_reader(first, copy.value,
-                     weft_format_convert_ps(&p->formats, v, p->stored[v.id], layout) -
-                         weft_format_convert_ps(&p->formats, v, from, layout));
+                     weft_format_convert_ps(p->formats, v, p->stored[v.id], layout) -
+                         weft_format_convert_ps(p->formats, v, from, layout));
     copy.next = p->first_copy[v.id];
     g->value[copy.value.id].layout = layout;
-    p->copy = weft_grow(p->formats.arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
+    p->copy = weft_grow(p->formats->arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
     p->copy[p->copies] = copy;
     p->first_copy[v.id] = ++p->copies;
     p->changed = true;
@@ -174,7 +181,7 @@ static bool stays_open(const struct weft_placing *p, weft_val v)
 {
     const struct weft_graph *g = p->graph;
     bool whole = true;
-    if (!g->value[v.id].returns || weft_layout_of(g, v).kind != WEFT_UNDECIDED)
+    if (!g->value[v.id].returns || g->parent || weft_layout_of(g, v).kind != WEFT_UNDECIDED)
         return false;
     for (weft_node n = weft_def(g, v); is_view(g, n); n = weft_def(g, v)) {
         const int op = weft_opcode_of(g, n);
@@ -190,9 +197,9 @@ static void place_results(struct weft_placing *p, weft_node n)
     for (uint32_t i = 0; i < g->node[n.id].results; i++) {
         const weft_val v = weft_result(g, n, i);
         const bool follows = weft_is_view(g, n);
-        const uint32_t layout = follows ? view_layout(p, n, v) : p->formats.written[v.id];
+        const uint32_t layout = follows ? view_layout(p, n, v) : p->formats->written[v.id];
         p->stored[v.id] = layout;
-        if (weft_opcode_of(g, n) != WEFT_OP_const && layout == p->formats.written[v.id])
+        if (weft_opcode_of(g, n) != WEFT_OP_const && layout == p->formats->written[v.id])
             weft_say_stored(p, v);
         /* the layout of the value is the promise, until another takes its place */
         if (!is_promised(p, v) && !(is_view(g, n) && stays_open(p, v)))
@@ -218,17 +225,20 @@ static void place_return(struct weft_placing *p, uint32_t i)
     uint32_t promised;
     if (v.id >= p->values) /* came here with an earlier slot */
         return;
-    if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(&p->formats, i, &promised) ||
+    if (g->ret[i].mut.id || g->value[v.id].is_param || !weft_format_promised(p->formats, i, &promised) ||
         p->stored[v.id] == promised)
         return;
     if (has_promised_places(p, v, promised))
         return;
-    const weft_val copy = value_in(p, v, p->formats.given[i], promised, v, 0);
+    const weft_val copy = value_in(p, v, p->formats->given[i], promised, v, 0);
     if (weft_is(copy, v))
         return;
-    for (uint32_t k = 0; k < g->returns; k++)
-        if (weft_is(g->ret[k].value, v) && !g->ret[k].mut.id)
+    for (uint32_t k = 0; k < g->returns; k++) {
+        uint32_t other;
+        if (weft_is(g->ret[k].value, v) && !g->ret[k].mut.id && weft_format_promised(p->formats, k, &other) &&
+            other == promised) /* a body may promise one value in two layouts */
             weft_replace_return(g, k, copy);
+    }
     if (g->value[v.id].name)
         weft_move_name(g, v, copy); /* the caller knows the result by it */
     g->value[v.id].layout = p->stored[v.id];
@@ -261,7 +271,7 @@ static void place(struct weft_placing *p)
         p->stored[g->param[i].id] = g->value[g->param[i].id].layout;
         if (weft_format_is_open(g, i)) {
             weft_say_stored(p, g->param[i]);
-            set_layout(p, g->param[i], p->formats.written[g->param[i].id]);
+            set_layout(p, g->param[i], p->formats->written[g->param[i].id]);
         }
     }
     weft_foreach_node(g, n) {
@@ -273,9 +283,9 @@ static void place(struct weft_placing *p)
     for (weft_node n = g->first; n.id; n = g->node[n.id].next) {
         for (uint32_t i = 0; i < g->node[n.id].operands && weft_opcode_of(g, n) != WEFT_OP_relayout; i++) {
             const weft_val v = weft_operand(g, n, i);
-            const uint32_t layout = p->formats.read[g->node[n.id].first_operand + i];
+            const uint32_t layout = p->formats->read[g->node[n.id].first_operand + i];
             const bool converts = v.id < p->values && layout != p->stored[v.id];
-            const weft_val other = !converts ? v : value_in(p, v, p->formats.written[v.id], layout,
+            const weft_val other = !converts ? v : value_in(p, v, p->formats->written[v.id], layout,
                                                             weft_result(g, n, 0), saved_ps(p, n, i, layout));
             if (!weft_is(other, v))
                 weft_replace_operand(g, n, i, other);
@@ -288,18 +298,29 @@ static void place(struct weft_placing *p)
     drop_idle_relayouts(p);
 }
 
-bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
+/* Of the graph or one of its bodies. */
+static bool place_all(struct weft_formats *formats, const struct weft_formats *top)
 {
-    if (!is_ready(graph))
-        return false;
-    struct weft_placing p = {.graph = graph, .values = graph->values};
-    weft_formats_collect(&p.formats, graph, target, &graph->root->scratch);
-    weft_formats_choose(&p.formats);
-    weft_say_costs(&p);
-    p.stored = weft_new(p.formats.arena, uint32_t, graph->values);
-    p.first_copy = weft_new(p.formats.arena, uint32_t, graph->values);
-    if (p.formats.cost <= p.formats.row_major) /* more only where tables were too large */
+    struct weft_placing p = {.graph = formats->graph, .formats = formats, .values = formats->graph->values};
+    if (formats == top)
+        weft_say_costs(&p);
+    p.stored = weft_new(formats->arena, uint32_t, p.values);
+    p.first_copy = weft_new(formats->arena, uint32_t, p.values);
+    if (top->cost <= top->row_major) /* more only where tables were too large */
         place(&p);
     weft_say_conversions(&p);
-    return weft_progress(graph, p.changed, 0);
+    return weft_progress(formats->graph, p.changed, 0);
+}
+
+bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
+{
+    bool changed = false;
+    if (graph->parent || !is_ready(graph) || graph->returns == 0) /* bodies are chosen for with the graph */
+        return weft_progress(graph, false, 0);
+    struct weft_formats formats;
+    weft_formats_collect(&formats, graph, target, &graph->root->scratch);
+    weft_formats_choose(&formats);
+    for (uint32_t i = formats.count; i > 0; i--)
+        changed |= place_all(formats.all[i - 1], &formats);
+    return weft_progress(graph, changed, 0);
 }

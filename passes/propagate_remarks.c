@@ -11,7 +11,7 @@ enum { NOTEWORTHY_PS = 1000 };
 
 static const char *layout_text(const struct weft_placing *p, weft_val v, uint32_t layout)
 {
-    struct weft_text text = {.context = p->graph->context, .arena = p->formats.arena};
+    struct weft_text text = {.context = p->graph->context, .arena = p->formats->arena};
     const struct weft_layout shown = weft_layout_at(p->graph, layout, weft_type_of(p->graph, v)->rank);
     weft_layout_print(p->graph->dims, &shown, &text);
     return layout ? text.data : "row-major";
@@ -22,12 +22,12 @@ static const char *choice_text(const struct weft_placing *p, weft_val v, uint32_
                                const struct weft_format_own *own)
 {
     const char *const text = layout_text(p, v, layout);
-    return own ? weft_arena_format(p->formats.arena, "%s by %s", text, own->kernel->name) : text;
+    return own ? weft_arena_format(p->formats->arena, "%s by %s", text, own->kernel->name) : text;
 }
 
 static void note(struct weft_placing *p, weft_val v, const char *verdict, const char *text)
 {
-    p->note = weft_grow(p->formats.arena, p->note, &p->note_capacity, p->notes + 1, sizeof *p->note);
+    p->note = weft_grow(p->formats->arena, p->note, &p->note_capacity, p->notes + 1, sizeof *p->note);
     p->note[p->notes++] = (struct weft_placing_note){v, verdict, text};
 }
 
@@ -61,11 +61,11 @@ static void write_conversions(struct weft_placing *p, const char **label)
     g->conversions = kept;
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
-        const struct weft_conversion_record record = {
-            .from = copy->source, .to = copy->value,
-            .once = !copy->promised && weft_format_is_loaded(g, copy->of),
-            .ps = weft_format_convert_ps(&p->formats, copy->of, copy->from, copy->layout),
-            .wanted = wanted_text(p, copy, label)};
+        const bool once = !copy->promised && weft_format_is_loaded(g, copy->of);
+        const int64_t ps = weft_format_convert_ps(p->formats, copy->of, copy->from, copy->layout);
+        const struct weft_conversion_record record = {.from = copy->source, .to = copy->value, .once = once,
+                                                      .ps = once ? ps : weft_format_weighted(p->formats, ps),
+                                                      .wanted = wanted_text(p, copy, label)};
         weft_add_conversion(g, &record);
         weft_add_remark_at(g, who, label[copy->source.id], "converted", "from %s to %s, %.3f us%s, for %s",
                            layout_text(p, copy->of, copy->from), layout_text(p, copy->of, copy->layout),
@@ -76,10 +76,10 @@ static void write_conversions(struct weft_placing *p, const char **label)
 /* A value without a name is called by its number, which relayouts move. */
 void weft_say_conversions(struct weft_placing *p)
 {
-    p->graph->format_ps = p->formats.cost;
+    p->graph->format_ps = p->formats->cost;
     if (p->notes + p->copies == 0)
         return;
-    const char **label = weft_value_labels(p->graph, p->formats.arena);
+    const char **label = weft_value_labels(p->graph, p->formats->arena);
     for (uint32_t i = 0; i < p->notes; i++)
         weft_add_remark_at(p->graph, who, label[p->note[i].value.id], p->note[i].verdict, "%s", p->note[i].text);
     write_conversions(p, label);
@@ -88,7 +88,7 @@ void weft_say_conversions(struct weft_placing *p)
 /* Says what was chosen, and what the best other choice would have cost. What a broadcast repeats is not stored. */
 void weft_say_stored(struct weft_placing *p, weft_val v)
 {
-    const struct weft_formats *f = &p->formats;
+    const struct weft_formats *f = p->formats;
     if ((f->second[v.id] == f->written[v.id] && f->second_own[v.id] == f->chosen[v.id]) ||
         weft_def_opcode(p->graph, v) == WEFT_OP_bcast)
         return;
@@ -107,13 +107,13 @@ void weft_say_stored(struct weft_placing *p, weft_val v)
 
 static const char *cost_text(const struct weft_placing *p, int64_t ps)
 {
-    return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats.arena, "%.3f us", (double)ps * 1e-6) : "not possible";
+    return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats->arena, "%.3f us", (double)ps * 1e-6) : "not possible";
 }
 
 static weft_val first_promised(const struct weft_placing *p)
 {
     uint32_t promised, i = 0;
-    while (!weft_format_promised(&p->formats, i, &promised))
+    while (!weft_format_promised(p->formats, i, &promised))
         i++;
     return p->graph->ret[i].value;
 }
@@ -121,7 +121,7 @@ static weft_val first_promised(const struct weft_placing *p)
 /* What promises cost, and what was weighed where there was something to choose. */
 void weft_say_costs(struct weft_placing *p)
 {
-    const struct weft_formats *f = &p->formats;
+    const struct weft_formats *f = p->formats;
     if (f->free_cost + NOTEWORTHY_PS < f->cost)
         weft_add_remark(p->graph, who, first_promised(p), "promised",
                         "the layouts that are promised for results cost %.3f us",

@@ -7,10 +7,12 @@
 
 enum { WEFT_MOST_SETS = WEFT_MAX_FORMATS * (WEFT_MAX_FORMATS + 1) / 2 };
 
+/* Of one graph; the problem is that of the top and all bodies, costs as often as each is run. */
 struct weft_chooser {
     struct weft_formats *formats;
     struct weft_graph *graph;
-    struct weft_labelling labelling;
+    struct weft_labelling *labelling;
+    struct weft_chooser *all;    /* by weft_formats.index */
     uint32_t *node;          /* by value: of the labelling, + 1; 0: none */
     uint32_t *set;           /* by value: the node for what is read, + 1; 0: as written */
     const struct weft_format_choice **choice; /* by value: how it may be written, as many as its node has choices */
@@ -31,7 +33,7 @@ static inline uint32_t written_in(const struct weft_chooser *c, weft_val v, uint
 
 static inline uint32_t choices_of(const struct weft_chooser *c, weft_val v)
 {
-    return c->labelling.node[c->node[v.id] - 1].choices;
+    return c->labelling->node[c->node[v.id] - 1].choices;
 }
 
 /* The labelling's node for what readers of v find. */
@@ -40,8 +42,17 @@ static inline uint32_t found_of(const struct weft_chooser *c, weft_val v)
     return (c->set[v.id] ? c->set[v.id] : c->node[v.id]) - 1;
 }
 
-/* Adds the nodes and edges of a graph's values; what is promised for results comes with weft_chooser_return. */
+/* The value whose choice says what operand `index` of a node costs in each layout, and its graph
+ * (weft_format_handed_to). */
+const struct weft_chooser *weft_chooser_reader(const struct weft_chooser *c, weft_node node, uint32_t index,
+                                               weft_val *ret_value);
+
+/* Adds the nodes of a graph's values, and when all graphs have theirs, the edges; what is promised for results of the
+ * top comes with weft_chooser_return. */
+void weft_chooser_add_values(struct weft_chooser *c);
 void weft_chooser_pose(struct weft_chooser *c);
+/* What goes into the bodies of a node and out of them (format_pose_port.c). */
+void weft_chooser_tie_bodies(struct weft_chooser *c, weft_node node);
 
 /* Adds to the problem what result i of the graph costs in each layout. */
 void weft_chooser_return(struct weft_chooser *c, uint32_t i);

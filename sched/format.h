@@ -53,8 +53,16 @@ struct weft_format_choice {
     const struct weft_format_own *own; /* or NULL */
 };
 
+/* Of one graph. A graph and the bodies of its `if` and `loop` are one problem, which belongs to the top. */
 struct weft_formats {
     struct weft_graph *graph;
+    struct weft_formats **all;         /* of the top: itself, then the bodies that its nodes run, outer ones first */
+    uint32_t count, index;             /* how many; and where it stands among them */
+    struct weft_formats *outer;        /* of a body: of the graph that holds it; NULL at the top */
+    weft_node *holder;                 /* of a body: the nodes of that graph that run it */
+    uint32_t holders;
+    struct weft_formats **body;        /* by weft_graph.index: bodies that a node runs, or NULL */
+    int64_t weight;                    /* how often it is run in one run of the top, as far as that is known */
     const struct weft_target *target;
     struct weft_arena *arena;
     struct weft_format_list *list;     /* by value */
@@ -62,10 +70,11 @@ struct weft_formats {
     uint32_t *kind, *node_kind;        /* by value and by node: equal where prices are the same */
     struct weft_format_own *own;       /* kernels of the caller's that fit, node by node */
     uint32_t owns, own_capacity;
-    /* the choice */
+    /* the choice; what it costs is of the whole problem, and the top's */
     uint32_t *written;                 /* by value: the layout that its node writes */
     uint32_t *read;                    /* by operand slot: the layout in which it is read */
     uint32_t *given;                   /* by return with a promise: the layout from which it is put into that */
+    uint32_t *promise;                 /* of a body, by return: how the outer result lies */
     const struct weft_format_own **chosen; /* by value: the kernel of the caller's that computes it, or NULL */
     uint32_t *second;                  /* by value: the best other layout, all else as it is; = written where none is */
     const struct weft_format_own **second_own; /* and by which kernel of the caller's */
@@ -97,14 +106,50 @@ struct weft_format_known *weft_format_recall(const struct weft_formats *formats,
 
 /* --- format_collect.c --------------------------------------------------------------------------------------------- */
 
-/* Does the caller leave it to weft how parameter i is stored ({?})? */
+/* Is it left to weft how parameter i is stored: by the caller ({?}), or since it is a body's? */
 static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 {
-    return weft_layout_of(g, g->param[i]).kind != WEFT_STORED;
+    return g->parent || weft_layout_of(g, g->param[i]).kind != WEFT_STORED;
 }
-/* Opens `formats` for a graph whose nodes are neither grouped nor planned. All memory is the arena's. */
+/* Opens `formats` for a graph and its bodies, whose nodes are neither grouped nor planned. All memory is the
+ * arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
                           struct weft_arena *arena);
+
+/* --- format_tree.c ------------------------------------------------------------------------------------------------ */
+
+/* Finds the bodies, and how often each is run. */
+void weft_format_open_tree(struct weft_formats *top);
+/* A cost as often as a graph is run. */
+int64_t weft_format_weighted(const struct weft_formats *formats, int64_t ps);
+
+/* --- format_port.c ------------------------------------------------------------------------------------------------ */
+
+enum { WEFT_MOST_BODIES = 2 };
+/* The bodies of a node: their number, none of other nodes than `if` and `loop`. */
+uint32_t weft_format_bodies(const struct weft_formats *formats, weft_node node,
+                            struct weft_formats *ret_body[WEFT_MOST_BODIES]);
+/* Is operand i, not the first, carried from trip to trip? Then it is that of result i - 1. */
+bool weft_format_is_carried(const struct weft_graph *graph, weft_node node, uint32_t operand);
+/* The parameter of a body that operand i, not the first, is handed to. */
+weft_val weft_format_param_of(const struct weft_formats *body, weft_node node, uint32_t operand);
+/* The value, and its graph, that says what reading operand i costs: result 0 of the node; of what goes into bodies the
+ * result or the parameter that it becomes. */
+const struct weft_formats *weft_format_handed_to(const struct weft_formats *formats, weft_node node, uint32_t i,
+                                                 weft_val *ret_value);
+/* How what a body returns has to lie where result i of the node lies so; and the other way round. False where none
+ * fits. Only order and splits of a layout count. */
+bool weft_format_inner(const struct weft_formats *outer, weft_node node, uint32_t i, uint32_t layout,
+                       uint32_t *ret_inner);
+bool weft_format_outer(const struct weft_formats *outer, weft_node node, uint32_t i, uint32_t inner,
+                       uint32_t *ret_layout);
+/* A layout without gaps, offset and alignment. */
+uint32_t weft_format_order(const struct weft_formats *formats, weft_val value, uint32_t layout);
+/* Whether a node with bodies can have result i lie so. */
+int64_t weft_format_port_write_ps(const struct weft_formats *formats, weft_val value, uint32_t layout);
+/* An operand, not the first, that lies in one layout where what it is handed to lies in another. */
+int64_t weft_format_port_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                                 uint32_t inner);
 
 /* --- format_own.c ------------------------------------------------------------------------------------------------- */
 
@@ -173,7 +218,8 @@ bool weft_format_converts_once(const struct weft_formats *formats, weft_val valu
 /* What a node pays for writing its result in this layout, whatever it reads: WEFT_LABEL_NEVER if it cannot. */
 int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value, uint32_t layout);
 /* What a node pays more for reading operand `slot` in one layout while it writes result 0 in another, compared with
- * reading it as it likes best. For a view: the price of its result, if that is not where its operand is. */
+ * reading it as it likes best. For a view: the price of its result, if that is not where its operand is. Of a node with
+ * bodies: while what the operand is handed to lies in another (weft_format_handed_to). */
 int64_t weft_format_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
 /* Is the node a reshape that is no view of an operand that lies so? It writes its result in any layout. */
@@ -193,7 +239,8 @@ int64_t weft_format_extra_ps(const struct weft_formats *formats, enum weft_price
                              enum weft_price percent);
 /* What the caller is given: the price of handing return `i`, stored in this layout, over as promised. */
 int64_t weft_format_return_ps(const struct weft_formats *formats, uint32_t i, uint32_t layout);
-/* The layout promised for return i, or false if weft may choose. */
+/* The layout promised for return i, or false if weft may choose. Of a body, when the choice is made: how the outer
+ * result lies. */
 bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32_t *ret_layout);
 
 /* --- format_kernel.c ---------------------------------------------------------------------------------------------- */

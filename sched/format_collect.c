@@ -6,16 +6,17 @@
  * to result and back through every node that it passes at no cost, until nothing is new. A limit on the distance would
  * lose: a wish is worth something only where a whole region follows it. Where a node has axes that the wish does not
  * know (a bias has no rows), their places are guesses: those wait until all that is known in full is everywhere, since
- * lists are short. */
+ * lists are short. What goes into a body or out of it carries wishes through the node that runs it. */
 #include "sched/format.h"
 
 struct wish {
+    struct weft_formats *formats;
     weft_val value;
     uint32_t layout;
 };
 
 struct collector {
-    struct weft_formats *formats;
+    struct weft_formats *formats; /* of the graph that is looked at */
     struct weft_graph *graph;
     struct wish *queue, *guess;
     uint32_t head, tail, capacity;
@@ -48,7 +49,7 @@ static void add(struct collector *c, weft_val value, uint32_t layout)
     }
     list->layout[list->count++] = layout;
     c->queue = weft_grow(c->formats->arena, c->queue, &c->capacity, c->tail + 1, sizeof *c->queue);
-    c->queue[c->tail++] = (struct wish){value, layout};
+    c->queue[c->tail++] = (struct wish){c->formats, value, layout};
 }
 
 static void add_layout(struct collector *c, weft_val value, const struct weft_layout *layout)
@@ -99,6 +100,19 @@ static bool is_stated(const struct weft_graph *g, weft_val v)
            !weft_is_const(g, v);
 }
 
+static void look_at(struct collector *c, struct weft_formats *formats)
+{
+    c->formats = formats;
+    c->graph = formats->graph;
+}
+
+/* What is said of a parameter or result of a body is a wish: they lie as the node around it has them. */
+static void wish_port(struct collector *c, weft_val v)
+{
+    if (weft_is_required(c->graph, v))
+        add(c, v, weft_format_order(c->formats, v, c->graph->value[v.id].layout));
+}
+
 static void begin(struct collector *c)
 {
     struct weft_graph *g = c->graph;
@@ -106,8 +120,12 @@ static void begin(struct collector *c)
         c->formats->list[g->param[i].id].is_fact = !weft_format_is_open(g, i);
         if (!weft_format_is_open(g, i))
             add(c, g->param[i], g->value[g->param[i].id].layout);
+        else if (g->parent)
+            wish_port(c, g->param[i]);
         add(c, g->param[i], 0);
     }
+    for (uint32_t i = 0; g->parent && i < g->returns; i++)
+        wish_port(c, g->ret[i].value);
     weft_foreach_node(g, n) {
         for (uint32_t i = 0; i < g->node[n.id].results; i++) {
             const weft_val v = weft_result(g, n, i);
@@ -183,7 +201,7 @@ static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
     const struct carried *carried = known->answer;
     for (uint32_t i = 0; i < carried->count; i++) {
         const struct weft_pin to = {.node = from.node, .result = !from.result, .index = carried->wish[i].pin};
-        const struct wish wish = {weft_pin_value(c->graph, to), carried->wish[i].layout};
+        const struct wish wish = {c->formats, weft_pin_value(c->graph, to), carried->wish[i].layout};
         if (!carried->wish[i].is_guess) {
             add(c, wish.value, wish.layout);
             continue;
@@ -193,16 +211,77 @@ static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
     }
 }
 
+/* --- into bodies and out of them ---------------------------------------------------------------------------------- */
+
+static void add_in(struct collector *c, struct weft_formats *formats, weft_val v, uint32_t layout)
+{
+    struct weft_formats *const here = c->formats;
+    look_at(c, formats);
+    add(c, v, weft_format_order(formats, v, layout));
+    look_at(c, here);
+}
+
+/* Operand or result of a node with bodies. */
+static void enter(struct collector *c, weft_node n, bool is_result, uint32_t index, uint32_t layout)
+{
+    struct weft_formats *body[WEFT_MOST_BODIES];
+    const uint32_t bodies = weft_format_bodies(c->formats, n, body);
+    const bool carried = weft_opcode_of(c->graph, n) == WEFT_OP_loop &&
+                         weft_format_is_carried(c->graph, n, index + is_result);
+    uint32_t inner;
+    for (uint32_t k = 0; k < bodies && (is_result || index > 0); k++)
+        if (!is_result || carried)
+            add_in(c, body[k], weft_format_param_of(body[k], n, index + is_result), layout);
+    for (uint32_t k = 0; k < bodies && is_result; k++)
+        if (weft_format_inner(c->formats, n, index, layout, &inner))
+            add_in(c, body[k], body[k]->graph->ret[index].value, inner);
+    if (carried && is_result)
+        add_in(c, c->formats, weft_operand(c->graph, n, index + 1), layout);
+    else if (carried && index > 0)
+        add_in(c, c->formats, weft_result(c->graph, n, index - 1), layout);
+}
+
+/* Parameter or result of a body. */
+static void leave(struct collector *c, struct wish wish)
+{
+    const struct weft_formats *f = wish.formats;
+    const struct weft_value *value = &f->graph->value[wish.value.id];
+    uint32_t layout;
+    for (uint32_t h = 0; h < f->holders; h++) {
+        const weft_node n = f->holder[h];
+        const uint32_t operand = value->result + (weft_opcode_of(f->outer->graph, n) != WEFT_OP_loop);
+        if (value->is_param && operand > 0)
+            add_in(c, f->outer, weft_operand(f->outer->graph, n, operand), wish.layout);
+        for (uint32_t slot = value->first_return; slot; slot = f->graph->ret[slot - 1].next)
+            if (weft_format_outer(f->outer, n, slot - 1, wish.layout, &layout))
+                add_in(c, f->outer, weft_result(f->outer->graph, n, slot - 1), layout);
+    }
+}
+
+static bool has_bodies(const struct weft_graph *g, weft_node n)
+{
+    return n.id && (weft_op_of(g, n)->traits & WEFT_CONTROL);
+}
+
 /* From the node that makes the value, and to all that read it. */
 static void spread(struct collector *c, struct wish wish)
 {
+    look_at(c, wish.formats);
     const struct weft_graph *g = c->graph;
     const struct weft_value *value = &g->value[wish.value.id];
-    if (value->def.id)
+    if (c->formats->outer)
+        leave(c, wish);
+    if (has_bodies(g, value->def))
+        enter(c, value->def, /* is_result= */ true, value->result, wish.layout);
+    else if (value->def.id)
         carry_on(c, (struct weft_pin){.node = value->def, .result = true, .index = value->result}, wish.layout);
     for (uint32_t slot = value->first_use; slot; slot = g->slot[slot - 1].next) {
         const weft_node user = g->slot[slot - 1].node;
-        carry_on(c, (struct weft_pin){.node = user, .index = slot - 1 - g->node[user.id].first_operand}, wish.layout);
+        const uint32_t index = slot - 1 - g->node[user.id].first_operand;
+        if (has_bodies(g, user))
+            enter(c, user, /* is_result= */ false, index, wish.layout);
+        else
+            carry_on(c, (struct weft_pin){.node = user, .index = index}, wish.layout);
     }
 }
 
@@ -221,21 +300,34 @@ static void number_lists(const struct weft_formats *f)
     }
 }
 
+/* Remembers of a graph what prices and candidates are asked for. */
+static void open_formats(struct weft_formats *f)
+{
+    f->list = weft_new(f->arena, struct weft_format_list, f->graph->values);
+    weft_format_kinds(f);
+}
+
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
                           struct weft_arena *arena)
 {
-    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena,
-                                     .list = weft_new(arena, struct weft_format_list, graph->values)};
-    struct collector c = {.formats = formats, .graph = graph};
-    weft_format_kinds(formats);
-    begin(&c);
+    *formats = (struct weft_formats){.graph = graph, .target = target, .arena = arena};
+    struct collector c = {0};
+    weft_format_open_tree(formats);
+    for (uint32_t i = 0; i < formats->count; i++)
+        open_formats(formats->all[i]);
+    for (uint32_t i = 0; i < formats->count; i++) {
+        look_at(&c, formats->all[i]);
+        begin(&c);
+    }
     while (c.head < c.tail || c.first_guess < c.guesses) {
         if (c.head == c.tail) {
             const struct wish guess = c.guess[c.first_guess++];
+            look_at(&c, guess.formats);
             add(&c, guess.value, guess.layout);
         } else {
             spread(&c, c.queue[c.head++]);
         }
     }
-    number_lists(formats);
+    for (uint32_t i = 0; i < formats->count; i++)
+        number_lists(formats->all[i]);
 }

@@ -132,6 +132,8 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
         return 0; /* see weft_format_read_ps */
     if (weft_opcode_of(g, n) == WEFT_OP_custom)
         return weft_format_custom_ps(f, pin, layout);
+    if (weft_op_of(g, n)->traits & WEFT_CONTROL)
+        return weft_format_port_write_ps(f, value, layout);
     if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED) /* a stated layout is there, whatever the op is */
         return layout == 0 || (f->list[value.id].is_fact && layout == f->list[value.id].layout[0])
                    ? 0 : WEFT_LABEL_NEVER;
@@ -288,6 +290,8 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
         return reshape_ps(f, operand, layout, result);
     if (op == WEFT_OP_custom)
         return weft_format_custom_ps(f, operand, layout);
+    if (weft_op_of(g, operand.node)->traits & WEFT_CONTROL && operand.index > 0)
+        return weft_format_port_read_ps(f, operand, layout, result);
     if (op == WEFT_OP_relayout)
         return moved_ps(f, value, layout, result);
     const enum weft_pin_kind kind = weft_pin_dims(g, operand, dim);
@@ -334,6 +338,10 @@ bool weft_format_promised(const struct weft_formats *f, uint32_t i, uint32_t *re
 {
     struct weft_graph *g = f->graph;
     const struct weft_return_slot *slot = &g->ret[i];
+    if (f->outer) {
+        *ret_layout = f->promise ? f->promise[i] : 0;
+        return f->promise;
+    }
     const weft_val who = slot->mut.id ? slot->mut : slot->value;
     struct weft_layout layout = weft_layout_of(g, who);
     if (layout.kind != WEFT_STORED || layout.strength != WEFT_REQUIRED)

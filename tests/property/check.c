@@ -120,6 +120,11 @@ static enum weft_outcome add_variant(struct weft_trial *trial, const char *pass)
     if (changed < 0)
         return weft_trial_fail(trial, WEFT_FAILS_PASS, "pass %s: %s", variant->name,
                                weft_last_error(trial->graph->context));
+    if (keep && pass && strcmp(pass, "propagate_memory_format") == 0) {
+        const enum weft_outcome failure = weft_trial_ports(trial, variant->graph);
+        if (failure)
+            return failure;
+    }
     return keep ? text_stays(trial, variant->graph, variant->name) : WEFT_HOLDS;
 }
 

@@ -39,6 +39,8 @@ enum weft_outcome weft_trial_fail(struct weft_trial *trial, enum weft_outcome fa
 
 /* Layouts cost no more than row-major throughout or channels-last, and no less than the bound. */
 enum weft_outcome weft_trial_choice(struct weft_trial *trial, struct weft_graph *graph);
+/* After propagate_memory_format: is what goes into bodies and out of them stored in one order on both sides? */
+enum weft_outcome weft_trial_ports(struct weft_trial *trial, struct weft_graph *graph);
 /* Stores three quarters of all values in blocks of 2 to 4 elements along an axis. */
 void weft_trial_split(struct weft_graph *graph);
 

@@ -166,6 +166,69 @@ static void test_nested(void **state)
     check(nested, true, 40000);
 }
 
+/* Orders that values inside and around require: of what is carried, handed over, collected, and handed through. */
+static const char orders[] =
+    "graph @t<N>(%n: i64[], %a: f32[N,3,4], %z: f32[N,3,4]) {\n"
+    "graph @b(%i: i64[], %s: f32[N,3,4], %p: f32[N,3,4], %x: f32[N,3,4]) {\n"
+    "%t: f32[N,3,4]{2 0 1} = add %s, %x\n%u: f32[N,3,4]{2 0 1} = sub %p, %t\n"
+    "%q: f32[N,3,4]{0 1 2} = sub %s, %u\nreturn %u, %t, %t, %x, %q\n}\n"
+    "%v: f32[N,3,4]{2 0 1} = add %a, %z\n"
+    "%s: f32[N,3,4], %p: f32[N,3,4], %c: f32[4,N,3,4], %d: f32[4,N,3,4], %q: f32[4,N,3,4] = loop %n, %v, %z, %a "
+    "body=@b carried=2 length=4\n"
+    "%e: f32[4,N,3,4]{1 3 2 0} = neg %c\n%g: f32[4,N,3,4] = add %e, %d\n%f: f32[N,3,4]{1 0 2} = neg %s\n"
+    "%h: f32[N,3,4] = add %f, %p\nreturn %s, %p, %c, %d, %q, %g, %h\n}\n";
+
+/* Two bodies that want another order each of one operand, and hand it through; a loop in one of them. */
+static const char torn[] =
+    "graph @t<N>(%n: i64[], %c: bool[], %a: f32[N,3,4]) {\n"
+    "graph @then(%n: i64[], %x: f32[N,3,4]) {\n"
+    "graph @b(%i: i64[], %s: f32[N,3,4], %w: f32[N,3,4]) {\n%r: f32[N,3,4]{1 2 0} = add %s, %w\nreturn %r\n}\n"
+    "%y: f32[N,3,4]{2 1 0} = neg %x\n%r: f32[N,3,4] = loop %n, %y, %x body=@b carried=1\nreturn %r, %x, %y, %y\n}\n"
+    "graph @else(%n: i64[], %x: f32[N,3,4]) {\n%y: f32[N,3,4]{0 2 1} = neg %x\nreturn %x, %y, %x, %y\n}\n"
+    "%r: f32[N,3,4], %s: f32[N,3,4], %t: f32[N,3,4], %u: f32[N,3,4]{2 1 0} = if %c, %n, %a then=@then else=@else\n"
+    "%v: f32[N,3,4]{0 2 1} = neg %r\n%w: f32[N,3,4] = sub %u, %v\nreturn %r, %s, %t, %w\n}\n";
+
+static void test_orders(void **state)
+{
+    check(orders, true, 5);
+    check(orders, true, 3000);
+    check(orders, true, 0);
+    check(torn, true, 5);
+    check(torn, false, 5);
+    check(torn, true, 3000);
+    check(torn, false, 3000);
+}
+
+/* Data change their order before the first trip and after the last. */
+static void test_trips_keep_the_order(void **state)
+{
+    enum { BYTES = 2 * 32 * 14 * 14 * 4 };
+    static const char text[] =
+        "graph @t(%x: f32[2,32,14,14]) {\n"
+        "graph @b(%i: i64[], %c: f32[2,32,14,14], %h: f32[2,32,14,14]) {\n%w: f32[32,1,3,3] = const random=1\n"
+        "%v: f32[2,32,14,14] = conv %c, %w pad=[1 1 1 1] groups=32\n%a: f32[2,32,14,14] = add %v, %h\n"
+        "%t: f32[2,32,14,14] = sub %c, %a\nreturn %t\n}\n"
+        "%n: i64[] = const value=20\n%y: f32[2,32,14,14]{0 2 3 1} = loop %n, %x, %x body=@b carried=1\nreturn %y\n}\n";
+    static float data[BYTES / 4];
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, text);
+    struct weft_plan *plan = compile(graph, 0);
+    struct weft_execution *e;
+    struct weft_tensor x = tensor_of(data, 4, (const int64_t[]){2, 32, 14, 14});
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    assert_int_equal(weft_plan_relayouts(plan), 1); /* of %x, for both operands */
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(weft_execution_statistics(e, &statistics), WEFT_OK);
+    assert_int_equal(statistics.relayouts, 1);
+    assert_int_equal(statistics.copied_bytes, BYTES);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 /* Kernels and places of bodies are in the text of a plan: carried values at the results, the arena of the body inside
  * the outer one. */
 static void test_text(void **state)
@@ -205,7 +268,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loop),     cmocka_unit_test(test_returned_as_they_are),
         cmocka_unit_test(test_condition), cmocka_unit_test(test_branches),
-        cmocka_unit_test(test_nested),   cmocka_unit_test(test_text),     cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_nested),   cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_trips_keep_the_order),
+        cmocka_unit_test(test_hints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
