@@ -15,7 +15,7 @@ static const struct weft_kernel_info kernels[] = {
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"
 
-#define GATHER(id) {"gather", "weft_" #id "__ref", 0},
+#define GATHER(id, level, cpu) {"gather", "weft_" #id "__" #level, cpu},
 #include "kernels/gather/gather.def"
 
 #define WEFT_GEMM(name, cpu, ...) {"gemm", #name, cpu},

@@ -285,6 +285,7 @@ const char *weft_places_name(bool triangle);
  * ones count from the end (`from_end`); outside, gathers (and scatters with `clamp`) take the nearest place, scatters
  * leave the block out. Strides in elements. */
 struct weft_gather {
+    uint32_t cpu;
     bool scatter, add, from_end, clamp; /* add: += of f32 */
     bool elements;           /* set by prepare */
     uint8_t index_dtype;     /* WEFT_K_* */
@@ -292,7 +293,9 @@ struct weft_gather {
     int64_t extent[WEFT_K_RANK], plain[WEFT_K_RANK], indexed[WEFT_K_RANK], index[WEFT_K_RANK];
     int64_t block[WEFT_K_RANK], plain_block[WEFT_K_RANK], indexed_block[WEFT_K_RANK];
     int64_t limit[WEFT_K_RANK], step[WEFT_K_RANK], number_stride;
-    int32_t split, parts;    /* set by prepare: the axis that parts of a scatter share out, or -1 */
+    /* set by prepare, which also orders and merges outer axes of single elements */
+    int32_t shared;          /* of these, how many do not move in the indices: those before the last */
+    int32_t split, parts;    /* the axis that parts of a scatter share out, or -1 */
 };
 void weft_gather_prepare(struct weft_gather *gather, int workers);
 void weft_gather_run(const struct weft_gather *gather, void *out, const void *in, const void *index, int part,
@@ -301,13 +304,22 @@ const char *weft_gather_name(const struct weft_gather *gather);
 
 /* out[i, j, …] = in[table 0 at i + table 1 at j + …]: paddings and resizes that repeat elements. At least one axis. */
 struct weft_table {
+    uint32_t cpu;
+    bool spans;              /* the innermost axis comes as spans, not as a table */
     int32_t bytes, rank;
     int64_t extent[WEFT_K_RANK], out_stride[WEFT_K_RANK];
-    int32_t parts;           /* set by prepare */
+    int32_t order[WEFT_K_RANK], parts; /* set by prepare: axes, the innermost last */
+};
+/* `count` results, the first of which stands at `place` in the operand and the others `step` apart; elements. */
+struct weft_table_span {
+    int64_t place, step, count;
 };
 void weft_table_prepare(struct weft_table *table, int workers);
-void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places, int part,
-                    int parts);
+/* A table for each axis, in the descriptor's order, premultiplied with the operand's stride; or for order[rank - 1]
+ * spans, which together have its extent. */
+void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places,
+                    const struct weft_table_span *span, int part, int parts);
+const char *weft_table_name(const struct weft_table *table);
 
 /* --- resize/resize.h: weighted sums along two axes, f32 ----------------------------------------------------------- */
 

@@ -13,7 +13,8 @@ struct index_step {
 
 static struct weft_gather *open_step(const struct weft_bind *bind, struct index_step *s, bool scatter)
 {
-    *s = (struct index_step){.gather = {.scatter = scatter, .from_end = true, .index_dtype = bind->in[1].dtype,
+    *s = (struct index_step){.gather = {.cpu = bind->plan->target.cpu, .scatter = scatter, .from_end = true,
+                                        .index_dtype = bind->in[1].dtype,
                                         .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8}};
     return &s->gather;
 }

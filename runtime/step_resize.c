@@ -1,86 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_resize.c: steps that read through a table per axis: elements that are repeated by a padding or a resize, and
- * weighted sums. Tables cost little beside what is moved with them, so each part makes its own, in scratch memory, and
- * a plan keeps none. */
+/* step_resize.c: weighted sums along two axes, by a table each. Tables cost little beside what is moved with them, so
+ * each part makes its own, in scratch memory, and a plan keeps none. */
 #include "ir/places.h"
 #include "runtime/runtime.h"
-
-#include <string.h>
-
-/* --- elements --------------------------------------------------------------------------------------------------- */
-
-static void bind_table(struct weft_bind *bind, void *descriptor)
-{
-    struct weft_table *t = descriptor;
-    *t = (struct weft_table){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = bind->out.rank};
-    bool empty = false;
-    for (int i = 0; i < t->rank; i++) {
-        t->extent[i] = bind->out.extent[i];
-        t->out_stride[i] = bind->out.stride[i];
-        bind->scratch += (size_t)t->extent[i] * sizeof(int64_t);
-        empty |= bind->in[0].extent[i] == 0; /* only where sizes were not known to inference */
-    }
-    if (empty)
-        t->rank = 0;
-    else
-        weft_table_prepare(t, bind->workers);
-    bind->parts = empty ? 1 : t->parts;
-}
-
-/* For each result of an axis: elements from the first one to the one that it repeats. What a node says is read once an
- * axis: finding an attribute takes longer than moving an element. */
-static void tabulate_pad(const struct weft_call *call, int axis, const struct weft_tensor *in, int64_t n, int64_t *at)
-{
-    const struct weft_graph *g = call->plan->graph;
-    const weft_node node = call->step->node;
-    const int64_t before =
-        weft_dim_evaluate(g->dims, weft_attr_at(g, node, WEFT_ATTR_pad, (unsigned)axis), call->symbols);
-    const char *const form = weft_attr_word(g, node, WEFT_ATTR_form);
-    const int64_t stride = in->stride[axis], extent = in->extent[axis];
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t inside = i - before;
-        at[i] = stride * (inside >= 0 && inside < extent ? inside : weft_pad_source(form, inside, extent));
-    }
-}
-
-static void tabulate_resize(const struct weft_call *call, int axis, const struct weft_tensor *in, int64_t n,
-                            int64_t *at)
-{
-    struct weft_resize resize;
-    weft_resize_read(call->plan->graph, call->step->node, axis, in->extent[axis], n, &resize);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index;
-        double weight;
-        weft_resize_tabulate(&resize, i, &index, &weight);
-        at[i] = in->stride[axis] * index;
-    }
-}
-
-static void run_table(const void *descriptor, struct weft_call *call)
-{
-    const struct weft_table *t = descriptor;
-    const struct weft_tensor in = weft_call_tensor(call, call->step->in[0]);
-    if (t->rank == 0) {
-        weft_step_reference.run(NULL, call);
-        return;
-    }
-    const int64_t *table[WEFT_K_RANK];
-    int64_t *at = call->scratch;
-    const bool pads = weft_opcode_of(call->plan->graph, call->step->node) == WEFT_OP_pad;
-    for (int axis = 0; axis < t->rank; axis++) {
-        table[axis] = at;
-        (pads ? tabulate_pad : tabulate_resize)(call, axis, &in, t->extent[axis], at);
-        at += t->extent[axis];
-    }
-    weft_table_run(t, call->out, call->in[0], table, call->part, call->parts);
-}
-
-static const char *name_table(const void *descriptor, const struct weft_step *step) { return "weft_table__ref"; }
-
-const struct weft_step_kind weft_step_table = {"table", sizeof(struct weft_table), bind_table, run_table, name_table,
-                                               .strided = true};
-
-/* --- weighted sums ---------------------------------------------------------------------------------------------- */
 
 struct blend_step {
     struct weft_blend blend;

@@ -129,7 +129,7 @@ static void run_blend(const struct calibrate_job *j, void *scratch, int part, in
 
 static void run_table(const struct calibrate_job *j, void *scratch, int part, int parts)
 {
-    weft_table_run(&j->with.table, j->out, j->in, j->places, part, parts);
+    weft_table_run(&j->with.table, j->out, j->in, j->places, NULL, part, parts);
 }
 
 /* Two taps for each result, `step` apart in memory. */
@@ -179,7 +179,7 @@ static void add_table(struct calibrate *c, bool last)
                                                   (double)(RESIZED_CHANNELS * LARGE * LARGE));
     struct weft_table *const t = &j->with.table;
     const int64_t **const places = weft_new(&c->arena, const int64_t *, 4);
-    *t = (struct weft_table){.bytes = 4, .rank = 4};
+    *t = (struct weft_table){.cpu = c->context->target.cpu, .bytes = 4, .rank = 4};
     for (int axis = 0; axis < 4; axis++) {
         int64_t *const place = weft_new(&c->arena, int64_t, extent[axis]);
         for (int64_t i = 0; i < extent[axis]; i++)

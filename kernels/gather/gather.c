@@ -3,9 +3,7 @@
  *
  * One descriptor for all of them: gathers of rows, of elements, by several numbers, and the same backwards as scatters.
  * Two loops: a block for each index, memcpy where it is contiguous; and single elements, where reading the indices and
- * bringing them into range is the work, so that loop exists for each size of element and the two usual index types.
- * Instructions that gather would save nothing here: their loads are no faster than single ones, and the indices need
- * 64 bits.
+ * bringing them into range is the work (elements.c).
  *
  * Parts of a gather are ranges of indices. Parts of a scatter must not meet in one element, so they are ranges of an
  * outer axis that also moves in the indexed array; where there is none, a scatter is one part, in the order of the
@@ -20,7 +18,7 @@ const char *weft_gather_name(const struct weft_gather *g)
 {
     if (g->scatter)
         return g->add ? "weft_scatter_add_f32__ref" : "weft_scatter_blocks__ref";
-    return g->elements ? "weft_gather_elements__ref" : "weft_gather_blocks__ref";
+    return g->elements ? weft_gather_loops_find(g->cpu)->elements : "weft_gather_blocks__ref";
 }
 
 /* Axes that are one in both arrays are joined; the order stays. */
@@ -51,9 +49,24 @@ static void drop_single_axes(struct weft_gather *g)
     g->outer = kept;
 }
 
+/* An axis along which one index serves neighbours in both arrays: they are a block. */
+static void make_block(struct weft_gather *g)
+{
+    for (int i = 0; i < g->outer && g->inner == 0 && !g->scatter; i++) {
+        if (g->index[i] != 0 || g->plain[i] != 1 || g->indexed[i] != 1)
+            continue;
+        g->block[g->inner] = g->extent[i];
+        g->plain_block[g->inner] = g->indexed_block[g->inner] = 1;
+        g->inner++;
+        g->extent[i] = 1;
+        drop_single_axes(g);
+    }
+}
+
 void weft_gather_prepare(struct weft_gather *g, int workers)
 {
     drop_single_axes(g);
+    make_block(g);
     merge_block(g);
     int64_t indices = 1, block = 1;
     g->split = -1;
@@ -65,7 +78,7 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     for (int i = 0; i < g->inner; i++)
         block *= g->block[i];
     const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    g->elements = !g->scatter && g->inner == 0 && g->numbers == 1 && g->from_end && usual && g->outer > 0;
+    g->elements = !g->scatter && g->inner == 0 && g->numbers == 1 && g->from_end && usual && weft_elements_arrange(g);
     const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
     const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
     g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
@@ -166,128 +179,10 @@ static void run_blocks(const struct weft_gather *g, void *out, const void *in, c
     }
 }
 
-/* --- elements --------------------------------------------------------------------------------------------------- */
-
-struct line {
-    int64_t n, limit, step, plain, indexed, index;
-};
-
-#define LINE(name, type, loose, number)                                                                                \
-    static void name(const struct line *l, void *out, const void *in, const void *index)                               \
-    {                                                                                                                  \
-        type *const to = out;                                                                                          \
-        const loose *const from = in;                                                                                  \
-        const number *const numbers = index;                                                                           \
-        for (int64_t i = 0; i < l->n; i++) {                                                                           \
-            int64_t at = numbers[i * l->index];                                                                        \
-            at += at < 0 ? l->limit : 0;                                                                               \
-            at = at < 0 ? 0 : at;                                                                                      \
-            at = at >= l->limit ? l->limit - 1 : at;                                                                   \
-            to[i * l->plain] = from[i * l->indexed + at * l->step];                                                    \
-        }                                                                                                              \
-    }
-LINE(line_8_32, uint8_t, uint8_t, int32_t)
-LINE(line_16_32, uint16_t, weft_loose_u16, int32_t)
-LINE(line_32_32, uint32_t, weft_loose_u32, int32_t)
-LINE(line_64_32, uint64_t, weft_loose_u64, int32_t)
-LINE(line_8_64, uint8_t, uint8_t, int64_t)
-LINE(line_16_64, uint16_t, weft_loose_u16, int64_t)
-LINE(line_32_64, uint32_t, weft_loose_u32, int64_t)
-LINE(line_64_64, uint64_t, weft_loose_u64, int64_t)
-
-static void run_elements(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
-{
-    static void (*const lines[2][4])(const struct line *, void *, const void *, const void *) = {
-        {line_8_32, line_16_32, line_32_32, line_64_32}, {line_8_64, line_16_64, line_32_64, line_64_64}};
-    const bool wide = g->index_dtype == WEFT_K_I64;
-    const int last = g->outer - 1, size = g->bytes == 1 ? 0 : g->bytes == 2 ? 1 : g->bytes == 4 ? 2 : 3;
-    struct weft_walk walk = {.rank = g->outer, .arrays = 3, .at = {out, (char *)in, (char *)index}};
-    int64_t total = 1, at, end;
-    for (int i = 0; i < g->outer; i++) {
-        walk.extent[i] = g->extent[i];
-        walk.step[0][i] = g->plain[i] * g->bytes;
-        walk.step[1][i] = g->indexed[i] * g->bytes;
-        walk.step[2][i] = g->index[i] * (wide ? 8 : 4);
-        total *= g->extent[i];
-    }
-    weft_share(total, 64, part, parts, &at, &end);
-    if (at >= end)
-        return;
-    weft_walk_seek(&walk, at);
-    for (;;) {
-        const int64_t rest = g->extent[last] - walk.index[last];
-        const struct line line = {.n = rest < end - at ? rest : end - at, .limit = g->limit[0], .step = g->step[0],
-                                  .plain = g->plain[last], .indexed = g->indexed[last], .index = g->index[last]};
-        lines[wide][size](&line, walk.at[0], walk.at[1], walk.at[2]);
-        at += line.n;
-        if (at >= end)
-            return;
-        weft_walk_next(&walk, last - 1);
-    }
-}
-
 void weft_gather_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
 {
     if (g->elements)
-        run_elements(g, out, in, index, part, parts);
+        weft_elements_run(g, out, in, index, part, parts);
     else
         run_blocks(g, out, in, index, part, parts);
-}
-
-/* --- tables ----------------------------------------------------------------------------------------------------- */
-
-void weft_table_prepare(struct weft_table *t, int workers)
-{
-    int64_t bytes = 2 * t->bytes, lines = 1;
-    for (int i = 0; i < t->rank; i++) {
-        bytes *= t->extent[i];
-        lines *= i + 1 < t->rank ? t->extent[i] : 1;
-    }
-    t->parts = weft_parts_for(bytes, workers);
-    t->parts = t->parts > lines ? (int32_t)(lines > 0 ? lines : 1) : t->parts;
-}
-
-#define LOOK_UP(name, type)                                                                                            \
-    static void name(void *out, int64_t stride, const void *in, const int64_t *table, int64_t n)                       \
-    {                                                                                                                  \
-        type *const to = out;                                                                                          \
-        const type *const from = in;                                                                                   \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            to[i * stride] = from[table[i]];                                                                           \
-    }
-LOOK_UP(look_up_8, uint8_t)
-LOOK_UP(look_up_16, uint16_t)
-LOOK_UP(look_up_32, uint32_t)
-LOOK_UP(look_up_64, uint64_t)
-
-void weft_table_run(const struct weft_table *t, void *out, const void *in, const int64_t *const *table, int part,
-                    int parts)
-{
-    const int last = t->rank - 1;
-    const int64_t n = t->extent[last];
-    bool contiguous = t->out_stride[last] == 1;
-    for (int64_t i = 1; i < n && contiguous; i++)
-        contiguous = table[last][i] == table[last][0] + i;
-    int64_t lines = n > 0, begin, end;
-    for (int i = 0; i < last; i++)
-        lines *= t->extent[i];
-    weft_share(lines, 1, part, parts, &begin, &end);
-    for (; begin < end; begin++) {
-        int64_t rest = begin, to = 0, from = 0;
-        for (int i = last - 1; i >= 0; i--) {
-            const int64_t at = rest % t->extent[i];
-            rest /= t->extent[i];
-            to += at * t->out_stride[i];
-            from += table[i][at];
-        }
-        char *const target = (char *)out + to * t->bytes;
-        const char *const source = (const char *)in + from * t->bytes;
-        if (contiguous)
-            memcpy(target, source + table[last][0] * t->bytes, (size_t)(n * t->bytes));
-        else
-            (t->bytes == 1   ? look_up_8
-             : t->bytes == 2 ? look_up_16
-             : t->bytes == 4 ? look_up_32
-                             : look_up_64)(target, t->out_stride[last], source, table[last], n);
-    }
 }

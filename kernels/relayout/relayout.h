@@ -61,6 +61,7 @@ struct weft_mover {
     weft_spread_fn *spread;
 };
 extern const struct weft_mover weft_mover__ref, weft_mover__avx2, weft_mover__avx512;
+const struct weft_mover *weft_mover_find(uint32_t cpu);
 
 /* to[i · to_stride] = from[i · from_stride] for i in [0, n); `from` may lie at any address. Strides in elements. */
 void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n);

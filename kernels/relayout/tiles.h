@@ -18,7 +18,6 @@ enum weft_copy_stream {
 
 /* The best within copy->cpu. */
 weft_tile_fn weft_tile_find(const struct weft_copy *copy);
-const struct weft_mover *weft_mover_find(uint32_t cpu);
 
 /* Stands at the first element of both arrays. */
 struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in);

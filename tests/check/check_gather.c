@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {
-#define GATHER(id) "weft_" #id "__ref",
+static const struct kernel {
+    const char *name;
+    uint32_t cpu;
+} kernels[] = {
+#define GATHER(id, level, cpu) {"weft_" #id "__" #level, cpu},
 #include "kernels/gather/gather.def"
 };
 
@@ -80,7 +83,7 @@ struct extent_of {
 static struct extent_of random_gather(struct weft_check *check, struct weft_gather *g, bool scatter, bool add)
 {
     static const int sizes[] = {1, 2, 4, 8};
-    *g = (struct weft_gather){.scatter = scatter, .add = add,
+    *g = (struct weft_gather){.cpu = weft_check_cpu(check), .scatter = scatter, .add = add,
                               .bytes = add ? 4 : sizes[weft_check_between(check, 0, 3)],
                               .outer = (int32_t)weft_check_between(check, 0, 3),
                               .inner = (int32_t)weft_check_between(check, 0, 2),
@@ -101,7 +104,7 @@ static struct extent_of random_gather(struct weft_check *check, struct weft_gath
     }
     for (int i = g->outer - 1; i >= 0; i--) {
         const bool moves = weft_check_between(check, 0, 1), shared = !weft_check_between(check, 0, 3);
-        g->extent[i] = weft_check_between(check, 1, 9);
+        g->extent[i] = weft_check_between(check, 1, weft_check_between(check, 0, 15) ? 9 : g->outer == 1 ? 1500 : 70);
         g->plain[i] = deal(check, &e.plain, g->extent[i]);
         g->indexed[i] = moves ? deal(check, &e.indexed, g->extent[i]) : 0;
         g->index[i] = shared ? 0 : deal(check, &e.index, g->extent[i]);
@@ -177,25 +180,59 @@ static void gather_body(struct weft_check *check, const void *user)
         weft_check_fail(check, "only %d cases reached this kernel", cases);
 }
 
+/* Spans of one axis of `source` elements, `step` apart, in any order and direction; their places go to `table` too. */
+static struct weft_table_span *random_spans(struct weft_check *check, int64_t *table, int64_t n, int64_t source,
+                                            int64_t step)
+{
+    struct weft_table_span *const spans = weft_check_alloc(check, (size_t)n * sizeof *spans);
+    for (int64_t at = 0, k = 0; at < n; k++) {
+        const int64_t way = weft_check_between(check, -1, 1), first = weft_check_between(check, 0, source - 1);
+        const int64_t room = way == 0 ? n : way > 0 ? source - first : first + 1, most = room < n - at ? room : n - at;
+        spans[k] = (struct weft_table_span){first * step, way * step, weft_check_between(check, 1, most)};
+        for (int64_t i = 0; i < spans[k].count; i++)
+            table[at++] = (first + way * i) * step;
+    }
+    return spans;
+}
+
+static struct weft_table_span *random_table(struct weft_check *check, struct weft_table *t, int64_t **table,
+                                      struct extent_of *extent)
+{
+    int64_t sources[3], in_steps[3];
+    const int64_t far = weft_check_between(check, 0, 3) ? 12 : 200;
+    *extent = (struct extent_of){1, 1, 0};
+    for (int i = t->rank - 1; i >= 0; i--) {
+        const int64_t source = sources[i] = weft_check_between(check, 1, i + 1 == t->rank ? far : 12);
+        const bool same = !weft_check_between(check, 0, 2);
+        in_steps[i] = extent->indexed;
+        t->extent[i] = same ? source : weft_check_between(check, 0, 2 * source);
+        table[i] = weft_check_alloc(check, (size_t)t->extent[i] * sizeof(int64_t));
+        for (int64_t k = 0; k < t->extent[i]; k++)
+            table[i][k] = extent->indexed * (same ? k : weft_check_between(check, 0, source - 1));
+        extent->indexed *= source;
+    }
+    for (int i = t->rank - 1, first = (int)weft_check_between(check, 0, t->rank - 1); i >= 0; i--) {
+        const int axis = (i + first) % t->rank; /* any axis is the innermost of the result */
+        t->out_stride[axis] = deal(check, &extent->plain, t->extent[axis]);
+    }
+    weft_table_prepare(t, 4);
+    const int inner = t->order[t->rank - 1];
+    return t->spans ? random_spans(check, table[inner], t->extent[inner], sources[inner], in_steps[inner]) : NULL;
+}
+
 static void table_body(struct weft_check *check, const void *user)
 {
     static const int sizes[] = {1, 2, 4, 8};
     for (int tries = 0; tries < 150 && !weft_check_failed(check); tries++) {
-        struct weft_table t = {.bytes = sizes[tries % 4], .rank = (int32_t)weft_check_between(check, 1, 3)};
-        int64_t step = 1, in_step = 1, *table[3] = {NULL};
-        for (int i = t.rank - 1; i >= 0; i--) {
-            const int64_t source = weft_check_between(check, 1, 12);
-            const bool same = !weft_check_between(check, 0, 2);
-            t.extent[i] = same ? source : weft_check_between(check, 0, 24);
-            t.out_stride[i] = deal(check, &step, t.extent[i]);
-            table[i] = weft_check_alloc(check, (size_t)t.extent[i] * sizeof(int64_t));
-            for (int64_t k = 0; k < t.extent[i]; k++)
-                table[i][k] = in_step * (same ? k : weft_check_between(check, 0, source - 1));
-            in_step *= source;
-        }
-        weft_table_prepare(&t, 4);
-        const size_t bytes = (size_t)(step * t.bytes);
-        const char *const in = random_bytes(check, (size_t)(in_step * t.bytes), false);
+        struct weft_table t = {.cpu = weft_check_cpu(check), .spans = strstr(user, "spans") != NULL,
+                               .bytes = sizes[tries % 4], .rank = (int32_t)weft_check_between(check, 1, 3)};
+        int64_t *table[3] = {NULL};
+        struct extent_of extent;
+        const struct weft_table_span *const spans = random_table(check, &t, table, &extent);
+        if (strcmp(weft_table_name(&t), user) != 0)
+            weft_check_fail(check, "%s is chosen", weft_table_name(&t));
+        const size_t bytes = (size_t)(extent.plain * t.bytes);
+        const char *const in = random_bytes(check, (size_t)(extent.indexed * t.bytes), false);
         char *const want = memset(weft_check_alloc(check, bytes), 0x5a, bytes);
         char *const out = weft_check_alloc(check, bytes);
         int64_t total = 1;
@@ -210,10 +247,12 @@ static void table_body(struct weft_check *check, const void *user)
             }
             memcpy(want + to * t.bytes, in + from * t.bytes, (size_t)t.bytes);
         }
+        if (spans)
+            table[t.order[t.rank - 1]] = NULL; /* not read then */
         for (int parts = 1; parts <= 4; parts++) {
             memset(out, 0x5a, bytes);
             for (int part = parts - 1; part >= 0; part--)
-                weft_table_run(&t, out, in, (const int64_t *const *)table, part, parts);
+                weft_table_run(&t, out, in, (const int64_t *const *)table, spans, part, parts);
             if (!weft_check_same_bytes(check, "look-up", out, want, bytes))
                 break;
         }
@@ -222,6 +261,9 @@ static void table_body(struct weft_check *check, const void *user)
 
 void weft_check_gather(struct weft_check *check)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        weft_check_kernel(check, names[i], 0, strstr(names[i], "table") ? table_body : gather_body, names[i]);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        const char *const name = kernels[i].name;
+        const bool table = strstr(name, "table") || strstr(name, "spans");
+        weft_check_kernel(check, name, kernels[i].cpu, table ? table_body : gather_body, name);
+    }
 }

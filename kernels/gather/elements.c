@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elements.c: gathers of single elements.
+ *
+ * The work is not to load the elements but to bring their indices into range. So a chunk of a line of indices becomes
+ * places in the indexed array first, vectors at a time (gather_level.c), then these are looked up; and where an axis
+ * does not move in the indices (heads of an attention that share relative positions), each of its lines is looked up
+ * by the same places. Axes are put in that order: those that move in the indices, the others, the line. */
+#include "kernels/gather/gather.h"
+#include "kernels/walk.h"
+
+#define CHUNK 512 /* places, which stay in the first-level cache beside what they point to */
+
+const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu)
+{
+    static const struct weft_gather_loops *const loops[] = {&weft_gather_loops__avx512, &weft_gather_loops__avx2};
+    for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++)
+        if (!(loops[i]->cpu & ~cpu))
+            return loops[i];
+    return &weft_gather_loops__ref;
+}
+
+bool weft_elements_arrange(struct weft_gather *g)
+{
+    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    int line = -1;
+    for (int i = 0; i < g->outer; i++)
+        axes[i] = (struct weft_axis){g->extent[i], {g->plain[i], g->indexed[i], g->index[i]}};
+    weft_axes_sort(axes, g->outer);
+    for (int i = 0; i < g->outer; i++)
+        line = axes[i].stride[2] ? i : line;
+    if (line < 0)
+        return false;
+    weft_axes_move(axes, line, g->outer - 1);
+    for (int i = 0, moving = 0; i < g->outer - 1; i++)
+        if (axes[i].stride[2])
+            weft_axes_move(axes, i, moving++);
+    g->outer = weft_axes_merge(axes, g->outer, 3);
+    g->shared = 0;
+    for (int i = 0; i < g->outer; i++) {
+        g->extent[i] = axes[i].extent;
+        g->plain[i] = axes[i].stride[0];
+        g->indexed[i] = axes[i].stride[1];
+        g->index[i] = axes[i].stride[2];
+        g->shared += !g->index[i];
+    }
+    return true;
+}
+
+/* Lines that go through the places of one: `arrays` of result, operand and indices, over axes [first, end). */
+static struct weft_walk walk_over(const struct weft_gather *g, int first, int end, int arrays, int64_t *ret_count)
+{
+    struct weft_walk walk = {.rank = end - first, .arrays = arrays};
+    *ret_count = 1;
+    for (int i = 0; i < walk.rank; i++) {
+        walk.extent[i] = g->extent[first + i];
+        walk.step[0][i] = g->plain[first + i] * g->bytes;
+        walk.step[1][i] = g->indexed[first + i] * g->bytes;
+        walk.step[2][i] = g->index[first + i] * (g->index_dtype == WEFT_K_I64 ? 8 : 4);
+        *ret_count *= walk.extent[i];
+    }
+    return walk;
+}
+
+void weft_elements_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
+{
+    const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
+    const bool wide = g->index_dtype == WEFT_K_I64;
+    const int last = g->outer - 1, moving = last - g->shared;
+    const int64_t n = g->extent[last], chunks = (n + CHUNK - 1) / CHUNK;
+    int64_t place[CHUNK], lines, sharing, unit, end;
+    struct weft_walk over = walk_over(g, 0, moving, 3, &lines), along = walk_over(g, moving, last, 2, &sharing);
+    weft_share(lines * chunks * sharing, 1, part, parts, &unit, &end);
+    if (unit >= end)
+        return;
+    over.at[0] = out, over.at[1] = (char *)in, over.at[2] = (char *)index;
+    weft_walk_seek(&over, unit / sharing / chunks);
+    while (unit < end) {
+        const int64_t chunk = unit / sharing % chunks, first = chunk * CHUNK;
+        const int64_t round = sharing - unit % sharing, count = round < end - unit ? round : end - unit;
+        const int64_t some = n - first < CHUNK ? n - first : CHUNK;
+        const struct weft_gather_line line = {.n = some, .limit = g->limit[0], .step = g->step[0],
+                                              .first = first * g->indexed[last], .along = g->indexed[last],
+                                              .index = g->index[last]};
+        loops->places(&line, wide, place, over.at[2] + first * g->index[last] * (wide ? 8 : 4));
+        along.at[0] = over.at[0] + first * g->plain[last] * g->bytes, along.at[1] = over.at[1];
+        weft_walk_seek(&along, sharing - round);
+        for (int64_t i = 0; i < count; i++) {
+            loops->look_up(g->bytes, along.at[0], g->plain[last], along.at[1], place, some);
+            weft_walk_next(&along, along.rank - 1);
+        }
+        unit += count;
+        if (chunk == chunks - 1 && count == round)
+            weft_walk_next(&over, over.rank - 1);
+    }
+}
