@@ -22,6 +22,7 @@ typedef uint8_t type_u8, type_truth;
 typedef uint64_t wide_i64, wide_u64;
 typedef uint32_t wide_i32, wide_u32, wide_i16, wide_u16, wide_i8, wide_u8, wide_truth;
 typedef double wide_f64, bare_f64;
+typedef float wide_f32, bare_f32;
 typedef uint64_t bare_i64, bare_u64;
 typedef uint32_t bare_i32, bare_u32;
 typedef uint16_t bare_i16, bare_u16;
