@@ -287,13 +287,13 @@ const char *weft_places_name(bool triangle);
 struct weft_gather {
     uint32_t cpu;
     bool scatter, add, from_end, clamp; /* add: += of f32 */
-    bool elements;           /* set by prepare */
+    bool by_place;           /* set by prepare */
     uint8_t index_dtype;     /* WEFT_K_* */
     int32_t bytes, outer, inner, numbers;
     int64_t extent[WEFT_K_RANK], plain[WEFT_K_RANK], indexed[WEFT_K_RANK], index[WEFT_K_RANK];
     int64_t block[WEFT_K_RANK], plain_block[WEFT_K_RANK], indexed_block[WEFT_K_RANK];
     int64_t limit[WEFT_K_RANK], step[WEFT_K_RANK], number_stride;
-    /* set by prepare, which also orders and merges outer axes of single elements */
+    /* set by prepare, which also orders and merges outer axes where it goes by place */
     int32_t shared;          /* of these, how many do not move in the indices: those before the last */
     int32_t split, parts;    /* the axis that parts of a scatter share out, or -1 */
 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elements.c: gathers of single elements.
+/* by_place.c: gathers of single elements and of contiguous blocks.
  *
- * The work is not to load the elements but to bring their indices into range. So a chunk of a line of indices becomes
+ * The work is less to move them than to bring their indices into range. So a chunk of a line of indices becomes
  * places in the indexed array first, vectors at a time (gather_level.c), then these are looked up; and where an axis
  * does not move in the indices (heads of an attention that share relative positions), each of its lines is looked up
  * by the same places. Axes are put in that order: those that move in the indices, the others, the line. */
 #include "kernels/gather/gather.h"
 #include "kernels/walk.h"
 
-#define CHUNK 512 /* places, which stay in the first-level cache beside what they point to */
+#define CHUNK       512  /* places, which stay in the first-level cache beside what they point to */
+#define SHORT       16   /* indices, for fewer of which places are not shared by the elements of a block */
+#define CHUNK_BYTES 4096 /* of the result, so that there are several chunks for each part */
 
 const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu)
 {
@@ -19,17 +21,46 @@ const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu)
     return &weft_gather_loops__ref;
 }
 
-bool weft_elements_arrange(struct weft_gather *g)
+/* Axes of a block in which neighbours are apart, in one of the arrays, become axes that do not move in the indices.
+ * False if that does not pay, or if there is no place for them. */
+static bool open_block(struct weft_gather *g)
+{
+    const int last = g->inner - 1;
+    const bool whole = g->inner > 0 && g->plain_block[last] == 1 && g->indexed_block[last] == 1;
+    const int opened = g->inner - whole;
+    int64_t longest = 0;
+    for (int i = 0; i < g->outer; i++)
+        longest = g->index[i] && g->extent[i] > longest ? g->extent[i] : longest;
+    if (opened > 0 && (longest < SHORT || g->outer + opened > WEFT_K_RANK))
+        return false;
+    for (int i = 0; i < opened; i++) {
+        g->extent[g->outer] = g->block[i];
+        g->plain[g->outer] = g->plain_block[i];
+        g->indexed[g->outer] = g->indexed_block[i];
+        g->index[g->outer++] = 0;
+    }
+    if (whole) {
+        g->block[0] = g->block[last];
+        g->plain_block[0] = g->indexed_block[0] = 1;
+    }
+    g->inner = whole;
+    return true;
+}
+
+bool weft_gather_arrange(struct weft_gather *g)
 {
     struct weft_axis axes[WEFT_K_RANK] = {{0}};
     int line = -1;
+    bool moves = false;
+    for (int i = 0; i < g->outer; i++)
+        moves |= g->index[i] != 0;
+    if (!moves || !open_block(g))
+        return false;
     for (int i = 0; i < g->outer; i++)
         axes[i] = (struct weft_axis){g->extent[i], {g->plain[i], g->indexed[i], g->index[i]}};
     weft_axes_sort(axes, g->outer);
     for (int i = 0; i < g->outer; i++)
         line = axes[i].stride[2] ? i : line;
-    if (line < 0)
-        return false;
     weft_axes_move(axes, line, g->outer - 1);
     for (int i = 0, moving = 0; i < g->outer - 1; i++)
         if (axes[i].stride[2])
@@ -61,12 +92,14 @@ static struct weft_walk walk_over(const struct weft_gather *g, int first, int en
     return walk;
 }
 
-void weft_elements_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
+void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
+                          int parts)
 {
     const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
     const bool wide = g->index_dtype == WEFT_K_I64;
     const int last = g->outer - 1, moving = last - g->shared;
-    const int64_t n = g->extent[last], chunks = (n + CHUNK - 1) / CHUNK;
+    const int64_t size = g->bytes * (g->inner ? g->block[0] : 1), most = size < CHUNK_BYTES ? CHUNK_BYTES / size : 1;
+    const int64_t n = g->extent[last], room = most < CHUNK ? most : CHUNK, chunks = (n + room - 1) / room;
     int64_t place[CHUNK], lines, sharing, unit, end;
     struct weft_walk over = walk_over(g, 0, moving, 3, &lines), along = walk_over(g, moving, last, 2, &sharing);
     weft_share(lines * chunks * sharing, 1, part, parts, &unit, &end);
@@ -75,9 +108,9 @@ void weft_elements_run(const struct weft_gather *g, void *out, const void *in, c
     over.at[0] = out, over.at[1] = (char *)in, over.at[2] = (char *)index;
     weft_walk_seek(&over, unit / sharing / chunks);
     while (unit < end) {
-        const int64_t chunk = unit / sharing % chunks, first = chunk * CHUNK;
+        const int64_t chunk = unit / sharing % chunks, first = chunk * room;
         const int64_t round = sharing - unit % sharing, count = round < end - unit ? round : end - unit;
-        const int64_t some = n - first < CHUNK ? n - first : CHUNK;
+        const int64_t some = n - first < room ? n - first : room;
         const struct weft_gather_line line = {.n = some, .limit = g->limit[0], .step = g->step[0],
                                               .first = first * g->indexed[last], .along = g->indexed[last],
                                               .index = g->index[last]};
@@ -85,7 +118,10 @@ void weft_elements_run(const struct weft_gather *g, void *out, const void *in, c
         along.at[0] = over.at[0] + first * g->plain[last] * g->bytes, along.at[1] = over.at[1];
         weft_walk_seek(&along, sharing - round);
         for (int64_t i = 0; i < count; i++) {
-            loops->look_up(g->bytes, along.at[0], g->plain[last], along.at[1], place, some);
+            if (g->inner)
+                loops->copy_blocks(g->bytes, size, along.at[0], g->plain[last] * g->bytes, along.at[1], place, some);
+            else
+                loops->look_up(g->bytes, along.at[0], g->plain[last], along.at[1], place, some);
             weft_walk_next(&along, along.rank - 1);
         }
         unit += count;

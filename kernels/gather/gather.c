@@ -2,8 +2,8 @@
 /* gather.c: copies whose places come from an array of indices.
  *
  * One descriptor for all of them: gathers of rows, of elements, by several numbers, and the same backwards as scatters.
- * Two loops: a block for each index, memcpy where it is contiguous; and single elements, where reading the indices and
- * bringing them into range is the work (elements.c).
+ * Two loops: a block of any form for each index; and, for single elements and contiguous blocks of usual gathers, where
+ * reading the indices and bringing them into range is the work, by places (by_place.c).
  *
  * Parts of a gather are ranges of indices. Parts of a scatter must not meet in one element, so they are ranges of an
  * outer axis that also moves in the indexed array; where there is none, a scatter is one part, in the order of the
@@ -18,7 +18,8 @@ const char *weft_gather_name(const struct weft_gather *g)
 {
     if (g->scatter)
         return g->add ? "weft_scatter_add_f32__ref" : "weft_scatter_blocks__ref";
-    return g->elements ? weft_gather_loops_find(g->cpu)->elements : "weft_gather_blocks__ref";
+    const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
+    return !g->by_place ? "weft_gather_blocks__ref" : g->inner ? loops->blocks : loops->elements;
 }
 
 /* Axes that are one in both arrays are joined; the order stays. */
@@ -78,7 +79,7 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     for (int i = 0; i < g->inner; i++)
         block *= g->block[i];
     const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    g->elements = !g->scatter && g->inner == 0 && g->numbers == 1 && g->from_end && usual && weft_elements_arrange(g);
+    g->by_place = !g->scatter && g->numbers == 1 && g->from_end && usual && weft_gather_arrange(g);
     const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
     const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
     g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
@@ -181,8 +182,8 @@ static void run_blocks(const struct weft_gather *g, void *out, const void *in, c
 
 void weft_gather_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
 {
-    if (g->elements)
-        weft_elements_run(g, out, in, index, part, parts);
+    if (g->by_place)
+        weft_gather_by_place(g, out, in, index, part, parts);
     else
         run_blocks(g, out, in, index, part, parts);
 }

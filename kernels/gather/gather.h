@@ -31,11 +31,12 @@ static inline int64_t weft_gather_number(int dtype, const void *index, int64_t a
     }
 }
 
-/* --- single elements (elements.c) --------------------------------------------------------------------------------- */
+/* --- single elements and contiguous blocks (by_place.c) ----------------------------------------------------------- */
 
-/* Orders and merges the axes; false if nothing moves in the indices, which is left to blocks. */
-bool weft_elements_arrange(struct weft_gather *g);
-void weft_elements_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts);
+/* Orders and merges the outer axes; false if none moves in the indices. */
+bool weft_gather_arrange(struct weft_gather *g);
+void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
+                          int parts);
 
 /* place[i] = first + i · along + step · (number i · index, brought into [0, limit)), in elements. */
 struct weft_gather_line {
@@ -45,11 +46,14 @@ struct weft_gather_line {
 /* The loops that have one form a level (gather_level.c). */
 struct weft_gather_loops {
     uint32_t cpu;
-    const char *elements, *spans, *table; /* names of the kernels that use them */
+    const char *elements, *blocks, *spans, *table; /* names of the kernels that use them */
     /* Numbers are i64 if `wide`, else i32. */
     void (*places)(const struct weft_gather_line *line, bool wide, int64_t *place, const void *index);
     /* to[i · stride] = from[place[i]] for i in [0, n). */
     void (*look_up)(int bytes, void *to, int64_t stride, const void *from, const int64_t *place, int64_t n);
+    /* Blocks of `size` bytes, `step` bytes apart in the result; places count in elements. */
+    void (*copy_blocks)(int bytes, int64_t size, char *to, int64_t step, const char *from, const int64_t *place,
+                        int64_t n);
 };
 extern const struct weft_gather_loops weft_gather_loops__ref, weft_gather_loops__avx2, weft_gather_loops__avx512;
 const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu);

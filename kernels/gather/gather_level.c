@@ -7,6 +7,8 @@
 #include "kernels/gather/gather.h"
 #include "kernels/strip/vector.h"
 
+#include <string.h>
+
 #define NUMBERS (LANES / 2)
 
 typedef int64_t v_odd_64 __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
@@ -97,6 +99,39 @@ static void look_up_fn(int bytes, void *to, int64_t stride, const void *from, co
         look_up_8(to, stride, from, place, n);
 }
 
+/* A block of `half` to twice as many bytes, in two pieces that may overlap; of `half` 0, any. */
+INLINE void copy_each(const size_t half, int bytes, int64_t size, char *to, int64_t step, const char *from,
+                      const int64_t *place, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++, to += step) {
+        const char *const block = from + place[i] * bytes;
+        if (!half) {
+            memcpy(to, block, (size_t)size);
+            continue;
+        }
+        char first[32], last[32];
+        memcpy(first, block, half);
+        memcpy(last, block + size - half, half);
+        memcpy(to, first, half);
+        memcpy(to + size - half, last, half);
+    }
+}
+
+static void copy_blocks_fn(int bytes, int64_t size, char *to, int64_t step, const char *from, const int64_t *place,
+                           int64_t n)
+{
+    if (size < 4 || size > 64)
+        copy_each(0, bytes, size, to, step, from, place, n);
+    else if (size < 8)
+        copy_each(4, bytes, size, to, step, from, place, n);
+    else if (size <= 16)
+        copy_each(8, bytes, size, to, step, from, place, n);
+    else if (size <= 32)
+        copy_each(16, bytes, size, to, step, from, place, n);
+    else
+        copy_each(32, bytes, size, to, step, from, place, n);
+}
+
 const struct weft_gather_loops LEVEL(weft_gather_loops) = {
-    LEVEL_CPU,  "weft_gather_elements" LEVEL_TEXT, "weft_spans" LEVEL_TEXT, "weft_table" LEVEL_TEXT,
-    places_fn, look_up_fn};
+    LEVEL_CPU,    "weft_gather_elements" LEVEL_TEXT, "weft_gather_blocks" LEVEL_TEXT, "weft_spans" LEVEL_TEXT,
+    "weft_table" LEVEL_TEXT, places_fn, look_up_fn, copy_blocks_fn};

@@ -104,7 +104,7 @@ static struct extent_of random_gather(struct weft_check *check, struct weft_gath
     }
     for (int i = g->outer - 1; i >= 0; i--) {
         const bool moves = weft_check_between(check, 0, 1), shared = !weft_check_between(check, 0, 3);
-        g->extent[i] = weft_check_between(check, 1, weft_check_between(check, 0, 15) ? 9 : g->outer == 1 ? 1500 : 70);
+        g->extent[i] = weft_check_between(check, 1, weft_check_between(check, 0, 4) ? 9 : g->outer == 1 ? 1500 : 70);
         g->plain[i] = deal(check, &e.plain, g->extent[i]);
         g->indexed[i] = moves ? deal(check, &e.indexed, g->extent[i]) : 0;
         g->index[i] = shared ? 0 : deal(check, &e.index, g->extent[i]);
