@@ -9,7 +9,7 @@
 #define AVX512 (WEFT_CPU_AVX2 | WEFT_CPU_AVX512)
 
 static const struct weft_kernel_info kernels[] = {
-#define ALONG(id) {"along", "weft_along_" #id "__ref", 0},
+#define ALONG(id, level, cpu) {"along", "weft_along_" #id "__" #level, cpu},
 #include "kernels/along/along.def"
 
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},

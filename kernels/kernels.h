@@ -141,8 +141,8 @@ const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel
 enum weft_along_op {
     WEFT_K_ARG_MAX, WEFT_K_ARG_MIN, WEFT_K_CUMSUM, WEFT_K_CUMPROD, WEFT_K_CUMMAX, WEFT_K_CUMMIN, WEFT_K_SORT
 };
-/* f32, i32, and but for sorting f64 and i64. The other axes are in `extent`. arg: `out` are int64_t indices; a NaN
- * beats all. Scans add up in f64 or in 64 bits that wrap. sort: the first k of n values in order, a NaN being the
+/* f32, i32, and but for sorting f64 and all integers. The other axes are in `extent`. arg: `out` are int64_t indices; a
+ * NaN beats all. Scans add up in f64 or in 64 bits that wrap. sort: the first k of n values in order, a NaN being the
  * largest, with their indices; n is less than 2^32.
  *
  * Few long lines of a scan are cut into chunks, as many as follow from the shape (`split`). Then all parts of

@@ -3,86 +3,46 @@
  *
  * A line is what one op call of the definition sees: the elements along the axis, for one index of the other axes.
  * Parts are ranges of lines, or, where a scan has few and long ones, of chunks of lines: what each chunk comes to is
- * found first, which weft_along_totals does. Everything is plain C: the work for an element is a chain, so what counts
- * is that several chains run side by side. The exception is the extreme of a contiguous f32 line, which is found with
- * the vectors of reductions and then looked for. */
+ * found first, which weft_along_totals does. The work for an element is a chain, so what counts is that several chains
+ * run side by side: neighbouring lines in vectors, others one by one (along_level.c). The exception is the extreme of a
+ * contiguous f32 line, which is found with the vectors of reductions and then looked for. */
 #include "kernels/along/along.h"
 #include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
-#define TILE   64 /* lines side by side, where they are neighbours */
-#define FEW    8  /* and where they are far apart: as many streams as the machine follows */
 #define CHUNK       8192 /* elements of a line that are worth a chunk */
 #define MOST_CHUNKS 64
 #define SHARED_HEAD 64   /* bytes of shared memory that stay zero */
-#define INLINE static inline __attribute__((always_inline, unused))
-
-#define ELEMENT      float
-#define WIDE         double
-#define SIGNED       double
-#define SUFFIX(name) name##_f32
-#define IS_FLOAT     true
-#define LOWEST       (-__builtin_inf())
-#define HIGHEST      __builtin_inf()
-#define IS_NAN(x)    ((x) != (x))
-#include "kernels/along/along.inc"
-
-#define ELEMENT      double
-#define WIDE         double
-#define SIGNED       double
-#define SUFFIX(name) name##_f64
-#define IS_FLOAT     true
-#define LOWEST       (-__builtin_inf())
-#define HIGHEST      __builtin_inf()
-#define IS_NAN(x)    ((x) != (x))
-#include "kernels/along/along.inc"
-
-#define ELEMENT      int32_t
-#define WIDE         uint64_t
-#define SIGNED       int64_t
-#define SUFFIX(name) name##_i32
-#define IS_FLOAT     false
-#define LOWEST       INT32_MIN
-#define HIGHEST      INT32_MAX
-#define IS_NAN(x)    false
-#include "kernels/along/along.inc"
-
-#define ELEMENT      int64_t
-#define WIDE         uint64_t
-#define SIGNED       int64_t
-#define SUFFIX(name) name##_i64
-#define IS_FLOAT     false
-#define LOWEST       INT64_MIN
-#define HIGHEST      INT64_MAX
-#define IS_NAN(x)    false
-#include "kernels/along/along.inc"
 
 static bool is_scan(const struct weft_along *along) { return along->op >= WEFT_K_CUMSUM && along->op <= WEFT_K_CUMMIN; }
 static bool is_order(const struct weft_along *along) { return along->op == WEFT_K_SORT; }
 
 bool weft_along_supports(enum weft_along_op op, int dtype)
 {
-    const bool narrow = dtype == WEFT_K_F32 || dtype == WEFT_K_I32;
-    return narrow || (op != WEFT_K_SORT && (dtype == WEFT_K_F64 || dtype == WEFT_K_I64));
+    if (op == WEFT_K_SORT)
+        return dtype == WEFT_K_F32 || dtype == WEFT_K_I32;
+    return dtype >= WEFT_K_F64 && dtype <= WEFT_K_U8 && dtype != WEFT_K_BF16 && dtype != WEFT_K_F16;
+}
+
+static const struct weft_along_loops *loops_of(const struct weft_along *along)
+{
+    const struct weft_along_loops *const loops = (along->cpu & WEFT_CPU_AVX512) && (along->cpu & WEFT_CPU_AVX2)
+                                                     ? weft_along_loops__avx512
+                                                 : along->cpu & WEFT_CPU_AVX2 ? weft_along_loops__avx2
+                                                                              : weft_along_loops__ref;
+    return &loops[along->dtype];
 }
 
 const char *weft_along_name(const struct weft_along *along)
 {
-    static const char *const names[] = {
-#define ALONG(id) "weft_along_" #id "__ref",
-#include "kernels/along/along.def"
-    };
-    const int dtype = along->dtype;
+    if (is_order(along) && along->k < along->n)
+        return along->dtype == WEFT_K_F32 ? "weft_along_top_f32__ref" : "weft_along_top_i32__ref";
     if (is_order(along))
-        return names[8 + 2 * (along->k < along->n) + (dtype == WEFT_K_I32)];
-    const int type = dtype == WEFT_K_F32 ? 0 : dtype == WEFT_K_F64 ? 1 : dtype == WEFT_K_I32 ? 2 : 3;
-    return names[4 * is_scan(along) + type];
+        return along->dtype == WEFT_K_F32 ? "weft_along_sort_f32__ref" : "weft_along_sort_i32__ref";
+    return is_scan(along) ? loops_of(along)->scan_name : loops_of(along)->arg_name;
 }
 
-static int64_t element_bytes(const struct weft_along *along)
-{
-    return along->dtype == WEFT_K_F32 || along->dtype == WEFT_K_I32 ? 4 : 8;
-}
+static int64_t element_bytes(const struct weft_along *along) { return loops_of(along)->bytes; }
 
 bool weft_along_splits(int64_t n) { return n >= 2 * CHUNK; }
 
@@ -128,11 +88,6 @@ void weft_along_prepare(struct weft_along *along, int workers)
 
 /* --- long lines in chunks ----------------------------------------------------------------------------------------- */
 
-static int type_of(const struct weft_along *along)
-{
-    return along->dtype == WEFT_K_F32 ? 0 : along->dtype == WEFT_K_F64 ? 1 : along->dtype == WEFT_K_I32 ? 2 : 3;
-}
-
 /* Calls for each line the range of chunks that the part has of it: units are chunks, line after line. Without `out`
  * nothing is written to it. */
 static void each_line(const struct weft_along *along, void *out, const void *in, void *shared, int part, int parts,
@@ -161,17 +116,13 @@ static void each_line(const struct weft_along *along, void *out, const void *in,
 static void find_totals(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
                         int64_t end)
 {
-    static void (*const table[])(const struct weft_along *, void *, const void *, int64_t, int64_t) = {
-        totals_f32, totals_f64, totals_i32, totals_i64};
-    table[type_of(along)](along, total, in, first, end);
+    loops_of(along)->totals(along, total, in, first, end);
 }
 
 static void scan_chunks(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
                         int64_t end)
 {
-    static void (*const table[])(const struct weft_along *, void *, const void *, const void *, int64_t, int64_t) = {
-        chunks_f32, chunks_f64, chunks_i32, chunks_i64};
-    table[type_of(along)](along, out, in, total, first, end);
+    loops_of(along)->chunks(along, out, in, total, first, end);
 }
 
 void weft_along_totals(const struct weft_along *along, const void *in, void *shared, int part, int parts)
@@ -208,11 +159,7 @@ static void run_lines(const struct weft_along *along, const struct weft_walk *wa
         long_arg_f32(along, (int64_t *)(void *)out, (const float *)(void *)in);
         return;
     }
-    static void (*const table[2][4])(const struct weft_along *, void *, const void *, int64_t, int64_t, int64_t) = {
-        {arg_f32, arg_f64, arg_i32, arg_i64}, {scan_f32, scan_f64, scan_i32, scan_i64}};
-    const int dtype = along->dtype;
-    const int type = dtype == WEFT_K_F32 ? 0 : dtype == WEFT_K_F64 ? 1 : dtype == WEFT_K_I32 ? 2 : 3;
-    table[is_scan(along)][type](along, out, in, out_line, in_line, lines);
+    (is_scan(along) ? loops_of(along)->scan : loops_of(along)->arg)(along, out, in, out_line, in_line, lines);
 }
 
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
@@ -236,7 +183,8 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
     if (at >= end)
         return;
     const bool vectors = !is_scan(along) && along->dtype == WEFT_K_F32 && along->in_step == 1;
-    const int64_t most = is_order(along) || vectors ? 1 : along->in_stride[inner] == 1 ? TILE : FEW;
+    const int64_t beside = along->in_stride[inner] == 1 ? WEFT_ALONG_TILE : WEFT_ALONG_FEW;
+    const int64_t most = is_order(along) || vectors ? 1 : beside;
     weft_walk_seek(&walk, at);
     while (at < end) {
         int64_t count = walk.extent[inner] - walk.index[inner];

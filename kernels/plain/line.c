@@ -25,31 +25,16 @@ static void line_of(const struct weft_plain *plain, const struct weft_array *arr
 
 enum scan { SUM, PRODUCT, LARGEST, LEAST };
 
-static union weft_k_number neutral(enum scan op, int dtype)
+static double neutral(enum scan op)
 {
-    const unsigned shift = 64 - 8 * (unsigned)weft_k_bytes(dtype);
-    if (weft_k_is_float(dtype))
-        return (union weft_k_number){
-            .real = op == SUM ? 0 : op == PRODUCT ? 1 : op == LARGEST ? -INFINITY : INFINITY};
-    if (op == SUM || op == PRODUCT)
-        return (union weft_k_number){.integer = op == PRODUCT};
-    if (op == LEAST)
-        return (union weft_k_number){.bits = UINT64_MAX >> shift >> weft_k_is_signed(dtype)};
-    return (union weft_k_number){.integer = weft_k_is_signed(dtype) ? INT64_MIN >> shift : 0};
+    return op == SUM ? 0 : op == PRODUCT ? 1 : op == LARGEST ? -INFINITY : INFINITY;
 }
 
-static void fold(enum scan op, int dtype, union weft_k_number *sum, union weft_k_number x)
+static double fold(enum scan op, double sum, double x)
 {
-    if (op == LARGEST || op == LEAST) {
-        const bool stays = weft_k_is_float(dtype)
-                               ? sum->real != sum->real || (op == LARGEST ? sum->real > x.real : sum->real < x.real)
-                               : op == LARGEST ? !weft_k_less(dtype, *sum, x) : !weft_k_less(dtype, x, *sum);
-        *sum = stays ? *sum : x;
-    } else if (weft_k_is_float(dtype)) {
-        sum->real = op == SUM ? sum->real + x.real : sum->real * x.real;
-    } else {
-        sum->bits = op == SUM ? sum->bits + x.bits : sum->bits * x.bits;
-    }
+    if (op == SUM || op == PRODUCT)
+        return op == SUM ? sum + x : sum * x;
+    return sum != sum || (op == LARGEST ? sum > x : sum < x) ? sum : x;
 }
 
 static void scan(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end,
@@ -63,12 +48,13 @@ static void scan(const struct weft_plain *plain, const struct weft_plain_data *d
         int64_t from, to;
         line_of(plain, in, unit, &from);
         line_of(plain, out, unit, &to);
-        union weft_k_number sum = neutral(op, in->dtype);
+        double sum = neutral(op);
         for (int64_t i = 0; i < n; i++) {
             const int64_t at = reverse ? n - 1 - i : i;
-            const union weft_k_number before = sum;
-            fold(op, in->dtype, &sum, weft_k_at(in->dtype, data->in[0], from + at * in->stride[axis]));
-            weft_k_put(out->dtype, data->out[0], to + at * out->stride[axis], exclusive ? before : sum);
+            const double before = sum;
+            sum = fold(op, sum, weft_k_at(in->dtype, data->in[0], from + at * in->stride[axis]).real);
+            weft_k_put(out->dtype, data->out[0], to + at * out->stride[axis],
+                       (union weft_k_number){.real = exclusive ? before : sum});
         }
     }
 }

@@ -5,10 +5,33 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {
-#define ALONG(id) "weft_along_" #id "__ref",
+static const struct kernel {
+    const char *name;
+    uint32_t cpu;
+} kernels[] = {
+#define ALONG(id, level, cpu) {"weft_along_" #id "__" #level, cpu},
 #include "kernels/along/along.def"
 };
+
+/* What follows the op in a kernel's name; and of each type its size and whether it has a sign. */
+static const struct type {
+    const char *word;
+    int dtype, bytes;
+    bool is_signed;
+} types[] = {{"_f64_", WEFT_K_F64, 8, true}, {"_f32_", WEFT_K_F32, 4, true}, {"_i64_", WEFT_K_I64, 8, true},
+             {"_i32_", WEFT_K_I32, 4, true}, {"_i16_", WEFT_K_I16, 2, true}, {"_i8_", WEFT_K_I8, 1, true},
+             {"_u64_", WEFT_K_U64, 8, false}, {"_u32_", WEFT_K_U32, 4, false}, {"_u16_", WEFT_K_U16, 2, false},
+             {"_u8_", WEFT_K_U8, 1, false}};
+
+static const struct type *type_of(int dtype)
+{
+    const struct type *type = types;
+    while (type->dtype != dtype)
+        type++;
+    return type;
+}
+
+static bool is_real(int dtype) { return dtype == WEFT_K_F64 || dtype == WEFT_K_F32; }
 
 struct shape {
     int64_t n, k, lines, in_line, out_line;
@@ -19,8 +42,24 @@ static double element(int dtype, const void *data, int64_t i)
     switch (dtype) {
     case WEFT_K_F32: return (double)((const float *)data)[i];
     case WEFT_K_F64: return ((const double *)data)[i];
+    case WEFT_K_I64: return (double)((const int64_t *)data)[i];
     case WEFT_K_I32: return ((const int32_t *)data)[i];
-    default: return (double)((const int64_t *)data)[i];
+    case WEFT_K_I16: return ((const int16_t *)data)[i];
+    case WEFT_K_I8: return ((const int8_t *)data)[i];
+    case WEFT_K_U64: return (double)((const uint64_t *)data)[i];
+    case WEFT_K_U32: return ((const uint32_t *)data)[i];
+    case WEFT_K_U16: return ((const uint16_t *)data)[i];
+    default: return ((const uint8_t *)data)[i];
+    }
+}
+
+/* A real number, or the low bytes of an integer. */
+static void put(int dtype, void *data, int64_t i, double real, int64_t integer)
+{
+    switch (dtype) {
+    case WEFT_K_F64: ((double *)data)[i] = real; break;
+    case WEFT_K_F32: ((float *)data)[i] = (float)real; break;
+    default: memcpy((char *)data + i * type_of(dtype)->bytes, &integer, (size_t)type_of(dtype)->bytes); break;
     }
 }
 
@@ -28,36 +67,25 @@ static double element(int dtype, const void *data, int64_t i)
 static void fill(struct weft_check *check, int dtype, void *data, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const int64_t x = weft_check_between(check, -9, 9);
-        const double real = weft_check_between(check, 0, 60) == 0 ? (double)NAN : x ? (double)x : -0.0;
-        switch (dtype) {
-        case WEFT_K_F32: ((float *)data)[i] = (float)real; break;
-        case WEFT_K_F64: ((double *)data)[i] = real; break;
-        case WEFT_K_I32: ((int32_t *)data)[i] = (int32_t)x; break;
-        default: ((int64_t *)data)[i] = x; break;
-        }
+        const int64_t x = weft_check_between(check, type_of(dtype)->is_signed ? -9 : 0, 9);
+        put(dtype, data, i, weft_check_between(check, 0, 60) == 0 ? (double)NAN : x ? (double)x : -0.0, x);
     }
 }
 
 /* Lines of numbers whose sums and products are exact however they are put together, and stay small. */
 static void fill_long(struct weft_check *check, const struct weft_along *a, const struct shape *s, void *data)
 {
-    const bool real = a->dtype == WEFT_K_F32 || a->dtype == WEFT_K_F64;
+    const bool real = is_real(a->dtype), is_signed = type_of(a->dtype)->is_signed;
     for (int64_t line = 0; line < s->lines; line++) {
         double before = 1;
         for (int64_t i = 0; i < s->n; i++) {
             const int64_t at = line * s->in_line + i * a->in_step;
-            const double sign = weft_check_between(check, 0, 1) ? 1 : -1;
+            const double sign = !is_signed || weft_check_between(check, 0, 1) ? 1 : -1;
             const double next = ldexp(1, (int)weft_check_between(check, -3, 3));
             const double x = a->op != WEFT_K_CUMPROD ? sign * (double)weft_check_between(check, 0, 9)
                                                      : real ? sign * next / before : sign;
             before = next;
-            switch (a->dtype) {
-            case WEFT_K_F32: ((float *)data)[at] = (float)x; break;
-            case WEFT_K_F64: ((double *)data)[at] = x; break;
-            case WEFT_K_I32: ((int32_t *)data)[at] = (int32_t)x; break;
-            default: ((int64_t *)data)[at] = (int64_t)x; break;
-            }
+            put(a->dtype, data, at, x, (int64_t)x);
         }
     }
 }
@@ -103,6 +131,14 @@ static double folded(int op, double a, double x)
     return isnan(a) || isnan(x) ? (double)NAN : op == WEFT_K_CUMMAX ? fmax(a, x) : fmin(a, x);
 }
 
+/* Integers wrap. */
+static double wrapped(int dtype, double x)
+{
+    const struct type *const type = type_of(dtype);
+    const double range = ldexp(1, 8 * type->bytes), least = type->is_signed ? -range / 2 : 0;
+    return is_real(dtype) ? x : x - floor((x - least) / range) * range;
+}
+
 static void check_scan(struct weft_check *check, const struct weft_along *a, const struct shape *s, const void *in,
                        const void *out)
 {
@@ -113,7 +149,7 @@ static void check_scan(struct weft_check *check, const struct weft_along *a, con
             const double x = element(a->dtype, in, line * s->in_line + at * a->in_step), before = sum;
             sum = i == 0 ? x : folded(a->op, sum, x);
             const double got = element(a->dtype, out, line * s->out_line + at * a->out_step);
-            const double want = a->exclusive ? before : sum;
+            const double want = wrapped(a->dtype, a->exclusive ? before : sum);
             if (a->exclusive && i == 0)
                 continue; /* the identity, which differs by type */
             const double bound = a->dtype == WEFT_K_F32 ? fabs(want) * 0x1p-23 : 0;
@@ -149,6 +185,9 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
 {
     const bool arg = strstr(name, "_arg_"), scan = strstr(name, "_scan_"), top = strstr(name, "_top_");
     const bool rows = weft_check_between(check, 0, 1);
+    const struct type *type = types;
+    while (!strstr(name, type->word))
+        type++;
     s->n = weft_check_between(check, top ? 2 : 1, weft_check_between(check, 0, 5) ? 40 : 700);
     s->lines = weft_check_between(check, 1, 150);
     const bool split = scan && weft_check_between(check, 0, 3) == 0;
@@ -164,10 +203,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
         .op = (enum weft_along_op)(arg    ? weft_check_between(check, WEFT_K_ARG_MAX, WEFT_K_ARG_MIN)
                                    : scan ? weft_check_between(check, WEFT_K_CUMSUM, WEFT_K_CUMMIN)
                                           : WEFT_K_SORT),
-        .dtype = strstr(name, "_f32_")   ? WEFT_K_F32
-                 : strstr(name, "_f64_") ? WEFT_K_F64
-                 : strstr(name, "_i32_") ? WEFT_K_I32
-                                         : WEFT_K_I64,
+        .dtype = (uint8_t)type->dtype,
         .split = split,
         .last = weft_check_between(check, 0, 1),
         .exclusive = weft_check_between(check, 0, 1),
@@ -201,7 +237,7 @@ static void body(struct weft_check *check, const void *user)
         if (strcmp(weft_along_name(&along), name) != 0)
             weft_check_fail(check, "a case for it runs %s", weft_along_name(&along));
         const bool arg = plain.op <= WEFT_K_ARG_MIN;
-        const size_t bytes = plain.dtype == WEFT_K_F32 || plain.dtype == WEFT_K_I32 ? 4 : 8;
+        const size_t bytes = (size_t)type_of(plain.dtype)->bytes;
         const size_t results = (size_t)(s.lines * (arg ? 1 : s.k));
         void *const in = weft_check_alloc(check, (size_t)(s.lines * s.n) * bytes);
         void *const out = weft_check_alloc(check, results * (arg ? 8 : bytes));
@@ -230,6 +266,6 @@ static void body(struct weft_check *check, const void *user)
 
 void weft_check_along(struct weft_check *check)
 {
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        weft_check_kernel(check, names[i], 0, body, names[i]);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        weft_check_kernel(check, kernels[i].name, kernels[i].cpu, body, kernels[i].name);
 }
