@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transform.c: contractions that are neither products nor convolutions: convolutions at displaced places, discrete
- * Fourier transforms by their definition, determinants by elimination. */
+/* transform.c: contractions that are neither products nor convolutions: convolutions at displaced places, determinants
+ * by elimination. */
 #include "kernels/plain/plain.h"
 
 #include <math.h>
@@ -70,97 +70,6 @@ void weft_plain_run_deform_conv(const struct weft_plain *plain, const struct wef
         for (at[3] = 0; at[3] < out->extent[3]; at[3]++)
             weft_k_put(out->dtype, data->out[0], weft_array_place(out, 4, at),
                        (union weft_k_number){.real = deform(plain, data, at)});
-    }
-}
-
-/* --- dft ---------------------------------------------------------------------------------------------------------- */
-
-enum { AXIS, LENGTH, INVERSE, ONESIDED }; /* attributes */
-
-struct transform {
-    int64_t length, given, step, part_step; /* points of the transform; elements of the operand, and their strides */
-    bool half_in, complex_in;
-    int dtype;
-    const void *data;
-    const double *cosine; /* cos(2π i / length) for each i, then the sines */
-};
-
-size_t weft_plain_scratch_turns(const struct weft_plain *plain)
-{
-    const int64_t length = plain->attr[LENGTH].integer[0];
-    return length > 0 ? 2 * (size_t)length * sizeof(double) : 0;
-}
-
-/* Quarters of a turn are exact, so that what is 0 by symmetry is 0. */
-static void fill_turns(double *cosine, int64_t length)
-{
-    static const double quarter[] = {1, 0, -1, 0};
-    const double turn = 6.283185307179586476925286766559;
-    for (int64_t i = 0; i < length; i++) {
-        const bool exact = i * 4 % length == 0;
-        const int64_t q = i * 4 / length;
-        cosine[i] = exact ? quarter[q % 4] : cos(turn * (double)i / (double)length);
-        cosine[length + i] = exact ? quarter[(q + 3) % 4] : sin(turn * (double)i / (double)length);
-    }
-}
-
-/* Element k of a line; a half spectrum goes on with the conjugates of its mirror image. */
-static void element_of(const struct transform *t, int64_t place, int64_t k, double *ret_real, double *ret_imaginary)
-{
-    const bool mirrored = t->half_in && 2 * k > t->length;
-    const int64_t at = mirrored ? t->length - k : k;
-    *ret_real = *ret_imaginary = 0;
-    if (at < t->given)
-        *ret_real = weft_k_at(t->dtype, t->data, place + at * t->step).real;
-    if (at < t->given && t->complex_in && !(t->half_in && (k == 0 || 2 * k == t->length)))
-        *ret_imaginary =
-            weft_k_at(t->dtype, t->data, place + at * t->step + t->part_step).real * (mirrored ? -1 : 1);
-}
-
-/* Result i of a line. */
-static void transform_one(const struct transform *t, int64_t place, int64_t i, bool inverse, double *real,
-                          double *imaginary)
-{
-    int64_t turn = 0; /* i · k modulo length */
-    *real = *imaginary = 0;
-    for (int64_t k = 0; k < t->length; k++) {
-        double x, y;
-        element_of(t, place, k, &x, &y);
-        const double c = t->cosine[turn], s = inverse ? t->cosine[t->length + turn] : -t->cosine[t->length + turn];
-        *real += x * c - y * s;
-        *imaginary += x * s + y * c;
-        turn = turn + i < t->length ? turn + i : turn + i - t->length;
-    }
-}
-
-void weft_plain_run_dft(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
-{
-    const struct weft_array *in = &plain->in[0], *out = &plain->out[0];
-    const int axis = (int)plain->attr[AXIS].integer[0], last = in->rank - 1;
-    const bool inverse = plain->attr[INVERSE].integer[0] != 0;
-    const int64_t length = plain->attr[LENGTH].integer[0] > 0 ? plain->attr[LENGTH].integer[0] : 0;
-    const struct transform t = {.length = length, .given = in->extent[axis], .step = in->stride[axis],
-                                .part_step = in->stride[last],
-                                .half_in = inverse && plain->attr[ONESIDED].integer[0] != 0,
-                                .complex_in = in->extent[last] == 2, .dtype = in->dtype, .data = data->in[0],
-                                .cosine = data->scratch};
-    const double share = inverse ? 1 / (double)length : 1;
-    struct weft_array lines = *in; /* without the transformed axis */
-    lines.extent[axis] = 1;
-    fill_turns(data->scratch, length);
-    for (int64_t unit = begin; unit < end; unit++) {
-        int64_t index[WEFT_K_RANK];
-        weft_array_index(&lines, last, unit, index);
-        const int64_t from = weft_array_place(in, last, index), to = weft_array_place(out, last, index);
-        for (int64_t i = 0; i < out->extent[axis]; i++) {
-            union weft_k_number real, imaginary;
-            transform_one(&t, from, i, inverse, &real.real, &imaginary.real);
-            real.real *= share;
-            imaginary.real *= share;
-            weft_k_put(out->dtype, data->out[0], to + i * out->stride[axis], real);
-            if (out->extent[last] == 2)
-                weft_k_put(out->dtype, data->out[0], to + i * out->stride[axis] + out->stride[last], imaginary);
-        }
     }
 }
 
