@@ -280,7 +280,8 @@ class Graph:
         for trial in range(len(self.sizes)):
             try:
                 values = {n: self.find(n).arrays[trial] for n in names}
-                results, self.coarse = evaluate(node, values, self.opset, inside=self.outer is not None)
+                results, coarse = evaluate(node, values, self.opset, inside=self.outer is not None)
+                self.coarse = coarse or (trial > 0 and self.coarse)
             except Refused as refused:
                 self.refused.setdefault(node.op_type, []).append(str(refused)[:300])
                 return None
