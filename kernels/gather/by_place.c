@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* by_place.c: gathers of single elements and of contiguous blocks.
+/* by_place.c: gathers and scatters of single elements and of contiguous blocks.
  *
  * The work is less to move them than to bring their indices into range. So a chunk of a line of indices becomes
  * places in the indexed array first, vectors at a time (gather_level.c), then these are looked up; and where an axis
@@ -7,6 +7,8 @@
  * by the same places. Axes are put in that order: those that move in the indices, the others, the line. */
 #include "kernels/gather/gather.h"
 #include "kernels/walk.h"
+
+#include <string.h>
 
 #define CHUNK       512  /* places, which stay in the first-level cache beside what they point to */
 #define SHORT       16   /* indices, for fewer of which places are not shared by the elements of a block */
@@ -128,4 +130,74 @@ void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in
         if (chunk == chunks - 1 && count == round)
             weft_walk_next(&over, over.rank - 1);
     }
+}
+
+/* --- scatters ----------------------------------------------------------------------------------------------------- */
+
+bool weft_scatter_goes_by_place(const struct weft_gather *g)
+{
+    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
+    const bool whole = g->inner == 0 || (g->inner == 1 && g->plain_block[0] == 1 && g->indexed_block[0] == 1);
+    return !g->add && g->numbers == 1 && g->from_end && usual && whole && g->outer > 0;
+}
+
+/* Blocks of `size` bytes, `step` bytes apart, to their places, those that have one, in order. */
+static inline __attribute__((always_inline)) void store_each(int bytes, int64_t size, char *to, const char *from,
+                                                             int64_t step, const int64_t *place, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (place[i] != WEFT_NOWHERE)
+            memcpy(to + place[i] * bytes, from + i * step, (size_t)size);
+}
+
+static void scatter_to(int bytes, int64_t size, char *to, const char *from, int64_t step, const int64_t *place,
+                       int64_t n)
+{
+    if (size == 4)
+        store_each(bytes, 4, to, from, step, place, n);
+    else if (size == 8)
+        store_each(bytes, 8, to, from, step, place, n);
+    else
+        store_each(bytes, size, to, from, step, place, n);
+}
+
+/* Lines go along the last axis, in the order of the indices: the last of equal ones wins. */
+void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
+                           int parts)
+{
+    const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
+    const bool wide = g->index_dtype == WEFT_K_I64;
+    const int last = g->outer - 1, number = wide ? 8 : 4;
+    const int64_t size = g->bytes * (g->inner ? g->block[0] : 1);
+    struct weft_walk walk = {.rank = last, .arrays = 3, .at = {out, (char *)in, (char *)index}};
+    int64_t place[CHUNK], lines = 1, end = 0;
+    if (g->split < 0 && part > 0)
+        return;
+    for (int i = 0; i < g->outer; i++) { /* the part's range along each axis */
+        int64_t begin = 0, past = g->extent[i];
+        if (i == g->split)
+            weft_share(g->extent[i], 1, part, parts, &begin, &past);
+        walk.at[0] += begin * g->indexed[i] * g->bytes;
+        walk.at[1] += begin * g->plain[i] * g->bytes;
+        walk.at[2] += begin * g->index[i] * number;
+        if (i == last) {
+            end = past - begin;
+            continue;
+        }
+        walk.extent[i] = past - begin;
+        walk.step[0][i] = g->indexed[i] * g->bytes;
+        walk.step[1][i] = g->plain[i] * g->bytes;
+        walk.step[2][i] = g->index[i] * number;
+        lines *= walk.extent[i];
+    }
+    for (int64_t l = 0; l < lines; l++, weft_walk_next(&walk, last - 1))
+        for (int64_t first = 0; first < end; first += CHUNK) {
+            const struct weft_gather_line line = {.n = end - first < CHUNK ? end - first : CHUNK, .limit = g->limit[0],
+                                                  .step = g->step[0], .first = first * g->indexed[last],
+                                                  .along = g->indexed[last], .index = g->index[last],
+                                                  .strict = !g->clamp};
+            loops->places(&line, wide, place, walk.at[2] + first * g->index[last] * number);
+            scatter_to(g->bytes, size, walk.at[0], walk.at[1] + first * g->plain[last] * g->bytes,
+                       g->plain[last] * g->bytes, place, line.n);
+        }
 }

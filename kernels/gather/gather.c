@@ -16,9 +16,9 @@
 
 const char *weft_gather_name(const struct weft_gather *g)
 {
-    if (g->scatter)
-        return g->add ? "weft_scatter_add_f32__ref" : "weft_scatter_blocks__ref";
     const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
+    if (g->scatter)
+        return g->add ? "weft_scatter_add_f32__ref" : g->by_place ? loops->scatter : "weft_scatter_blocks__ref";
     return !g->by_place ? "weft_gather_blocks__ref" : g->inner ? loops->blocks : loops->elements;
 }
 
@@ -79,7 +79,8 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     for (int i = 0; i < g->inner; i++)
         block *= g->block[i];
     const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    g->by_place = !g->scatter && g->numbers == 1 && g->from_end && usual && weft_gather_arrange(g);
+    g->by_place = g->scatter ? weft_scatter_goes_by_place(g)
+                             : g->numbers == 1 && g->from_end && usual && weft_gather_arrange(g);
     const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
     const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
     g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
@@ -182,7 +183,9 @@ static void run_blocks(const struct weft_gather *g, void *out, const void *in, c
 
 void weft_gather_run(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)
 {
-    if (g->by_place)
+    if (g->by_place && g->scatter)
+        weft_scatter_by_place(g, out, in, index, part, parts);
+    else if (g->by_place)
         weft_gather_by_place(g, out, in, index, part, parts);
     else
         run_blocks(g, out, in, index, part, parts);

@@ -38,15 +38,23 @@ bool weft_gather_arrange(struct weft_gather *g);
 void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                           int parts);
 
-/* place[i] = first + i · along + step · (number i · index, brought into [0, limit)), in elements. */
+/* The same for a scatter that does not add; false if its indices or blocks are not the usual ones. */
+bool weft_scatter_goes_by_place(const struct weft_gather *g);
+void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
+                           int parts);
+
+/* place[i] = first + i · along + step · (number i · index, brought into [0, limit)), in elements; with `strict`,
+ * WEFT_NOWHERE for what is outside once negative numbers count from the end. */
 struct weft_gather_line {
     int64_t n, limit, step, first, along, index;
+    bool strict;
 };
+#define WEFT_NOWHERE INT64_MIN
 
 /* The loops that have one form a level (gather_level.c). */
 struct weft_gather_loops {
     uint32_t cpu;
-    const char *elements, *blocks, *spans, *table; /* names of the kernels that use them */
+    const char *elements, *blocks, *scatter, *spans, *table; /* names of the kernels that use them */
     /* Numbers are i64 if `wide`, else i32. */
     void (*places)(const struct weft_gather_line *line, bool wide, int64_t *place, const void *index);
     /* to[i · stride] = from[place[i]] for i in [0, n). */

@@ -18,6 +18,8 @@ typedef v_half v_odd_32 __attribute__((aligned(1), may_alias));
 INLINE int64_t place_of(const struct weft_gather_line *l, int64_t i, int64_t number)
 {
     int64_t at = number + (number < 0 ? l->limit : 0);
+    if (l->strict && (at < 0 || at >= l->limit))
+        return WEFT_NOWHERE;
     at = at < 0 ? 0 : at;
     at = at >= l->limit ? l->limit - 1 : at;
     return l->first + i * l->along + at * l->step;
@@ -30,7 +32,8 @@ INLINE void places_of(const struct weft_gather_line *l, const bool wide, const b
 {
     const int64_t *const numbers = index;
     const int32_t *const narrow = index;
-    const vl limit = vlall(l->limit), most = limit - 1, along = vlall(l->along * NUMBERS);
+    const vl strict = vlall(l->strict ? -1 : 0), limit = vlall(l->limit), most = limit - 1;
+    const vl along = vlall(l->along * NUMBERS);
     vl row = vlall(l->first);
     for (int i = 0; i < NUMBERS; i++)
         row[i] += i * l->along;
@@ -42,10 +45,12 @@ INLINE void places_of(const struct weft_gather_line *l, const bool wide, const b
         else
             at = __builtin_convertvector(*(const v_odd_32 *)(narrow + i), vl);
         at += limit & (vl)(at < 0);
-        at &= ~(vl)(at < 0);
-        const vl beyond = at > most;
+        const vl below = at < 0, beyond = at > most;
+        at &= ~below;
         at = (most & beyond) | (at & ~beyond);
-        *(v_odd_64 *)(place + i) = plain ? at : row + at * l->step;
+        at = plain ? at : row + at * l->step;
+        const vl nowhere = strict & (below | beyond);
+        *(v_odd_64 *)(place + i) = (vlall(WEFT_NOWHERE) & nowhere) | (at & ~nowhere);
         row += along;
     }
     for (; i < l->n; i++)
@@ -133,5 +138,6 @@ static void copy_blocks_fn(int bytes, int64_t size, char *to, int64_t step, cons
 }
 
 const struct weft_gather_loops LEVEL(weft_gather_loops) = {
-    LEVEL_CPU,    "weft_gather_elements" LEVEL_TEXT, "weft_gather_blocks" LEVEL_TEXT, "weft_spans" LEVEL_TEXT,
-    "weft_table" LEVEL_TEXT, places_fn, look_up_fn, copy_blocks_fn};
+    LEVEL_CPU,    "weft_gather_elements" LEVEL_TEXT, "weft_gather_blocks" LEVEL_TEXT,
+    "weft_scatter_blocks" LEVEL_TEXT, "weft_spans" LEVEL_TEXT, "weft_table" LEVEL_TEXT,
+    places_fn, look_up_fn, copy_blocks_fn};
