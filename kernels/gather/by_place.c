@@ -136,9 +136,8 @@ void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in
 
 bool weft_scatter_goes_by_place(const struct weft_gather *g)
 {
-    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    const bool whole = g->inner == 0 || (g->inner == 1 && g->plain_block[0] == 1 && g->indexed_block[0] == 1);
-    return !g->add && g->numbers == 1 && g->from_end && usual && whole && g->outer > 0;
+    const int last = g->inner - 1;
+    return !g->add && g->outer && (!g->inner || (g->plain_block[last] == 1 && g->indexed_block[last] == 1));
 }
 
 /* Blocks of `size` bytes, `step` bytes apart, to their places, those that have one, in order. */
@@ -150,10 +149,17 @@ static inline __attribute__((always_inline)) void store_each(int bytes, int64_t 
             memcpy(to + place[i] * bytes, from + i * step, (size_t)size);
 }
 
-static void scatter_to(int bytes, int64_t size, char *to, const char *from, int64_t step, const int64_t *place,
+static void scatter_to(const struct weft_gather *g, char *to, const char *from, int64_t step, const int64_t *place,
                        int64_t n)
 {
-    if (size == 4)
+    const int bytes = g->bytes;
+    const int64_t size = bytes * (g->inner ? g->block[0] : 1);
+    if (g->inner > 1)
+        for (int64_t i = 0; i < n; i++) {
+            if (place[i] != WEFT_NOWHERE)
+                weft_gather_move_block(g, 0, to + place[i] * bytes, from + i * step);
+        }
+    else if (size == 4)
         store_each(bytes, 4, to, from, step, place, n);
     else if (size == 8)
         store_each(bytes, 8, to, from, step, place, n);
@@ -168,7 +174,6 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
     const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
     const bool wide = g->index_dtype == WEFT_K_I64;
     const int last = g->outer - 1, number = wide ? 8 : 4;
-    const int64_t size = g->bytes * (g->inner ? g->block[0] : 1);
     struct weft_walk walk = {.rank = last, .arrays = 3, .at = {out, (char *)in, (char *)index}};
     int64_t place[CHUNK], lines = 1, end = 0;
     if (g->split < 0 && part > 0)
@@ -197,7 +202,7 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
                                                   .along = g->indexed[last], .index = g->index[last],
                                                   .strict = !g->clamp};
             loops->places(&line, wide, place, walk.at[2] + first * g->index[last] * number);
-            scatter_to(g->bytes, size, walk.at[0], walk.at[1] + first * g->plain[last] * g->bytes,
+            scatter_to(g, walk.at[0], walk.at[1] + first * g->plain[last] * g->bytes,
                        g->plain[last] * g->bytes, place, line.n);
         }
 }

@@ -69,6 +69,9 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     drop_single_axes(g);
     make_block(g);
     merge_block(g);
+    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
+    g->by_place = g->numbers == 1 && g->from_end && usual &&
+                  (g->scatter ? weft_scatter_goes_by_place(g) : weft_gather_arrange(g));
     int64_t indices = 1, block = 1;
     g->split = -1;
     for (int i = 0; i < g->outer; i++) {
@@ -78,9 +81,6 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     }
     for (int i = 0; i < g->inner; i++)
         block *= g->block[i];
-    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    g->by_place = g->scatter ? weft_scatter_goes_by_place(g)
-                             : g->numbers == 1 && g->from_end && usual && weft_gather_arrange(g);
     const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
     const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
     g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
@@ -88,7 +88,7 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */
 
-static void move_block(const struct weft_gather *g, int axis, char *out, const char *in)
+void weft_gather_move_block(const struct weft_gather *g, int axis, char *out, const char *in)
 {
     const int64_t *to = g->scatter ? g->indexed_block : g->plain_block;
     const int64_t *from = g->scatter ? g->plain_block : g->indexed_block;
@@ -96,7 +96,7 @@ static void move_block(const struct weft_gather *g, int axis, char *out, const c
         weft_copy_strided(g->bytes, out, 1, in, 1, 1);
     else if (axis + 1 < g->inner)
         for (int64_t i = 0; i < g->block[axis]; i++)
-            move_block(g, axis + 1, out + i * to[axis] * g->bytes, in + i * from[axis] * g->bytes);
+            weft_gather_move_block(g, axis + 1, out + i * to[axis] * g->bytes, in + i * from[axis] * g->bytes);
     else if (to[axis] == 1 && from[axis] == 1)
         memcpy(out, in, (size_t)(g->block[axis] * g->bytes));
     else
@@ -151,7 +151,7 @@ static void one_index(const struct weft_gather *g, char *out, const char *in, co
     if (g->add)
         add_block(g, 0, (float *)(void *)to, (const float *)(const void *)from);
     else
-        move_block(g, 0, to, from);
+        weft_gather_move_block(g, 0, to, from);
 }
 
 static void run_blocks(const struct weft_gather *g, void *out, const void *in, const void *index, int part, int parts)

@@ -38,10 +38,13 @@ bool weft_gather_arrange(struct weft_gather *g);
 void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                           int parts);
 
-/* The same for a scatter that does not add; false if its indices or blocks are not the usual ones. */
+/* The same for a scatter; false if it adds, or if its blocks are not made of contiguous rows. */
 bool weft_scatter_goes_by_place(const struct weft_gather *g);
 void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                            int parts);
+
+/* A block from its axis `axis` on (gather.c). */
+void weft_gather_move_block(const struct weft_gather *g, int axis, char *out, const char *in);
 
 /* place[i] = first + i · along + step · (number i · index, brought into [0, limit)), in elements; with `strict`,
  * WEFT_NOWHERE for what is outside once negative numbers count from the end. */
