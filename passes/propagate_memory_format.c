@@ -24,7 +24,7 @@
 
 static const char who[] = "propagate_memory_format";
 
-/* What was decided about one node was decided for the layouts that its neighbours have. */
+/* What was decided about one node was decided for the layouts that its neighbours have, around its body too. */
 static bool is_ready(struct weft_graph *g)
 {
     for (uint32_t i = 0; i < g->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
