@@ -2,7 +2,7 @@
 /* format.h: memory formats: in which layouts each value of a graph may be stored, what that costs, and the choice for
  * all values at once.
  *
- *   tree       a graph and the bodies of its loops and branches, which are one problem; port: what goes into them and out
+ *   tree       a graph and the bodies of its loops and branches, which are one problem; port: what goes into them
  *   memo       nodes that are alike have the same candidates and prices, which are worked out once
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
  *   order      do an operand and the result of its node lie in one order?
