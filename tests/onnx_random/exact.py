@@ -135,7 +135,15 @@ def resized(node, operands, results, again):
     return results if exact is None else [exact]
 
 
-DEFINED = {"Resize": resized, "OneHot": one_hot, "Cast": cast, "CastLike": cast, "Shrink": shrink,
+def hyperbolic(node, operands, results, again):
+    """Of f64, which the others compute in f32 or so that exp overflows first."""
+    if operands[0].dtype != np.float64:
+        return results
+    with np.errstate(all="ignore"):
+        return [{"Cosh": np.cosh, "Sinh": np.sinh}[node.op_type](operands[0].astype(WIDE)).astype(np.float64)]
+
+
+DEFINED = {"Cosh": hyperbolic, "Sinh": hyperbolic, "Resize": resized, "OneHot": one_hot, "Cast": cast, "CastLike": cast, "Shrink": shrink,
            "MeanVarianceNormalization": mean_variance, "GlobalAveragePool": global_pool, "GlobalLpPool": global_pool,
            **{f"Reduce{name}": reduction for name in ("Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp",
                                                       "SumSquare")}}
