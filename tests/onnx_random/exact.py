@@ -143,7 +143,8 @@ def hyperbolic(node, operands, results, again):
         return [{"Cosh": np.cosh, "Sinh": np.sinh}[node.op_type](operands[0].astype(WIDE)).astype(np.float64)]
 
 
-DEFINED = {"Cosh": hyperbolic, "Sinh": hyperbolic, "Resize": resized, "OneHot": one_hot, "Cast": cast, "CastLike": cast, "Shrink": shrink,
+DEFINED = {"Cosh": hyperbolic, "Sinh": hyperbolic, "Resize": resized, "OneHot": one_hot, "Cast": cast,
+           "CastLike": cast, "Shrink": shrink,
            "MeanVarianceNormalization": mean_variance, "GlobalAveragePool": global_pool, "GlobalLpPool": global_pool,
            **{f"Reduce{name}": reduction for name in ("Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp",
                                                       "SumSquare")}}

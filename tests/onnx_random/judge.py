@@ -21,7 +21,8 @@ NORMWISE = {"Conv", "ConvTranspose", "DFT", "STFT", "Det", "MatMul", "Gemm", "Ei
 # Of which parts as large as 1 cancel.
 ABSOLUTE = {"Sigmoid", "Gelu", "BlackmanWindow", "HannWindow", "HammingWindow", "Selu", "Elu", "Celu", "Mish",
             "Softplus",
-            "HardSwish", "LogSoftmax", "ReduceLogSumExp", "RNN", "GRU", "LSTM", "HardSigmoid", "SoftmaxCrossEntropyLoss"}
+            "HardSwish", "LogSoftmax", "ReduceLogSumExp", "RNN", "GRU", "LSTM", "HardSigmoid",
+            "SoftmaxCrossEntropyLoss"}
 CENTRED = {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization"}
 SAMPLES, LAST_SAMPLES, MOVE, SAFETY = 4, 40, 4.0, 6.0
 
