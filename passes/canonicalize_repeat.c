@@ -111,12 +111,13 @@ static weft_val below_bcast(struct weft_rewriting *r, weft_node n)
     }
     if (!repeated || !less || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
+    const unsigned operands = info->operands;
     weft_val operand[3];
-    for (unsigned i = 0; i < info->operands; i++)
+    for (unsigned i = 0; i < operands; i++)
         operand[i] = shrunk(r, weft_operand(g, n, i), &small, place);
     info = &g->node[n.id]; /* the table may have moved */
     const bool stated = weft_op_of(g, n)->traits & WEFT_STATED;
-    const weft_val result = weft_build(&r->build, weft_opcode_of(g, n), info->operands, operand, info->attrs,
+    const weft_val result = weft_build(&r->build, weft_opcode_of(g, n), operands, operand, info->attrs,
                                        info->attr, stated ? &small : NULL);
     return weft_build_bcast(&r->build, result, &type, axis);
 }

@@ -307,6 +307,33 @@ static void large_constants_are_compared_whole(void **state)
     assert_int_equal(constants_after_cse(LARGE - 1), 2);
 }
 
+/* --- rules whose edits move the tables of the graph --------------------------------------------------------------- */
+
+/* Operands that are made smaller one after the other, after so many nodes: for some of these numbers the table of nodes
+ * grows between two of them. */
+static void operands_are_shrunk_while_tables_grow(void **state)
+{
+    enum { MOST_NODES = 300 };
+    struct weft_context *context;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    for (int nodes = 0; nodes < MOST_NODES; nodes++) {
+        struct weft_text source = {.context = context};
+        struct weft_graph *graph;
+        weft_text_add(&source, "graph @g(%x: f32[3], %z: f32[5], %c: bool[3]) {\n  %v0: f32[3] = exp %x\n");
+        for (int i = 0; i < nodes; i++)
+            weft_text_format(&source, "  %%v%d: f32[3] = exp %%v%d\n", i + 1, i);
+        weft_text_add(&source, "  %a: f32[4,3,5] = bcast %z dims=[2]\n  %k: bool[4,3,5] = bcast %c dims=[1]\n");
+        weft_text_format(&source, "  %%b: f32[4,3,5] = bcast %%v%d dims=[1]\n", nodes);
+        weft_text_add(&source, "  %y: f32[4,3,5] = select %k, %a, %b\n  return %y\n}\n");
+        assert_int_equal(weft_parse(context, source.data, source.length, "text", &graph), WEFT_OK);
+        assert_int_equal(weft_run_pass(graph, "canonicalize", NULL), 1);
+        assert_int_equal(weft_validate(graph), WEFT_OK);
+        weft_graph_destroy(graph);
+        weft_text_close(&source);
+    }
+    weft_close(context);
+}
+
 /* --- every golden graph ----------------------------------------------------------------------------------------- */
 
 struct parse_call {
@@ -423,6 +450,7 @@ int main(void)
         cmocka_unit_test(remarks_name_rules),
         cmocka_unit_test(refusals_are_said_once),
         cmocka_unit_test(large_constants_are_compared_whole),
+        cmocka_unit_test(operands_are_shrunk_while_tables_grow),
         cmocka_unit_test(passes_are_idempotent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
