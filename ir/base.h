@@ -156,6 +156,7 @@ struct weft_blob {
     bool mapped;
     _Atomic int32_t references;
     char *path; /* of the mapped file, else NULL; owned by the blob */
+    bool for_one;      /* the elements of one constant, made for its value (runtime/constants.c) */
     char given_up[33]; /* weft_blob_hash of what `data` was before it was given up; else "" */
 };
 /* NULL and WEFT_ERR_NOMEM on failure; zeroed, 64-byte aligned. */

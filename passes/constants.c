@@ -16,6 +16,9 @@
 
 #include <stdlib.h>
 
+/* Bytes of a value that is computed while compiling, also on the way. */
+#define MOST_AT_ONCE ((int64_t)256 << 20)
+
 /* Known values, by id. */
 struct fact {
     bool known;      /* constants alone decide it */
@@ -24,6 +27,16 @@ struct fact {
     int64_t ps;      /* what they cost a run */
     int64_t freed;   /* bytes of constants that are read for it alone */
 };
+
+/* A reshape of repeated elements is copied in each run. */
+static bool is_copied(const struct weft_graph *g, weft_val v)
+{
+    if (weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_reshape)
+        return false;
+    while (v.id && weft_is_view(g, weft_def(g, v)) && weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_bcast)
+        v = weft_operand(g, weft_def(g, v), 0);
+    return weft_opcode_of(g, weft_def(g, v)) == WEFT_OP_bcast;
+}
 
 struct search {
     struct weft_graph *graph;
@@ -81,6 +94,10 @@ static bool is_known(const struct search *s, weft_node n)
     for (unsigned i = 0; i < info->operands; i++)
         if (!s->fact[weft_operand(g, n, i).id].known)
             return false;
+    for (unsigned i = 0; i < info->results && !info->constant; i++)
+        if (g->value[weft_result(g, n, i).id].layout != 0 ||
+            (!weft_is_view(g, n) && bytes_of(g, weft_result(g, n, i)) > MOST_AT_ONCE))
+            return false;
     return info->operands > 0 || (weft_op_of(g, n)->traits & WEFT_SOURCE);
 }
 
@@ -91,7 +108,8 @@ static void add_facts(struct search *s)
         if (!is_known(s, n))
             continue;
         struct fact fact = {.known = true};
-        const bool counts = !g->node[n.id].constant && !weft_is_view(g, n);
+        const bool counts =
+            !g->node[n.id].constant && (!weft_is_view(g, n) || is_copied(g, weft_result(g, n, 0)));
         for (unsigned i = 0; i < g->node[n.id].operands; i++) {
             const weft_val v = weft_operand(g, n, i);
             const struct fact *of = &s->fact[v.id];
@@ -111,16 +129,6 @@ static void add_facts(struct search *s)
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 
-/* A reshape of repeated elements is copied in each run. */
-static bool is_copied(const struct weft_graph *g, weft_val v)
-{
-    if (weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_reshape)
-        return false;
-    while (v.id && weft_is_view(g, weft_def(g, v)) && weft_opcode_of(g, weft_def(g, v)) != WEFT_OP_bcast)
-        v = weft_operand(g, weft_def(g, v), 0);
-    return weft_opcode_of(g, weft_def(g, v)) == WEFT_OP_bcast;
-}
-
 /* What somebody reads when he reads v: v itself, or what it is a view of. */
 static void offer(struct search *s, weft_val v)
 {
@@ -136,6 +144,7 @@ static void offer(struct search *s, weft_val v)
         .value = v, .bytes = bytes_of(g, v), .freed = fact->freed, .saved_ps = fact->ps, .nodes = fact->nodes};
 }
 
+/* What is only returned stays: a constant would be copied in each run, which takes as long as many an op. */
 static void offer_all(struct search *s)
 {
     const struct weft_graph *g = s->graph;
@@ -144,8 +153,6 @@ static void offer_all(struct search *s)
         for (unsigned i = 0; i < info->operands && !is_known(s, n); i++)
             offer(s, weft_operand(g, n, i));
     }
-    for (uint32_t i = 0; i < g->returns; i++)
-        offer(s, g->ret[i].value);
 }
 
 static double rate(const struct weft_constant_choice *c)
@@ -168,20 +175,25 @@ static int by_id(const void *left, const void *right)
 }
 
 /* Takes a candidate within the budget; else offers what it is computed from. */
-static bool choose(struct search *s, const struct weft_constant_choice *c, int64_t *budget)
+static bool choose(struct search *s, const struct weft_constant_choice *c, bool first,
+                   struct weft_constant_budget *budget)
 {
     struct weft_graph *g = s->graph;
     const int64_t more = c->bytes > c->freed ? c->bytes - c->freed : 0;
-    const bool fits = more <= *budget && weft_layout_of(g, c->value).align <= 64 &&
-                      g->value[c->value.id].layout == 0 && bytes_of(g, c->value) > 0;
-    if (fits) {
-        *budget -= more;
+    const bool quick = c->saved_ps <= budget->ps;
+    if (more <= budget->bytes && quick && c->bytes > 0) {
+        budget->bytes -= more;
+        budget->ps -= c->saved_ps;
         return true;
     }
-    if (more > *budget)
+    if (!quick && first)
+        weft_refuse(g, "constants", c->value, "it would save some %.0f us a run, but compiling would take too long",
+                    (double)c->saved_ps * 1e-6);
+    else if (first) /* what it is computed from is looked at without a word */
         weft_refuse(g, "constants", c->value,
-                    "it would save some %.0f us a run, but takes %lld bytes and frees %lld; %lld more are allowed",
-                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)*budget);
+                    "it would save some %.0f us a run, but takes %lld bytes and frees %lld; %lld of the plan's "
+                    "budget are left",
+                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)budget->bytes);
     const weft_node n = weft_def(g, c->value);
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
         offer(s, weft_operand(g, n, i));
@@ -189,7 +201,7 @@ static bool choose(struct search *s, const struct weft_constant_choice *c, int64
 }
 
 const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
-                                                         int64_t *budget, uint32_t *ret_count)
+                                                         struct weft_constant_budget *budget, uint32_t *ret_count)
 {
     struct search s = {.graph = graph, .target = target,
                        .fact = weft_new(&graph->root->scratch, struct fact, graph->values)};
@@ -198,9 +210,10 @@ const struct weft_constant_choice *weft_choose_constants(struct weft_graph *grap
     uint32_t chosen = 0;
     if (s.count > 0)
         qsort(s.list, s.count, sizeof *s.list, by_rate);
+    const uint32_t first = s.count;
     for (uint32_t i = 0; i < s.count; i++) { /* offers made on the way come last */
         const struct weft_constant_choice c = s.list[i];
-        if (choose(&s, &c, budget))
+        if (choose(&s, &c, i < first, budget))
             s.list[chosen++] = c;
     }
     if (chosen > 0)

@@ -24,9 +24,15 @@ struct weft_constant_choice {
     uint32_t nodes;   /* that a run no longer does, those counted twice that two ways lead to */
 };
 
-/* The choice for one graph or body, by ids of values; takes what the chosen add from *budget. Remarks name what is
+/* What is left for all graphs of a plan. */
+struct weft_constant_budget {
+    int64_t bytes; /* that the chosen may add */
+    int64_t ps;    /* that a run would take for them, by prices: bounds what compiling takes */
+};
+
+/* The choice for one graph or body, by ids of values; takes what the chosen cost from *budget. Remarks name what is
  * refused. The array is in the root's scratch memory. Under weft_protected. */
 const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
-                                                         int64_t *budget, uint32_t *ret_count);
+                                                         struct weft_constant_budget *budget, uint32_t *ret_count);
 
 #endif

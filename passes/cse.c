@@ -130,7 +130,8 @@ static bool same_node(const struct weft_graph *g, weft_node a, weft_node b)
     for (unsigned i = 0; i < x->results; i++) {
         const struct weft_value *p = weft_value_of(g, weft_result(g, a, i));
         const struct weft_value *q = weft_value_of(g, weft_result(g, b, i));
-        if (!weft_type_same(&p->type, &q->type) || p->layout != q->layout)
+        if (!weft_type_same(&p->type, &q->type) || p->layout != q->layout ||
+            p->stated != q->stated)
             return false;
     }
     return x->op != WEFT_OP_const || same_constant(g, a, b);

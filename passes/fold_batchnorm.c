@@ -55,7 +55,7 @@ static bool is_contraction(const struct weft_graph *g, weft_val v, struct linear
         return false;
     *ret = (struct linear){.node = node, .result = v, .weights = weft_operand(g, node, 1), .channel_axis = 1};
     const struct weft_type *weights = weft_type_of(g, ret->weights);
-    if (!weft_is_const(g, ret->weights) || !weft_dtype_is_float(weights->dtype) ||
+    if (!weft_is_const(g, ret->weights) || !weft_type_is_constant(weights) || !weft_dtype_is_float(weights->dtype) ||
         (op == WEFT_OP_matmul && weights->rank != 2))
         return false;
     ret->weight_axis = op == WEFT_OP_matmul && !weft_attr_int(g, node, WEFT_ATTR_trans_b);

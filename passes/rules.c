@@ -55,6 +55,8 @@ void weft_substitute(struct weft_graph *graph, weft_val from, weft_val to)
     const bool is_new = new->uses == 0 && new->returns == 0 && !new->is_param;
     if (is_result || is_new) /* what was built for this lives where the old value did */
         weft_take_layout(graph, to, from);
+    else if (graph->value[from.id].stated && new->layout == graph->value[from.id].layout && !new->is_param)
+        new->stated = true; /* what was required of the old value still is */
     if (is_result && graph->value[from.id].name)
         weft_drop_name(graph, to); /* it takes the result's */
     weft_replace_uses(graph, from, to);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #define BATCH_BYTES ((int64_t)32 << 20)
+#define MOST_PS ((int64_t)2000000000000) /* two seconds of a run, by prices */
 #define MOST_BYTES ((int64_t)64 << 20) /* beside as many as the graph's own constants have */
 
 /* --- the budget --------------------------------------------------------------------------------------------------- */
@@ -58,6 +59,7 @@ static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
     struct weft_blob *blob = weft_blob_new(plan->context, (size_t)bytes_of(part->graph, v));
     if (!blob)
         weft_out_of_memory(plan->context);
+    blob->for_one = true;
     weft_graph_hold(plan->graph, blob);
     struct weft_tensor tensor = weft_home_tensor(part, v, part->hint);
     weft_tensor_dense(&tensor);
@@ -125,11 +127,9 @@ static void compute(struct weft_plan *plan, struct weft_graph *g, const struct w
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, int64_t *budget)
+/* Bodies take what their graph leaves of the budget. */
+static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, struct weft_constant_budget *budget)
 {
-    bool changed = false;
-    for (uint32_t i = 0; i < g->bodies; i++)
-        changed |= compute_graph(plan, g->body[i], budget);
     uint32_t count, permitted = 0;
     const struct weft_constant_choice *const list = weft_choose_constants(g, &plan->target, budget, &count);
     while (permitted < count && weft_permit(g, "constants", list[permitted].value))
@@ -142,7 +142,10 @@ static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, int64_t 
     }
     if (permitted > 0)
         weft_progress(g, true, 0);
-    return changed || permitted > 0;
+    bool changed = permitted > 0;
+    for (uint32_t i = 0; i < g->bodies; i++)
+        changed |= compute_graph(plan, g->body[i], budget);
+    return changed;
 }
 
 static int64_t nanoseconds(void)
@@ -157,8 +160,8 @@ bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most)
     struct weft_graph *g = plan->graph;
     struct weft_pass_record record = {.pass = "constants", .nodes_before = g->live_nodes};
     const int64_t start = nanoseconds(), rewrites = g->rewrites;
-    int64_t budget = most ? most : stored_bytes(g) + MOST_BYTES;
-    if (budget < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
+    struct weft_constant_budget budget = {.bytes = most ? most : stored_bytes(g) + MOST_BYTES, .ps = MOST_PS};
+    if (budget.bytes < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
         return false;
     record.changed = compute_graph(plan, g, &budget);
     record.nodes_after = g->live_nodes;

@@ -265,7 +265,6 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
         plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
-    weft_plan_give_up_constants(plan);
 }
 
 static bool has_blocks(const struct weft_graph *root)
@@ -293,7 +292,7 @@ static void lower_blocks(struct weft_plan *plan)
 static bool check_flags(const struct compile *c)
 {
     const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
-                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4,
+                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS,
                    both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
     if (flags & ~known)
         weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
@@ -336,7 +335,9 @@ static int compile(void *arg)
     plan->hint = hint_symbols(plan->graph);
     if (!check_layouts(plan->graph, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
+    plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
     weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
+    weft_plan_give_up_constants(plan);
     return WEFT_OK;
 }
 

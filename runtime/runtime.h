@@ -137,6 +137,7 @@ struct weft_plan {
     uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
+    bool keeps_constants;   /* none are given up */
     bool share;             /* results may be views of what the caller has already */
     bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
     size_t descriptor_bytes;

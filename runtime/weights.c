@@ -8,6 +8,7 @@
  * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
  * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). What
  * passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given up. */
+#include "passes/passes.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -128,6 +129,12 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
                                       storage->load ? NULL : constant_of(plan, storage));
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
+    const struct weft_constant *constant = storage->load ? NULL : constant_of(plan, storage);
+    if (constant && constant->kind == WEFT_CONST_BLOB && constant->blob->for_one && !how.plain &&
+        !plan->keeps_constants && weft_has_one_use(plan->graph, storage->value)) {
+        weft_blob_give_up(constant->blob); /* computed for this step alone: the same as with a file */
+        plan->storage[plan->home[weights.id].storage].data = NULL;
+    }
 }
 
 /* What a relayout only puts into another order can be packed from where it was: nobody needs the relayout then. */
@@ -245,7 +252,7 @@ void weft_plan_give_up_constants(struct weft_plan *plan)
     for (uint32_t i = 0; i < root->blobs; i++) {
         const struct weft_blob *const blob = root->blob[i];
         const bool is_read = count > 0 && bsearch(&blob, read, count, sizeof(struct weft_blob *), by_blob);
-        if (blob->bytes >= LEAST && !is_read)
+        if (blob->bytes >= LEAST && !is_read && !plan->keeps_constants)
             weft_blob_give_up(root->blob[i]);
         if (!blob->mapped && blob->data && atomic_load(&blob->references) == 1)
             plan->constant_bytes += (int64_t)blob->bytes;

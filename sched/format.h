@@ -61,7 +61,7 @@ struct weft_formats {
     uint32_t count, index;             /* how many; and where it stands among them */
     struct weft_formats *outer;        /* of a body: of the graph that holds it; NULL at the top */
     weft_node *holder;                 /* of a body: the nodes of that graph that run it */
-    uint32_t holders;
+    uint32_t holders, holder_capacity;
     struct weft_formats **body;        /* by weft_graph.index: bodies that a node runs, or NULL */
     int64_t weight;                    /* how often it is run in one run of the top, as far as that is known */
     const struct weft_target *target;

@@ -141,6 +141,16 @@ static void weigh_others(struct weft_chooser *top, const uint32_t *choice)
         weigh_others_of(&top->all[i], choice, &followers);
 }
 
+/* Is there an axis with one index at the hints, but not at all sizes? Orders that only differ there differ. */
+static bool may_grow(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(g, v);
+    bool grows = false;
+    for (unsigned i = 0; i < type->rank; i++)
+        grows |= !weft_dim_is_constant(type->extent[i]) && weft_dim_hint(g->dims, type->extent[i]) <= 1;
+    return grows;
+}
+
 /* Where a body's parameter could not be as what becomes it, for want of candidates: it is, and its readers convert. */
 static void take_params(struct weft_formats *f)
 {
@@ -155,7 +165,7 @@ static void take_params(struct weft_formats *f)
                 ? outer->written[weft_result(outer->graph, n, operand - 1).id]
                 : outer->read[outer->graph->node[n.id].first_operand + operand];
         const uint32_t order = weft_format_order(f, param, outside);
-        if (!weft_format_has_order(f, param, order, f->written[param.id]))
+        if (may_grow(f->graph, param) || !weft_format_has_order(f, param, order, f->written[param.id]))
             f->written[param.id] = order;
     }
 }

@@ -92,10 +92,17 @@ bool weft_format_is_loaded(const struct weft_graph *g, weft_val v)
     return weft_is_const(g, v) && !weft_const_splat(g, v, &element) && weft_type_is_constant(weft_type_of(g, v));
 }
 
+/* Of a table a run reads a few rows: the whole of it in another order would have to be made, and read across. */
+static bool is_table(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_operand *use = g->value[v.id].first_use ? &g->slot[g->value[v.id].first_use - 1] : NULL;
+    return use && weft_opcode_of(g, use->node) == WEFT_OP_gather && weft_is(weft_operand(g, use->node, 0), v);
+}
+
 bool weft_format_converts_once(const struct weft_formats *f, weft_val v)
 {
     const struct weft_graph *g = f->graph;
-    return weft_format_is_loaded(g, v) && !g->value[v.id].returns &&
+    return weft_format_is_loaded(g, v) && !g->value[v.id].returns && !is_table(g, v) &&
            (f->target->kernel || g->value[v.id].uses == 1 || weft_format_bytes(f, v) <= LITTLE_BYTES);
 }
 

@@ -9,6 +9,8 @@
 enum {
     SOME_TRIPS = 8,    /* where nothing is known */
     MOST_RUNS = 256,   /* more would hardly decide otherwise, and sums stay far from WEFT_LABEL_NEVER */
+    MOST_INSIDE = 16,  /* times what is around it, beyond those: what is ahead of an inner loop is not taken into it */
+    MOST_OF_ALL = 65536,
 };
 
 static int64_t trips_of(const struct weft_graph *g, weft_node n)
@@ -47,12 +49,12 @@ static struct weft_formats *open_body(struct weft_formats *top, struct weft_form
 static void hold(struct weft_formats *body, weft_node holder)
 {
     const int64_t runs = body->weight + weft_format_weighted(body->outer, trips_of(body->outer->graph, holder));
-    weft_node *all = weft_new(body->arena, weft_node, body->holders + 1);
-    for (uint32_t i = 0; i < body->holders; i++)
-        all[i] = body->holder[i];
-    all[body->holders++] = holder;
-    body->holder = all;
-    body->weight = runs < MOST_RUNS ? runs : MOST_RUNS;
+    const int64_t inside = body->outer->weight * MOST_INSIDE, most = inside > MOST_RUNS ? inside : MOST_RUNS;
+    body->holder = weft_grow(body->arena, body->holder, &body->holder_capacity, body->holders + 1, sizeof(weft_node));
+    body->holder[body->holders++] = holder;
+    body->weight = runs < most ? runs : most;
+    if (body->weight > MOST_OF_ALL)
+        body->weight = MOST_OF_ALL;
 }
 
 void weft_format_open_tree(struct weft_formats *top)

@@ -133,9 +133,10 @@ expect 0 'output 1' "$weft" run small.weft -o expected
 expect 0 'output 1' "$weft" run small.weft -o a/new/folder
 expect 0 '' test -s a/new/folder/output_1.npy
 expect 1 'small.weft/below' "$weft" run small.weft -o small.weft/below
-expect 0 'agrees' "$weft" run small.weft --check expected # the random inputs are there as well
-rm expected/input_0.npy
 expect 1 'input_0.npy' "$weft" run small.weft --check expected
+expect 2 'keep-inputs goes with -o' "$weft" run small.weft --keep-inputs
+expect 0 'output 1' "$weft" run small.weft -o expected --keep-inputs
+expect 0 'agrees' "$weft" run small.weft --check expected
 
 # Outputs that were written are outputs that agree; other outputs do not.
 expect 0 'agrees' "$weft" run "$model/model.onnx" --check "$model" -o again

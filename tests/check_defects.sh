@@ -16,7 +16,7 @@ check() {
     name=$1
     shift
     rm -rf "$scratch/wanted"
-    "$weft" run "$@" --reference -o "$scratch/wanted" >"$scratch/log" 2>&1 || {
+    "$weft" run "$@" --reference --keep-inputs -o "$scratch/wanted" >"$scratch/log" 2>&1 || {
         echo "FAILED: $name by the evaluator"
         cat "$scratch/log"
         failed=$((failed + 1))

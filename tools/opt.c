@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opt.c: weft opt: passes on text, the lists of what there is, and the runner of test files. */
+#include "runtime/runtime.h"
 #include "tools/golden.h"
 #include "tools/tools.h"
 
@@ -162,19 +163,6 @@ static bool write_text(struct job *job, char *text)
     return right;
 }
 
-static bool print_plan(struct job *job, char **ret_text)
-{
-    struct weft_plan *plan;
-    const struct weft_compile_options options = {.size = sizeof options,
-                                                 .target = job->options->target ? &job->target : NULL,
-                                                 .flags = job->options->passes ? WEFT_COMPILE_NO_PASSES : 0};
-    if (weft_compile(job->graph, &options, &plan) < 0)
-        return false;
-    const bool right = weft_plan_print(plan, ret_text) >= 0;
-    weft_plan_destroy(plan);
-    return right;
-}
-
 static bool print_dot(struct job *job, char **ret_text)
 {
 #ifdef WEFT_HAVE_VIZ
@@ -221,6 +209,24 @@ static bool print_text(struct job *job)
     return weft_sidecar_finish(&job->sidecar) && right;
 }
 
+/* The plan keeps all elements, so that the text can be read back. */
+static bool print_plan(struct job *job)
+{
+    struct weft_plan *plan;
+    const struct weft_compile_options options = {.size = sizeof options,
+                                                 .target = job->options->target ? &job->target : NULL,
+                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS |
+                                                          (job->options->passes ? WEFT_COMPILE_NO_PASSES : 0)};
+    if (weft_compile(job->graph, &options, &plan) < 0)
+        return false;
+    struct weft_graph *const given = job->graph;
+    job->graph = plan->graph;
+    const bool right = print_text(job);
+    job->graph = given;
+    weft_plan_destroy(plan);
+    return right;
+}
+
 /* One line a decision, as text without a plan. */
 static int print_remarks(void *arg)
 {
@@ -242,7 +248,7 @@ static bool print_result(struct job *job)
     const char *what = job->options->print ? job->options->print : "ir";
     if (strcmp(what, "stats") == 0)
         return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = strcmp(what, "plan") == 0      ? print_plan(job, &job->text)
+    const bool right = strcmp(what, "plan") == 0      ? print_plan(job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
                                                       : print_text(job);

@@ -65,11 +65,17 @@ static bool check_output(const struct weft_model *model, size_t i, const char *f
 }
 
 /* Compares each output before it is written, so that what is written cannot be what it is compared with. */
+static bool keep_inputs(const struct weft_model *model, const char *folder)
+{
+    bool ok = true;
+    for (size_t i = 0; i < model->inputs; i++)
+        ok = save("input", i, &model->input[i], folder) && ok;
+    return ok;
+}
+
 static bool handle_outputs(const struct weft_model *model, const char *folder, const char *check)
 {
     bool ok = true;
-    for (size_t i = 0; folder && model->random && i < model->inputs; i++)
-        ok = save("input", i, &model->input[i], folder) && ok;
     for (size_t i = 0; i < model->outputs; i++) {
         struct weft_tensor tensor;
         if (weft_output(model->execution, i, &tensor) < 0) {
@@ -146,11 +152,12 @@ int weft_cmd_run(int argc, char **argv)
 {
     struct weft_model_options options = {0};
     struct weft_words checks = {0};
-    const char *save = NULL;
-    bool kernels = false;
+    const char *folder = NULL;
+    bool kernels = false, keep = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
-        {"-o", WEFT_OPTION_WORD, &save, "DIR", "write output_N.npy there, and input_N.npy where inputs are random"},
+        {"-o", WEFT_OPTION_WORD, &folder, "DIR", "write output_N.npy there"},
+        {"--keep-inputs", WEFT_OPTION_FLAG, &keep, NULL, "with -o: write input_N.npy too, so that --check finds them"},
         {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
         {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long"},
         {0},
@@ -169,11 +176,13 @@ int weft_cmd_run(int argc, char **argv)
     if (code >= 0)
         return code;
     const char *check = checks.count ? checks.word[0] : NULL;
-    if (checks.count > 1 && (save || options.inputs.count))
+    if (checks.count > 1 && (folder || options.inputs.count))
         return weft_tool_misused(&usage, "several --check go with neither -i nor -o: each folder has its inputs");
-    if (save && check && weft_tool_same_file(save, check))
+    if (folder && check && weft_tool_same_file(folder, check))
         return weft_tool_misused(&usage, "-o and --check name one folder: the expected outputs would be overwritten");
-    if (save && !weft_tool_folder(save))
+    if (keep && !folder)
+        return weft_tool_misused(&usage, "--keep-inputs goes with -o DIR");
+    if (folder && !weft_tool_folder(folder))
         return WEFT_EXIT_FAILED;
     options.path = words.word[0];
     options.folder = check;
@@ -182,7 +191,7 @@ int weft_cmd_run(int argc, char **argv)
     bool ok = code == WEFT_EXIT_OK && run_model(&model, options.path, kernels);
     if (ok && checks.count > 1)
         printf("folder    %s\n", check);
-    ok = ok && handle_outputs(&model, save, check);
+    ok = ok && (!keep || keep_inputs(&model, folder)) && handle_outputs(&model, folder, check);
     if (code == WEFT_EXIT_OK && !ok)
         code = WEFT_EXIT_FAILED;
     if (code == WEFT_EXIT_OK && !check_further(&options, &model, &checks))

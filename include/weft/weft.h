@@ -504,6 +504,9 @@ struct weft_compile_options {
                                        otherwise (F(2x2,3x3)), but with a rounding error about five times that of the
                                        formula; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results. Not
                                        with WEFT_COMPILE_NO_WINOGRAD: WEFT_ERR_ARGUMENT */
+#define WEFT_COMPILE_KEEP_CONSTANTS 32u /* keeps the elements of all constants, also of those that are only packed, so
+                                          that the plan's graph can be cloned, printed with its data and planned
+                                          again: twice the memory for weights that passes computed */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards; so may a target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
@@ -512,7 +515,9 @@ WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_comp
 WEFT_API void weft_plan_destroy(struct weft_plan *plan);
 /* The planned graph as text: kernels and places right of `!`. Freed with weft_free_text. */
 WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
-/* The planned graph, for iteration and remarks; owned by the plan. */
+/* The planned graph, for iteration and remarks; owned by the plan. Constants that passes computed and that are only
+ * packed have lost their elements (printed as their hash), unless WEFT_COMPILE_KEEP_CONSTANTS was given: a clone of
+ * such a graph is WEFT_ERR_INVALID. */
 WEFT_API const struct weft_graph *weft_plan_graph(const struct weft_plan *plan);
 
 struct weft_port {
@@ -590,7 +595,7 @@ WEFT_API const char *weft_execution_error(const struct weft_execution *execution
 struct weft_statistics {
     size_t size;            /* set by the caller */
     int64_t arena_bytes;    /* intermediates of the execution */
-    int64_t constant_bytes; /* packed or copied constants of the plan */
+    int64_t constant_bytes; /* packed, copied or computed constants that the plan holds besides the files */
     int32_t kernels;        /* steps that do work */
     int32_t relayouts;      /* of these, steps that only change a layout */
     int32_t fallbacks;      /* of these, steps in the reference evaluator */
