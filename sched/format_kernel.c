@@ -54,6 +54,15 @@ static double pool_waste(const struct weft_formats *f, weft_val result)
     return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
 }
 
+/* Channels-last, each pixel is a copy of its channels, which takes about as long for one as for CHANNELS of them: the
+ * price is that of so many (tools/calibrate_kernels.c). */
+static double repeat_waste(const struct weft_graph *g, weft_val result)
+{
+    enum { CHANNELS = 64 };
+    const double waste = (double)CHANNELS / (double)(extent_at(g, result, 1) > 0 ? extent_at(g, result, 1) : 1);
+    return waste > 0.5 ? waste : 0.5;
+}
+
 static bool repeats(const struct weft_graph *g, weft_node n)
 {
     return strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
@@ -74,6 +83,7 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
     case WEFT_OP_resize:
         first = repeats(g, n) ? WEFT_PRICE_repeat_first : WEFT_PRICE_blend_first;
         count = (double)weft_format_elements(g, result);
+        waste = repeats(g, n) ? repeat_waste(g, result) : 1;
         break;
     default:
         return 0;
