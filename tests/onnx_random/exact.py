@@ -126,6 +126,8 @@ def global_pool(node, operands, results, again):
     if 0 in x.shape:
         return results
     with np.errstate(all="ignore"):
+        if node.op_type == "GlobalMaxPool": # of f64 the others compare f32
+            return [operands[0].max(axes).reshape(results[0].shape)]
         y = x.mean(axes) if node.op_type == "GlobalAveragePool" else (np.abs(x) ** p).sum(axes) ** (WIDE(1) / p)
         return [y.astype(operands[0].dtype).reshape(results[0].shape)]
 
@@ -146,6 +148,7 @@ def hyperbolic(node, operands, results, again):
 DEFINED = {"Cosh": hyperbolic, "Sinh": hyperbolic, "Resize": resized, "OneHot": one_hot, "Cast": cast,
            "CastLike": cast, "Shrink": shrink,
            "MeanVarianceNormalization": mean_variance, "GlobalAveragePool": global_pool, "GlobalLpPool": global_pool,
+           "GlobalMaxPool": global_pool,
            **{f"Reduce{name}": reduction for name in ("Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp",
                                                       "SumSquare")}}
 
