@@ -54,7 +54,11 @@ def reduced(op, x, axes):
         total = np.asarray(total).astype(WIDE)
         return np.sqrt(total) if op == "ReduceL2" else np.log(total)
     if op == "ReduceMean":
-        return total / int(np.prod([x.shape[a] for a in axes]))
+        count = int(np.prod([x.shape[a] for a in axes]))
+        if integers and count: # of numbers that doubles do not hold, too
+            towards_zero = np.vectorize(lambda t: abs(int(t)) // count * (1 if t >= 0 else -1), otypes=[object])
+            return towards_zero(total)
+        return total / count
     return total
 
 
@@ -88,10 +92,10 @@ def one_hot(node, operands, results, again):
 def cast(node, operands, results, again):
     """To 8-bit floats: rounded, and only then compared with the largest number."""
     x, kind = operands[0], results[0].dtype
-    if kind not in (E4M3, E5M2) or x.dtype == np.float64:
+    if kind not in (E4M3, E5M2):
         return results
     with np.errstate(all="ignore"):
-        y = x.astype(np.float32).astype(kind)
+        y = x.astype(kind) if x.dtype == np.float64 else x.astype(np.float32).astype(kind)
         beyond = ~np.isfinite(y.astype(np.float32)) & ~np.isnan(x.astype(np.float32))
         if attributes_of(node, saturate=1)["saturate"]:
             most = np.float32(448 if kind == E4M3 else 57344)
