@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGN ((size_t)16)
@@ -42,6 +43,15 @@ void weft_assert_failed(const char *condition, const char *file, int line)
 {
     fprintf(stderr, "%s:%d: broken invariant: %s\n", file, line, condition);
     abort();
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------- */
+
+int64_t weft_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */

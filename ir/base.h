@@ -109,6 +109,9 @@ int weft_missing_in(struct weft_context *context, const char *function);
 void *weft_allocate(struct weft_context *context, size_t bytes); /* 64-byte aligned; NULL on failure; any thread */
 void weft_release(struct weft_context *context, void *memory, size_t bytes);
 
+/* A clock that only goes forward. */
+int64_t weft_now_ns(void);
+
 /* Memory that lives and dies together. weft_new never returns NULL: see weft_protected. Zeroed. */
 struct weft_arena {
     struct weft_context *context;

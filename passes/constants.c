@@ -6,8 +6,8 @@
  * walk linear, and it is the order of candidates that follows from it, not whether one is right.
  *
  * Why not fold_const for all: passes run on graphs that nobody plans, and the evaluator takes a second for a product
- * that a kernel does in a millisecond. Why the least price and not the fewest bytes: a mask of a megabyte may save more
- * time than a product of a kilobyte. */
+ * that a kernel does in a millisecond. Why saved time per byte and not the fewest bytes: a product of a megabyte may
+ * save a thousand times as much as a vector of a kilobyte. */
 #include "passes/constants.h"
 
 #include "passes/passes.h"
@@ -46,12 +46,6 @@ struct search {
     uint32_t count, capacity;
 };
 
-static int64_t bytes_of(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(g->dims, type)));
-}
-
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -62,7 +56,7 @@ static int64_t add(int64_t a, int64_t b)
 
 static int64_t stream_ps(const struct search *s, weft_val v, enum weft_price first)
 {
-    const int64_t bytes = bytes_of(s->graph, v);
+    const int64_t bytes = weft_value_bytes(s->graph, v);
     const double ps = (double)bytes * weft_price_of(s->target, weft_format_level(s->target, first, bytes)) * 1e-3;
     return ps < 1e17 ? (int64_t)ps : (int64_t)1e17;
 }
@@ -96,7 +90,7 @@ static bool is_known(const struct search *s, weft_node n)
             return false;
     for (unsigned i = 0; i < info->results && !info->constant; i++)
         if (g->value[weft_result(g, n, i).id].layout != 0 ||
-            (!weft_is_view(g, n) && bytes_of(g, weft_result(g, n, i)) > MOST_AT_ONCE))
+            (!weft_is_view(g, n) && weft_value_bytes(g, weft_result(g, n, i)) > MOST_AT_ONCE))
             return false;
     return info->operands > 0 || (weft_op_of(g, n)->traits & WEFT_SOURCE);
 }
@@ -141,16 +135,17 @@ static void offer(struct search *s, weft_val v)
     fact->looked = true;
     s->list = weft_grow(&g->root->scratch, s->list, &s->capacity, s->count + 1, sizeof *s->list);
     s->list[s->count++] = (struct weft_constant_choice){
-        .value = v, .bytes = bytes_of(g, v), .freed = fact->freed, .saved_ps = fact->ps, .nodes = fact->nodes};
+        .value = v, .bytes = weft_value_bytes(g, v), .freed = fact->freed, .saved_ps = fact->ps, .nodes = fact->nodes};
 }
 
-/* What is only returned stays: a constant would be copied in each run, which takes as long as many an op. */
+/* What is only returned is computed in each run: a constant would be copied in each, which takes about as long. */
 static void offer_all(struct search *s)
 {
     const struct weft_graph *g = s->graph;
     weft_foreach_node(g, n) {
         const struct weft_node_info *info = &g->node[n.id];
-        for (unsigned i = 0; i < info->operands && !is_known(s, n); i++)
+        const bool known = info->results > 0 && s->fact[info->first_result].known;
+        for (unsigned i = 0; i < info->operands && !known; i++)
             offer(s, weft_operand(g, n, i));
     }
 }

@@ -79,11 +79,6 @@ static int64_t elements_of(const struct weft_graph *g, weft_val v)
     return weft_dim_value(weft_type_elements(g->dims, weft_type_of(g, v)));
 }
 
-static int64_t bytes_of(const struct weft_graph *g, weft_val v)
-{
-    return weft_dtype_bytes(weft_type_of(g, v)->dtype, elements_of(g, v));
-}
-
 int64_t weft_node_work(const struct weft_graph *g, weft_node n)
 {
     const int64_t results = elements_of(g, weft_result(g, n, 0));
@@ -119,7 +114,7 @@ static int64_t freed_bytes(const struct weft_graph *g, weft_node n)
 static bool within_budget(struct weft_graph *g, weft_node n)
 {
     const weft_val result = weft_result(g, n, 0);
-    const int64_t bytes = bytes_of(g, result), freed = freed_bytes(g, n), work = weft_node_work(g, n);
+    const int64_t bytes = weft_value_bytes(g, result), freed = freed_bytes(g, n), work = weft_node_work(g, n);
     if (bytes - freed > BUDGET_BYTES)
         weft_refuse(g, "fold_const.evaluate", result,
                     "the result takes %lld bytes and frees %lld; %lld more are allowed", (long long)bytes,
@@ -167,7 +162,7 @@ static weft_val evaluate(struct weft_rewriting *r, weft_node n)
         out.extent[i] = weft_dim_value(type.extent[i]);
     weft_tensor_dense(&out);
 
-    struct weft_blob *blob = weft_blob_new(g->context, (size_t)bytes_of(g, result));
+    struct weft_blob *blob = weft_blob_new(g->context, (size_t)weft_value_bytes(g, result));
     if (!blob)
         weft_out_of_memory(g->context);
     weft_graph_hold(g, blob);

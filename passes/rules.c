@@ -272,12 +272,15 @@ bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node)
     return true;
 }
 
-int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value)
+int64_t weft_value_bytes(const struct weft_graph *graph, weft_val value)
 {
-    if (!weft_const_data(graph, value))
-        return 0;
     const struct weft_type *type = weft_type_of(graph, value);
     return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
+}
+
+int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value)
+{
+    return weft_const_data(graph, value) ? weft_value_bytes(graph, value) : 0;
 }
 
 weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data)

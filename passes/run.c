@@ -11,7 +11,6 @@
 #include "ir/suggest.h"
 
 #include <string.h>
-#include <time.h>
 
 const struct weft_pass_info weft_passes[] = {
 #define PASS(name, keeps, help) {#name, weft_pass_##name, keeps, help},
@@ -183,13 +182,6 @@ static bool run_on_tree(struct weft_graph *graph, const struct weft_pass_info *p
     return changed;
 }
 
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 void weft_add_pass_record(struct weft_graph *root, const struct weft_pass_record *record)
 {
     root->record = weft_grow(root->arena, root->record, &root->record_capacity, root->records + 1, sizeof *record);
@@ -208,12 +200,12 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
 
     struct weft_pass_record record = {.pass = pass->name, .nodes_before = graph->live_nodes};
     const int64_t rewrites = root->rewrites;
-    const int64_t start = nanoseconds();
+    const int64_t start = weft_now_ns();
     const struct weft_place outside = graph->context->here;
     graph->context->here = (struct weft_place){.file = root->file, .where = pass->name};
     record.changed = run_on_tree(graph, pass, target);
     graph->context->here = outside;
-    record.ns = nanoseconds() - start;
+    record.ns = weft_now_ns() - start;
     record.nodes_after = graph->live_nodes;
     record.rewrites = root->rewrites - rewrites;
     weft_add_pass_record(root, &record);

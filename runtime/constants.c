@@ -12,19 +12,11 @@
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
-#include <time.h>
-
 #define BATCH_BYTES ((int64_t)32 << 20)
 #define MOST_PS ((int64_t)2000000000000) /* two seconds of a run, by prices */
 #define MOST_BYTES ((int64_t)64 << 20) /* beside as many as the graph's own constants have */
 
 /* --- the budget --------------------------------------------------------------------------------------------------- */
-
-static int64_t bytes_of(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    return weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(g->dims, type)));
-}
 
 /* Recursion is as deep as bodies are nested. */
 static int64_t stored_bytes(const struct weft_graph *g)
@@ -35,7 +27,7 @@ static int64_t stored_bytes(const struct weft_graph *g)
     weft_foreach_node(g, n) {
         const struct weft_constant *constant = g->node[n.id].constant;
         if (constant && constant->kind != WEFT_CONST_SPLAT)
-            bytes += bytes_of(g, weft_result(g, n, 0));
+            bytes += weft_value_bytes(g, weft_result(g, n, 0));
     }
     return bytes;
 }
@@ -47,7 +39,7 @@ static void forget_sources(const struct weft_graph *part)
     weft_foreach_node(part, n) {
         const struct weft_constant *constant = part->node[n.id].constant;
         if (constant && constant->kind == WEFT_CONST_BLOB)
-            weft_blob_forget(constant->blob, constant->offset, (size_t)bytes_of(part, weft_result(part, n, 0)));
+            weft_blob_forget(constant->blob, constant->offset, (size_t)weft_value_bytes(part, weft_result(part, n, 0)));
     }
 }
 
@@ -56,7 +48,7 @@ static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
 {
     const struct weft_plan *part = plan->part;
     const weft_val v = part->graph->ret[i].value;
-    struct weft_blob *blob = weft_blob_new(plan->context, (size_t)bytes_of(part->graph, v));
+    struct weft_blob *blob = weft_blob_new(plan->context, (size_t)weft_value_bytes(part->graph, v));
     if (!blob)
         weft_out_of_memory(plan->context);
     blob->for_one = true;
@@ -69,7 +61,7 @@ static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
     return blob;
 }
 
-static void drop_part(struct weft_plan *plan)
+void weft_plan_drop_part(struct weft_plan *plan)
 {
     weft_execution_destroy(plan->part_run);
     plan->part_run = NULL;
@@ -78,7 +70,7 @@ static void drop_part(struct weft_plan *plan)
     plan->part = NULL;
 }
 
-/* Plans the part; its graph and its execution go with it, also when memory is refused on the way (weft_plan_drop). */
+/* Plans the part, which goes with the plan where memory is refused on the way. */
 static void plan_part(struct weft_plan *plan, const struct weft_graph *g, const weft_val *wanted, uint32_t count)
 {
     plan->part = weft_plan_new(plan->context, &plan->target);
@@ -120,7 +112,7 @@ static void compute(struct weft_plan *plan, struct weft_graph *g, const struct w
     if (weft_run(plan->part_run) < 0) /* constants bind no sizes, and custom functions are not asked */
         weft_out_of_memory(plan->context);
     forget_sources(plan->part->graph);
-    drop_part(plan);
+    weft_plan_drop_part(plan);
     for (uint32_t i = 0; i < count; i++)
         replace(g, &c[i], blob[i]);
 }
@@ -148,25 +140,18 @@ static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, struct w
     return changed;
 }
 
-static int64_t nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most)
 {
     struct weft_graph *g = plan->graph;
     struct weft_pass_record record = {.pass = "constants", .nodes_before = g->live_nodes};
-    const int64_t start = nanoseconds(), rewrites = g->rewrites;
+    const int64_t start = weft_now_ns(), rewrites = g->rewrites;
     struct weft_constant_budget budget = {.bytes = most ? most : stored_bytes(g) + MOST_BYTES, .ps = MOST_PS};
     if (budget.bytes < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
         return false;
     record.changed = compute_graph(plan, g, &budget);
     record.nodes_after = g->live_nodes;
     record.rewrites = g->rewrites - rewrites;
-    record.ns = nanoseconds() - start;
+    record.ns = weft_now_ns() - start;
     weft_add_pass_record(g, &record);
     weft_arena_empty(&g->scratch);
     return record.changed;

@@ -14,7 +14,6 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- barrier ------------------------------------------------------------------------------------------------------ */
@@ -28,13 +27,6 @@ void weft_barrier_open(struct weft_barrier *barrier, int workers)
     atomic_init(&barrier->phase, 0);
     atomic_init(&barrier->sleepers, 0);
     barrier->workers = workers;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
 static void pause_briefly(void)
@@ -51,14 +43,14 @@ static void futex(atomic_int *word, int operation, int value)
 
 static bool spin(struct weft_barrier *barrier, int phase)
 {
-    const int64_t start = now_ns();
+    const int64_t start = weft_now_ns();
     do {
         for (int i = 0; i < SPINS_BETWEEN_CLOCKS; i++) {
             if (atomic_load_explicit(&barrier->phase, memory_order_acquire) != phase)
                 return true;
             pause_briefly();
         }
-    } while (now_ns() - start < SPIN_NS);
+    } while (weft_now_ns() - start < SPIN_NS);
     return false;
 }
 

@@ -395,9 +395,7 @@ static void free_plan(struct weft_plan *plan)
 {
     struct weft_context *context = plan->context;
     weft_frame_free(plan, plan->hinted);
-    weft_execution_destroy(plan->part_run);
-    if (plan->part)
-        weft_plan_drop(plan->part);
+    weft_plan_drop_part(plan);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);

@@ -11,7 +11,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value)
 {
@@ -45,13 +44,6 @@ static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint
         const uint32_t from = step->from ? step->from : plan->home[step->in[i].id].storage;
         call->in[i] = (const char *)scope->base[from] + bound->in_offset[i];
     }
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
 /* Finds out the sizes that a node defines; false if it failed, or if they do not go with what stands behind it. */
@@ -177,7 +169,7 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
     struct weft_run *run = walker->run;
     const struct weft_frame_step *bound = scope->frame->step;
     const bool timed = run->ns && plan == run->execution->plan, inner = run->ns && !timed;
-    int64_t last = run->ns ? now_ns() : 0;
+    int64_t last = run->ns ? weft_now_ns() : 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         if (i >= plan->late) {
             weft_walker_meet(walker);
@@ -188,12 +180,12 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
         const struct weft_step *step = &plan->step[i];
         const bool measured = inner && walker->worker == 0 && is_slow(scope->frame, step);
         if (measured)
-            last = now_ns();
+            last = weft_now_ns();
         poison(walker, scope, i, /* after= */ false);
         work_on_step(walker, scope, i);
         poison(walker, scope, i, /* after= */ true);
         if (measured) {
-            const int64_t ns = now_ns() - last;
+            const int64_t ns = weft_now_ns() - last;
             count_slow_step(run->execution, step, ns);
             note_inner_step(run->execution, kernel_of(scope->frame, step), plan->label[step->out.id], ns);
         }
@@ -202,7 +194,7 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
         if (changes_hands || timed) /* timed: the wait belongs to the step that caused it */
             weft_walker_meet(walker);
         if (timed && walker->worker == 0) {
-            const int64_t now = now_ns();
+            const int64_t now = weft_now_ns();
             run->ns[i] = now - last;
             last = now;
         }

@@ -175,6 +175,8 @@ void weft_plan_drop_controls(struct weft_plan *plan);
 /* Computes what constants alone decide, in the plan's graph and its bodies, where it pays: results add at most so many
  * bytes, 0: as many as the graph's constants have and 64 MiB; below 0: none. True if the graph changed. */
 bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most);
+/* Gives back what that left behind, if memory was refused meanwhile. */
+void weft_plan_drop_part(struct weft_plan *plan);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 

@@ -113,6 +113,21 @@ static bool plan_pack(const struct weft_plan *plan, const struct weft_step *step
     }
 }
 
+/* A computed constant that only this step reads, once: its elements and their pack are not in memory together, as those
+ * of a file are not. Views and relayouts may have more readers, and a body may be planned for several loops. */
+static void give_up_at_once(struct weft_plan *plan, const struct weft_step *step, const char *plain)
+{
+    const struct weft_graph *g = plan->graph;
+    const weft_val weights = step->in[1];
+    const weft_node def = weft_def(g, weights);
+    const struct weft_constant *constant = def.id ? g->node[def.id].constant : NULL;
+    if (!constant || constant->kind != WEFT_CONST_BLOB || !constant->blob->for_one || plain || plan->keeps_constants ||
+        g->root != g || !weft_has_one_use(g, weights) || !weft_is(weft_operand(g, step->node, 1), weights))
+        return;
+    weft_blob_give_up(constant->blob);
+    plan->storage[plan->home[weights.id].storage].data = NULL;
+}
+
 /* Packs operand 1 from where it lies; `alone`: only if nothing is to read it beside its pack. */
 static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
 {
@@ -129,12 +144,7 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
                                       storage->load ? NULL : constant_of(plan, storage));
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
-    const struct weft_constant *constant = storage->load ? NULL : constant_of(plan, storage);
-    if (constant && constant->kind == WEFT_CONST_BLOB && constant->blob->for_one && !how.plain &&
-        !plan->keeps_constants && weft_has_one_use(plan->graph, storage->value)) {
-        weft_blob_give_up(constant->blob); /* computed for this step alone: the same as with a file */
-        plan->storage[plan->home[weights.id].storage].data = NULL;
-    }
+    give_up_at_once(plan, step, how.plain);
 }
 
 /* What a relayout only puts into another order can be packed from where it was: nobody needs the relayout then. */

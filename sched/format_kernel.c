@@ -54,12 +54,12 @@ static double pool_waste(const struct weft_formats *f, weft_val result)
     return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
 }
 
-/* Channels-last, each pixel is a copy of its channels, which takes about as long for one as for CHANNELS of them: the
- * price is that of so many (tools/calibrate_kernels.c). */
+/* Channels-last, each pixel is a copy of its channels, which takes about as long for one as for those of the price; of
+ * many channels, half of the price is what moving them takes. */
 static double repeat_waste(const struct weft_graph *g, weft_val result)
 {
-    enum { CHANNELS = 64 };
-    const double waste = (double)CHANNELS / (double)(extent_at(g, result, 1) > 0 ? extent_at(g, result, 1) : 1);
+    const int64_t channels = extent_at(g, result, 1);
+    const double waste = (double)WEFT_REPEAT_CHANNELS / (double)(channels > 0 ? channels : 1);
     return waste > 0.5 ? waste : 0.5;
 }
 

@@ -26,6 +26,9 @@ enum weft_price {
     WEFT_PRICE_COUNT
 };
 
+/* Channels of the map on which `repeat` is measured: a pixel's copy takes as long for fewer. */
+enum { WEFT_REPEAT_CHANNELS = 64 };
+
 struct weft_price_info {
     const char *name, *unit, *help;
     int32_t shipped;

@@ -353,6 +353,9 @@ expect 0 'prices: quick.prices' env WEFT_PRICES=quick.prices "$weft" explain pic
 expect 0 'f32\[1,32,14,14\]' env WEFT_PRICES=quick.prices "$weft" run pictures.weft
 expect 0 '"threads": 1, "prices": {"read_private": {"price": ' \
     "$weft" calibrate --quick --json --threads 1 -o one.prices
+for caches in 48K,1M,32M 48K,2M,4M; do # the cases are sized by the caches
+    expect 0 'written to sized.prices' env WEFT_CACHES="$caches" "$weft" calibrate --quick -o sized.prices
+done
 expect 0 'resize by weights' "$weft" calibrate --list
 expect 1 'nowhere' "$weft" calibrate --shipped -o folder/that/is/nowhere/a.prices
 expect 2 'one word too many' "$weft" calibrate here

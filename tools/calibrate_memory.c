@@ -107,6 +107,7 @@ static void add_reading(struct calibrate *c, enum weft_price price, int64_t floa
                               .cpu = c->context->target.cpu, .kept = 1, .reduced = 1, .kept_extent = {rows},
                               .reduced_extent = {columns}, .in_kept = {columns}, .in_reduced = {1}, .out_stride = {1}};
     weft_reduce_prepare(r, c->workers);
+    weft_assert(r->shared == 0);
     j->run = run_reduce;
     j->parts = r->parts;
 }
@@ -139,10 +140,13 @@ static void add_calls(struct calibrate *c, int64_t floats)
     }
 }
 
-/* Lines of 32 terms, beside columns of as many. */
+/* Lines of 32 terms, beside columns of as many: so many columns that no kernel cuts their terms into slices, which
+ * would be another loop, with memory of its own. */
 static void add_lines(struct calibrate *c, int64_t floats)
 {
-    const int64_t length = 32, rows = floats / length;
+    enum { LENGTH = 32, FEWEST_ROWS = 4096 };
+    const int64_t length = LENGTH, rows = floats / LENGTH > FEWEST_ROWS ? floats / LENGTH : FEWEST_ROWS;
+    weft_assert((size_t)(rows * length) <= c->floats);
     for (int i = 0; i < 2; i++) {
         struct calibrate_job *const j = calibrate_add(c, i ? WEFT_PRICE_reduce_line : WEFT_PRICE_COUNT,
                                                       i ? CALIBRATE_EACH : CALIBRATE_NOTHING, (double)rows);
@@ -152,6 +156,7 @@ static void add_lines(struct calibrate *c, int64_t floats)
                                   .reduced_extent = {length}, .in_kept = {i ? length : 1},
                                   .in_reduced = {i ? 1 : rows}, .out_stride = {1}};
         weft_reduce_prepare(r, c->workers);
+        weft_assert(r->shared == 0);
         j->run = run_reduce;
         j->parts = r->parts;
         j->beside = c->jobs - 2;

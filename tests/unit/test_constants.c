@@ -246,6 +246,49 @@ static void bodies_have_constants(void **state)
     close_scene(&s);
 }
 
+/* Weights that are packed more than once: through a view or a relayout with two readers, and in a body that two loops
+ * run. Their elements are there until the last pack is made. */
+static void weights_of_several_readers_are_packed_for_each(void **state)
+{
+    static const char *const texts[] = {
+        "graph @g(%x: f32[8,256], %z: f32[8,256]) {\n"
+        "  %h: bf16[2,128,512] = const random=3\n"
+        "  %f: f32[2,128,512] = cast %h\n"
+        "  %v: f32[256,512] = reshape %f\n"
+        "  %a: f32[8,512] = matmul %x, %v\n"
+        "  %b: f32[8,512] = matmul %z, %v\n"
+        "  %y: f32[8,512] = mul %a, %b\n"
+        "  return %y\n}\n",
+        "graph @g(%x: f32[8,256], %z: f32[8,256]) {\n"
+        "  %h: bf16[256,512] = const random=3\n"
+        "  %f: f32[256,512] = cast %h\n"
+        "  %v: f32[256,512]{1 0} = relayout %f\n"
+        "  %a: f32[8,512] = matmul %x, %v\n"
+        "  %b: f32[8,512] = matmul %z, %v\n"
+        "  %y: f32[8,512] = mul %a, %b\n"
+        "  return %y\n}\n",
+        "graph @g(%x: f32[8,256], %z: f32[8,256]) {\n"
+        "  graph @step(%i: i64[], %c: f32[8,256]) {\n"
+        "    %h: bf16[256,256] = const random=3\n"
+        "    %f: f32[256,256] = cast %h\n"
+        "    %m: f32[8,256] = matmul %c, %f\n"
+        "    %t: f32[8,256] = tanh %m\n"
+        "    return %t\n"
+        "  }\n"
+        "  %n: i64[] = const value=2\n"
+        "  %a: f32[8,256] = loop %n, %x body=@step\n"
+        "  %b: f32[8,256] = loop %n, %z body=@step\n"
+        "  %y: f32[8,256] = sub %a, %b\n"
+        "  return %y\n}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct scene s = open_scene(texts[i], 0);
+        assert_int_equal(steps_of(s.plan, WEFT_OP_cast), 0);
+        expect_same(s.graph, s.plan);
+        close_scene(&s);
+    }
+}
+
 /* What is stored in blocks or otherwise as somebody states is left to runs, which know how to. */
 static void stated_layouts_are_left_to_runs(void **state)
 {
@@ -295,6 +338,7 @@ int main(void)
         cmocka_unit_test(the_budget_goes_where_it_saves_most),
         cmocka_unit_test(what_is_refused_is_computed_from_constants_in_part),
         cmocka_unit_test(bodies_have_constants),
+        cmocka_unit_test(weights_of_several_readers_are_packed_for_each),
         cmocka_unit_test(stated_layouts_are_left_to_runs),
         cmocka_unit_test(refused_memory_leaves_nothing),
     };
