@@ -8,7 +8,7 @@
 #ifndef WEFT_CUSTOM_H
 #define WEFT_CUSTOM_H
 
-#include "ir/evaluate.h"
+#include "ir/tensor.h"
 
 struct weft_custom_entry {
     struct weft_custom_entry *next;

@@ -16,6 +16,7 @@
 #include "ir/index.h"    /* which elements are computed from which */
 #include "ir/build.h"    /* inference, builders, edits */
 #include "ir/text.h"     /* parse, print, validate */
-#include "ir/evaluate.h" /* the reference evaluator */
+#include "ir/tensor.h"   /* tensors with concrete extents */
+#include "ir/sizes.h"    /* the values of symbols at a run */
 
 #endif

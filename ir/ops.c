@@ -24,8 +24,7 @@
 const struct weft_op_info weft_ops[WEFT_OP_COUNT] = {
     [WEFT_OP_NONE] = {.name = "none", .attrs = (const struct weft_attr_spec[]){{.key = WEFT_ATTR_NONE}}},
 #define OP(name, min, max, results, traits, infer, eval, index, ...) \
-    [WEFT_OP_##name] = {#name, min, max, results, traits, weft_infer_##infer, weft_eval_##eval, weft_index_##index, \
-                         attrs_##name},
+    [WEFT_OP_##name] = {#name, min, max, results, traits, weft_infer_##infer, weft_index_##index, attrs_##name},
 #include "ir/ops.def"
 #undef OP
 };

@@ -48,7 +48,6 @@ struct weft_attr_spec {
     const char *word;    /* the first of them, which is the default */
 };
 struct weft_infer;
-struct weft_eval;
 struct weft_indexing;
 struct weft_op_info {
     const char *name;
@@ -56,7 +55,6 @@ struct weft_op_info {
     int8_t results;                    /* -1: as many as the bodies return */
     uint32_t traits;
     bool (*infer)(struct weft_infer *);
-    void (*eval)(struct weft_eval *);
     void (*index)(struct weft_indexing *);
     const struct weft_attr_spec *attrs; /* in the order of printing; ends with key NONE */
 };

@@ -6,7 +6,7 @@
  * fraction P/Q: the quotient of the extents, or the fraction that a stated factor stands for (fraction.c). So what
  * falls upon an element, or halfway between two, does so exactly, and rounding a place never takes the pixel beside the
  * right one: 1.5 / 0.6 - 0.5 is 2. Weights are made of exact distances, rounded once. */
-#include "ir/eval.h"
+#include "ir/ir.h"
 #include "ir/places.h"
 
 #include <math.h>

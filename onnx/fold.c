@@ -14,8 +14,7 @@
  * added while importing and never change, which keeps answers right. The sum of all that is computed is bounded: a file
  * may ask for more than it is worth. */
 #include "onnx/import.h"
-
-#include "ir/eval.h"
+#include "eval/eval.h"
 
 #include <string.h>
 
@@ -88,7 +87,7 @@ static struct weft_tensor *new_tensor(struct onnx_importer *importer, const stru
                                       const struct weft_type *type)
 {
     struct weft_tensor *tensor = weft_new(importer->reader.arena, struct weft_tensor, 1);
-    weft_eval_shape(graph, type, NULL, tensor);
+    weft_tensor_of(graph, type, NULL, tensor);
     return tensor;
 }
 

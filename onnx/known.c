@@ -3,8 +3,6 @@
  * become known is in fold.c. */
 #include "onnx/import.h"
 
-#include "ir/eval.h"
-
 #include <string.h>
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */

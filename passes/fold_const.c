@@ -21,6 +21,7 @@
  * Not done: operands that are broadcasts of constants (the op could move below the broadcast); results of `if` and
  * `loop`. */
 #include "passes/passes.h"
+#include "eval/eval.h"
 
 #include <string.h>
 

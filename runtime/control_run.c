@@ -5,7 +5,6 @@
  * that worker 0 can decide whether there is another and turn the places of what is carried. A body without such a step
  * is walked by worker 0 alone, without meeting anybody. Nothing is allocated, nothing carried is copied from trip to
  * trip. */
-#include "ir/eval.h"
 #include "runtime/runtime.h"
 
 /* A step with bodies while it runs, as worker 0 sees it. */
@@ -159,13 +158,8 @@ static void turn(const struct control_run *run, const struct weft_run *all)
 static void clear_element(const struct weft_tensor *whole, int64_t index)
 {
     struct weft_tensor element = *whole;
-    const union weft_number zero[WEFT_EVAL_STRIP] = {{.bits = 0}}; /* also the double 0 */
-    struct weft_walk walk;
     element.extent[0] = 1;
-    for (weft_walk_open(&walk, 1, (const struct weft_tensor *const[]){&element}); !walk.done; weft_walk_next(&walk))
-        for (int64_t i = 0; i < walk.run; i += WEFT_EVAL_STRIP)
-            weft_eval_store(&element, index * whole->stride[0] + walk.place[0] + i * walk.step[0], walk.step[0],
-                            walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP, zero);
+    weft_tensor_clear(&element, index * whole->stride[0]);
 }
 
 /* What is carried stands where the last trip wrote it, or where it was given; trips that did not happen collect 0. */

@@ -2,6 +2,7 @@
 /* step.c: which kernel family computes which op. A family that cannot take the dtypes of a node leaves it to the
  * reference evaluator, which takes everything; so there is always an answer. */
 #include "runtime/runtime.h"
+#include "eval/eval.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,17 +7,18 @@ set -u
 cd "$1" || exit 1
 allowed='
 kernels:
-ir:       weft kernels
-onnx:     weft ir
-passes:   weft ir sched
+ir:       weft
+eval:     weft ir kernels
+onnx:     weft ir eval
+passes:   weft ir eval sched
 sched:    weft ir kernels
-runtime:  weft ir kernels sched passes onnx
+runtime:  weft ir eval kernels sched passes onnx
 viz:      weft ir
-tools:    weft ir kernels sched passes onnx runtime viz
+tools:    weft ir eval kernels sched passes onnx runtime viz
 examples: weft
 '
 status=0
-for folder in kernels ir onnx passes sched runtime viz tools examples; do
+for folder in kernels ir eval onnx passes sched runtime viz tools examples; do
     may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
     for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
         case $folder in

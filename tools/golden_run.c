@@ -3,6 +3,7 @@
  * its passes: printing and parsing again, copying, validation, a second run that gives the same text, and the strip
  * law (stripped or not, it computes the same). */
 #include "tools/golden.h"
+#include "eval/eval.h"
 #include "tools/tools.h"
 
 #include <math.h>

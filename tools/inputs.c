@@ -5,7 +5,6 @@
  * input, it gets a copy, so that the array as given is still there for a comparison and for the next fresh run. */
 #include "tools/tools.h"
 
-#include "ir/eval.h"
 #include "ir/ir.h"
 #include "ir/suggest.h"
 #include "runtime/runtime.h"

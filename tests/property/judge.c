@@ -6,8 +6,6 @@
  *   want -0.0, no move changed its sign    0.0 is wrong */
 #include "tests/property/random_graph.h"
 
-#include "ir/eval.h"
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

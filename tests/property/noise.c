@@ -13,8 +13,7 @@
  *
  * Bodies are entered, so that a loop is moved in each trip; the recursion is that of bodies in bodies. */
 #include "tests/property/random_graph.h"
-
-#include "ir/eval.h"
+#include "eval/eval.h"
 
 #include <float.h>
 #include <math.h>
@@ -344,7 +343,7 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
         return false;
     struct weft_tensor *out = &value[info->first_result];
     for (unsigned i = 0; i < info->results; i++) {
-        weft_eval_shape(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
+        weft_tensor_of(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
         out[i].data = weft_trial_allocate(run->context, &out[i]);
         if (!out[i].data)
             return false;

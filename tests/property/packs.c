@@ -9,8 +9,6 @@
  * fails where one of the kernels' tables never was. Closes with "N passed, N failed, N skipped". */
 #include "tests/property/packs.h"
 
-#include "ir/eval.h"
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,7 +88,7 @@ static void fill_inputs(const struct weft_graph *graph, const int64_t *symbols, 
         struct weft_tensor *t = &ret->tensor[i];
         const struct weft_layout layout = weft_layout_of(graph, graph->param[i]);
         weft_dim stride[WEFT_MAX_RANK];
-        weft_eval_shape(graph, weft_type_of(graph, graph->param[i]), symbols, t);
+        weft_tensor_of(graph, weft_type_of(graph, graph->param[i]), symbols, t);
         weft_layout_logical_strides(graph->dims, &layout, weft_type_of(graph, graph->param[i]), stride);
         for (int k = 0; k < t->rank; k++)
             t->stride[k] = weft_dim_evaluate(graph->dims, stride[k], symbols);

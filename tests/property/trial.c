@@ -6,7 +6,6 @@
  * that a text is all that a failure needs. */
 #include "tests/property/trial.h"
 
-#include "ir/eval.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
@@ -59,7 +58,7 @@ static int64_t place_tensor(const struct weft_graph *graph, weft_val param, cons
     const struct weft_type *type = weft_type_of(graph, param);
     const struct weft_layout layout = weft_layout_of(graph, param);
     weft_dim stride[WEFT_MAX_RANK];
-    weft_eval_shape(graph, type, symbols, tensor);
+    weft_tensor_of(graph, type, symbols, tensor);
     for (int i = 0; i < type->rank; i++) /* room for all sizes that may come out of data */
         tensor->extent[i] = weft_dim_most(graph->dims, type->extent[i], symbols);
     weft_tensor_dense(tensor);

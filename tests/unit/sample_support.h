@@ -3,8 +3,6 @@
 #ifndef WEFT_SAMPLE_SUPPORT_H
 #define WEFT_SAMPLE_SUPPORT_H
 
-#include "ir/eval.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

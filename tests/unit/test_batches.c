@@ -3,8 +3,6 @@
  * they are packed for may not depend on that. An image gets the same bits in any batch. */
 #include "tests/unit/plan_support.h"
 
-#include "ir/eval.h"
-
 enum { MOST = 64 };
 
 static struct weft_tensor port_tensor(const struct weft_port *port, int64_t batch, float *data)

@@ -4,7 +4,6 @@
 #include "tests/unit/plan_support.h"
 #include "tests/unit/scarce.h"
 
-#include "ir/eval.h"
 #include "passes/constants.h"
 
 static struct weft_plan *compile_within(const struct weft_graph *graph, int64_t bytes)

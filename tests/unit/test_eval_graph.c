@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval_graph.c: evaluation of whole graphs: symbols from inputs, refusals, strides. */
 #include "ir/ir.h"
+#include "eval/eval.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

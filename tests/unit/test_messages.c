@@ -2,8 +2,9 @@
 /* test_messages.c: calls on what has no message of its own yet, a context that is not opened, ports without names:
  * what is told names the culprit. */
 #include "tests/unit/plan_support.h"
+#include "eval/rule.h"
 
-#include "ir/activation.h"
+#include "eval/activation.h"
 
 static struct {
     char where[128], message[512];

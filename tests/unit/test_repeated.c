@@ -3,8 +3,6 @@
  * are equally far apart, which differs from size to size. */
 #include "tests/unit/plan_support.h"
 
-#include "ir/eval.h"
-
 enum { MOST = 1 << 15 };
 
 /* The results at one size, one behind the other, and how many there are. */

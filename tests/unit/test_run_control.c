@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run_control.c: plans with bodies against the evaluator, at one and at several threads, with whole and with
  * forked executors: what is carried, collected, read in place; no trips, ends that come early, nested bodies. */
-#include "ir/eval.h"
 #include "tests/unit/plan_support.h"
 
 #define MOST 8

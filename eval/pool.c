@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c: maxima, means and norms of windows.
+ *
+ * Padding never wins a maximum: a window without data gives the least value of the type. The index of a maximum is that
+ * of the first of equal ones, or of the first NaN. A mean divides by the taps that fall upon data; with count_pad also
+ * by those upon stated padding, but not by those that rounding up put behind it. */
+#include "eval/rule.h"
+
+#include <math.h>
+
+/* Up to three spatial axes, with leading ones of extent 1. */
+struct pool {
+    bool mean, count_pad, column_major;
+    int dtype;
+    double order; /* of a norm, or 0 */
+    int64_t in[3], out[3], taps[3], stride[3], dilation[3], before[3], after[3];
+};
+
+static struct pool read_pool(const struct weft_eval *eval)
+{
+    const struct weft_tensor *x = &eval->in[0], *out = &eval->out[0];
+    struct pool p = {.mean = weft_eval_op(eval) == WEFT_OP_mean_pool, .dtype = x->dtype};
+    p.count_pad = p.mean && weft_eval_int(eval, WEFT_ATTR_count_pad);
+    p.column_major = weft_eval_op(eval) == WEFT_OP_max_pool_index && weft_eval_int(eval, WEFT_ATTR_column_major);
+    p.order = weft_eval_op(eval) == WEFT_OP_norm_pool ? (double)weft_eval_int(eval, WEFT_ATTR_order) : 0;
+    const int spatial = x->rank - 2, missing = 3 - spatial;
+    for (int i = 0; i < 3; i++) {
+        const bool given = i >= missing;
+        const unsigned at = given ? (unsigned)(i - missing) : 0;
+        p.in[i] = given ? x->extent[2 + at] : 1;
+        p.out[i] = given ? out->extent[2 + at] : 1;
+        p.taps[i] = given ? weft_eval_at(eval, WEFT_ATTR_kernel, at) : 1;
+        p.stride[i] = given ? weft_eval_at(eval, WEFT_ATTR_stride, at) : 1;
+        p.dilation[i] = given ? weft_eval_at(eval, WEFT_ATTR_dilation, at) : 1;
+        p.before[i] = given ? weft_eval_at(eval, WEFT_ATTR_pad, at) : 0;
+        p.after[i] = given ? weft_eval_at(eval, WEFT_ATTR_pad, (unsigned)spatial + at) : 0;
+    }
+    return p;
+}
+
+/* Taps [first, end) of window o along an axis whose place lies in [low, high). */
+static void taps_within(const struct pool *p, int axis, int64_t o, int64_t low, int64_t high, int64_t *ret_first,
+                        int64_t *ret_end)
+{
+    const int64_t start = o * p->stride[axis] - p->before[axis], d = p->dilation[axis];
+    const int64_t first = start < low ? (low - start + d - 1) / d : 0;
+    const int64_t end = start < high ? (high - 1 - start) / d + 1 : 0;
+    *ret_end = end < p->taps[axis] ? end : p->taps[axis];
+    *ret_first = first < *ret_end ? first : *ret_end;
+}
+
+static union weft_number least_of(int dtype)
+{
+    if (weft_dtype_is_float(dtype))
+        return (union weft_number){.real = -INFINITY};
+    if (weft_dtype_is_signed(dtype))
+        return (union weft_number){.integer = INT64_MIN >> (64 - weft_dtype_bits(dtype))};
+    return (union weft_number){.bits = 0};
+}
+
+static union weft_number larger(int dtype, union weft_number a, union weft_number b)
+{
+    if (weft_dtype_is_float(dtype))
+        return isnan(a.real) || a.real > b.real ? a : b;
+    const bool less = dtype == WEFT_U64 ? a.bits < b.bits : a.integer < b.integer;
+    return less ? b : a;
+}
+
+/* Does a take the place of the maximum b, which comes before it? */
+static bool exceeds(int dtype, union weft_number a, union weft_number b)
+{
+    if (weft_dtype_is_float(dtype))
+        return !isnan(b.real) && (isnan(a.real) || a.real > b.real);
+    return dtype == WEFT_U64 ? a.bits > b.bits : a.integer > b.integer;
+}
+
+/* The taps of window o that fall upon data, and the index of tap 0, which may lie outside. */
+struct reach {
+    int64_t first[3], end[3], start[3];
+};
+
+static struct reach reach_of(const struct pool *p, const int64_t *o)
+{
+    struct reach r;
+    for (int axis = 0; axis < 3; axis++) {
+        taps_within(p, axis, o[axis], 0, p->in[axis], &r.first[axis], &r.end[axis]);
+        r.start[axis] = o[axis] * p->stride[axis] - p->before[axis];
+    }
+    return r;
+}
+
+static int64_t counted_taps(const struct pool *p, const int64_t *o)
+{
+    int64_t count = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t first, end;
+        taps_within(p, axis, o[axis], p->count_pad ? -p->before[axis] : 0,
+                    p->in[axis] + (p->count_pad ? p->after[axis] : 0), &first, &end);
+        count *= end - first;
+    }
+    return count;
+}
+
+static union weft_number pool_window(const struct pool *p, const union weft_number *plane, const int64_t *o)
+{
+    const struct reach r = reach_of(p, o);
+    const bool sum = p->mean || p->order > 0;
+    union weft_number best = sum ? (union weft_number){.real = 0} : least_of(p->dtype);
+    for (int64_t z = r.first[0]; z < r.end[0]; z++)
+        for (int64_t y = r.first[1]; y < r.end[1]; y++)
+            for (int64_t x = r.first[2]; x < r.end[2]; x++) {
+                const int64_t row = (r.start[0] + z * p->dilation[0]) * p->in[1] + r.start[1] + y * p->dilation[1];
+                const union weft_number tap = plane[row * p->in[2] + r.start[2] + x * p->dilation[2]];
+                if (sum)
+                    best.real += p->mean ? tap.real : pow(fabs(tap.real), p->order);
+                else
+                    best = larger(p->dtype, best, tap);
+            }
+    if (p->mean)
+        best.real /= (double)counted_taps(p, o);
+    else if (sum)
+        best.real = pow(best.real, 1 / p->order);
+    return best;
+}
+
+/* Where in the whole operand the maximum of a window stands; 0 where there is no data. */
+static int64_t index_of_window(const struct pool *p, const union weft_number *x, int64_t plane, const int64_t *o)
+{
+    const struct reach r = reach_of(p, o);
+    const int64_t size = p->in[0] * p->in[1] * p->in[2];
+    int64_t best = -1, index = 0;
+    for (int64_t z = r.first[0]; z < r.end[0]; z++)
+        for (int64_t y = r.first[1]; y < r.end[1]; y++)
+            for (int64_t k = r.first[2]; k < r.end[2]; k++) {
+                const int64_t at[] = {r.start[0] + z * p->dilation[0], r.start[1] + y * p->dilation[1],
+                                      r.start[2] + k * p->dilation[2]};
+                const int64_t place = plane * size + (at[0] * p->in[1] + at[1]) * p->in[2] + at[2];
+                if (best >= 0 && !exceeds(p->dtype, x[place], x[best]))
+                    continue;
+                best = place;
+                index = p->column_major ? plane * size + (at[2] * p->in[1] + at[1]) * p->in[0] + at[0] : place;
+            }
+    return index;
+}
+
+void weft_eval_pool(struct weft_eval *eval)
+{
+    const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
+    const bool index = weft_eval_op(eval) == WEFT_OP_max_pool_index;
+    const struct pool p = read_pool(eval);
+    const int64_t results = weft_tensor_count(out), plane = p.in[0] * p.in[1] * p.in[2];
+    union weft_number *x = weft_eval_numbers(eval, in);
+    union weft_number *result = weft_eval_scratch(eval, results, sizeof *result), *at = result;
+    if (x && result) {
+        const int64_t planes = results > 0 ? in->extent[0] * in->extent[1] : 0;
+        for (int64_t i = 0; i < planes; i++)
+            for (int64_t z = 0; z < p.out[0]; z++)
+                for (int64_t y = 0; y < p.out[1]; y++)
+                    for (int64_t k = 0; k < p.out[2]; k++, at++) {
+                        const int64_t o[] = {z, y, k};
+                        if (index)
+                            at->integer = index_of_window(&p, x, i, o);
+                        else
+                            *at = pool_window(&p, x + i * plane, o);
+                    }
+        weft_eval_store_all(out, result);
+    }
+    weft_eval_drop_numbers(eval, x, weft_tensor_count(in));
+    weft_eval_drop_numbers(eval, result, results);
+}
