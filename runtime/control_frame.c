@@ -15,7 +15,7 @@ bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame)
                 return false;
             frame->control[i].body[k] = body;
             if (body->too_large.id)
-                frame->too_large = plan->step[control->step].out;
+                frame->too_large = plan->step[control->step].out[0];
         }
     }
     return true;

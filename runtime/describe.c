@@ -38,7 +38,7 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
     int64_t all = 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        if (!weft_step_moves(step) || (step->bound && !bound[step->bound - 1]))
+        if (!weft_step_has(step, WEFT_STEP_MOVES) || (step->bound && !bound[step->bound - 1]))
             continue;
         const struct weft_copy *copy = weft_frame_descriptor(frame, step);
         int64_t bytes = copy->bytes;
@@ -67,7 +67,7 @@ static void annotate_placed(struct weft_plan *plan, const struct weft_frame *fra
 static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *frame)
 {
     for (uint32_t i = 1; i < plan->loads; i++) {
-        const weft_val v = plan->load[i].out;
+        const weft_val v = plan->load[i].out[0];
         const struct weft_storage *storage = &plan->storage[plan->home[v.id].storage];
         const char *kernel = weft_plan_load_kernel(plan, &plan->load[i]);
         char place[40];
@@ -87,7 +87,7 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
 {
     const char *keys[4] = {"at", "parts"}, *values[4] = {value[0], value[1]};
     uint32_t count = 2;
-    const struct weft_alias *alias = &plan->alias.of[step->out.id];
+    const struct weft_alias *alias = &plan->alias.of[step->out[0].id];
     if (strcmp(value[2], "1") != 0) {
         keys[count] = "steps";
         values[count++] = value[2];
@@ -105,7 +105,7 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
     if (!step->pack || !step->plain)
         return;
     const struct weft_storage *storage = &plan->storage[plan->home[step->in[1].id].storage];
-    weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], "kept",
+    weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "kept",
                        "%lld bytes of weights as they are, beside what is packed for the sizes of the hints: %s",
                        (long long)weft_plan_constant_bytes(plan, storage), step->plain);
 }
@@ -120,7 +120,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
             annotate_bodies(plan, frame, step->control, arena);
         const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
         if (!step->node.id) {
-            weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], "copied", "by %s into %s", kernel,
+            weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "copied", "by %s into %s", kernel,
                                plan->storage[step->to].kind == WEFT_IN_PARAM ? "the mutable parameter" : "the result");
             continue;
         }
@@ -129,13 +129,13 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
             continue;
         }
         char place[40], parts[16], count[16];
-        place_text(plan, frame, step->out, arena, place, sizeof place);
+        place_text(plan, frame, step->out[0], arena, place, sizeof place);
         snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
         snprintf(count, sizeof count, "%u", steps);
         annotate_step(plan, step, kernel, (const char *[]){place, parts, count});
         steps = 1;
-        const bool reference = step->kind == &weft_step_reference;
-        weft_add_remark_at(plan->graph, "plan", plan->label[step->out.id], reference ? "fallback" : "chosen",
+        const bool reference = weft_step_has(step, WEFT_STEP_EVALUATES);
+        weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
     }

@@ -137,18 +137,15 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
         weft_control_bind(plan, frame, number, false);
         return;
     }
-    struct weft_bind bind = {.plan = plan,
-                             .step = step,
-                             .symbols = frame->live,
-                             .workers = plan->workers,
-                             .parts = 1,
-                             .reached = number > 0 ? frame->step[number - 1].reached : 0,
-                             .out = frame->tensor[step->out.id]};
+    const uint32_t pointers = step->ins < WEFT_STEP_POINTERS ? step->ins : WEFT_STEP_POINTERS;
+    const struct weft_places places = weft_plan_places(plan);
+    struct weft_bind bind = weft_plan_bind(plan, step, &places, frame->live);
+    bind.out = frame->tensor[step->out[0].id];
     if (step->to)
         for (int i = 0; i < bind.out.rank; i++)
             bind.out.stride[i] =
                 weft_dim_evaluate(plan->graph->dims, plan->storage[step->to].stride[i], frame->live);
-    for (unsigned i = 0; i < step->inputs; i++)
+    for (uint32_t i = 0; i < pointers; i++)
         bind.in[i] = frame->tensor[step->in[i].id];
     for (int i = 0; step->from && i < bind.in[0].rank; i++)
         bind.in[0].stride[i] =
@@ -156,10 +153,9 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
     step->kind->bind(&bind, frame->descriptors + step->descriptor);
     struct weft_frame_step *bound = &frame->step[number];
     bound->parts = bind.parts;
-    bound->reached = bind.reached;
     const int64_t size = weft_dtype_bits(bind.out.dtype) / 8;
-    bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out, bind.out_offset);
-    for (unsigned i = 0; i < step->inputs && !step->from; i++)
+    bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out[0], bind.out_offset);
+    for (uint32_t i = 0; i < pointers && !step->from; i++)
         bound->in_offset[i] = byte_offset(plan, frame, step->in[i], i == 0 ? bind.in_offset : 0);
     if (bound->parts > frame->most_parts)
         frame->most_parts = bound->parts;
@@ -226,13 +222,10 @@ void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *fram
 
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step)
 {
-    const struct weft_graph *g = plan->graph;
-    const weft_node n = plan->step[step].node;
-    for (unsigned i = 0; n.id && i < g->node[n.id].operands; i++)
-        size_value(plan, frame, weft_operand(g, n, i), weft_dim_evaluate);
-    for (unsigned i = 0; n.id && i < g->node[n.id].results; i++)
-        size_value(plan, frame, weft_result(g, n, i), weft_dim_evaluate);
-    size_value(plan, frame, plan->step[step].out, weft_dim_evaluate);
+    for (uint32_t i = 0; i < plan->step[step].ins; i++)
+        size_value(plan, frame, plan->step[step].in[i], weft_dim_evaluate);
+    for (uint32_t i = 0; i < plan->step[step].outs; i++)
+        size_value(plan, frame, plan->step[step].out[i], weft_dim_evaluate);
     if (plan->step[step].control)
         weft_control_bind(plan, frame, step, true);
     else

@@ -75,11 +75,13 @@ void weft_home_params(struct weft_plan *plan)
 }
 
 /* Whether a node's kernel, or the reference evaluator, writes rows with gaps as fast as without. */
-static bool is_strided(const void *user, weft_node n)
+static bool is_strided(void *user, weft_node n)
 {
-    const struct weft_plan *plan = user;
-    struct weft_step step = {.node = n, .out = weft_result(plan->graph, n, 0)};
-    return weft_opcode_of(plan->graph, n) != WEFT_OP_custom && weft_step_choose(plan, n, &step) && step.kind->strided;
+    struct weft_plan *plan = user;
+    if (weft_opcode_of(plan->graph, n) == WEFT_OP_custom)
+        return false;
+    const struct weft_step *kernel = weft_plan_choice(plan, n);
+    return kernel->kind && weft_step_has(kernel, WEFT_STEP_STRIDED);
 }
 
 /* A result is computed where the caller wants it, or in the parameter that it is the new value of; else a copy at the

@@ -68,15 +68,15 @@ static bool reads_in_other_order(const struct weft_plan *plan, const struct weft
     for (unsigned i = 0; i < operand; i++)
         if (weft_is(weft_operand(g, step->node, i), v))
             return false; /* the same load */
-    if (!plan->home[v.id].storage || !plan->home[step->out.id].storage || !common_axes(g, step->node, operand, axis))
+    if (!plan->home[v.id].storage || !plan->home[step->out[0].id].storage || !common_axes(g, step->node, operand, axis))
         return false;
-    const struct weft_tensor *in = &frame->tensor[v.id], *out = &frame->tensor[step->out.id];
+    const struct weft_tensor *in = &frame->tensor[v.id], *out = &frame->tensor[step->out[0].id];
     for (int i = 0; i < in->rank; i++) {
         if (axis[i] < 0)
             continue;
         extent[count] = in->extent[i] < out->extent[axis[i]] ? in->extent[i] : out->extent[axis[i]];
         from[count] = outwardness(plan, frame, v, i);
-        to[count++] = outwardness(plan, frame, step->out, axis[i]);
+        to[count++] = outwardness(plan, frame, step->out[0], axis[i]);
     }
     return order_differs(count, extent, from, to);
 }
@@ -86,7 +86,7 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
     int32_t count = 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        if (weft_step_moves(step)) {
+        if (weft_step_has(step, WEFT_STEP_MOVES)) {
             const struct weft_copy *copy = weft_frame_descriptor(frame, step);
             const bool by_lines = step->kind == &weft_step_reshape && !((const struct weft_reshape *)copy)->is_copy;
             count += by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
@@ -94,7 +94,7 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
             const struct weft_control *control = &plan->control[step->control];
             for (uint32_t k = 0; k < control->bodies; k++)
                 count += weft_plan_count_order_changes(control->body[k], frame->control[step->control].body[k]);
-        } else if (step->node.id && step->kind != &weft_step_pad && step->kind != &weft_step_border) {
+        } else if (step->node.id && !weft_step_has(step, WEFT_STEP_FILLS)) {
             for (unsigned k = 0; k < plan->graph->node[step->node.id].operands; k++)
                 count += reads_in_other_order(plan, frame, step, k);
         }

@@ -46,16 +46,17 @@ static bool reads_a_constant(const struct weft_plan *plan, weft_node n)
 bool weft_plan_load(struct weft_plan *plan, weft_node n)
 {
     const struct weft_graph *g = plan->graph;
-    struct weft_step step = {.node = n, .out = weft_result(g, n, 0)};
-    struct weft_home *home = &plan->home[step.out.id];
-    if (home->storage || !reads_a_constant(plan, n) || weft_layout_of(g, step.out).align > 64 ||
-        !weft_step_choose(plan, n, &step) ||
-        !weft_step_is_copy(&step) || !weft_permit(plan->graph, "plan.load", step.out))
+    const weft_val v = weft_result(g, n, 0);
+    struct weft_home *home = &plan->home[v.id];
+    if (home->storage || !reads_a_constant(plan, n) || weft_layout_of(g, v).align > 64)
         return false;
-    weft_home_loaded(plan, step.out);
-    const struct weft_storage *source = &plan->storage[plan->home[step.in[0].id].storage];
+    const struct weft_step *step = weft_plan_choice(plan, n);
+    if (!step->kind || !weft_step_has(step, WEFT_STEP_COPIES) || !weft_permit(plan->graph, "plan.load", v))
+        return false;
+    weft_home_loaded(plan, v);
+    const struct weft_storage *source = &plan->storage[plan->home[step->in[0].id].storage];
     struct weft_storage *storage = &plan->storage[home->storage];
-    if (!lies_at_constant_places(plan, step.out) ||
+    if (!lies_at_constant_places(plan, v) ||
         weft_plan_constant_bytes(plan, storage) > weft_plan_constant_bytes(plan, source)) {
         home->storage = 0;
         plan->storages--;
@@ -63,7 +64,7 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     }
     plan->load = weft_grow(g->arena, plan->load, &plan->load_capacity, plan->loads + 1, sizeof *plan->load);
     storage->load = plan->loads;
-    plan->load[plan->loads++] = step;
+    plan->load[plan->loads++] = *step;
     return true;
 }
 
@@ -78,15 +79,14 @@ static union move bind_load(const struct weft_plan *plan, const struct weft_step
                             int64_t *ret_out)
 {
     union move move;
-    struct weft_bind bind = {.plan = plan,
-                             .step = step,
-                             .symbols = plan->hint,
-                             .workers = 1,
-                             .out = weft_home_tensor(plan, step->out, plan->hint),
-                             .in = {weft_home_tensor(plan, step->in[0], plan->hint)}};
+    const struct weft_places places = weft_plan_places(plan);
+    struct weft_bind bind = weft_plan_bind(plan, step, &places, plan->hint);
+    bind.workers = 1;
+    bind.out = weft_home_tensor(plan, step->out[0], plan->hint);
+    bind.in[0] = weft_home_tensor(plan, step->in[0], plan->hint);
     step->kind->bind(&bind, &move);
     *ret_in = weft_dim_value(plan->home[step->in[0].id].layout->offset) + bind.in_offset;
-    *ret_out = weft_dim_value(plan->home[step->out.id].layout->offset) + bind.out_offset;
+    *ret_out = weft_dim_value(plan->home[step->out[0].id].layout->offset) + bind.out_offset;
     return move;
 }
 
@@ -103,7 +103,7 @@ void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *s
     const int64_t size = weft_dtype_bits(storage->dtype) / 8;
     int64_t in, out;
     const union move move = bind_load(plan, step, &in, &out);
-    struct weft_call call = {.plan = plan, .step = step, .out = (char *)data + out * size,
+    struct weft_call call = {.graph = plan->graph, .step = step, .out = (char *)data + out * size,
                              .parts = move.copy.parts};
     call.in[0] = (const char *)weft_plan_keep_constant(plan, plan->home[step->in[0].id].storage) + in * size;
     for (call.part = 0; call.part < call.parts; call.part++)

@@ -23,22 +23,17 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     plan->step = weft_grow(plan->graph->arena, plan->step, &plan->step_capacity, plan->steps + 1, sizeof *plan->step);
     step.descriptor = (uint32_t)plan->descriptor_bytes;
     plan->descriptor_bytes += (step.kind->descriptor_bytes + 63) & ~(size_t)63;
-    const struct weft_graph *g = plan->graph;
     const int32_t number = (int32_t)plan->steps;
-    live_at(plan, plan->home[step.out.id].storage, number);
-    for (unsigned i = 0; i < step.inputs; i++)
+    for (uint32_t i = 0; i < step.outs; i++)
+        live_at(plan, plan->home[step.out[i].id].storage, number); /* also those that nobody reads */
+    for (uint32_t i = 0; i < step.ins; i++)
         live_at(plan, plan->home[step.in[i].id].storage, number);
-    for (unsigned i = 1; step.node.id && i < g->node[step.node.id].results; i++)
-        live_at(plan, plan->home[weft_result(g, step.node, i).id].storage, number); /* also those that nobody reads */
-    const unsigned operands = weft_step_reads_operands(&step) ? g->node[step.node.id].operands : 0;
-    for (unsigned i = 0; i < operands; i++)
-        live_at(plan, plan->home[weft_operand(g, step.node, i).id].storage, number);
     if (step.control) {
         live_at(plan, plan->control[step.control].room, number);
         plan->control[step.control].step = plan->steps;
     }
-    plan->fallbacks += step.kind == &weft_step_reference;
-    plan->relayouts += weft_step_is_copy(&step) && !step.bound;
+    plan->fallbacks += weft_step_has(&step, WEFT_STEP_EVALUATES);
+    plan->relayouts += weft_step_has(&step, WEFT_STEP_COPIES) && !step.bound;
     plan->step[plan->steps++] = step;
 }
 
@@ -54,55 +49,21 @@ static int64_t *hint_symbols(const struct weft_graph *g)
     return symbols;
 }
 
-/* A padding whose body is in its place already needs its borders, those that are surely empty excepted. */
-static void add_border_steps(struct weft_plan *plan, struct weft_step step)
+static void add_kernel_step(void *user, struct weft_step step)
 {
-    const struct weft_graph *g = plan->graph;
-    const unsigned rank = weft_type_of(g, step.out)->rank;
-    step.kind = &weft_step_border;
-    step.in[0] = weft_operand(g, step.node, 1);
-    for (unsigned part = 0; part < 2 * rank; part++) {
-        step.part = part;
-        if (!weft_dim_is(weft_attr_at(g, step.node, WEFT_ATTR_pad, part / 2 + (part % 2 ? rank : 0)), 0))
-            add_step(plan, step);
-    }
+    struct weft_plan *const plan = user;
+    weft_plan_pack_weights(plan, &step);
+    add_step(plan, step);
 }
 
-/* A step for each operand of a concat that is not in its place yet, two for a padding with a constant, one for
- * everything else. */
-static void add_kernel_steps(struct weft_plan *plan, struct weft_step step, const bool *inside)
+/* Most kernels compute a node in one step. */
+static void add_kernel_steps(struct weft_plan *plan, const struct weft_step *step, const bool *inside)
 {
-    const struct weft_graph *g = plan->graph;
-    if (step.kind == &weft_step_scatter) {
-        struct weft_step both[2];
-        weft_step_split_scatter(g, &step, both);
-        if (!inside)
-            add_step(plan, both[0]);
-        add_step(plan, both[1]);
-        return;
-    }
-    if (weft_step_has_totals(g, &step)) {
-        struct weft_step totals = step;
-        totals.kind = &weft_step_totals;
-        add_step(plan, totals);
-    }
-    const bool concat = step.kind == &weft_step_concat, pad = step.kind == &weft_step_pad;
-    const unsigned parts = concat ? g->node[step.node.id].operands : pad ? 2 : 1;
-    if (pad && inside) {
-        add_border_steps(plan, step);
-        return;
-    }
-    for (unsigned part = 0; part < parts; part++) {
-        step.part = part;
-        if (inside && inside[part])
-            continue;
-        if (concat)
-            step.in[0] = weft_operand(g, step.node, part);
-        else if (pad)
-            step.in[0] = weft_operand(g, step.node, part == 0 ? 1 : 0); /* the fill first, then what lies inside */
-        weft_plan_pack_weights(plan, &step);
-        add_step(plan, step);
-    }
+    struct weft_step_sink sink = {.add = add_kernel_step, .user = plan, .arena = plan->graph->arena, .inside = inside};
+    if (step->kind->expand)
+        step->kind->expand(plan->graph, step, &sink);
+    else
+        add_kernel_step(plan, *step);
 }
 
 static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
@@ -123,26 +84,35 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
     for (unsigned i = 0; i < info->results; i++)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
-    struct weft_step step = {.node = n, .out = first};
+    struct weft_step step = weft_step_of(g, n, g->arena);
+    const struct weft_step *const kernel = reference ? NULL : weft_plan_choice(plan, n);
     const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;
         step.custom = weft_custom_of(g, n);
         add_step(plan, step);
-    } else if (!reference && (weft_op_of(g, n)->traits & WEFT_CONTROL) &&
-               weft_permit(plan->graph, "plan.body", first)) {
+    } else if (kernel && (weft_op_of(g, n)->traits & WEFT_CONTROL) && weft_permit(plan->graph, "plan.body", first)) {
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (!reference && weft_step_choose(plan, n, &step) &&
-               (inside || weft_permit(plan->graph, "plan.kernel", first))) {
+    } else if (kernel && kernel->kind && (inside || weft_permit(plan->graph, "plan.kernel", first))) {
         /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */
-        add_kernel_steps(plan, step, inside);
+        add_kernel_steps(plan, kernel, inside);
     } else {
-        const char *why = reference ? "the reference evaluator is asked for" : step.why;
-        add_step(plan, (struct weft_step){.kind = &weft_step_reference, .node = n, .out = first,
-                                          .why = why ? why : "WEFT_STOP_AFTER allows no kernel"});
+        step.kind = &weft_step_reference;
+        step.why = !kernel        ? "the reference evaluator is asked for"
+                   : kernel->kind ? "WEFT_STOP_AFTER allows no kernel"
+                                  : kernel->why;
+        add_step(plan, step);
     }
+}
+
+/* Copies a value to another storage, or from one. */
+static struct weft_step copy_of(const struct weft_graph *g, weft_val v)
+{
+    weft_val *const value = weft_new(g->arena, weft_val, 1);
+    *value = v;
+    return (struct weft_step){.kind = &weft_step_copy, .out = value, .in = value, .outs = 1, .ins = 1};
 }
 
 /* Results that were computed elsewhere are copied, and the new values of mutable parameters that were not computed in
@@ -151,15 +121,19 @@ static void plan_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->returns; i++)
-        if (plan->home[g->ret[i].value.id].storage != plan->return_storage[i])
-            add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
-                                              .inputs = 1, .to = plan->return_storage[i],
-                                              .bound = plan->shared[i] ? i + 1 : 0});
+        if (plan->home[g->ret[i].value.id].storage != plan->return_storage[i]) {
+            struct weft_step copy = copy_of(g, g->ret[i].value);
+            copy.to = plan->return_storage[i];
+            copy.bound = plan->shared[i] ? i + 1 : 0;
+            add_step(plan, copy);
+        }
     for (uint32_t i = 0; i < g->returns; i++)
-        if (g->ret[i].mut.id && !plan->alias.ret[i].updated)
-            add_step(plan, (struct weft_step){.kind = &weft_step_copy, .out = g->ret[i].value, .in = {g->ret[i].value},
-                                              .inputs = 1, .from = plan->return_storage[i],
-                                              .to = plan->home[g->ret[i].mut.id].storage});
+        if (g->ret[i].mut.id && !plan->alias.ret[i].updated) {
+            struct weft_step copy = copy_of(g, g->ret[i].value);
+            copy.from = plan->return_storage[i];
+            copy.to = plan->home[g->ret[i].mut.id].storage;
+            add_step(plan, copy);
+        }
     for (uint32_t i = 0; i < g->returns; i++)
         if (plan->shared[i])
             live_at(plan, plan->home[g->ret[i].value.id].storage, (int32_t)plan->steps);
@@ -227,6 +201,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     struct weft_graph *g = plan->graph;
     plan->storages = plan->packs = plan->controls = plan->loads = 1;
     plan->home = weft_new(g->arena, struct weft_home, g->values);
+    plan->choice = weft_new(g->arena, struct weft_step *, g->nodes);
     plan->param_storage = weft_new(g->arena, uint32_t, g->params);
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
     plan->shared = weft_new(g->arena, bool, g->returns);

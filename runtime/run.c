@@ -12,11 +12,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value)
+static struct weft_tensor tensor_of(const struct weft_call *call, weft_val value)
 {
-    struct weft_tensor t = call->frame->tensor[value.id];
+    const struct weft_scope *scope = call->user;
+    struct weft_tensor t = scope->frame->tensor[value.id];
     const int64_t size = weft_dtype_bits(t.dtype) / 8;
-    t.data = (char *)call->base[call->plan->home[value.id].storage] + call->frame->offset[value.id] * size;
+    t.data = (char *)scope->base[scope->plan->home[value.id].storage] + scope->frame->offset[value.id] * size;
     return t;
 }
 
@@ -27,23 +28,25 @@ static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint
     const struct weft_plan *plan = scope->plan;
     const struct weft_step *step = &plan->step[number];
     const struct weft_frame_step *bound = &scope->frame->step[number];
-    *call = (struct weft_call){.plan = plan,
+    *call = (struct weft_call){.graph = plan->graph,
                                .step = step,
-                               .frame = scope->frame,
                                .symbols = scope->frame->live,
-                               .base = scope->base,
                                .failed = &run->failed,
                                .failure = &run->failure,
+                               .tensor = tensor_of,
+                               .user = scope,
                                .parts = bound->parts,
                                .shared = e->scratch.data,
                                .scratch = (char *)e->scratch.data + e->frame->shared_bytes +
                                           (size_t)worker * e->frame->scratch_bytes};
-    const uint32_t storage = step->to ? step->to : plan->home[step->out.id].storage;
+    const uint32_t storage = step->to ? step->to : plan->home[step->out[0].id].storage;
     call->out = (char *)scope->base[storage] + bound->out_offset;
-    for (unsigned i = 0; i < step->inputs; i++) {
+    for (uint32_t i = 0; i < step->ins && i < WEFT_STEP_POINTERS; i++) {
         const uint32_t from = step->from ? step->from : plan->home[step->in[i].id].storage;
         call->in[i] = (const char *)scope->base[from] + bound->in_offset[i];
     }
+    if (step->pack)
+        call->packed = plan->pack[step->pack].data;
 }
 
 /* Finds out the sizes that a node defines; false if it failed, or if they do not go with what stands behind it. */
@@ -55,7 +58,7 @@ static bool define_sizes(struct weft_run *run, const struct weft_scope *scope, u
     if (!weft_execution_reserve_scratch(run->execution, run->execution->frame))
         return false;
     fill_call(run, scope, number, 0, &call);
-    weft_step_define(&call);
+    weft_step_define(weft_frame_descriptor(scope->frame, call.step), &call);
     char message[sizeof run->failure.message];
     if (atomic_load(&run->failed))
         return false;
@@ -142,7 +145,7 @@ static const char *kernel_of(const struct weft_frame *frame, const struct weft_s
 /* Steps that have a clock in bodies too; one around every step there would cost more than small steps take. */
 static bool is_slow(const struct weft_frame *frame, const struct weft_step *step)
 {
-    return step->kind == &weft_step_reference || weft_kernel_is_plain(kernel_of(frame, step));
+    return weft_step_has(step, WEFT_STEP_EVALUATES) || weft_kernel_is_plain(kernel_of(frame, step));
 }
 
 /* Adds to a step's time in the trips before, if there is room for one more step. */
@@ -160,7 +163,7 @@ static void note_inner_step(struct weft_execution *e, const char *kernel, const 
 
 static void count_slow_step(struct weft_execution *e, const struct weft_step *step, int64_t ns)
 {
-    *(step->kind == &weft_step_reference ? &e->fallback_ns : &e->plain_ns) += ns;
+    *(weft_step_has(step, WEFT_STEP_EVALUATES) ? &e->fallback_ns : &e->plain_ns) += ns;
 }
 
 void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope)
@@ -187,7 +190,7 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
         if (measured) {
             const int64_t ns = weft_now_ns() - last;
             count_slow_step(run->execution, step, ns);
-            note_inner_step(run->execution, kernel_of(scope->frame, step), plan->label[step->out.id], ns);
+            note_inner_step(run->execution, kernel_of(scope->frame, step), plan->label[step->out[0].id], ns);
         }
         const bool changes_hands =
             i + 1 < plan->steps && i + 1 < plan->late && (bound[i].parts > 1 || bound[i + 1].parts > 1);
@@ -291,9 +294,9 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
         e->total_ns += ns[i];
         if (is_slow(e->frame, step))
             count_slow_step(e, step, ns[i]);
-        e->relayout_ns += weft_step_is_copy(step) ? ns[i] : 0;
+        e->relayout_ns += weft_step_has(step, WEFT_STEP_COPIES) ? ns[i] : 0;
         if (fn)
-            fn(user, kernel_of(e->frame, step), plan->label[step->out.id], ns[i]);
+            fn(user, kernel_of(e->frame, step), plan->label[step->out[0].id], ns[i]);
     }
     weft_release(plan->context, ns, (plan->steps + 1) * sizeof *ns);
     return status;

@@ -14,6 +14,7 @@
 #include "kernels/kernels.h"
 #include "sched/alias.h"
 #include "sched/prices.h"
+#include "sched/step.h"
 
 #include <stdatomic.h>
 
@@ -75,28 +76,6 @@ struct weft_home {
     weft_dim stride[WEFT_MAX_RANK]; /* logical, from the layout: running adds no expression to the graph's table */
 };
 
-#define WEFT_STEP_INPUTS 3
-
-/* One kernel call. */
-struct weft_step {
-    const struct weft_step_kind *kind;
-    weft_node node;         /* none for copies at the end */
-    weft_val out, in[WEFT_STEP_INPUTS];
-    uint8_t inputs;
-    uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
-    uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
-    uint32_t part;          /* which part of the result: operand of a concat, 0 or 1 of a pad, border of a pad */
-    const struct weft_strip_kernel *strip; /* of an elementwise step */
-    const struct weft_custom_entry *custom; /* of a custom step */
-    const char *why;        /* of a reference step: why no kernel takes the node */
-    double param[2];
-    uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
-    const char *plain;      /* why operand 1 stays readable beside its pack, or NULL: every size wants that pack */
-    uint32_t descriptor;    /* byte offset in a frame */
-    uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
-    uint32_t bound;         /* done only if a tensor is bound to this return slot, + 1; 0: always */
-};
-
 struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
     void *data;
     size_t bytes;
@@ -133,6 +112,7 @@ struct weft_plan {
     struct weft_step *step;
     struct weft_pack *pack;       /* [1, packs) */
     struct weft_step *load;       /* [1, loads): relayouts of constants, done already */
+    struct weft_step **choice;    /* by node id: what was chosen, or NULL as long as nobody asked */
     uint32_t storages, steps, packs, loads;
     uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
@@ -246,108 +226,22 @@ void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
 /* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
 int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
 
-/* --- step.c, step_*.c: what can compute a node -------------------------------------------------------------------- */
+/* --- choice.c ----------------------------------------------------------------------------------------------------- */
 
-/* A step being bound to sizes: concrete tensors without data, kernels prepared for so many workers. */
-struct weft_bind {
-    const struct weft_plan *plan;
-    const struct weft_step *step;
-    const int64_t *symbols;
-    struct weft_tensor out, in[WEFT_STEP_INPUTS];
-    int workers;
-    int64_t reached;        /* as the step before left it; a concat counts the elements along its axis */
-    /* results */
-    int32_t parts;
-    size_t scratch;         /* bytes per worker */
-    size_t shared;          /* bytes for all parts together, of which the first 64 are zero when the first begins */
-    int64_t out_offset,
-        in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
-};
-/* Element i of a list attribute of the step's node, for the sizes at hand. */
-int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i);
-struct weft_call {
-    const struct weft_plan *plan;
-    const struct weft_step *step;
-    void *out;
-    const void *in[WEFT_STEP_INPUTS];
-    void *scratch;          /* of this worker */
-    void *shared;           /* of all parts; a step leaves the first 64 bytes as it found them: zero */
-    const struct weft_frame *frame;
-    int64_t *symbols;       /* the frame's live ones */
-    void *const *base;      /* by storage */
-    _Atomic bool *failed;   /* set when scratch memory was refused, or a custom function failed */
-    struct weft_failure *failure; /* what else than memory was missing */
-    int part, parts;
-};
-/* A value's tensor with its data. */
-struct weft_tensor weft_call_tensor(const struct weft_call *call, weft_val value);
-struct weft_step_kind {
-    const char *name;
-    size_t descriptor_bytes;
-    void (*bind)(struct weft_bind *bind, void *descriptor);
-    void (*run)(const void *descriptor, struct weft_call *call);
-    const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
-    bool strided;           /* writes rows with gaps between them as fast as without */
-};
-
-/* For a step that defines data symbols: finds their values out, into call->symbols. */
-void weft_step_define(struct weft_call *call);
-/* Fills a step for the node if one of weft's kernels computes it: `kind`, `op`, `param`. Else `why` says why not. */
-bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step);
-/* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
-bool weft_step_is_along(const struct weft_graph *g, weft_node n);
-/* Does a step of weft_step_totals come before this one? */
-bool weft_step_has_totals(const struct weft_graph *g, const struct weft_step *step);
-/* step_product.c: is it a product in f64 or integers? */
-bool weft_step_is_product(const struct weft_graph *g, weft_node n);
-/* step_plain.c: is there a plain kernel for the node, and of a step that has one: finds out sizes, as step_define. */
-bool weft_step_is_plain(const struct weft_graph *g, weft_node n);
-void weft_step_count(struct weft_call *call);
-extern const struct weft_step_kind weft_step_map, weft_step_reduce, weft_step_pool, weft_step_gemm, weft_step_conv,
-    weft_step_copy, weft_step_keep, weft_step_concat, weft_step_pad, weft_step_border, weft_step_gather,
-    weft_step_scatter, weft_step_table, weft_step_blend, weft_step_reference, weft_step_along, weft_step_if,
-    weft_step_loop, weft_step_custom, weft_step_plain, weft_step_product, weft_step_weigh, weft_step_reshape,
-    weft_step_iota, weft_step_triangle, weft_step_totals;
-/* A step that is nothing but a copy, whose descriptor begins with one. */
-static inline bool weft_step_is_copy(const struct weft_step *step)
-{
-    return step->kind == &weft_step_copy || step->kind == &weft_step_reshape;
-}
-/* A step whose descriptor begins with a copy: one, a kept part, a part of a concat, what is inside of a padding. */
-static inline bool weft_step_moves(const struct weft_step *step)
-{
-    return weft_step_is_copy(step) || step->kind == &weft_step_keep || step->kind == &weft_step_concat ||
-           (step->kind == &weft_step_pad && step->part == 1);
-}
-/* Does a step read its node's operands by itself, all of them, and not through step->in? */
-static inline bool weft_step_reads_operands(const struct weft_step *step)
-{
-    return step->kind == &weft_step_reference || step->kind == &weft_step_custom ||
-           step->kind == &weft_step_plain || step->control;
-}
-/* A scatter as two steps: a copy of what it leaves as it is (of a one_hot: a fill), then what it writes. */
-void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2]);
-/* How the operand 1 of a gemm or conv step is to be packed. */
-struct weft_step_pack {
-    union {
-        struct weft_gemm gemm;
-        struct weft_conv conv;
-    };                      /* for the sizes at hand */
-    size_t bytes;
-    const char *plain;      /* why other sizes may want another packing; NULL: none does */
-};
-/* For the sizes in `bind`; false if nothing is to be packed for them. */
-bool weft_step_plan_pack(const struct weft_bind *bind, struct weft_step_pack *ret);
-/* Packs the weights, which begin at `data`, to a pack of the plan; its number. On the way it gives back pages of a
- * mapped `source`, if there is one. */
-uint32_t weft_step_write_pack(struct weft_plan *plan, const struct weft_step *step, const struct weft_step_pack *how,
-                              const weft_loose_f32 *data, const struct weft_constant *source);
+/* The step of a node, of one of weft's kernels: made once, whoever asks. `kind` is NULL where none takes the node, and
+ * `why` says why not. */
+const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node);
+/* What is known before a step is bound to sizes. */
+struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_step *step,
+                                const struct weft_places *places, const int64_t *symbols);
+/* Where the plan's values lie. */
+struct weft_places weft_plan_places(const struct weft_plan *plan);
+extern const struct weft_step_kind weft_step_if, weft_step_loop;
 
 /* --- frame.c ------------------------------------------------------------------------------------------------------ */
 
 struct weft_frame_step {
-    int64_t out_offset, in_offset[WEFT_STEP_INPUTS]; /* bytes from the storages' bases */
-    int64_t reached;        /* see weft_bind */
+    int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
     int32_t parts;
 };
 /* A control while it runs. Worker 0 writes, the others read behind a barrier. */

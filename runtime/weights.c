@@ -95,14 +95,15 @@ static bool raise(const struct weft_plan *plan, int64_t *symbols)
 static bool plan_pack(const struct weft_plan *plan, const struct weft_step *step, struct weft_step_pack *ret)
 {
     const size_t count = weft_symbol_count(plan->graph->dims);
+    const struct weft_places places = weft_plan_places(plan);
     int64_t *const symbols = weft_new(&plan->graph->root->scratch, int64_t, count + 1);
     memcpy(symbols, plan->hint, count * sizeof *symbols);
     for (;;) {
-        const struct weft_bind bind = {.plan = plan, .step = step, .symbols = symbols, .workers = plan->workers,
-                                       .out = weft_home_tensor(plan, step->out, symbols),
-                                       .in = {weft_home_tensor(plan, step->in[0], symbols),
-                                              weft_home_tensor(plan, step->in[1], symbols)}};
-        if (weft_step_plan_pack(&bind, ret))
+        struct weft_bind bind = weft_plan_bind(plan, step, &places, symbols);
+        bind.out = weft_home_tensor(plan, step->out[0], symbols);
+        bind.in[0] = weft_home_tensor(plan, step->in[0], symbols);
+        bind.in[1] = weft_home_tensor(plan, step->in[1], symbols);
+        if (step->kind->plan_pack(&bind, ret))
             return true;
         const struct weft_tensor *out = &bind.out;
         bool empty = false;
@@ -139,9 +140,13 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
         !weft_dim_is_constant(first) || /* or other sizes would read the hint's */
         !plan_pack(plan, step, &how) || (alone && how.plain))
         return;
-    step->pack = weft_step_write_pack(plan, step, &how,
-                                      (const weft_loose_f32 *)elements_of(plan, storage) + weft_dim_value(first),
-                                      storage->load ? NULL : constant_of(plan, storage));
+    step->pack = weft_plan_add_pack(plan, how.bytes);
+    struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
+    *packing = *how.packing;
+    plan->pack[step->pack].packing = packing;
+    step->kind->write_pack(&how, plan->pack[step->pack].data,
+                           (const weft_loose_f32 *)elements_of(plan, storage) + weft_dim_value(first),
+                           storage->load ? NULL : constant_of(plan, storage));
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
     give_up_at_once(plan, step, how.plain);
@@ -152,7 +157,7 @@ static weft_val before_relayouts(const struct weft_plan *plan, weft_val v)
 {
     for (;;) {
         const struct weft_step *load = &plan->load[plan->storage[plan->home[v.id].storage].load];
-        if (!plan->storage[plan->home[v.id].storage].load || !weft_is(load->out, v) ||
+        if (!plan->storage[plan->home[v.id].storage].load || !weft_is(load->out[0], v) ||
             weft_opcode_of(plan->graph, load->node) != WEFT_OP_relayout)
             return v;
         v = load->in[0];
@@ -161,7 +166,7 @@ static weft_val before_relayouts(const struct weft_plan *plan, weft_val v)
 
 void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step)
 {
-    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
+    if (!step->kind->plan_pack)
         return;
     const weft_val weights = step->in[1], source = before_relayouts(plan, weights);
     step->in[1] = source;
@@ -185,15 +190,12 @@ static void mark(const struct weft_plan *plan, weft_val v, enum readers reader, 
 
 static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
 {
-    const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        for (unsigned k = 0; k < step->inputs; k++)
+        const enum readers first = weft_step_has(step, WEFT_STEP_ODD_ADDRESS) ? ANY_ADDRESS : ALIGNED;
+        for (uint32_t k = 0; k < step->ins; k++)
             if (k != 1 || !is_packed(step) || step->plain)
-                mark(plan, step->in[k], k == 0 && step->kind == &weft_step_gather ? ANY_ADDRESS : ALIGNED, readers);
-        const unsigned operands = weft_step_reads_operands(step) ? g->node[step->node.id].operands : 0;
-        for (unsigned k = 0; k < operands; k++)
-            mark(plan, weft_operand(g, step->node, k), ALIGNED, readers);
+                mark(plan, step->in[k], k == 0 ? first : ALIGNED, readers);
     }
 }
 

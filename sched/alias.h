@@ -65,8 +65,8 @@ struct weft_alias_query {
     struct weft_graph *graph;
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL: as stated */
     /* Does the node's kernel write rows with gaps between them as fast as without? NULL: all do, but custom ones. */
-    bool (*strided)(const void *user, weft_node node);
-    const void *user;
+    bool (*strided)(void *user, weft_node node);
+    void *user;
     bool keep_kernels; /* nodes that have a kernel right of `!` write memory of their own, and over no operand */
 };
 

@@ -11,7 +11,7 @@ ir:       weft
 eval:     weft ir kernels
 onnx:     weft ir eval
 passes:   weft ir eval sched
-sched:    weft ir kernels
+sched:    weft ir eval kernels
 runtime:  weft ir eval kernels sched passes onnx
 viz:      weft ir
 tools:    weft ir eval kernels sched passes onnx runtime viz

@@ -303,7 +303,7 @@ static void views_cost_no_kernel(void **state)
     struct weft_plan *plan = compile(graph, WEFT_COMPILE_NO_PASSES);
     assert_int_equal(plan->steps, 1); /* relu, straight into the result */
     assert_int_equal(plan->relayouts, 0);
-    assert_int_equal(plan->storage[plan->home[plan->step[0].out.id].storage].kind, WEFT_IN_RETURN);
+    assert_int_equal(plan->storage[plan->home[plan->step[0].out->id].storage].kind, WEFT_IN_RETURN);
     weft_plan_destroy(plan);
     weft_graph_destroy(graph);
     weft_close(context);

@@ -3,13 +3,12 @@
  * pack is its packing, which is all that the kernels' prepare says about the order in which loops read one. Where other
  * sizes lead to loops that want another packing, the weights are read as they are. What a descriptor is filled from and
  * which of that may differ from size to size stand side by side here. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 /* Does the pack of a step serve loops that want this packing? If not, the weights are there as they are. */
 static bool serves(const struct weft_bind *bind, const struct weft_packing *wanted)
 {
-    const struct weft_packing *const packed = bind->plan->pack[bind->step->pack].packing;
-    const bool same = wanted->order == WEFT_PACK_NONE || weft_packing_same(packed, wanted);
+    const bool same = wanted->order == WEFT_PACK_NONE || weft_packing_same(bind->packed, wanted);
     weft_assert(same || bind->step->plain);
     return same;
 }
@@ -83,14 +82,14 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
 
 static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
 {
-    const struct weft_graph *graph = bind->plan->graph;
+    const struct weft_graph *graph = bind->graph;
     const weft_node n = bind->step->node;
     const bool trans_a = weft_attr_int(graph, n, WEFT_ATTR_trans_a),
                trans_b = weft_attr_int(graph, n, WEFT_ATTR_trans_b);
     const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &bind->out;
     const int row = c->rank - 2, col = c->rank - 1;
     *s = (struct gemm_step){.gemm = {
-        .cpu = bind->plan->target.cpu, .cache = bind->plan->target.l2,
+        .cpu = bind->target->cpu, .cache = bind->target->l2,
         .m = c->extent[row], .n = c->extent[col], .k = a->extent[trans_a ? row : col],
         .a_row = a->stride[trans_a ? col : row], .a_col = a->stride[trans_a ? row : col],
         .b_row = b->stride[trans_b ? col : row], .b_col = b->stride[trans_b ? row : col],
@@ -102,13 +101,13 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
 static bool is_fixed(const struct weft_bind *bind, weft_dim d)
 {
     int64_t low, high;
-    weft_dim_range(bind->plan->graph->dims, d, &low, &high);
+    weft_dim_range(bind->graph->dims, d, &low, &high);
     return low == high;
 }
 static bool is_above_one(const struct weft_bind *bind, weft_dim d)
 {
     int64_t low, high;
-    weft_dim_range(bind->plan->graph->dims, d, &low, &high);
+    weft_dim_range(bind->graph->dims, d, &low, &high);
     return low > 1;
 }
 
@@ -116,9 +115,9 @@ static bool is_above_one(const struct weft_bind *bind, weft_dim d)
  * constant, and from whether C lies by columns and has more rows than one. */
 static const char *why_gemm_differs(const struct weft_bind *bind, const struct weft_gemm *g)
 {
-    const weft_val out = bind->step->out;
-    const struct weft_type *type = weft_type_of(bind->plan->graph, out);
-    const weft_dim *stride = bind->plan->home[out.id].stride, rows = type->extent[type->rank - 2];
+    const weft_val out = bind->step->out[0];
+    const struct weft_type *type = weft_type_of(bind->graph, out);
+    const weft_dim *stride = bind->places->stride(bind->places->user, out), rows = type->extent[type->rank - 2];
     const weft_dim row = stride[type->rank - 2], column = stride[type->rank - 1];
     for (int i = 0; i < type->rank - 2; i++)
         if (!is_fixed(bind, type->extent[i]))
@@ -135,7 +134,7 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
 {
     struct gemm_step *s = descriptor;
     fill_gemm(bind, s);
-    s->gemm.b_packed = bind->step->pack && s->gemm.batch == 1 && !s->walked;
+    s->gemm.b_packed = bind->packed && s->gemm.batch == 1 && !s->walked;
     weft_gemm_prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
@@ -149,7 +148,7 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
 static void run_gemm(const void *descriptor, struct weft_call *call)
 {
     const struct gemm_step *s = descriptor;
-    const float *b = s->gemm.b_packed ? call->plan->pack[call->step->pack].data : call->in[1];
+    const float *b = s->gemm.b_packed ? call->packed : call->in[1];
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
@@ -173,19 +172,50 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
     return weft_gemm_name(&((const struct gemm_step *)descriptor)->gemm);
 }
 
-const struct weft_step_kind weft_step_gemm = {"gemm", sizeof(struct gemm_step), bind_gemm, run_gemm, name_gemm,
-                                              .strided = true};
+/* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
+#define PACK_BYTES ((size_t)8 << 20)
+
+static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
+{
+    struct gemm_step s;
+    fill_gemm(bind, &s);
+    if (s.gemm.batch != 1 || s.walked || s.folded)
+        return false;
+    s.gemm.b_packed = true;
+    weft_gemm_prepare(&s.gemm, bind->workers);
+    *ret = (struct weft_step_pack){.gemm = s.gemm, .bytes = weft_gemm_pack_bytes(&s.gemm),
+                                   .plain = why_gemm_differs(bind, &s.gemm)};
+    ret->packing = &ret->gemm.packing;
+    return ret->bytes > 0;
+}
+
+static void write_gemm_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
+                            const struct weft_constant *source)
+{
+    const struct weft_gemm *g = &how->gemm;
+    const int parts = 1 + (int)(how->bytes / PACK_BYTES);
+    const size_t piece = (size_t)(g->n * g->k) * sizeof(float) / (size_t)parts;
+    for (int part = 0; part < parts; part++) {
+        weft_gemm_pack_part(g, to, data, part, parts);
+        if (source && source->kind == WEFT_CONST_BLOB)
+            weft_blob_forget(source->blob, source->offset + (size_t)part * piece, piece);
+    }
+}
+
+const struct weft_step_kind weft_step_gemm = {
+    .name = "gemm", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct gemm_step), .bind = bind_gemm,
+    .run = run_gemm, .kernel = name_gemm, .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};
 
 /* --- conv --------------------------------------------------------------------------------------------------------- */
 
 static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
-    *conv = (struct weft_conv){.cpu = bind->plan->target.cpu,
-                               .cache = bind->plan->target.l2,
-                               .arithmetic = bind->plan->convolution,
+    *conv = (struct weft_conv){.cpu = bind->target->cpu,
+                               .cache = bind->target->l2,
+                               .arithmetic = bind->convolution,
                                .spatial = x->rank - 2,
                                .n = x->extent[0],
                                .c = x->extent[1],
@@ -211,10 +241,11 @@ static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 /* Are extents and strides the same for all sizes, those of the images aside? */
 static bool lies_one_way(const struct weft_bind *bind, weft_val v)
 {
-    const struct weft_type *type = weft_type_of(bind->plan->graph, v);
+    const struct weft_type *type = weft_type_of(bind->graph, v);
+    const weft_dim *const stride = bind->places->stride(bind->places->user, v);
     bool fixed = true;
     for (int i = 1; i < type->rank; i++)
-        fixed = fixed && is_fixed(bind, type->extent[i]) && is_fixed(bind, bind->plan->home[v.id].stride[i]);
+        fixed = fixed && is_fixed(bind, type->extent[i]) && is_fixed(bind, stride[i]);
     return fixed;
 }
 
@@ -223,12 +254,13 @@ static bool lies_one_way(const struct weft_bind *bind, weft_val v)
 static const char *why_conv_differs(const struct weft_bind *bind, const struct weft_conv *conv)
 {
     static const int keys[] = {WEFT_ATTR_stride, WEFT_ATTR_dilation, WEFT_ATTR_pad};
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         for (unsigned axis = 0; axis < (unsigned)conv->spatial; axis++)
             if (!is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
                 return "its attributes depend on sizes";
-    if (weft_conv_packs_one_way(conv) || (lies_one_way(bind, bind->step->out) && lies_one_way(bind, bind->step->in[0])))
+    if (weft_conv_packs_one_way(conv) ||
+        (lies_one_way(bind, bind->step->out[0]) && lies_one_way(bind, bind->step->in[0])))
         return NULL;
     return "other sizes may be computed in another form";
 }
@@ -237,7 +269,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
 {
     struct weft_conv *conv = descriptor;
     fill_conv(bind, conv);
-    conv->w_packed = bind->step->pack != 0;
+    conv->w_packed = bind->packed != NULL;
     weft_conv_prepare(conv, bind->workers);
     if (conv->w_packed && !serves(bind, &conv->packing)) {
         conv->w_packed = false;
@@ -250,7 +282,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
 static void run_conv(const void *descriptor, struct weft_call *call)
 {
     const struct weft_conv *conv = descriptor;
-    const float *w = conv->w_packed ? call->plan->pack[call->step->pack].data : call->in[1];
+    const float *w = conv->w_packed ? call->packed : call->in[1];
     const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
 }
@@ -260,59 +292,24 @@ static const char *name_conv(const void *descriptor, const struct weft_step *ste
     return weft_conv_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_conv = {"conv", sizeof(struct weft_conv), bind_conv, run_conv, name_conv,
-                                              .strided = true};
-
-/* --- packs -------------------------------------------------------------------------------------------------------- */
-
-/* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
-#define PACK_BYTES ((size_t)8 << 20)
-
-static void write_gemm(const struct weft_gemm *g, float *to, const weft_loose_f32 *data,
-                       const struct weft_constant *source)
+static bool plan_conv_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
 {
-    const int parts = 1 + (int)(weft_gemm_pack_bytes(g) / PACK_BYTES);
-    const size_t piece = (size_t)(g->n * g->k) * sizeof(float) / (size_t)parts;
-    for (int part = 0; part < parts; part++) {
-        weft_gemm_pack_part(g, to, data, part, parts);
-        if (source && source->kind == WEFT_CONST_BLOB)
-            weft_blob_forget(source->blob, source->offset + (size_t)part * piece, piece);
-    }
-}
-
-bool weft_step_plan_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
-{
-    if (bind->step->kind == &weft_step_gemm) {
-        struct gemm_step s;
-        fill_gemm(bind, &s);
-        if (s.gemm.batch != 1 || s.walked || s.folded)
-            return false;
-        s.gemm.b_packed = true;
-        weft_gemm_prepare(&s.gemm, bind->workers);
-        *ret = (struct weft_step_pack){.gemm = s.gemm, .bytes = weft_gemm_pack_bytes(&s.gemm),
-                                       .plain = why_gemm_differs(bind, &s.gemm)};
-    } else {
-        *ret = (struct weft_step_pack){.bytes = 0};
-        fill_conv(bind, &ret->conv);
-        ret->conv.w_packed = true;
-        weft_conv_prepare(&ret->conv, bind->workers);
-        ret->bytes = weft_conv_pack_bytes(&ret->conv);
-        ret->plain = why_conv_differs(bind, &ret->conv);
-    }
+    *ret = (struct weft_step_pack){.bytes = 0};
+    fill_conv(bind, &ret->conv);
+    ret->conv.w_packed = true;
+    weft_conv_prepare(&ret->conv, bind->workers);
+    ret->bytes = weft_conv_pack_bytes(&ret->conv);
+    ret->packing = &ret->conv.packing;
+    ret->plain = why_conv_differs(bind, &ret->conv);
     return ret->bytes > 0;
 }
 
-uint32_t weft_step_write_pack(struct weft_plan *plan, const struct weft_step *step, const struct weft_step_pack *how,
-                              const weft_loose_f32 *data, const struct weft_constant *source)
+static void write_conv_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
+                            const struct weft_constant *source)
 {
-    const bool gemm = step->kind == &weft_step_gemm;
-    struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
-    const uint32_t pack = weft_plan_add_pack(plan, how->bytes);
-    *packing = gemm ? how->gemm.packing : how->conv.packing;
-    plan->pack[pack].packing = packing;
-    if (gemm)
-        write_gemm(&how->gemm, plan->pack[pack].data, data, source);
-    else
-        weft_conv_pack(&how->conv, plan->pack[pack].data, data);
-    return pack;
+    weft_conv_pack(&how->conv, to, data);
 }
+
+const struct weft_step_kind weft_step_conv = {
+    .name = "conv", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_conv), .bind = bind_conv,
+    .run = run_conv, .kernel = name_conv, .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_product.c: products and convolutions in f64 and in integers. Of a product operand 0 is on the left, of a
  * convolution the weights are. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 bool weft_step_is_product(const struct weft_graph *g, weft_node n)
 {
@@ -12,7 +12,7 @@ bool weft_step_is_product(const struct weft_graph *g, weft_node n)
 
 static void fill_matmul(const struct weft_bind *bind, struct weft_product *p)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &bind->out;
     const int last = c->rank - 1, a_column = weft_attr_int(g, n, WEFT_ATTR_trans_a) ? last - 1 : last;
@@ -33,7 +33,7 @@ static void fill_matmul(const struct weft_bind *bind, struct weft_product *p)
 static void fill_conv(const struct weft_bind *bind, struct weft_product *p)
 {
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
-    const int64_t groups = weft_attr_int(bind->plan->graph, bind->step->node, WEFT_ATTR_groups);
+    const int64_t groups = weft_attr_int(bind->graph, bind->step->node, WEFT_ATTR_groups);
     const int missing = 5 - x->rank;
     *p = (struct weft_product){.conv = true, .images = x->extent[0], .groups = groups, .channels = w->extent[1],
                                .m = w->extent[0] / groups, .k = w->extent[1], .a_row = w->stride[0],
@@ -59,12 +59,12 @@ static void fill_conv(const struct weft_bind *bind, struct weft_product *p)
 static void bind_product(struct weft_bind *bind, void *descriptor)
 {
     struct weft_product *p = descriptor;
-    const bool conv = weft_opcode_of(bind->plan->graph, bind->step->node) == WEFT_OP_conv;
+    const bool conv = weft_opcode_of(bind->graph, bind->step->node) == WEFT_OP_conv;
     if (conv)
         fill_conv(bind, p);
     else
         fill_matmul(bind, p);
-    p->cpu = bind->plan->target.cpu;
+    p->cpu = bind->target->cpu;
     p->a_dtype = (uint8_t)bind->in[conv].dtype;
     p->b_dtype = (uint8_t)bind->in[!conv].dtype;
     p->c_dtype = (uint8_t)bind->out.dtype;
@@ -84,5 +84,6 @@ static const char *name_product(const void *descriptor, const struct weft_step *
     return weft_product_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_product = {"product", sizeof(struct weft_product), bind_product, run_product,
-                                                 name_product, .strided = true};
+const struct weft_step_kind weft_step_product = {
+    .name = "product", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_product),
+    .bind = bind_product, .run = run_product, .kernel = name_product};

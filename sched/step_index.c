@@ -2,7 +2,7 @@
 /* step_index.c: steps whose places come from data: gathers, and scatters behind a copy of what they update. Where an
  * axis is empty, or indices have more elements than what they index, the reference evaluator defines what happens and
  * does it. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct index_step {
 
 static struct weft_gather *open_step(const struct weft_bind *bind, struct index_step *s, bool scatter)
 {
-    *s = (struct index_step){.gather = {.cpu = bind->plan->target.cpu, .scatter = scatter, .from_end = true,
+    *s = (struct index_step){.gather = {.cpu = bind->target->cpu, .scatter = scatter, .from_end = true,
                                         .index_dtype = bind->in[1].dtype,
                                         .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8}};
     return &s->gather;
@@ -101,7 +101,7 @@ static void fill_part(const struct weft_tensor *part, const struct weft_tensor *
 
 static void bind_gather(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *graph = bind->plan->graph;
+    const struct weft_graph *graph = bind->graph;
     const weft_node n = bind->step->node;
     struct index_step *s = descriptor;
     struct weft_gather *g = open_step(bind, s, false);
@@ -123,7 +123,7 @@ static void bind_gather(struct weft_bind *bind, void *descriptor)
 /* Operand 0 is what is written (of a one_hot: its second value), operand 1 says where. */
 static void bind_scatter(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *graph = bind->plan->graph;
+    const struct weft_graph *graph = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *from = &bind->in[0], *index = &bind->in[1], *out = &bind->out;
     struct index_step *s = descriptor;
@@ -161,24 +161,28 @@ static const char *name_index(const void *descriptor, const struct weft_step *st
     return weft_gather_name(&((const struct index_step *)descriptor)->gather);
 }
 
-const struct weft_step_kind weft_step_gather = {"gather", sizeof(struct index_step), bind_gather, run_index,
-                                                name_index, .strided = true};
-const struct weft_step_kind weft_step_scatter = {"scatter", sizeof(struct index_step), bind_scatter, run_index,
-                                                 name_index, .strided = false};
-
-/* The last operand of the second step is not for its kernel: where that leaves the step to the reference evaluator, all
- * operands of the node must still be there. */
-void weft_step_split_scatter(const struct weft_graph *graph, const struct weft_step *step, struct weft_step ret[2])
+const struct weft_step_kind weft_step_gather = {
+    .name = "gather", .traits = WEFT_STEP_STRIDED | WEFT_STEP_ODD_ADDRESS,
+    .descriptor_bytes = sizeof(struct index_step), .bind = bind_gather, .run = run_index, .kernel = name_index};
+/* A copy of what a scatter leaves as it is (of a one_hot: a fill), then what it writes. The last operand of the second
+ * step is not for its kernel: where that leaves the step to the reference evaluator, all operands of the node must
+ * still be there. */
+static void expand_scatter(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
 {
-    const int op = weft_opcode_of(graph, step->node);
+    const int op = weft_opcode_of(g, step->node);
     const bool one_hot = op == WEFT_OP_one_hot, dynamic = op == WEFT_OP_dynamic_update;
-    ret[0] = ret[1] = *step;
-    ret[0].kind = one_hot ? &weft_step_pad : &weft_step_keep;
-    ret[0].inputs = 1;
-    ret[0].in[0] = weft_operand(graph, step->node, one_hot ? 1 : 0);
-    ret[1].part = 1;
-    ret[1].in[0] = weft_operand(graph, step->node, one_hot || dynamic ? 1 : 2);
-    ret[1].in[1] = weft_operand(graph, step->node, one_hot ? 0 : dynamic ? 2 : 1);
-    if (!one_hot)
-        ret[1].in[2] = weft_operand(graph, step->node, 0);
+    const weft_val *const in = step->in;
+    struct weft_step kept = *step, written = *step;
+    kept.kind = one_hot ? &weft_step_fill : &weft_step_keep;
+    weft_step_read(&kept, sink->arena, 1, &in[one_hot ? 1 : 0]);
+    if (!sink->inside)
+        sink->add(sink->user, kept);
+    const weft_val order[] = {in[one_hot || dynamic ? 1 : 2], in[one_hot ? 0 : dynamic ? 2 : 1], in[0]};
+    weft_step_read(&written, sink->arena, one_hot ? 2 : 3, order);
+    written.part = 1;
+    sink->add(sink->user, written);
 }
+
+const struct weft_step_kind weft_step_scatter = {
+    .name = "scatter", .descriptor_bytes = sizeof(struct index_step), .bind = bind_scatter, .run = run_index,
+    .kernel = name_index, .expand = expand_scatter};

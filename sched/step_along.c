@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_along.c: steps along one axis: arguments of extremes, scans, orders. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -43,16 +43,16 @@ static void read_flags(const struct weft_graph *g, weft_node n, struct weft_alon
 
 static void bind_along(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
     struct weft_along *along = descriptor;
     *along = (struct weft_along){.op = along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
-                                 .cpu = bind->plan->target.cpu};
+                                 .cpu = bind->target->cpu};
     read_flags(g, n, along);
     struct weft_tensor index = {0};
     if (along->op == WEFT_K_SORT)
-        index = weft_home_tensor(bind->plan, weft_result(g, n, 1), bind->symbols);
+        index = weft_bind_tensor(bind, weft_result(g, n, 1));
     const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
     along->n = in->extent[axis];
     along->in_step = in->stride[axis];
@@ -79,12 +79,7 @@ static void bind_along(struct weft_bind *bind, void *descriptor)
 static void run_along(const void *descriptor, struct weft_call *call)
 {
     const struct weft_along *along = descriptor;
-    int64_t *index = NULL;
-    if (along->op == WEFT_K_SORT) {
-        const weft_val second = weft_result(call->plan->graph, call->step->node, 1);
-        if (call->plan->home[second.id].storage)
-            index = weft_call_tensor(call, second).data;
-    }
+    int64_t *const index = along->op == WEFT_K_SORT ? call->tensor(call, call->step->out[1]).data : NULL;
     weft_along_run(along, call->out, index, call->in[0], along->shared ? call->shared : call->scratch, call->part,
                    call->parts);
 }
@@ -103,17 +98,25 @@ static void run_totals(const void *descriptor, struct weft_call *call)
     weft_along_totals(descriptor, call->in[0], call->shared, call->part, call->parts);
 }
 
-bool weft_step_has_totals(const struct weft_graph *g, const struct weft_step *step)
+/* Are there sizes at which lines are cut into chunks? */
+static bool has_totals(const struct weft_graph *g, const struct weft_step *step)
 {
-    if (step->kind != &weft_step_along)
-        return false;
     const enum weft_along_op op = along_op(weft_opcode_of(g, step->node));
     if (op < WEFT_K_CUMSUM || op == WEFT_K_SORT)
         return false;
     int64_t low, high;
-    weft_dim_range(g->dims, weft_type_of(g, step->out)->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,
+    weft_dim_range(g->dims, weft_type_of(g, step->out[0])->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,
                    &high);
     return weft_along_splits(high);
+}
+
+static void expand_along(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
+{
+    struct weft_step totals = *step;
+    totals.kind = &weft_step_totals;
+    if (has_totals(g, step))
+        sink->add(sink->user, totals);
+    sink->add(sink->user, *step);
 }
 
 static const char *name_along(const void *descriptor, const struct weft_step *step)
@@ -121,7 +124,9 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
     return weft_along_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_along = {"along", sizeof(struct weft_along), bind_along, run_along, name_along,
-                                               .strided = true};
-const struct weft_step_kind weft_step_totals = {"totals", sizeof(struct weft_along), bind_totals, run_totals,
-                                                name_along, .strided = true};
+const struct weft_step_kind weft_step_along = {
+    .name = "along", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
+    .run = run_along, .kernel = name_along, .expand = expand_along};
+const struct weft_step_kind weft_step_totals = {
+    .name = "totals", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_along), .bind = bind_totals,
+    .run = run_totals, .kernel = name_along};

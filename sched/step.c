@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: which kernel family computes which op. A family that cannot take the dtypes of a node leaves it to the
  * reference evaluator, which takes everything; so there is always an answer. */
-#include "runtime/runtime.h"
-#include "eval/eval.h"
+#include "sched/alias.h"
+#include "sched/step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,12 @@ static bool refuse(struct weft_step *step, const char *why)
 
 static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
 
-static bool take_operands(const struct weft_graph *g, weft_node n, struct weft_step *step)
-{
-    step->inputs = (uint8_t)g->node[n.id].operands;
-    for (unsigned i = 0; i < step->inputs; i++)
-        step->in[i] = weft_operand(g, n, i);
-    return true;
-}
+/* What a choice is made from. */
+struct choice {
+    const struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_arena *arena;
+};
 
 /* --- elementwise -------------------------------------------------------------------------------------------------- */
 
@@ -69,7 +68,7 @@ static void read_params(const struct weft_graph *g, weft_node n, double *param)
 }
 
 /* "gelu.tanh": a form that is not the default has kernels of its own. */
-static const char *strip_word(const struct weft_graph *g, weft_node n)
+static const char *strip_word(const struct weft_graph *g, weft_node n, struct weft_arena *arena)
 {
     const char *name = weft_op_of(g, n)->name;
     const struct weft_attr *form = weft_attr_find(g, n, WEFT_ATTR_form);
@@ -77,101 +76,106 @@ static const char *strip_word(const struct weft_graph *g, weft_node n)
     const size_t length = strcspn(words, " ");
     if (!form || (strlen(form->word) == length && memcmp(form->word, words, length) == 0))
         return name;
-    return weft_arena_format(g->arena, "%s.%s", name, form->word);
+    return weft_arena_format(arena, "%s.%s", name, form->word);
 }
 
-static bool choose_map(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_map(const struct choice *c, weft_node n, struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
+    const struct weft_graph *g = c->graph;
     const unsigned operands = g->node[n.id].operands;
     const int in = weft_type_of(g, weft_operand(g, n, operands == 3 ? 1 : 0))->dtype;
-    const char *word = strip_word(g, n);
-    step->strip = weft_strip_find(word, in, weft_type_of(g, step->out)->dtype, plan->target.cpu);
+    const char *word = strip_word(g, n, c->arena);
+    step->strip = weft_strip_find(word, in, weft_type_of(g, step->out[0])->dtype, c->target->cpu);
     if (!step->strip)
         return refuse(step, "no strip kernel takes these element types");
     step->kind = &weft_step_map;
     read_params(g, n, step->param);
-    take_operands(g, n, step);
     return true;
 }
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */
 
-static bool choose_f32(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_f32(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                        struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
+    const struct weft_graph *g = c->graph;
     const struct weft_attr *acc =
         weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
-    if (!is_f32(g, step->out) || (acc && acc->dtype != WEFT_F32))
+    if (!is_f32(g, step->out[0]) || (acc && acc->dtype != WEFT_F32))
         return refuse(step, "its kernels give and add up f32 only");
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
         if (!is_f32(g, weft_operand(g, n, i)))
             return refuse(step, "its kernels read f32 only");
     step->kind = kind;
-    take_operands(g, n, step);
     return true;
 }
 
-static bool choose_reduce(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_reduce(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                           struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
-    const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, step->out)->dtype;
-    if (!weft_reduce_supports(in, out, plan->target.cpu))
+    const struct weft_graph *g = c->graph;
+    const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, step->out[0])->dtype;
+    if (!weft_reduce_supports(in, out, c->target->cpu))
         return refuse(step, "no reduction kernel takes these element types");
     step->kind = kind;
-    take_operands(g, n, step);
     return true;
 }
 
-static bool choose_along(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_along(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                          struct weft_step *step)
 {
-    if (!weft_step_is_along(plan->graph, n))
+    if (!weft_step_is_along(c->graph, n))
         return refuse(step, "no kernel along an axis takes this element type or length");
     step->kind = kind;
-    return take_operands(plan->graph, n, step);
-}
-
-static bool choose_product(const struct weft_plan *plan, weft_node n, struct weft_step *step)
-{
-    if (!weft_step_is_product(plan->graph, n))
-        return false;
-    step->kind = &weft_step_product;
-    return take_operands(plan->graph, n, step);
-}
-
-static bool choose_copy(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
-                        struct weft_step *step)
-{
-    const struct weft_graph *g = plan->graph;
-    if (weft_dtype_bits(weft_type_of(g, step->out)->dtype) < 8)
-        return refuse(step, "kernels that copy move whole bytes, and its elements are smaller");
-    step->kind = kind;
-    step->inputs = 1;
-    step->in[0] = weft_operand(g, n, 0);
     return true;
 }
 
-static bool choose_iota(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_product(const struct choice *c, weft_node n, struct weft_step *step)
+{
+    if (!weft_step_is_product(c->graph, n))
+        return false;
+    step->kind = &weft_step_product;
+    return true;
+}
+
+/* Reads all operands. */
+static bool choose_moves(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
+                         struct weft_step *step)
+{
+    if (weft_dtype_bits(weft_type_of(c->graph, step->out[0])->dtype) < 8)
+        return refuse(step, "kernels that copy move whole bytes, and its elements are smaller");
+    step->kind = kind;
+    return true;
+}
+
+/* Reads operand 0. */
+static bool choose_copy(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                         struct weft_step *step)
 {
-    if (!weft_iota_supports(weft_type_of(plan->graph, step->out)->dtype))
+    if (!choose_moves(c, n, kind, step))
+        return false;
+    step->ins = 1;
+    return true;
+}
+
+static bool choose_iota(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
+                        struct weft_step *step)
+{
+    if (!weft_iota_supports(weft_type_of(c->graph, step->out[0])->dtype))
         return refuse(step, "its kernel counts in types of whole bytes");
     step->kind = kind;
     return true;
 }
 
 /* Padding with a number is a fill and a copy; the other forms repeat elements. */
-static bool choose_pad(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_pad(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                        struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
+    const struct weft_graph *g = c->graph;
     const bool repeats = weft_attr_find(g, n, WEFT_ATTR_form) != NULL;
-    if (repeats && weft_type_of(g, step->out)->rank == 0)
+    if (repeats && weft_type_of(g, step->out[0])->rank == 0)
         return refuse(step, "a table of places needs an axis");
-    return choose_copy(plan, n, repeats ? &weft_step_table : kind, step);
+    return repeats ? choose_copy(c, n, &weft_step_table, step) : choose_moves(c, n, kind, step);
 }
 
 /* Axes that a resize changes, as far as the graph can tell; 0 where its coordinates move elements along all of them. */
@@ -188,44 +192,44 @@ static int resized_axes(const struct weft_graph *g, weft_node n)
 }
 
 /* Nearest elements are read through a table, f32 is weighed along one axis or two; all else has a plain kernel. */
-static bool choose_resize(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_resize(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                           struct weft_step *step)
 {
-    const struct weft_graph *g = plan->graph;
+    const struct weft_graph *g = c->graph;
     const bool crops = strcmp(weft_attr_word(g, n, WEFT_ATTR_coordinates), "tf_crop_and_resize") == 0;
     const bool nearest = strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
     const int axes = resized_axes(g, n);
-    const bool blends = is_f32(g, step->out) && (axes == 1 || axes == 2);
-    if (weft_type_of(g, step->out)->rank == 0)
-        return choose_copy(plan, n, &weft_step_copy, step);
-    return choose_copy(plan, n, crops || (!nearest && !blends) ? &weft_step_weigh : nearest ? &weft_step_table : kind,
+    const bool blends = is_f32(g, step->out[0]) && (axes == 1 || axes == 2);
+    if (weft_type_of(g, step->out[0])->rank == 0)
+        return choose_copy(c, n, &weft_step_copy, step);
+    return choose_copy(c, n, crops || (!nearest && !blends) ? &weft_step_weigh : nearest ? &weft_step_table : kind,
                        step);
 }
 
-static bool choose_matrix(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_matrix(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                           struct weft_step *step)
 {
-    return choose_f32(plan, n, kind, step) || choose_product(plan, n, step);
+    return choose_f32(c, n, kind, step) || choose_product(c, n, step);
 }
 
 /* Elements are picked or placed by other operands. */
-static bool choose_indexed(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_indexed(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                            struct weft_step *step)
 {
-    return choose_copy(plan, n, kind, step) && take_operands(plan->graph, n, step);
+    return choose_moves(c, n, kind, step);
 }
 
-static bool choose_scatter(const struct weft_plan *plan, weft_node n, const struct weft_step_kind *kind,
+static bool choose_scatter(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                            struct weft_step *step)
 {
-    if (!weft_is_update(plan->graph, n))
+    if (!weft_is_update(c->graph, n))
         return refuse(step, "its kernel stores, and adds f32, but combines in no other way");
-    return choose_indexed(plan, n, kind, step);
+    return choose_indexed(c, n, kind, step);
 }
 
 /* Ops that are not listed are elementwise, or have no family. */
 static const struct {
-    bool (*choose)(const struct weft_plan *, weft_node, const struct weft_step_kind *, struct weft_step *);
+    bool (*choose)(const struct choice *, weft_node, const struct weft_step_kind *, struct weft_step *);
     const struct weft_step_kind *kind;
 } family[WEFT_OP_COUNT] = {
     [WEFT_OP_sum]              = {choose_reduce,  &weft_step_reduce},
@@ -257,7 +261,7 @@ static const struct {
     [WEFT_OP_triangle]         = {choose_copy,    &weft_step_triangle},
     [WEFT_OP_flip]             = {choose_copy,    &weft_step_copy},
     [WEFT_OP_bitcast]          = {choose_copy,    &weft_step_copy},
-    [WEFT_OP_concat]           = {choose_copy,    &weft_step_concat},
+    [WEFT_OP_concat]           = {choose_moves,   &weft_step_concat},
     [WEFT_OP_pad]              = {choose_pad,     &weft_step_pad},
     [WEFT_OP_resize]           = {choose_resize,  &weft_step_blend},
     [WEFT_OP_gather]           = {choose_indexed, &weft_step_gather},
@@ -270,79 +274,52 @@ static const struct {
     [WEFT_OP_scatter_nd]       = {choose_scatter, &weft_step_scatter},
 };
 
-static bool choose_family(const struct weft_plan *plan, weft_node n, struct weft_step *step)
+static bool choose_family(const struct choice *c, weft_node n, struct weft_step *step)
 {
-    const int op = weft_opcode_of(plan->graph, n);
+    const int op = weft_opcode_of(c->graph, n);
     if (family[op].choose)
-        return family[op].choose(plan, n, family[op].kind, step);
-    if (!(weft_op_of(plan->graph, n)->traits & WEFT_ELEMENTWISE))
+        return family[op].choose(c, n, family[op].kind, step);
+    if (!(weft_op_of(c->graph, n)->traits & WEFT_ELEMENTWISE))
         return refuse(step, "the op has no kernel");
-    return choose_map(plan, n, step);
+    return choose_map(c, n, step);
 }
 
-bool weft_step_choose(const struct weft_plan *plan, weft_node node, struct weft_step *step)
+struct weft_step weft_step_of(const struct weft_graph *graph, weft_node node, struct weft_arena *arena)
 {
-    if (choose_family(plan, node, step))
+    const struct weft_node_info *info = &graph->node[node.id];
+    struct weft_step step = {.node = node, .ins = info->operands, .outs = info->results};
+    weft_val *const value = weft_new(arena, weft_val, step.ins + step.outs);
+    for (uint32_t i = 0; i < step.outs; i++)
+        value[i] = weft_result(graph, node, i);
+    for (uint32_t i = 0; i < step.ins; i++)
+        value[step.outs + i] = weft_operand(graph, node, i);
+    step.out = value;
+    step.in = value + step.outs;
+    return step;
+}
+
+void weft_step_read(struct weft_step *step, struct weft_arena *arena, uint32_t ins, const weft_val *in)
+{
+    step->in = weft_new(arena, weft_val, ins);
+    step->ins = ins;
+    for (uint32_t i = 0; i < ins; i++)
+        step->in[i] = in[i];
+}
+
+bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
+                      struct weft_step *step)
+{
+    const struct choice c = {graph, target, arena};
+    if (choose_family(&c, step->node, step))
         return true;
-    if (!weft_step_is_plain(plan->graph, node))
+    if (!weft_step_is_plain(graph, step->node))
         return false;
     step->kind = &weft_step_plain;
-    step->inputs = 0;
     return true;
 }
 
 int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     return weft_dim_evaluate(g->dims, weft_attr_at(g, bind->step->node, key, i), bind->symbols);
 }
-
-/* --- the reference evaluator as a kernel -------------------------------------------------------------------------- */
-
-static void bind_reference(struct weft_bind *bind, void *descriptor) {}
-
-/* Operands and results keep their strides: the evaluator reads and writes them in place. `define`: only find out the
- * sizes that the node defines; its results have no extents yet. */
-static void evaluate(struct weft_call *call, bool define)
-{
-    const struct weft_graph *g = call->plan->graph;
-    const struct weft_node_info *info = &g->node[call->step->node.id];
-    enum { SMALL = 16 };
-    struct weft_tensor few[SMALL];
-    const unsigned count = info->operands + (unsigned)info->results;
-    struct weft_tensor *all = count <= SMALL ? few : weft_allocate(call->plan->context, count * sizeof *all);
-    if (!all) {
-        *call->failed = true;
-        return;
-    }
-    for (unsigned i = 0; i < info->operands; i++)
-        all[i] = weft_call_tensor(call, weft_operand(g, call->step->node, i));
-    for (unsigned i = 0; i < info->results && !define; i++)
-        all[info->operands + i] = weft_call_tensor(call, weft_result(g, call->step->node, i));
-    struct weft_eval eval = {.graph = g,
-                             .node = call->step->node,
-                             .symbols = call->symbols,
-                             .in = all,
-                             .out = all + info->operands,
-                             .failure = call->failure,
-                             .context = call->plan->context};
-    if (!(define ? weft_eval_define_symbols(&eval) : weft_eval_node(&eval)))
-        *call->failed = true;
-    if (all != few)
-        weft_release(call->plan->context, all, count * sizeof *all);
-}
-
-static void run_reference(const void *descriptor, struct weft_call *call) { evaluate(call, false); }
-
-void weft_step_define(struct weft_call *call)
-{
-    if (call->step->kind == &weft_step_plain)
-        weft_step_count(call);
-    else
-        evaluate(call, true);
-}
-
-static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
-
-const struct weft_step_kind weft_step_reference = {"reference", 0, bind_reference, run_reference, name_reference,
-                                                   .strided = false};

@@ -2,7 +2,7 @@
 /* step_resize.c: weighted sums along two axes, by a table each. Tables cost little beside what is moved with them, so
  * each part makes its own, in scratch memory, and a plan keeps none. */
 #include "ir/places.h"
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 struct blend_step {
     struct weft_blend blend;
@@ -23,7 +23,7 @@ static size_t table_bytes(const struct weft_resize *axis)
  * the elements; coordinates that move them without one have another kernel. */
 static int axis_to_resize(const struct weft_bind *bind, int before)
 {
-    const struct weft_attr *scale = weft_attr_find(bind->plan->graph, bind->step->node, WEFT_ATTR_scale);
+    const struct weft_attr *scale = weft_attr_find(bind->graph, bind->step->node, WEFT_ATTR_scale);
     for (int axis = before - 1; axis >= 0; axis--)
         if (bind->in[0].extent[axis] != bind->out.extent[axis] || (scale && scale->reals[axis] != 1))
             return axis;
@@ -51,10 +51,10 @@ static void set_others(struct weft_bind *bind, struct blend_step *s)
 static void bind_blend(struct weft_bind *bind, void *descriptor)
 {
     struct blend_step *s = descriptor;
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
-    *s = (struct blend_step){.blend = {.cpu = bind->plan->target.cpu, .rows = 1, .columns = 1, .in_columns = 1,
+    *s = (struct blend_step){.blend = {.cpu = bind->target->cpu, .rows = 1, .columns = 1, .in_columns = 1,
                                        .inner = 1}};
     s->column = axis_to_resize(bind, out->rank);
     s->row = axis_to_resize(bind, s->column);
@@ -131,5 +131,6 @@ static const char *name_blend(const void *descriptor, const struct weft_step *st
     return weft_blend_name(&((const struct blend_step *)descriptor)->blend);
 }
 
-const struct weft_step_kind weft_step_blend = {"resize", sizeof(struct blend_step), bind_blend, run_blend, name_blend,
-                                               .strided = true};
+const struct weft_step_kind weft_step_blend = {
+    .name = "resize", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct blend_step), .bind = bind_blend,
+    .run = run_blend, .kernel = name_blend};

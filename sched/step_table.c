@@ -3,7 +3,7 @@
  * innermost axis of a padding comes as spans: what lies before the operand, the operand, what lies behind it. As in
  * step_resize.c each part makes the tables itself, in scratch memory. */
 #include "ir/places.h"
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 static bool is_padding(const struct weft_graph *g, weft_node n) { return weft_opcode_of(g, n) == WEFT_OP_pad; }
 
@@ -13,8 +13,8 @@ static int64_t most_spans(int64_t n, int64_t extent) { return extent > 1 ? n / (
 static void bind_table(struct weft_bind *bind, void *descriptor)
 {
     struct weft_table *t = descriptor;
-    *t = (struct weft_table){.cpu = bind->plan->target.cpu, .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8,
-                             .rank = bind->out.rank, .spans = is_padding(bind->plan->graph, bind->step->node)};
+    *t = (struct weft_table){.cpu = bind->target->cpu, .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8,
+                             .rank = bind->out.rank, .spans = is_padding(bind->graph, bind->step->node)};
     bool empty = false;
     int64_t spans = 0;
     for (int i = 0; i < t->rank; i++) {
@@ -61,7 +61,7 @@ static int64_t span_pad(const char *form, int64_t before, int64_t extent, int64_
 static int64_t span_axis(const struct weft_call *call, int axis, const struct weft_tensor *in, int64_t n,
                          struct weft_table_span *span)
 {
-    const struct weft_graph *g = call->plan->graph;
+    const struct weft_graph *g = call->graph;
     const weft_node node = call->step->node;
     const int64_t before =
         weft_dim_evaluate(g->dims, weft_attr_at(g, node, WEFT_ATTR_pad, (unsigned)axis), call->symbols);
@@ -79,7 +79,7 @@ static void tabulate_resize(const struct weft_call *call, int axis, const struct
                             int64_t *at)
 {
     struct weft_resize resize;
-    weft_resize_read(call->plan->graph, call->step->node, axis, in->extent[axis], n, &resize);
+    weft_resize_read(call->graph, call->step->node, axis, in->extent[axis], n, &resize);
     for (int64_t i = 0; i < n; i++) {
         int64_t index;
         double weight;
@@ -91,7 +91,7 @@ static void tabulate_resize(const struct weft_call *call, int axis, const struct
 static void run_table(const void *descriptor, struct weft_call *call)
 {
     const struct weft_table *t = descriptor;
-    const struct weft_tensor in = weft_call_tensor(call, call->step->in[0]);
+    const struct weft_tensor in = call->tensor(call, call->step->in[0]);
     if (t->rank == 0) {
         weft_step_reference.run(NULL, call);
         return;
@@ -122,5 +122,6 @@ static const char *name_table(const void *descriptor, const struct weft_step *st
     return weft_table_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_table = {"table", sizeof(struct weft_table), bind_table, run_table, name_table,
-                                               .strided = true};
+const struct weft_step_kind weft_step_table = {
+    .name = "table", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_table), .bind = bind_table,
+    .run = run_table, .kernel = name_table};

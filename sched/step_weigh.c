@@ -2,7 +2,7 @@
 /* step_weigh.c: resizes of any type, along any number of axes, with places outside of the operand. Each part makes the
  * tables of all axes in scratch memory, as in step_resize.c. */
 #include "ir/places.h"
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 struct weigh_step {
     struct weft_weigh weigh;
@@ -20,7 +20,7 @@ static size_t table_bytes(const struct weft_resize *axis)
 static void bind_weigh(struct weft_bind *bind, void *descriptor)
 {
     struct weigh_step *s = descriptor;
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
     *s = (struct weigh_step){.weigh = {.dtype = (uint8_t)in->dtype, .rank = out->rank,
@@ -78,5 +78,6 @@ static void run_weigh(const void *descriptor, struct weft_call *call)
 
 static const char *name_weigh(const void *descriptor, const struct weft_step *step) { return "weft_weigh__ref"; }
 
-const struct weft_step_kind weft_step_weigh = {"weigh", sizeof(struct weigh_step), bind_weigh, run_weigh, name_weigh,
-                                               .strided = true};
+const struct weft_step_kind weft_step_weigh = {
+    .name = "weigh", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weigh_step), .bind = bind_weigh,
+    .run = run_weigh, .kernel = name_weigh};

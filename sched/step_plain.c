@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_plain.c: steps of the plain kernels, which take operands, results and attributes of a node as they are, in the
  * op's order. Where results have as many elements as the data says, such a step also counts them. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ bool weft_step_is_plain(const struct weft_graph *g, weft_node n)
 
 static struct weft_array array_of(const struct weft_bind *bind, weft_val v)
 {
-    const struct weft_tensor t = weft_home_tensor(bind->plan, v, bind->symbols);
+    const struct weft_tensor t = weft_bind_tensor(bind, v);
     struct weft_array array = {.dtype = t.dtype, .rank = t.rank};
     for (int i = 0; i < t.rank; i++) {
         array.extent[i] = t.extent[i];
@@ -53,7 +53,7 @@ static int64_t place_of_word(const char *word, const char *words)
 /* As many elements of a list as there can be: one that is not given has its default throughout. */
 static void read_attr(const struct weft_bind *bind, const struct weft_attr_spec *spec, struct weft_plain_attr *ret)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_attr *attr = weft_attr_find(g, n, spec->key);
     const int kind = weft_attr_kinds[spec->key];
@@ -74,7 +74,7 @@ static void read_attr(const struct weft_bind *bind, const struct weft_attr_spec 
 
 static void bind_plain(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_node_info *info = &g->node[n.id];
     struct weft_plain *plain = descriptor;
@@ -94,12 +94,12 @@ static void bind_plain(struct weft_bind *bind, void *descriptor)
 
 static struct weft_plain_data data_of(const struct weft_plain *plain, const struct weft_call *call)
 {
-    const struct weft_graph *g = call->plan->graph;
+    const struct weft_graph *g = call->graph;
     struct weft_plain_data data = {.scratch = call->scratch};
     for (int i = 0; i < plain->ins; i++)
-        data.in[i] = weft_call_tensor(call, weft_operand(g, call->step->node, (unsigned)i)).data;
+        data.in[i] = call->tensor(call, weft_operand(g, call->step->node, (unsigned)i)).data;
     for (int i = 0; i < plain->outs; i++)
-        data.out[i] = weft_call_tensor(call, weft_result(g, call->step->node, (unsigned)i)).data;
+        data.out[i] = call->tensor(call, weft_result(g, call->step->node, (unsigned)i)).data;
     return data;
 }
 
@@ -110,10 +110,10 @@ static void run_plain(const void *descriptor, struct weft_call *call)
     weft_plain_run(plain, &data, call->part, call->parts);
 }
 
-void weft_step_count(struct weft_call *call)
+static void count(const void *descriptor, struct weft_call *call)
 {
-    const struct weft_graph *g = call->plan->graph;
-    const struct weft_plain *plain = weft_frame_descriptor(call->frame, call->step);
+    const struct weft_graph *g = call->graph;
+    const struct weft_plain *plain = descriptor;
     const struct weft_plain_data data = data_of(plain, call);
     int64_t counts[WEFT_PLAIN_LIST] = {0};
     weft_plain_count(plain, &data, counts);
@@ -126,5 +126,6 @@ static const char *name_plain(const void *descriptor, const struct weft_step *st
     return weft_plain_name(((const struct weft_plain *)descriptor)->kernel);
 }
 
-const struct weft_step_kind weft_step_plain = {"plain", sizeof(struct weft_plain), bind_plain, run_plain, name_plain,
-                                               .strided = true};
+const struct weft_step_kind weft_step_plain = {
+    .name = "plain", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_plain), .bind = bind_plain,
+    .run = run_plain, .kernel = name_plain, .define = count};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_places.c: steps whose elements follow from their places: iota, triangle. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 static void bind_iota(struct weft_bind *bind, void *descriptor)
 {
     struct weft_iota *iota = descriptor;
     *iota = (struct weft_iota){.dtype = (uint8_t)bind->out.dtype, .rank = bind->out.rank,
-                               .axis = (int32_t)weft_attr_int(bind->plan->graph, bind->step->node, WEFT_ATTR_axis)};
+                               .axis = (int32_t)weft_attr_int(bind->graph, bind->step->node, WEFT_ATTR_axis)};
     for (int i = 0; i < iota->rank; i++) {
         iota->extent[i] = bind->out.extent[i];
         iota->out_stride[i] = bind->out.stride[i];
@@ -25,12 +25,13 @@ static const char *name_iota(const void *descriptor, const struct weft_step *ste
     return weft_places_name(false);
 }
 
-const struct weft_step_kind weft_step_iota = {"iota", sizeof(struct weft_iota), bind_iota, run_iota, name_iota,
-                                              .strided = true};
+const struct weft_step_kind weft_step_iota = {
+    .name = "iota", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_iota), .bind = bind_iota,
+    .run = run_iota, .kernel = name_iota};
 
 static void bind_triangle(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     struct weft_triangle *t = descriptor;
     *t = (struct weft_triangle){.upper = weft_attr_int(g, n, WEFT_ATTR_upper) != 0,
@@ -56,5 +57,6 @@ static const char *name_triangle(const void *descriptor, const struct weft_step 
     return weft_places_name(true);
 }
 
-const struct weft_step_kind weft_step_triangle = {"triangle", sizeof(struct weft_triangle), bind_triangle,
-                                                  run_triangle, name_triangle, .strided = true};
+const struct weft_step_kind weft_step_triangle = {
+    .name = "triangle", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_triangle),
+    .bind = bind_triangle, .run = run_triangle, .kernel = name_triangle};

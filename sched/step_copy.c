@@ -3,7 +3,7 @@
  * of a concat into their places, a padding around what it pads. All are one strided copy; they differ in how operand
  * and result are seen. */
 #include "kernels/relayout/reshape.h"
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 /* Elements smaller than a byte have no places of their own; such values are dense and copied whole. */
 static void fill_bytes(struct weft_bind *bind, struct weft_copy *copy)
@@ -13,8 +13,8 @@ static void fill_bytes(struct weft_bind *bind, struct weft_copy *copy)
         elements *= bind->out.extent[i];
     *copy = (struct weft_copy){.bytes = 1,
                                .rank = 1,
-                               .cpu = bind->plan->target.cpu,
-                               .cache = bind->plan->target.l3,
+                               .cpu = bind->target->cpu,
+                               .cache = bind->target->l3,
                                .extent = {weft_dtype_bytes(bind->out.dtype, elements)},
                                .out_stride = {1},
                                .in_stride = {1}};
@@ -30,7 +30,7 @@ static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, 
         return;
     }
     *copy = (struct weft_copy){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = rank,
-                               .cpu = bind->plan->target.cpu, .cache = bind->plan->target.l3};
+                               .cpu = bind->target->cpu, .cache = bind->target->l3};
     for (int i = 0; i < rank; i++) {
         copy->extent[i] = extent[i];
         copy->out_stride[i] = out_stride[i];
@@ -52,7 +52,7 @@ static bool is_flipped(const struct weft_graph *g, weft_node n, int axis)
 /* The operand's strides along the axes of the result. */
 static void view_strides(struct weft_bind *bind, int64_t *stride)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0];
     const int opcode = n.id ? weft_opcode_of(g, n) : WEFT_OP_NONE;
@@ -96,11 +96,13 @@ static const char *name_copy(const void *descriptor, const struct weft_step *ste
     return weft_copy_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_copy = {"copy", sizeof(struct weft_copy), bind_copy, run_copy, name_copy,
-                                              .strided = true};
+const struct weft_step_kind weft_step_copy = {
+    .name = "copy", .traits = WEFT_STEP_COPIES | WEFT_STEP_MOVES | WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_copy), .bind = bind_copy, .run = run_copy, .kernel = name_copy};
 /* The same where it is a part of the op's work: what an update leaves as it was. */
-const struct weft_step_kind weft_step_keep = {"keep", sizeof(struct weft_copy), bind_copy, run_copy, name_copy,
-                                              .strided = true};
+const struct weft_step_kind weft_step_keep = {
+    .name = "keep", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
+    .bind = bind_copy, .run = run_copy, .kernel = name_copy};
 
 /* --- reshape ------------------------------------------------------------------------------------------------------ */
 
@@ -110,8 +112,8 @@ static void bind_reshape(struct weft_bind *bind, void *descriptor)
     struct weft_reshape *reshape = descriptor;
     const struct weft_tensor *out = &bind->out, *in = &bind->in[0];
     *reshape = (struct weft_reshape){.bytes = (int32_t)weft_dtype_bits(out->dtype) / 8, .out_rank = out->rank,
-                                     .in_rank = in->rank, .cpu = bind->plan->target.cpu,
-                                     .cache = bind->plan->target.l3};
+                                     .in_rank = in->rank, .cpu = bind->target->cpu,
+                                     .cache = bind->target->l3};
     for (int i = 0; i < out->rank; i++) {
         reshape->out_extent[i] = out->extent[i];
         reshape->out_stride[i] = out->stride[i];
@@ -134,59 +136,72 @@ static const char *name_reshape(const void *descriptor, const struct weft_step *
     return weft_reshape_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_reshape = {"reshape", sizeof(struct weft_reshape), bind_reshape, run_reshape,
-                                                 name_reshape, .strided = true};
+const struct weft_step_kind weft_step_reshape = {
+    .name = "reshape", .traits = WEFT_STEP_COPIES | WEFT_STEP_MOVES | WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_reshape), .bind = bind_reshape, .run = run_reshape, .kernel = name_reshape};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 
-/* The operand's step comes right behind that of the operand before it, which says where it ended. */
 static void bind_concat(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
-    const struct weft_step *step = bind->step;
-    const int64_t axis = weft_attr_int(g, step->node, WEFT_ATTR_axis);
-    const bool is_first = step == bind->plan->step || step[-1].node.id != step->node.id;
-    int64_t before = is_first ? 0 : bind->reached;
-    for (uint32_t i = is_first ? 0 : step[-1].part + 1; i < step->part; i++) { /* those that are in place already */
-        const struct weft_type *type = weft_type_of(g, weft_operand(g, step->node, i));
-        before += weft_dim_evaluate(g->dims, type->extent[axis], bind->symbols);
-    }
-    bind->reached = before + bind->in[0].extent[axis];
-    bind->out_offset = before * bind->out.stride[axis];
+    const struct weft_graph *g = bind->graph;
+    const int64_t axis = weft_attr_int(g, bind->step->node, WEFT_ATTR_axis);
+    bind->out_offset = weft_dim_evaluate(g->dims, bind->step->before, bind->symbols) * bind->out.stride[axis];
     fill_copy(bind, descriptor, bind->out.rank, bind->in[0].extent, bind->out.stride, bind->in[0].stride);
 }
 
-const struct weft_step_kind weft_step_concat = {"concat", sizeof(struct weft_copy), bind_concat, run_copy, name_copy,
-                                                .strided = true};
+/* A step for each operand that is not in its place yet. */
+static void expand_concat(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
+{
+    const int64_t axis = weft_attr_int(g, step->node, WEFT_ATTR_axis);
+    struct weft_step part = *step;
+    part.before = weft_dim_of(0);
+    for (part.part = 0; part.part < step->ins; part.part++) {
+        part.in = &step->in[part.part];
+        part.ins = 1;
+        if (!sink->inside || !sink->inside[part.part])
+            sink->add(sink->user, part);
+        part.before = weft_dim_add(g->dims, part.before, weft_type_of(g, *part.in)->extent[axis]);
+    }
+}
+
+const struct weft_step_kind weft_step_concat = {
+    .name = "concat", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
+    .bind = bind_concat, .run = run_copy, .kernel = name_copy, .expand = expand_concat};
 
 /* --- pad ---------------------------------------------------------------------------------------------------------- */
 
-/* Part 0 fills the whole result with the scalar, part 1 copies what is inside; negative padding crops. */
-static void bind_pad(struct weft_bind *bind, void *descriptor)
+/* The whole result with one element. */
+static void bind_fill(struct weft_bind *bind, void *descriptor)
+{
+    const int64_t none[WEFT_MAX_RANK] = {0};
+    fill_copy(bind, descriptor, bind->out.rank, bind->out.extent, bind->out.stride, none);
+}
+
+const struct weft_step_kind weft_step_fill = {
+    .name = "fill", .traits = WEFT_STEP_FILLS | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
+    .bind = bind_fill, .run = run_copy, .kernel = name_copy};
+
+/* What is padded, to its place; negative padding crops. */
+static void bind_inside(struct weft_bind *bind, void *descriptor)
 {
     const int rank = bind->out.rank;
-    int64_t extent[WEFT_MAX_RANK], stride[WEFT_MAX_RANK];
+    int64_t extent[WEFT_MAX_RANK];
     for (int i = 0; i < rank; i++) {
-        extent[i] = bind->out.extent[i];
-        stride[i] = 0;
-        if (bind->step->part == 0)
-            continue;
-        const int64_t before =
-            weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)i);
-        const int64_t after =
-            weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)(rank + i));
-        stride[i] = bind->in[0].stride[i];
+        const int64_t before = weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)i);
+        const int64_t after = weft_bind_attr(bind, WEFT_ATTR_pad, (unsigned)(rank + i));
         extent[i] = bind->in[0].extent[i] + (before < 0 ? before : 0) + (after < 0 ? after : 0);
         if (extent[i] < 0)
             extent[i] = 0;
         bind->in_offset += before < 0 ? -before * bind->in[0].stride[i] : 0;
         bind->out_offset += before > 0 ? before * bind->out.stride[i] : 0;
     }
-    fill_copy(bind, descriptor, rank, extent, bind->out.stride, stride);
+    fill_copy(bind, descriptor, rank, extent, bind->out.stride, bind->in[0].stride);
 }
 
-const struct weft_step_kind weft_step_pad = {"pad", sizeof(struct weft_copy), bind_pad, run_copy, name_copy,
-                                             .strided = true};
+const struct weft_step_kind weft_step_inside = {
+    .name = "inside", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
+    .bind = bind_inside, .run = run_copy, .kernel = name_copy};
 
 /* Around a body that was computed in its place: part 2 * axis fills what lies before it along the axis, 2 * axis + 1
  * what lies behind. Along the axes before that one only where the body is, so that no element is filled twice. */
@@ -206,5 +221,40 @@ static void bind_border(struct weft_bind *bind, void *descriptor)
     fill_copy(bind, descriptor, rank, extent, bind->out.stride, stride);
 }
 
-const struct weft_step_kind weft_step_border = {"border", sizeof(struct weft_copy), bind_border, run_copy, name_copy,
-                                                .strided = true};
+const struct weft_step_kind weft_step_border = {
+    .name = "border", .traits = WEFT_STEP_FILLS | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
+    .bind = bind_border, .run = run_copy, .kernel = name_copy};
+
+/* A body that is in its place already needs its borders, those that are surely empty excepted. */
+static void expand_borders(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
+{
+    const unsigned rank = weft_type_of(g, step->out[0])->rank;
+    struct weft_step border = *step;
+    border.kind = &weft_step_border;
+    border.in = &step->in[1];
+    border.ins = 1;
+    for (border.part = 0; border.part < 2 * rank; border.part++) {
+        const unsigned at = border.part / 2 + (border.part % 2 ? rank : 0);
+        if (!weft_dim_is(weft_attr_at(g, step->node, WEFT_ATTR_pad, at), 0))
+            sink->add(sink->user, border);
+    }
+}
+
+/* With a number: everything is filled, then the operand is copied over what lies inside. */
+static void expand_pad(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
+{
+    if (sink->inside) {
+        expand_borders(g, step, sink);
+        return;
+    }
+    struct weft_step one = *step;
+    one.kind = &weft_step_fill;
+    one.in = &step->in[1];
+    one.ins = 1;
+    sink->add(sink->user, one);
+    one.kind = &weft_step_inside;
+    one.in = step->in;
+    sink->add(sink->user, one);
+}
+
+const struct weft_step_kind weft_step_pad = {.name = "pad", .traits = WEFT_STEP_STRIDED, .expand = expand_pad};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions, windows. */
-#include "runtime/runtime.h"
+#include "sched/step.h"
 
 /* --- map ---------------------------------------------------------------------------------------------------------- */
 
@@ -8,8 +8,8 @@ static void bind_map(struct weft_bind *bind, void *descriptor)
 {
     const struct weft_step *step = bind->step;
     struct weft_map *map = descriptor;
-    *map = (struct weft_map){.kernel = step->strip,
-                             .inputs = step->inputs, .rank = bind->out.rank, .param = {step->param[0], step->param[1]}};
+    *map = (struct weft_map){.kernel = step->strip, .inputs = (int)step->ins, .rank = bind->out.rank,
+                             .param = {step->param[0], step->param[1]}};
     for (int i = 0; i < map->rank; i++) {
         map->extent[i] = bind->out.extent[i];
         map->stride[0][i] = bind->out.stride[i];
@@ -33,8 +33,9 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
     return ((const struct weft_map *)descriptor)->kernel->name;
 }
 
-const struct weft_step_kind weft_step_map = {"map", sizeof(struct weft_map), bind_map, run_map, name_map,
-                                             .strided = true};
+const struct weft_step_kind weft_step_map = {
+    .name = "map", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_map), .bind = bind_map,
+    .run = run_map, .kernel = name_map};
 
 /* --- reduce ------------------------------------------------------------------------------------------------------- */
 
@@ -52,11 +53,11 @@ static enum weft_reduce_op reduce_op(int opcode)
 
 static void bind_reduce(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     struct weft_reduce *reduce = descriptor;
     *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .in_dtype = (uint8_t)bind->in[0].dtype,
-                                   .out_dtype = (uint8_t)bind->out.dtype, .cpu = bind->plan->target.cpu};
+                                   .out_dtype = (uint8_t)bind->out.dtype, .cpu = bind->target->cpu};
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
     const bool keepdims = weft_attr_int(g, n, WEFT_ATTR_keepdims);
     uint32_t next = 0;
@@ -88,20 +89,21 @@ static const char *name_reduce(const void *descriptor, const struct weft_step *s
     return weft_reduce_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_reduce = {"reduce", sizeof(struct weft_reduce), bind_reduce, run_reduce,
-                                                name_reduce, .strided = true};
+const struct weft_step_kind weft_step_reduce = {
+    .name = "reduce", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_reduce), .bind = bind_reduce,
+    .run = run_reduce, .kernel = name_reduce};
 
 /* --- pool --------------------------------------------------------------------------------------------------------- */
 
 static void bind_pool(struct weft_bind *bind, void *descriptor)
 {
-    const struct weft_graph *g = bind->plan->graph;
+    const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     struct weft_pool *pool = descriptor;
     const bool mean = weft_opcode_of(g, n) == WEFT_OP_mean_pool;
     const int spatial = bind->in[0].rank - 2;
     *pool = (struct weft_pool){.mean = mean, .count_pad = mean && weft_attr_int(g, n, WEFT_ATTR_count_pad),
-                               .cpu = bind->plan->target.cpu, .spatial = spatial, .n = bind->in[0].extent[0],
+                               .cpu = bind->target->cpu, .spatial = spatial, .n = bind->in[0].extent[0],
                                .c = bind->in[0].extent[1]};
     for (int i = 0; i < spatial + 2; i++) {
         pool->in_stride[i] = bind->in[0].stride[i];
@@ -131,5 +133,6 @@ static const char *name_pool(const void *descriptor, const struct weft_step *ste
     return weft_pool_name(descriptor);
 }
 
-const struct weft_step_kind weft_step_pool = {"pool", sizeof(struct weft_pool), bind_pool, run_pool, name_pool,
-                                              .strided = true};
+const struct weft_step_kind weft_step_pool = {
+    .name = "pool", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_pool), .bind = bind_pool,
+    .run = run_pool, .kernel = name_pool};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choice.c: which kernel computes a node, chosen once and kept, since several parts of a plan ask: what may be computed
+ * in the memory of another value, what is done when the plan is made, the steps themselves. And what kinds of steps ask
+ * of a plan: where values lie. */
+#include "runtime/runtime.h"
+
+const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
+{
+    struct weft_step **const choice = &plan->choice[node.id];
+    if (!*choice) {
+        struct weft_step *const step = weft_new(plan->graph->arena, struct weft_step, 1);
+        *step = weft_step_of(plan->graph, node, plan->graph->arena);
+        if (!weft_step_choose(plan->graph, &plan->target, plan->graph->arena, step))
+            step->kind = NULL;
+        *choice = step;
+    }
+    return *choice;
+}
+
+/* --- where values lie --------------------------------------------------------------------------------------------- */
+
+static struct weft_tensor tensor_of(const void *user, weft_val v, const int64_t *symbols)
+{
+    return weft_home_tensor(user, v, symbols);
+}
+
+static const weft_dim *stride_of(const void *user, weft_val v)
+{
+    const struct weft_plan *plan = user;
+    return plan->home[v.id].stride;
+}
+
+/* The arena begins at a cache line, and so do its blocks, or where they have to; of a parameter is known only what its
+ * layout promises. In bodies the arena is somewhere in the room of their control. */
+static uintptr_t alignment_of(const void *user, weft_val v, const int64_t *symbols)
+{
+    const struct weft_plan *plan = user;
+    const struct weft_home *home = &plan->home[v.id];
+    const struct weft_storage *storage = &plan->storage[home->storage];
+    const int64_t offset = weft_dim_evaluate(plan->graph->dims, home->layout->offset, symbols);
+    uintptr_t align = 1;
+    if (storage->align)
+        align = storage->align;
+    else if (storage->kind == WEFT_IN_ARENA && !plan->param_layout)
+        align = 64;
+    else if (storage->kind == WEFT_IN_PARAM && !plan->param_layout && weft_layout_of(plan->graph, storage->value).align)
+        align = weft_layout_of(plan->graph, storage->value).align;
+    while (align > 1 && (uintptr_t)weft_dtype_bytes(storage->dtype, offset) % align != 0)
+        align /= 2;
+    return align;
+}
+
+struct weft_places weft_plan_places(const struct weft_plan *plan)
+{
+    return (struct weft_places){.tensor = tensor_of, .stride = stride_of, .alignment = alignment_of, .user = plan};
+}
+
+struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_step *step,
+                                const struct weft_places *places, const int64_t *symbols)
+{
+    struct weft_bind bind = {.graph = plan->graph, .step = step, .target = &plan->target, .places = places,
+                             .convolution = plan->convolution, .symbols = symbols, .workers = plan->workers,
+                             .parts = 1};
+    if (step->pack)
+        bind.packed = plan->pack[step->pack].packing;
+    return bind;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.h: kernel calls. A step is one call: its kind, the values that it reads and writes, and what was decided about
+ * it. Kinds are what weft has kernels for, a file each or a few that belong together (step_*.c).
+ *
+ *   node ──weft_step_choose──► step: kind, arguments          once, when a plan is made
+ *        ──kind->expand─────► several steps, where one call cannot do it (a concat: one for each operand)
+ *        ──kind->bind───────► descriptor: a kernel prepared for sizes and strides, parts, scratch memory
+ *        ──kind->run────────► the work of one part
+ *
+ *   %y: f32[2,7] = concat %a, %b axis=1      two steps of the kind `concat`: part 0 copies %a to element 0 of the
+ *                                            result's rows, part 1 copies %b to where `before` says
+ *
+ * Kinds know a graph, a target and tensors. Where values lie they ask of whoever binds: a plan, or a search for
+ * layouts. */
+#ifndef WEFT_STEP_H
+#define WEFT_STEP_H
+
+#include "ir/ir.h"
+#include "kernels/kernels.h"
+
+struct weft_custom_entry;
+
+/* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
+ * tensors, and take any number. */
+#define WEFT_STEP_POINTERS 3
+
+struct weft_step {
+    const struct weft_step_kind *kind;
+    weft_node node;         /* none for copies at the end */
+    const weft_val *out;    /* what it writes: the results of the node; the first is never none */
+    weft_val *in;           /* what it reads, in the order of the kernel */
+    uint32_t outs, ins;
+    uint32_t part;          /* which part of the result: operand of a concat, border of a pad */
+    weft_dim before;        /* of a concat: elements along the axis that stand before this operand's */
+    const struct weft_strip_kernel *strip;  /* of an elementwise step */
+    const struct weft_custom_entry *custom; /* of a custom step */
+    const char *why;        /* of a reference step: why no kernel takes the node */
+    double param[2];
+    /* decided by the plan */
+    uint32_t from;          /* the storage that a plain copy reads; 0: in[0]'s home */
+    uint32_t to;            /* the storage that receives a plain copy of in[0]; 0: out's home */
+    uint32_t pack;          /* memory of the plan that holds the packed operand 1, or 0 */
+    const char *plain;      /* why operand 1 stays readable beside its pack, or NULL: every size wants that pack */
+    uint32_t descriptor;    /* byte offset in a frame */
+    uint32_t control;       /* the bodies that this step runs, or 0: a kernel */
+    uint32_t bound;         /* done only if a tensor is bound to this return slot, + 1; 0: always */
+};
+
+/* --- where values lie --------------------------------------------------------------------------------------------- */
+
+struct weft_places {
+    struct weft_tensor (*tensor)(const void *user, weft_val value, const int64_t *symbols); /* without data */
+    const weft_dim *(*stride)(const void *user, weft_val value);                          /* by logical axis */
+    uintptr_t (*alignment)(const void *user, weft_val value, const int64_t *symbols); /* of its first element, bytes */
+    const void *user;
+};
+
+/* --- binding ------------------------------------------------------------------------------------------------------ */
+
+/* A step being bound to sizes: concrete tensors without data, kernels prepared for so many workers. */
+struct weft_bind {
+    const struct weft_graph *graph;
+    const struct weft_step *step;
+    const struct weft_target *target;
+    const struct weft_places *places;
+    enum weft_conv_arithmetic convolution; /* what convolutions may do besides their formula */
+    const struct weft_packing *packed;     /* how operand 1 was packed, or NULL: it was not */
+    const int64_t *symbols;
+    struct weft_tensor out, in[WEFT_STEP_POINTERS]; /* of the first result; of as many operands */
+    int workers;
+    /* results */
+    int32_t parts;
+    size_t scratch;         /* bytes per worker */
+    size_t shared;          /* bytes for all parts together, of which the first 64 are zero when the first begins */
+    int64_t out_offset,
+        in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
+};
+/* Element i of a list attribute of the step's node, for the sizes at hand. */
+int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i);
+/* Any operand or result of the step's node. */
+static inline struct weft_tensor weft_bind_tensor(const struct weft_bind *bind, weft_val value)
+{
+    return bind->places->tensor(bind->places->user, value, bind->symbols);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+struct weft_call {
+    const struct weft_graph *graph;
+    const struct weft_step *step;
+    void *out;              /* of the first result */
+    const void *in[WEFT_STEP_POINTERS];
+    const void *packed;     /* operand 1 as it was packed, or NULL */
+    void *scratch;          /* of this worker */
+    void *shared;           /* of all parts; a step leaves the first 64 bytes as it found them: zero */
+    int64_t *symbols;       /* the live ones of the run */
+    _Atomic bool *failed;   /* set when scratch memory was refused, or a custom function failed */
+    struct weft_failure *failure; /* what else than memory was missing */
+    struct weft_tensor (*tensor)(const struct weft_call *call, weft_val value); /* with its data */
+    const void *user;       /* of whoever fills `tensor` in */
+    int part, parts;
+};
+
+/* --- packing of operand 1 ----------------------------------------------------------------------------------------- */
+
+/* How constant weights are to be packed. */
+struct weft_step_pack {
+    union {
+        struct weft_gemm gemm;
+        struct weft_conv conv;
+    };                      /* for the sizes at hand */
+    size_t bytes;
+    const struct weft_packing *packing; /* of the member that is meant */
+    const char *plain;      /* why other sizes may want another packing; NULL: none does */
+};
+
+/* --- kinds -------------------------------------------------------------------------------------------------------- */
+
+enum weft_step_trait {
+    WEFT_STEP_COPIES = 1 << 0,    /* is nothing but a copy; its descriptor begins with a weft_copy */
+    WEFT_STEP_MOVES = 1 << 1,     /* moves elements only, and its descriptor begins with a weft_copy */
+    WEFT_STEP_FILLS = 1 << 2,     /* writes one element everywhere, whatever the order of axes */
+    WEFT_STEP_STRIDED = 1 << 3,   /* writes rows with gaps between them as fast as without */
+    WEFT_STEP_EVALUATES = 1 << 4, /* is the reference evaluator */
+    WEFT_STEP_ODD_ADDRESS = 1 << 5, /* reads operand 0 at any address */
+};
+
+/* Where the steps of a node go. */
+struct weft_step_sink {
+    void (*add)(void *user, struct weft_step step);
+    void *user;
+    struct weft_arena *arena;
+    const bool *inside;     /* of a concat, a scatter or a padding: which parts are in their places already; or NULL */
+};
+
+struct weft_step_kind {
+    const char *name;
+    uint32_t traits;
+    size_t descriptor_bytes;
+    void (*bind)(struct weft_bind *bind, void *descriptor);
+    void (*run)(const void *descriptor, struct weft_call *call);
+    const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
+    /* NULL: one step, as it was chosen. */
+    void (*expand)(const struct weft_graph *graph, const struct weft_step *step, struct weft_step_sink *sink);
+    /* Finds the values of the data symbols that the node defines, into call->symbols. NULL: the evaluator does. */
+    void (*define)(const void *descriptor, struct weft_call *call);
+    /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
+    bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
+    /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if there is one.
+     * */
+    void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
+                       const struct weft_constant *source);
+};
+
+static inline bool weft_step_has(const struct weft_step *step, enum weft_step_trait trait)
+{
+    return step->kind->traits & trait;
+}
+
+/* A step that computes all results of a node from all of its operands, of no kind yet. Memory is the arena's. */
+struct weft_step weft_step_of(const struct weft_graph *graph, weft_node node, struct weft_arena *arena);
+/* Replaces what a step reads. */
+void weft_step_read(struct weft_step *step, struct weft_arena *arena, uint32_t ins, const weft_val *in);
+/* Fills a step of weft_step_of if one of weft's kernels computes the node: `kind` and what it needs. Else `why` says
+ * why not. */
+bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
+                      struct weft_step *step);
+/* Finds the values of the data symbols that the step's node defines. */
+void weft_step_define(const void *descriptor, struct weft_call *call);
+
+/* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
+bool weft_step_is_along(const struct weft_graph *g, weft_node n);
+/* step_product.c: is it a product in f64 or integers? */
+bool weft_step_is_product(const struct weft_graph *g, weft_node n);
+/* step_plain.c: is there a plain kernel for the node? */
+bool weft_step_is_plain(const struct weft_graph *g, weft_node n);
+
+#define KIND(name) extern const struct weft_step_kind weft_step_##name;
+#include "sched/step.def"
+#undef KIND
+
+#endif
