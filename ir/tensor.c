@@ -18,6 +18,17 @@ void weft_fail(struct weft_failure *failure, int status, const char *format, ...
     failure->status = status;
 }
 
+int64_t weft_tensor_span(const struct weft_tensor *tensor)
+{
+    int64_t last = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->extent[i] == 0)
+            return 0;
+        last += (tensor->extent[i] - 1) * tensor->stride[i];
+    }
+    return last + 1;
+}
+
 int64_t weft_tensor_count(const struct weft_tensor *tensor)
 {
     int64_t count = 1;

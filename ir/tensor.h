@@ -17,6 +17,8 @@ void weft_fail(struct weft_failure *failure, int status, const char *format, ...
 
 /* Strides of a packed row-major array. */
 void weft_tensor_dense(struct weft_tensor *tensor);
+/* Elements from the first to the last, or 0 if there are none. */
+int64_t weft_tensor_span(const struct weft_tensor *tensor);
 int64_t weft_tensor_count(const struct weft_tensor *tensor);
 size_t weft_tensor_bytes(const struct weft_tensor *tensor); /* packed, at least 1 */
 /* Extents of a type for given symbols, as a packed tensor without data. Extents that come out negative count as 0. */

@@ -176,7 +176,7 @@ static bool is_view(const struct weft_graph *g, weft_node n)
 }
 
 /* A returned view that may lie anywhere, of a parameter, of another result, or of all of a value: the plan finds out
- * where (runtime/home.c), and any layout that is stated here might make it a copy. */
+ * where (plan/home.c), and any layout that is stated here might make it a copy. */
 static bool stays_open(const struct weft_placing *p, weft_val v)
 {
     const struct weft_graph *g = p->graph;

@@ -220,12 +220,3 @@ void weft_run_control(const struct weft_walker *walker, const struct weft_scope 
     const struct weft_scope body = body_of(&run);
     weft_walk_steps(&walks, &body);
 }
-
-/* --- as kinds of steps, which have no kernel of their own --------------------------------------------------------- */
-
-static const char *name_if(const void *descriptor, const struct weft_step *step) { return "weft_if"; }
-
-static const char *name_loop(const void *descriptor, const struct weft_step *step) { return "weft_loop"; }
-
-const struct weft_step_kind weft_step_if = {.name = "if", .kernel = name_if};
-const struct weft_step_kind weft_step_loop = {.name = "loop", .kernel = name_loop};

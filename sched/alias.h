@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alias.h: which values are computed in the memory of others. This is the one place that decides it; the pass
- * mark_aliases writes it into the graph, and a plan follows it (runtime/home.c).
+ * mark_aliases writes it into the graph, and a plan follows it (plan/home.c).
  *
  *   graph @step(%w: mut f32[64], %g: f32[64], %y: f32[64]) {
  *     %d: f32[64] = mul %g, %g               ! in=%e      %e reads it last, where it writes

@@ -73,7 +73,7 @@ static const char *check_rows(const struct weft_aliasing *a, weft_val root, cons
     return run < full && !writes_gaps(a, weft_def(g, root)) ? "its kernel writes without gaps only" : NULL;
 }
 
-/* Plans relayout constants when they are made, where the result has memory of its own (runtime/load.c): to save that
+/* Plans relayout constants when they are made, where the result has memory of its own (plan/load.c): to save that
  * memory would be to do it again in each run. */
 static bool is_loaded(const struct weft_graph *g, weft_val root)
 {

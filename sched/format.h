@@ -211,7 +211,7 @@ int64_t weft_format_elements(const struct weft_graph *graph, weft_val value);
 enum weft_price weft_format_level(const struct weft_target *target, enum weft_price first, int64_t bytes);
 /* Bytes that are read of a value; of a broadcast, those of its operand. */
 int64_t weft_format_bytes(const struct weft_formats *formats, weft_val value);
-/* Is a conversion of the value for a node done once, before the first run (runtime/load.c)? */
+/* Is a conversion of the value for a node done once, before the first run (plan/load.c)? */
 bool weft_format_is_loaded(const struct weft_graph *graph, weft_val value);
 /* And is that in the place of the constant or in little memory besides? Then it costs next to nothing: more than none.
  * What is returned is converted in each run, into the caller's memory. */

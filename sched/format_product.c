@@ -13,7 +13,7 @@
 
 #include "kernels/gemm/gemm.h"
 
-/* What counts of the second operand beside its type: is it packed when the plan is made (runtime/weights.c)? */
+/* What counts of the second operand beside its type: is it packed when the plan is made (plan/weights.c)? */
 bool weft_format_is_packed(const struct weft_graph *g, weft_val v)
 {
     const struct weft_type *type = weft_type_of(g, v);

@@ -12,13 +12,14 @@ eval:     weft ir kernels
 onnx:     weft ir eval
 passes:   weft ir eval sched
 sched:    weft ir eval kernels
-runtime:  weft ir eval kernels sched passes onnx
+plan:     weft ir kernels sched passes
+runtime:  weft ir eval kernels sched passes plan onnx
 viz:      weft ir
-tools:    weft ir eval kernels sched passes onnx runtime viz
+tools:    weft ir eval kernels sched passes onnx plan runtime viz
 examples: weft
 '
 status=0
-for folder in kernels ir eval onnx passes sched runtime viz tools examples; do
+for folder in kernels ir eval onnx passes sched plan runtime viz tools examples; do
     may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
     for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
         case $folder in

@@ -79,6 +79,15 @@ static struct weft_context *open_with(int kind)
     return context;
 }
 
+static struct scene open_scene_with(int kind, const char *text)
+{
+    struct scene s = {.context = open_with(kind)};
+    s.graph = parse(s.context, text);
+    s.plan = compile(s.graph, 0);
+    assert_int_equal(weft_execution_create(s.plan, &s.execution), WEFT_OK);
+    return s;
+}
+
 /* --- who cancels -------------------------------------------------------------------------------------------------- */
 
 static void *cancel_soon(void *arg)
@@ -158,7 +167,8 @@ static void endless_loops_end_when_asked(void **state)
 
 static void a_cancel_that_comes_early_holds_for_the_next_run(void **state)
 {
-    struct scene s = open_scene("graph @t(%x: f32[4]) {\n  %y: f32[4] = exp %x\n  return %y\n}\n", 0);
+    struct scene s = open_scene_with(FIRST_EXECUTOR, "graph @t(%x: f32[4]) {\n  %y: f32[4] = exp %x\n"
+                                                     "  return %y\n}\n");
     float in[4];
     const int64_t extent[] = {4};
     const struct weft_tensor x = tensor_of(in, 1, extent);
@@ -277,11 +287,12 @@ static void what_parts_share_is_clean_again(void **state)
 /* Sizes that come out of data are not looked for once a run is cancelled, and are found again in the next one. */
 static void sizes_out_of_data_are_found_again(void **state)
 {
-    struct scene s = open_scene("graph @t<K=data(6)>(%x: f32[6], %n: i64[]) {\n"
+    struct scene s = open_scene_with(FIRST_EXECUTOR,
+                                "graph @t<K=data(6)>(%x: f32[6], %n: i64[]) {\n"
                                 "  graph @body(%i: i64[], %a: f32[6]) {\n    %b: f32[6] = abs %a\n    return %b\n  }\n"
                                 "  %p: f32[6] = loop %n, %x body=@body\n"
                                 "  %k: i64[1,K] = nonzero %p extent=[K]\n  %r: i64[1,K] = add %k, %k\n"
-                                "  return %r\n}\n", 0);
+                                "  return %r\n}\n");
     float in[6] = {0, 1, 0, 2, 3, 0};
     int64_t trips = INT64_MAX;
     const struct weft_tensor x = {.data = in, .dtype = WEFT_F32, .rank = 1, .extent = {6}, .stride = {1}},

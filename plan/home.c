@@ -7,7 +7,7 @@
  * a block of the arena may be given to the caller as such. What is computed in the memory of another value, and where,
  * is decided in sched/alias.h. Constants stay in their file. Everything else is a block of the arena, alive from the
  * step that writes it, or the first part of it, to the last that reads it, or to the end if the caller sees it. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 #include <string.h>
 

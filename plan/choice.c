@@ -2,7 +2,7 @@
 /* choice.c: which kernel computes a node, chosen once and kept, since several parts of a plan ask: what may be computed
  * in the memory of another value, what is done when the plan is made, the steps themselves. And what kinds of steps ask
  * of a plan: where values lie. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
 {

@@ -11,7 +11,7 @@
  *
  * The room is one block of the outer arena, alive while the step runs: the second places, then the arena of the body.
  * control_frame.c gives it sizes, control_run.c runs it. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 /* Where an outer value lies, as seen from its first element. */
 static struct weft_layout layout_of(const struct weft_plan *plan, weft_val v)
@@ -99,3 +99,12 @@ void weft_plan_drop_controls(struct weft_plan *plan)
                 weft_release(body->context, body->pack[pack].data, body->pack[pack].bytes);
         }
 }
+
+/* --- as kinds of steps, which have no kernel of their own --------------------------------------------------------- */
+
+static const char *name_if(const void *descriptor, const struct weft_step *step) { return "weft_if"; }
+
+static const char *name_loop(const void *descriptor, const struct weft_step *step) { return "weft_loop"; }
+
+const struct weft_step_kind weft_step_if = {.name = "if", .kernel = name_if};
+const struct weft_step_kind weft_step_loop = {.name = "loop", .kernel = name_loop};

@@ -6,7 +6,7 @@
  * will do, all other steps by the axes that operand and result have in common, and by the order that their layouts
  * state: where memory overlaps, strides do not say it. */
 #include "kernels/relayout/reshape.h"
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,9 @@
  * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). What
  * passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given up. */
 #include "passes/passes.h"
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

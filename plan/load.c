@@ -12,7 +12,7 @@
  * another value, a result of the graph included, stays a step. */
 #include "kernels/relayout/reshape.h"
 #include "passes/passes.h"
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 #include <string.h>
 

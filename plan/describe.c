@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* describe.c: what a plan says of itself: notes right of `!`, remarks, and its inputs and outputs. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,9 @@
  * for each operand. What depends on sizes is left to frame.c. */
 #include "ir/custom.h"
 #include "passes/passes.h"
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     plan->step[plan->steps++] = step;
 }
 
-static int64_t *hint_symbols(const struct weft_graph *g)
+int64_t *weft_plan_hint_symbols(const struct weft_graph *g)
 {
     const uint32_t count = weft_symbol_count(g->dims);
     int64_t *symbols = weft_new(g->arena, int64_t, count + 1);
@@ -139,57 +140,7 @@ static void plan_returns(struct weft_plan *plan)
             live_at(plan, plan->home[g->ret[i].value.id].storage, (int32_t)plan->steps);
 }
 
-/* Why a plan cannot have a value stored so, or NULL. */
-static const char *find_fault(const struct weft_graph *g, weft_val v, const int64_t *symbols)
-{
-    const struct weft_layout layout = weft_own_layout(g, v);
-    const struct weft_type *type = weft_type_of(g, v);
-    struct weft_tensor tensor = {.rank = type->rank};
-    weft_dim stride[WEFT_MAX_RANK];
-    if (weft_dtype_bits(type->dtype) < 8 && !weft_layout_is_row_major(&layout))
-        return "elements smaller than a byte are stored row-major only";
-    if (layout.align > 64 && g->parent && (g->value[v.id].is_param || g->value[v.id].returns))
-        return "is aligned to more than 64 bytes: plans keep that for nothing that goes into a body or out of it";
-    if (!weft_layout_logical_strides(g->dims, &layout, type, stride)) /* lower_blocks had to leave it */
-        return layout.axes > WEFT_MAX_RANK
-                   ? weft_arena_format(&g->root->scratch, "is stored along %d axes: plans take up to %d", layout.axes,
-                                       WEFT_MAX_RANK)
-               : g->value[v.id].is_param || g->value[v.id].returns
-                   ? "is stored with split axes: plans take none for parameters and results"
-               : !layout.dense ? "is stored with split axes and strides: plans take one or the other"
-                               : "is stored with split axes: plans take none whose extents are not constant";
-    for (int axis = 0; axis < type->rank && !layout.dense; axis++) {
-        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
-        tensor.extent[axis] = extent > 0 ? extent : 0;
-        tensor.stride[axis] = weft_dim_evaluate(g->dims, stride[axis], symbols);
-    }
-    return layout.dense || weft_frame_fits(&tensor, 0) ? NULL : "is stored over more than memory can be";
-}
-
-/* Recursion is as deep as bodies are nested. */
-static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
-{
-    bool legal = true;
-    for (uint32_t i = 0; i < g->bodies; i++)
-        legal &= check_layouts(g->body[i], symbols);
-    for (uint32_t i = 1; i < g->values; i++) {
-        const weft_val v = {.id = i};
-        const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, symbols);
-        legal &= !fault;
-        if (fault)
-            weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)}, "%s", fault);
-    }
-    return legal;
-}
-
-/* --- public ------------------------------------------------------------------------------------------------------- */
-
-struct compile {
-    const struct weft_graph *source;
-    struct weft_compile_options options;
-    struct weft_plan *plan;
-};
+/* --- the whole -------------------------------------------------------------------------------------------------- */
 
 static bool defines_symbols(const struct weft_graph *g, weft_node n)
 {
@@ -223,7 +174,7 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
     if (!plan->hint)
-        plan->hint = hint_symbols(g);
+        plan->hint = weft_plan_hint_symbols(g);
     weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
     weft_plan_list_values(plan);
@@ -242,86 +193,7 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
     plan->hinted = NULL;
 }
 
-static bool has_blocks(const struct weft_graph *root)
-{
-    for (uint32_t i = 1; i < root->layouts; i++)
-        for (int k = 0; k < root->layout[i].axes; k++)
-            if (root->layout[i].axis[k].mod)
-                return true;
-    return false;
-}
-
-/* Kernels walk strides, which blocks have none of. No choice that WEFT_STOP_AFTER may take away. */
-static void lower_blocks(struct weft_plan *plan)
-{
-    struct weft_graph *g = plan->graph;
-    const int64_t limit = g->rewrite_limit;
-    if (!has_blocks(g))
-        return;
-    g->rewrite_limit = -1;
-    weft_run_pass_info(g, weft_pass_find("lower_blocks"), &plan->target);
-    g->rewrite_limit = limit;
-}
-
-/* A flag of a newer header may not be left out: it may be about numbers. */
-static bool check_flags(const struct compile *c)
-{
-    const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
-                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS,
-                   both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
-    if (flags & ~known)
-        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
-    else if ((flags & both) == both)
-        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL,
-                   "WEFT_COMPILE_NO_WINOGRAD and WEFT_COMPILE_WINOGRAD_4 exclude each other");
-    return !(flags & ~known) && (flags & both) != both;
-}
-
-/* Constants are computed between the passes that find them, also among the parts of composites, and those that decide
- * where values lie, which treat what is constant otherwise. */
-static void optimize(struct weft_plan *plan, const struct weft_compile_options *options)
-{
-    struct weft_pipeline pipeline = weft_pipeline_open(plan->graph, &plan->target);
-    weft_pipeline_run(&pipeline, WEFT_PHASE_OPEN);
-    weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
-    if (!(options->flags & WEFT_COMPILE_REFERENCE) && weft_plan_compute_constants(plan, options->constant_bytes)) {
-        pipeline.changes++;
-        weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
-    }
-    weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
-}
-
-static int compile(void *arg)
-{
-    struct compile *c = arg;
-    struct weft_plan *plan = c->plan;
-    if (!check_flags(c))
-        return WEFT_ERR_ARGUMENT;
-    if (!weft_validate_graph(c->source))
-        return WEFT_ERR_INVALID;
-    weft_graph_copy(c->source, &plan->graph);
-    if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
-        optimize(plan, &c->options);
-    lower_blocks(plan);
-    if (!weft_check_symbols(plan->graph))
-        return WEFT_ERR_INVALID;
-    if (!weft_custom_check(plan->graph))
-        return WEFT_ERR_UNSUPPORTED;
-    plan->hint = hint_symbols(plan->graph);
-    if (!check_layouts(plan->graph, plan->hint))
-        return WEFT_ERR_UNSUPPORTED;
-    plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
-    weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
-    weft_plan_give_up_constants(plan);
-    return WEFT_OK;
-}
-
-static int refuse_target(void *context)
-{
-    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){0},
-               "plans do not run kernels of the caller's: this target is for passes");
-    return WEFT_ERR_UNSUPPORTED;
-}
+/* --- how long plans live ----------------------------------------------------------------------------------------- */
 
 struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target)
 {
@@ -333,34 +205,6 @@ struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_
     return plan;
 }
 
-int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
-{
-    if (!graph || !ret_plan)
-        return weft_missing(graph ? graph->context : NULL);
-    struct weft_context *context = graph->context;
-    struct compile c = {.source = graph->root};
-    if (given && !weft_take_options(&c.options, sizeof c.options, given))
-        return weft_missing(context);
-    if (c.options.target && c.options.target->kernel)
-        return weft_protected(context, refuse_target, context);
-    c.plan = weft_plan_new(context, c.options.target ? c.options.target : &context->target);
-    if (!c.plan)
-        return WEFT_ERR_NOMEM;
-    c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
-    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
-                          : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
-                                                                      : WEFT_CONV_F2;
-    c.plan->workers =
-        context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
-    const int status = weft_protected(context, compile, &c);
-    c.plan->target.prices = NULL; /* they are the target's, which may go before the plan; runs ask for none */
-    if (status == WEFT_OK)
-        *ret_plan = c.plan;
-    else
-        weft_plan_drop(c.plan);
-    return status;
-}
-
 void weft_plan_hold(const struct weft_plan *plan)
 {
     atomic_fetch_add_explicit((_Atomic uint32_t *)&plan->holds, 1, memory_order_relaxed);
@@ -370,7 +214,6 @@ static void free_plan(struct weft_plan *plan)
 {
     struct weft_context *context = plan->context;
     weft_frame_free(plan, plan->hinted);
-    weft_plan_drop_part(plan);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);

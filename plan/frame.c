@@ -2,7 +2,7 @@
 /* frame.c: a plan for one tuple of sizes. Extents and strides become numbers, blocks get their offsets in the arena,
  * kernels prepare their descriptors. All of it lies in one block of memory, so that executions can keep a few frames
  * and switch. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 #include "sched/sched.h"
 
 #include <string.h>
@@ -50,17 +50,6 @@ static struct weft_tensor tensor_by(const struct weft_plan *plan, weft_val v, co
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols)
 {
     return tensor_by(plan, v, symbols, weft_dim_evaluate);
-}
-
-int64_t weft_tensor_span(const struct weft_tensor *tensor)
-{
-    int64_t last = 0;
-    for (int i = 0; i < tensor->rank; i++) {
-        if (tensor->extent[i] == 0)
-            return 0;
-        last += (tensor->extent[i] - 1) * tensor->stride[i];
-    }
-    return last + 1;
 }
 
 /* From the base of its storage a value reaches at most so many elements: beyond, there is no memory, and sums of bytes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_frame.c: bodies for one tuple of sizes. Each has a frame of its own, which shares the symbols of the outer
  * one; a body of a body is inside of its frame, so recursion is as deep as bodies are nested. */
-#include "runtime/runtime.h"
+#include "plan/plan.h"
 
 static int64_t rounded(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 

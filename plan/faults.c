@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* faults.c: layouts that plans do not have. Each gets an error that names the value. */
+#include "plan/plan.h"
+
+/* Why a plan cannot have a value stored so, or NULL. */
+static const char *find_fault(const struct weft_graph *g, weft_val v, const int64_t *symbols)
+{
+    const struct weft_layout layout = weft_own_layout(g, v);
+    const struct weft_type *type = weft_type_of(g, v);
+    struct weft_tensor tensor = {.rank = type->rank};
+    weft_dim stride[WEFT_MAX_RANK];
+    if (weft_dtype_bits(type->dtype) < 8 && !weft_layout_is_row_major(&layout))
+        return "elements smaller than a byte are stored row-major only";
+    if (layout.align > 64 && g->parent && (g->value[v.id].is_param || g->value[v.id].returns))
+        return "is aligned to more than 64 bytes: plans keep that for nothing that goes into a body or out of it";
+    if (!weft_layout_logical_strides(g->dims, &layout, type, stride)) /* lower_blocks had to leave it */
+        return layout.axes > WEFT_MAX_RANK
+                   ? weft_arena_format(&g->root->scratch, "is stored along %d axes: plans take up to %d", layout.axes,
+                                       WEFT_MAX_RANK)
+               : g->value[v.id].is_param || g->value[v.id].returns
+                   ? "is stored with split axes: plans take none for parameters and results"
+               : !layout.dense ? "is stored with split axes and strides: plans take one or the other"
+                               : "is stored with split axes: plans take none whose extents are not constant";
+    for (int axis = 0; axis < type->rank && !layout.dense; axis++) {
+        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
+        tensor.extent[axis] = extent > 0 ? extent : 0;
+        tensor.stride[axis] = weft_dim_evaluate(g->dims, stride[axis], symbols);
+    }
+    return layout.dense || weft_frame_fits(&tensor, 0) ? NULL : "is stored over more than memory can be";
+}
+
+/* Recursion is as deep as bodies are nested. */
+bool weft_plan_check_layouts(const struct weft_graph *g, const int64_t *symbols)
+{
+    bool legal = true;
+    for (uint32_t i = 0; i < g->bodies; i++)
+        legal &= weft_plan_check_layouts(g->body[i], symbols);
+    for (uint32_t i = 1; i < g->values; i++) {
+        const weft_val v = {.id = i};
+        const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, symbols);
+        legal &= !fault;
+        if (fault)
+            weft_error(g->context, WEFT_ERR_UNSUPPORTED,
+                       &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)}, "%s", fault);
+    }
+    return legal;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h: what will run, and where everything lies.
+ *
+ *   graph ──plan.c──► homes (where each value lies), steps (which kernel computes it)     immutable, for all threads
+ *         ──frame.c─► for one tuple of sizes: extents, strides, arena offsets, descriptors  cached per execution
+ *
+ * A storage is memory with one base pointer: a parameter, a result, a constant, a block of the arena. A value's home is
+ * a storage and a layout in it; a view has its operand's storage and another layout. No pointer is bound here: that and
+ * running is runtime/. */
+#ifndef WEFT_PLAN_H
+#define WEFT_PLAN_H
+
+#include "ir/ir.h"
+#include "kernels/kernels.h"
+#include "sched/alias.h"
+#include "sched/prices.h"
+#include "sched/step.h"
+
+struct weft_execution;
+
+/* --- plan.c ------------------------------------------------------------------------------------------------------- */
+
+enum weft_storage_kind { WEFT_IN_NONE, WEFT_IN_PARAM, WEFT_IN_RETURN, WEFT_IN_CONSTANT, WEFT_IN_ARENA };
+struct weft_storage {
+    uint8_t kind;
+    uint8_t dtype;
+    uint32_t index;         /* of the parameter, return slot or constant */
+    weft_val value;         /* whose type and layout say its size */
+    int32_t first, last;    /* steps between which it must live (arena) */
+    bool splat;             /* a constant of one element for all indices */
+    const void *data;       /* of constants; NULL where nothing reads them as they are */
+    uint32_t pack;          /* of constants: the memory of the plan that `data` is, or 0 */
+    uint32_t load;          /* of constants: the step that made it when the plan was made, or 0 */
+    uint32_t align;         /* arena: bytes, where more than a line is promised; or 0 */
+    uint32_t control;       /* arena: the room of this control's bodies, and not of a value; or 0 */
+    weft_dim stride[WEFT_MAX_RANK]; /* of parameters and results: as the caller sees them */
+};
+
+struct weft_home {
+    uint32_t storage;       /* 0: none, the value is never stored */
+    const struct weft_layout *layout; /* shared by all that are row-major: it is large, and values are many */
+    weft_dim stride[WEFT_MAX_RANK]; /* logical, from the layout: running adds no expression to the graph's table */
+};
+
+struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
+    void *data;
+    size_t bytes;
+    const struct weft_packing *packing; /* of packed weights: for whom; or NULL */
+};
+
+/* The bodies of an `if` or `loop`: plans within the plan, see control.c. */
+struct weft_control {
+    bool loop, condition;   /* condition: a loop that ends when its first carried value is false */
+    uint32_t carried;       /* values that a loop hands from trip to trip */
+    uint32_t bodies;        /* 1 of a loop; 2 of an if: then, else */
+    struct weft_plan *body[2];
+    uint32_t room;          /* storage: second places of what is carried, then the arena of the body that runs */
+    uint32_t step;          /* that runs it */
+};
+
+struct weft_plan {
+    struct weft_context *context;
+    _Atomic uint32_t holds;       /* the caller's, until weft_plan_destroy, and one of each execution */
+    _Atomic bool destroyed;       /* the caller's is given up */
+    struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
+    struct weft_plan *part;       /* computes constants, with its execution (constants.c); while planning only */
+    struct weft_execution *part_run;
+    const int64_t *hint;          /* by symbol: the sizes that the hints give */
+    struct weft_frame *hinted;    /* for these sizes; while planning only */
+    const char **input_text, **output_text;
+    const char **label;           /* names of values, by id */
+    struct weft_graph *graph;
+    struct weft_target target;
+    enum weft_conv_arithmetic convolution; /* what convolutions may do besides their formula */
+    struct weft_storage *storage; /* [1, storages) */
+    struct weft_home *home;       /* by value id */
+    const struct weft_layout *row_major[WEFT_MAX_RANK + 1]; /* by rank, once a value has it */
+    struct weft_step *step;
+    struct weft_pack *pack;       /* [1, packs) */
+    struct weft_step *load;       /* [1, loads): relayouts of constants, done already */
+    struct weft_step **choice;    /* by node id: what was chosen, or NULL as long as nobody asked */
+    uint32_t storages, steps, packs, loads;
+    uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
+    uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
+    struct weft_aliases alias;    /* what is computed in the memory of others */
+    bool keeps_constants;   /* none are given up */
+    bool share;             /* results may be views of what the caller has already */
+    bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
+    size_t descriptor_bytes;
+    int64_t constant_bytes;
+    int32_t relayouts, fallbacks;
+    int32_t order_changes;        /* weft_plan_relayouts */
+    weft_val *value;              /* those that weft_plan_value tells about */
+    uint32_t values;
+    int32_t workers;
+    uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
+    struct weft_control *control; /* [1, controls) */
+    uint32_t controls, control_capacity;
+    const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL at the top */
+    int32_t inner_steps;    /* of all bodies */
+};
+
+/* --- faults.c ----------------------------------------------------------------------------------------------------- */
+
+/* Records an error for each value, bodies included, that plans do not store as its layout says; true if there is none.
+ */
+bool weft_plan_check_layouts(const struct weft_graph *graph, const int64_t *symbols);
+
+/* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
+
+/* An empty plan that its caller holds, or NULL if memory is refused. */
+struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target);
+/* The values of a graph's symbols that its hints give, by symbol; those of data at their bounds. */
+int64_t *weft_plan_hint_symbols(const struct weft_graph *graph);
+/* All of a plan whose graph and workers are set. Under weft_protected. */
+void weft_plan_build(struct weft_plan *plan, bool reference);
+/* Homes and steps of a plan whose graph, target and, for a body, layouts are set. */
+void weft_plan_fill(struct weft_plan *plan, bool reference);
+/* An execution holds its plan, which goes with the last of them. Any thread. */
+void weft_plan_hold(const struct weft_plan *plan);
+void weft_plan_drop(const struct weft_plan *plan);
+/* Plans the bodies of an `if` or `loop`: the number of the control. Operands and results have their homes. */
+uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
+/* Gives back what the bodies hold outside of the graph's arena. */
+void weft_plan_drop_controls(struct weft_plan *plan);
+
+/* --- home.c ------------------------------------------------------------------------------------------------------- */
+
+/* Zeroed memory that lives as long as the plan; its number. */
+uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
+/* Gives it back; its number stays. */
+void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack);
+/* Parameters, where the caller has them. */
+void weft_home_params(struct weft_plan *plan);
+/* Results, and whatever is computed in the memory of another value (sched/alias.h); `alone`: nothing is. Comes when
+ * parameters have homes and nothing else has. */
+void weft_home_results(struct weft_plan *plan, bool alone);
+/* Which operands of a concat or an update, or whether the body of a padding, are where the result has them already, so
+ * that there is nothing to copy: a flag each, or NULL if none is and for all other ops. */
+const bool *weft_home_inside(const struct weft_plan *plan, weft_node n);
+/* When all values have homes: which results are views of inputs or of other results, and need not be copied. */
+void weft_home_share(struct weft_plan *plan);
+void weft_home_constant(struct weft_plan *plan, weft_val v);
+/* A constant that a step makes from another (load.c): a storage of its own, without data yet. */
+void weft_home_loaded(struct weft_plan *plan, weft_val v);
+/* The home of a view in its operand's storage; false: it must be copied. */
+bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
+void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
+void weft_home_block(struct weft_plan *plan, weft_val v);
+/* A storage in the arena for the bodies of a control. */
+uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
+
+/* --- weights.c ---------------------------------------------------------------------------------------------------- */
+
+/* Packs constant weights of a product or convolution: for the sizes of the hints, or if there is nothing to compute at
+ * those, for larger ones. */
+void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step);
+/* When all steps are there: copies constants that are read and cannot be read in place; gives back the pages of those
+ * that are not. */
+void weft_plan_settle_constants(struct weft_plan *plan);
+/* When all else of the plan is there: gives up the memory of what passes computed, where it is only packed or was only
+ * on the way. */
+void weft_plan_give_up_constants(struct weft_plan *plan);
+/* The elements of a constant, where they stay, at an address that suits their type. */
+const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t storage);
+
+/* --- load.c ------------------------------------------------------------------------------------------------------- */
+
+/* Does the node only move elements of a constant, so that it may be done when the plan is made? Then its result has a
+ * home, and there is no step to add. */
+bool weft_plan_load(struct weft_plan *plan, weft_node node);
+/* Does the step of a constant that one made. `data` has room for weft_plan_constant_bytes. */
+void weft_plan_write_loaded(struct weft_plan *plan, const struct weft_storage *storage, void *data);
+const char *weft_plan_load_kernel(const struct weft_plan *plan, const struct weft_step *step);
+/* Bytes of a constant's storage. */
+int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft_storage *storage);
+
+/* --- describe.c --------------------------------------------------------------------------------------------------- */
+
+/* Bytes that steps write which only move elements, for the sizes of the frame: copies, operands of concats, what is
+ * inside of a padding. Bodies of controls count for themselves. `bound`, by return slot: is a tensor bound to it? */
+int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame, const bool *bound);
+/* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step; also of bodies. `arena`: where
+ * the plan's blocks begin in the arena. */
+void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
+/* Texts and layouts of inputs and outputs. */
+void weft_plan_describe(struct weft_plan *plan);
+
+/* --- inspect.c ---------------------------------------------------------------------------------------------------- */
+
+void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
+/* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
+int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
+
+/* --- choice.c ----------------------------------------------------------------------------------------------------- */
+
+/* The step of a node, of one of weft's kernels: made once, whoever asks. `kind` is NULL where none takes the node, and
+ * `why` says why not. */
+const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node);
+/* What is known before a step is bound to sizes. */
+struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_step *step,
+                                const struct weft_places *places, const int64_t *symbols);
+/* Where the plan's values lie. */
+struct weft_places weft_plan_places(const struct weft_plan *plan);
+extern const struct weft_step_kind weft_step_if, weft_step_loop;
+
+/* --- frame.c ------------------------------------------------------------------------------------------------------ */
+
+struct weft_frame_step {
+    int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
+    int32_t parts;
+};
+/* A control while it runs. Worker 0 writes, the others read behind a barrier. */
+struct weft_frame_control {
+    struct weft_frame *body[2];
+    int64_t arena;              /* bytes from the room to the arena of the body */
+    int64_t trip, trips;
+    uint32_t chosen;            /* which body */
+    bool result_first;          /* trip 0 writes to the results themselves, and not to the second places */
+    bool goes_on;
+};
+/* Everything that depends on sizes; one block of memory, and one for each body. */
+struct weft_frame {
+    size_t bytes;
+    uint64_t used;              /* for replacing the one that was not used for longest */
+    int64_t *symbols;           /* when inputs are bound; data symbols at their bounds */
+    int64_t *live;              /* the same, with what data symbols turned out to be in the current run */
+    struct weft_tensor *tensor; /* by value id; data NULL; strides in its storage */
+    int64_t *offset;            /* by value id: elements from the base of its storage */
+    int64_t *place;             /* by storage: bytes in the arena */
+    struct weft_frame_step *step;
+    char *descriptors;
+    int64_t arena_bytes;
+    size_t scratch_bytes;       /* per worker */
+    int32_t most_parts;         /* of any step: more workers would stand about */
+    weft_val too_large;         /* a value whose bytes no memory has, or none; then the frame is not fit to run */
+    size_t shared_bytes;        /* for all workers together */
+    struct weft_frame_control *control;
+    void **base;                /* of a body: by storage */
+};
+/* A value's sizes, for these symbol values. */
+struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
+/* Sizes a step's values and binds it again, for the frame's live symbols. */
+void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
+/* The same for all steps of a body. */
+void weft_frame_rebind_all(const struct weft_plan *plan, struct weft_frame *frame);
+/* Where block i of the arena begins, the first byte of which is at `arena`. */
+void *weft_frame_block(const struct weft_plan *plan, const struct weft_frame *frame, uint32_t i, char *arena);
+/* Does the last element lie where memory can be, counted from where the storage begins? */
+bool weft_frame_fits(const struct weft_tensor *tensor, int64_t offset);
+/* A frame for these symbol values, or NULL if memory is refused. `live`: of a body, the outer frame's, else NULL. */
+struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live);
+/* control_frame.c: frames of all bodies; false if memory is refused. */
+bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame);
+void weft_control_close(const struct weft_plan *plan, struct weft_frame *frame);
+/* Bytes of a control's room. Results and bodies are sized. */
+int64_t weft_control_bytes(const struct weft_plan *plan, struct weft_frame *frame, uint32_t control);
+/* Of carried value i: bytes from the room to its second place. */
+int64_t weft_control_place(const struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
+                           uint32_t i);
+/* What the bodies of a step need while they run; `again`: after sizing and binding them anew. */
+void weft_control_bind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step, bool again);
+/* Bytes of a block of the arena. */
+int64_t weft_frame_block_bytes(const struct weft_plan *plan, struct weft_frame *frame, uint32_t storage);
+void weft_frame_free(const struct weft_plan *plan, struct weft_frame *frame);
+static inline const void *weft_frame_descriptor(const struct weft_frame *frame, const struct weft_step *step)
+{
+    return frame->descriptors + step->descriptor;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile.c: from a graph to a plan: a copy of the graph, passes, what constants alone decide, and then what runs. */
+#include "ir/custom.h"
+#include "passes/passes.h"
+#include "runtime/runtime.h"
+
+struct compile {
+    const struct weft_graph *source;
+    struct weft_compile_options options;
+    struct weft_plan *plan;
+};
+
+static bool has_blocks(const struct weft_graph *root)
+{
+    for (uint32_t i = 1; i < root->layouts; i++)
+        for (int k = 0; k < root->layout[i].axes; k++)
+            if (root->layout[i].axis[k].mod)
+                return true;
+    return false;
+}
+
+/* Kernels walk strides, which blocks have none of. No choice that WEFT_STOP_AFTER may take away. */
+static void lower_blocks(struct weft_plan *plan)
+{
+    struct weft_graph *g = plan->graph;
+    const int64_t limit = g->rewrite_limit;
+    if (!has_blocks(g))
+        return;
+    g->rewrite_limit = -1;
+    weft_run_pass_info(g, weft_pass_find("lower_blocks"), &plan->target);
+    g->rewrite_limit = limit;
+}
+
+/* A flag of a newer header may not be left out: it may be about numbers. */
+static bool check_flags(const struct compile *c)
+{
+    const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
+                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS,
+                   both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
+    if (flags & ~known)
+        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
+    else if ((flags & both) == both)
+        weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL,
+                   "WEFT_COMPILE_NO_WINOGRAD and WEFT_COMPILE_WINOGRAD_4 exclude each other");
+    return !(flags & ~known) && (flags & both) != both;
+}
+
+/* Constants are computed between the passes that find them, also among the parts of composites, and those that decide
+ * where values lie, which treat what is constant otherwise. */
+static void optimize(struct weft_plan *plan, const struct weft_compile_options *options)
+{
+    struct weft_pipeline pipeline = weft_pipeline_open(plan->graph, &plan->target);
+    weft_pipeline_run(&pipeline, WEFT_PHASE_OPEN);
+    weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
+    if (!(options->flags & WEFT_COMPILE_REFERENCE) && weft_plan_compute_constants(plan, options->constant_bytes)) {
+        pipeline.changes++;
+        weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
+    }
+    weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
+}
+
+static int compile(void *arg)
+{
+    struct compile *c = arg;
+    struct weft_plan *plan = c->plan;
+    if (!check_flags(c))
+        return WEFT_ERR_ARGUMENT;
+    if (!weft_validate_graph(c->source))
+        return WEFT_ERR_INVALID;
+    weft_graph_copy(c->source, &plan->graph);
+    if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
+        optimize(plan, &c->options);
+    lower_blocks(plan);
+    if (!weft_check_symbols(plan->graph))
+        return WEFT_ERR_INVALID;
+    if (!weft_custom_check(plan->graph))
+        return WEFT_ERR_UNSUPPORTED;
+    plan->hint = weft_plan_hint_symbols(plan->graph);
+    if (!weft_plan_check_layouts(plan->graph, plan->hint))
+        return WEFT_ERR_UNSUPPORTED;
+    plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
+    weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
+    weft_plan_give_up_constants(plan);
+    return WEFT_OK;
+}
+
+static int refuse_target(void *context)
+{
+    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){0},
+               "plans do not run kernels of the caller's: this target is for passes");
+    return WEFT_ERR_UNSUPPORTED;
+}
+
+int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
+{
+    if (!graph || !ret_plan)
+        return weft_missing(graph ? graph->context : NULL);
+    struct weft_context *context = graph->context;
+    struct compile c = {.source = graph->root};
+    if (given && !weft_take_options(&c.options, sizeof c.options, given))
+        return weft_missing(context);
+    if (c.options.target && c.options.target->kernel)
+        return weft_protected(context, refuse_target, context);
+    c.plan = weft_plan_new(context, c.options.target ? c.options.target : &context->target);
+    if (!c.plan)
+        return WEFT_ERR_NOMEM;
+    c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
+    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
+                          : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
+                                                                      : WEFT_CONV_F2;
+    c.plan->workers =
+        context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
+    const int status = weft_protected(context, compile, &c);
+    c.plan->target.prices = NULL; /* they are the target's, which may go before the plan; runs ask for none */
+    if (status == WEFT_OK)
+        *ret_plan = c.plan;
+    else {
+        weft_plan_drop_part(c.plan);
+        weft_plan_drop(c.plan);
+    }
+    return status;
+}
