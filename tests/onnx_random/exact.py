@@ -63,10 +63,11 @@ def reduced(op, x, axes):
 
 
 def reduction(node, operands, results, again):
-    """ReduceMean of integers, and of nothing, is left as it is: the text does not say what it is."""
+    """ReduceMean of nothing is left as it is: the text does not say what it is. That of integers is truncated, as the
+    others do, but of an exact sum: they divide in f64, which does not hold all numbers beyond 2^53."""
     x, axes = operands[0], axes_of(node, operands)
     integers = x.dtype.kind in "iu"
-    if node.op_type == "ReduceMean" and (integers or 0 in [x.shape[a] for a in axes]) or x.dtype == bool:
+    if node.op_type == "ReduceMean" and 0 in [x.shape[a] for a in axes] or x.dtype == bool:
         return results
     with np.errstate(all="ignore"):
         y = np.asarray(reduced(node.op_type, x, axes))

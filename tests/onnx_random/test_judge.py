@@ -156,6 +156,21 @@ class Exact(unittest.TestCase):
         value = g.node("ReduceSum", [x], keepdims=0)[0]
         self.assertEqual(value.arrays[0], np.float32(20000 * float(np.float32(0.1))))
 
+    def test_means_of_integers_are_exact(self):
+        g = Graph(5, 17, [{}])
+        x = g.add("x", [np.array([-2 ** 63, 10, -1], np.int64)])
+        value = g.node("ReduceMean", [x], keepdims=0)[0]
+        self.assertEqual(int(value.arrays[0]), -3074457345618258599)
+
+    def test_roots_of_squares_that_underflow_are_open(self):
+        import texts
+        for number, is_open in ((1e-24, True), (1e25, True), (1e-18, False), (1e18, False), (0, False)):
+            g = Graph(5, 17, [{}])
+            x = g.add("x", [np.full(3, number, np.float32)])
+            made = g.node("ReduceL2", [x], axes=[0], keepdims=0)[0]
+            mask = texts.is_open(g.nodes[0][0], [x.arrays[0]], made.arrays)[0]
+            self.assertEqual(bool(mask), is_open)
+
     def test_integers_that_do_not_fit_are_open(self):
         import texts
         for number, is_open in ((2, False), (2 ** 20, True)):

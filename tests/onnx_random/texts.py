@@ -165,7 +165,7 @@ def is_open(node, operands, results):
 
 def open_reduction(node, operands, result):
     """Integers that the type does not hold, on the way or at the end, and truncated ones beside a whole number; what is
-    undefined of nothing; floats that overflow in one order and not in another."""
+    undefined of nothing; floats that overflow in one order and not in another, and squares that underflow."""
     import exact
     op, x, axes = node.op_type, operands[0], exact.axes_of(node, operands)
     if op in ("ReduceMax", "ReduceMin") or x.dtype == bool:
@@ -200,4 +200,7 @@ def open_order(op, x, axes):
     if op == "ReduceLogSumExp":
         return np.zeros(np.any(size, axis=axes).shape, bool)
     total = np.sum(size * size if op in ("ReduceSumSquare", "ReduceL2") else size, axis=axes)
-    return np.asarray(np.isfinite(total) & (total > most.max))
+    beyond = np.isfinite(total) & (total > most.max)
+    if op == "ReduceL2": # the function body squares within the type, which may hold the root and not the squares
+        beyond = beyond | ((total > 0) & (total < int(np.prod([x.shape[a] for a in axes])) * most.tiny))
+    return np.asarray(beyond)
