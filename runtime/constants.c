@@ -84,6 +84,41 @@ static void plan_part(struct weft_plan *plan, const struct weft_graph *g, const 
         weft_out_of_memory(plan->context);
 }
 
+struct cone {
+    weft_node *open; /* nodes that are still to be looked at */
+    uint32_t count, capacity;
+};
+
+/* Erases a node that nothing reads; its operands are looked at next. */
+static bool erase(struct weft_graph *g, weft_node n, struct cone *cone)
+{
+    const uint32_t operands = g->node[n.id].dead ? 0 : g->node[n.id].operands;
+    cone->open = weft_grow(&g->root->scratch, cone->open, &cone->capacity, cone->count + operands, sizeof *cone->open);
+    for (uint32_t i = 0; i < operands; i++)
+        cone->open[cone->count + i] = weft_def(g, weft_operand(g, n, i));
+    if (g->node[n.id].dead)
+        return false;
+    weft_erase_unused(g, n);
+    cone->count += g->node[n.id].dead ? operands : 0;
+    return g->node[n.id].dead;
+}
+
+/* What nothing reads any more goes with the value that was computed from it. */
+static void erase_cone(struct weft_graph *g, weft_node top, weft_val into)
+{
+    const char *text = NULL; /* costs a walk over the graph where it has no name */
+    struct cone cone = {0};
+    erase(g, top, &cone);
+    while (cone.count > 0) {
+        const weft_node n = cone.open[--cone.count];
+        const weft_val v = weft_result(g, n, 0);
+        if (!erase(g, n, &cone) || !g->value[v.id].name)
+            continue;
+        text = text ? text : weft_value_text(g, into);
+        weft_add_remark(g, "constants", v, "computed", "into %s when the plan is made", text);
+    }
+}
+
 static void replace(struct weft_graph *g, const struct weft_constant_choice *c, struct weft_blob *blob)
 {
     const weft_node n = weft_def(g, c->value);
@@ -97,7 +132,7 @@ static void replace(struct weft_graph *g, const struct weft_constant_choice *c, 
     to->name = g->node[n.id].name; /* messages point to where the node came from */
     to->line = g->node[n.id].line;
     weft_substitute(g, c->value, constant);
-    weft_erase_unused(g, n);
+    erase_cone(g, n, constant);
 }
 
 static void compute(struct weft_plan *plan, struct weft_graph *g, const struct weft_constant_choice *c, uint32_t count)

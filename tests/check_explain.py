@@ -41,7 +41,7 @@ def check_small(path):
     lines = objects(path)
     nodes = {line["node"]: line for line in lines if line["kind"] == "node"}
     fates = {name: node["fate"] for name, node in nodes.items()}
-    assert fates == {"%c": "dropped", "%t1": "dropped", "%t2": "cancelled", "%s": "rewritten", "%two": "dropped",
+    assert fates == {"%c": "folded", "%t1": "dropped", "%t2": "cancelled", "%s": "rewritten", "%two": "folded",
                      "%b": "folded", "%y": "kept", "%unused": "dropped", "%p": "kept", "%r": "kept",
                      "%k": "kept"}, fates
     softmax = nodes["%s"]
@@ -81,6 +81,25 @@ def check_refusals(folder):
     refused = [r for line in objects(path) if line["kind"] == "pass" for r in line["refused"]]
     assert any(r["who"] == "fold_const.evaluate" and "bytes" in r["reason"] and r["count"] == 1 for r in refused)
     assert "refused 1 time by fold_const.evaluate" in explain(path)
+
+
+def check_constants(folder):
+    """What is computed when the plan is made, and what that is computed from; not what something else reads, too."""
+    path = os.path.join(folder, "constants.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write("graph @g(%x: f32[300,300]) {\n  %a: f32[300,300] = const random=1\n"
+                 "  %w: f32[300,300] = const random=2\n  %both: f32[300,300] = const random=3\n"
+                 "  %b: f32[300,300] = exp %a\n  %t: f32[300,300] = transpose %b perm=[1 0]\n"
+                 "  %p: f32[300,300] = matmul %t, %w\n  %s: f32[300,300] = sub %p, %both\n"
+                 "  %y: f32[300,300] = add %x, %s\n  %z: f32[300,300] = matmul %y, %both\n"
+                 "  %d: f32[300,300] = neg %b\n  %unread: f32[300,300] = silu %d\n  return %z\n}\n")
+    nodes = {line["node"]: line for line in objects(path) if line["kind"] == "node"}
+    fates = {name: node["fate"] for name, node in nodes.items()}
+    assert fates == {"%a": "folded", "%w": "folded", "%both": "constant", "%b": "folded", "%t": "folded",
+                     "%p": "folded", "%s": "folded", "%y": "kept", "%z": "kept", "%d": "dropped",
+                     "%unread": "dropped"}, fates
+    said = [(r["verdict"], r["reason"]) for r in nodes["%b"]["remarks"] if r["who"] == "constants"]
+    assert said == [("computed", "into %s when the plan is made")], said
 
 
 def check_bodies(folder):
@@ -203,7 +222,8 @@ with tempfile.TemporaryDirectory() as folder:
     check_small(small)
     check_text(small)
     check_refusals(folder)
+    check_constants(folder)
     check_bodies(folder)
     check_relayouts(folder)
 check_model()
-print("6 passed, 0 failed, 0 skipped")
+print("7 passed, 0 failed, 0 skipped")

@@ -17,7 +17,7 @@ enum explain_fate {
     EXPLAIN_CONSTANT,  /* it is nothing but constants, then and now */
     EXPLAIN_KEPT,      /* all of its nodes are still there, and no others */
     EXPLAIN_REWRITTEN, /* other nodes stand for some of it */
-    EXPLAIN_FOLDED,    /* computed while compiling: only constants are left */
+    EXPLAIN_FOLDED,    /* computed while compiling: only constants are left, of it or of what is computed from it */
     EXPLAIN_CANCELLED, /* another node's value stands for it */
     EXPLAIN_DROPPED,   /* nothing needs it */
 };

@@ -169,16 +169,91 @@ static uint32_t *ranks(const struct explain *e, const struct weft_graph *from)
     return rank;
 }
 
+/* What a node of the model was computed into, while compiling. */
+struct into {
+    const struct explain *e;
+    const struct explain_pair *pair;
+    const uint32_t *rank, *origin; /* by node of the model: its number in the copy; and its origin + 1, or 0 */
+    bool *known;                   /* by node: constants alone decide it */
+    bool *read, *gone;             /* by value: a constant was computed from it; and nothing else reads it */
+};
+
+/* Whoever reads a value is later in the order of execution, and was asked before. */
+static bool goes_into_constant(const struct into *in, weft_node n)
+{
+    const struct weft_graph *g = in->pair->from;
+    const struct weft_node_info *info = &g->node[n.id];
+    bool read = false, gone = in->known[n.id] && in->pair->to->node[in->rank[n.id]].dead;
+    for (unsigned i = 0; i < info->results; i++) {
+        const uint32_t v = info->first_result + i;
+        read |= in->read[v];
+        gone &= in->gone[v] && !g->value[v].returns;
+    }
+    return read && gone;
+}
+
+static void ask_reader(const struct into *in, weft_node n)
+{
+    const struct weft_graph *g = in->pair->from;
+    const uint32_t origin = in->origin[n.id];
+    const int fate = origin ? (int)in->e->origin[origin - 1].fate : EXPLAIN_KEPT;
+    const bool into = goes_into_constant(in, n) || fate == EXPLAIN_FOLDED;
+    for (unsigned i = 0; i < g->node[n.id].operands; i++) {
+        const uint32_t v = weft_operand(g, n, i).id;
+        in->read[v] |= into;
+        in->gone[v] &= into || fate == EXPLAIN_DROPPED;
+    }
+}
+
+static void find_known(const struct into *in)
+{
+    const uint32_t never = WEFT_CONTROL | WEFT_OPAQUE | WEFT_DATA | WEFT_RANDOM;
+    const struct weft_graph *g = in->pair->from;
+    weft_foreach_node(g, n) {
+        bool known = !(weft_op_of(g, n)->traits & never);
+        for (unsigned i = 0; i < g->node[n.id].operands; i++) {
+            const weft_node from = weft_def(g, weft_operand(g, n, i));
+            known &= from.id && in->known[from.id];
+        }
+        in->known[n.id] = known;
+    }
+}
+
+/* Of origins [first, end), all of one graph: what is gone, and only constants were computed from, is folded too. */
+static void find_folded(struct explain *e, uint32_t first, uint32_t end, const uint32_t *rank)
+{
+    const struct explain_pair *pair = &e->pair[e->origin[first].pair];
+    const struct weft_graph *g = pair->from;
+    uint32_t *origin = weft_new(e->arena, uint32_t, g->nodes);
+    const struct into in = {e, pair, rank, origin, weft_new(e->arena, bool, g->nodes),
+                            weft_new(e->arena, bool, g->values), weft_new(e->arena, bool, g->values)};
+    for (uint32_t i = first; i < end; i++)
+        for (uint32_t n = e->origin[i].source; n; n = pair->next_source[n])
+            origin[n] = i + 1;
+    for (uint32_t v = 0; v < g->values; v++)
+        in.gone[v] = true;
+    find_known(&in);
+    for (weft_node n = g->last; n.id; n = g->node[n.id].previous)
+        ask_reader(&in, n);
+    for (uint32_t i = first; i < end; i++) {
+        bool all = e->origin[i].final == 0 && e->origin[i].source;
+        for (uint32_t n = e->origin[i].source; n && all; n = pair->next_source[n])
+            all = goes_into_constant(&in, (weft_node){.id = n});
+        if (all)
+            e->origin[i].fate = EXPLAIN_FOLDED;
+    }
+}
+
 void explain_collect(struct explain *e)
 {
     e->to = weft_plan_graph(e->plan);
     add_pair(e, e->from, e->to, "");
     list_remarks(e);
-    const uint32_t *rank = NULL;
-    for (uint32_t i = 0; i < e->origins; i++) {
-        if (i == 0 || e->origin[i].pair != e->origin[i - 1].pair)
-            rank = ranks(e, e->pair[e->origin[i].pair].from);
-        e->origin[i].fate = fate_of(e, &e->origin[i], rank);
+    for (uint32_t first = 0, end = 0; first < e->origins; first = end) {
+        const uint32_t *rank = ranks(e, e->pair[e->origin[first].pair].from);
+        for (; end < e->origins && e->origin[end].pair == e->origin[first].pair; end++)
+            e->origin[end].fate = fate_of(e, &e->origin[end], rank);
+        find_folded(e, first, end, rank);
     }
 }
 
