@@ -178,6 +178,7 @@ static bool choose(struct search *s, const struct weft_constant_choice *c, bool 
     const bool quick = c->saved_ps <= budget->ps;
     if (more <= budget->bytes && quick && c->bytes > 0) {
         budget->bytes -= more;
+        budget->values += more > 0;
         budget->ps -= c->saved_ps;
         return true;
     }
@@ -186,9 +187,10 @@ static bool choose(struct search *s, const struct weft_constant_choice *c, bool 
                     (double)c->saved_ps * 1e-6);
     else if (first) /* what it is computed from is looked at without a word */
         weft_refuse(g, "constants", c->value,
-                    "it would save some %.0f us a run, but takes %lld bytes and frees %lld; %lld of the plan's "
-                    "budget are left",
-                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)budget->bytes);
+                    "it would save some %.0f us a run, but takes %lld bytes and frees %lld; of the plan's budget of "
+                    "%lld bytes %u value%s took %lld",
+                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)budget->given,
+                    budget->values, budget->values == 1 ? "" : "s", (long long)(budget->given - budget->bytes));
     const weft_node n = weft_def(g, c->value);
     for (unsigned i = 0; i < g->node[n.id].operands; i++)
         offer(s, weft_operand(g, n, i));

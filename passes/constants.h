@@ -26,7 +26,9 @@ struct weft_constant_choice {
 
 /* What is left for all graphs of a plan. */
 struct weft_constant_budget {
-    int64_t bytes; /* that the chosen may add */
+    int64_t given; /* bytes that the chosen may add in all */
+    int64_t bytes; /* that are left of them */
+    uint32_t values; /* that took the others */
     int64_t ps;    /* that a run would take for them, by prices: bounds what compiling takes */
 };
 

@@ -180,8 +180,9 @@ bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most)
     struct weft_graph *g = plan->graph;
     struct weft_pass_record record = {.pass = "constants", .nodes_before = g->live_nodes};
     const int64_t start = weft_now_ns(), rewrites = g->rewrites;
-    struct weft_constant_budget budget = {.bytes = most ? most : stored_bytes(g) + MOST_BYTES, .ps = MOST_PS};
-    if (budget.bytes < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
+    const int64_t given = most ? most : stored_bytes(g) + MOST_BYTES;
+    struct weft_constant_budget budget = {.given = given, .bytes = given, .ps = MOST_PS};
+    if (given < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
         return false;
     record.changed = compute_graph(plan, g, &budget);
     record.nodes_after = g->live_nodes;

@@ -391,6 +391,43 @@ for file in cache/weft/*.prices; do
 done
 expect 0 'warning: .* is missing' $cached "$weft" explain pictures.weft
 
+# What constants may take that are computed while compiling, and what took it.
+cat >constants.weft <<'TEXT'
+graph @constants(%x: f32[300,300], %z: f32[300,64]) {
+  %e: f32[300,4] = const random=1
+  %k: f32[4,300] = const random=2
+  %large: f32[300,300] = matmul %e, %k
+  %d: f32[300,900] = const random=3
+  %w: f32[900,64] = const random=4
+  %small: f32[300,64] = matmul %d, %w
+  %a: f32[300,300] = add %x, %large
+  %b: f32[300,64] = add %z, %small
+  %y: f32[300,64] = matmul %a, %b
+  return %y
+}
+TEXT
+expect 0 'computed at %large: .* 360000 bytes' "$weft" explain constants.weft
+expect 0 'computed at %small: .* 76800 bytes' "$weft" explain constants.weft --constant-bytes 100K
+expect 0 "of the plan's budget of 102400 bytes 1 value took 76800" "$weft" explain constants.weft --constant-bytes=100K
+expect 0 "of the plan's budget of 76000 bytes 0 values took 0" "$weft" explain constants.weft --constant-bytes 76000
+expect 0 '%small  matmul  kept' "$weft" explain constants.weft --constant-bytes 0
+expect 0 '%small: f32\[300,64\] = matmul' "$weft" opt constants.weft --print=plan --constant-bytes 0
+expect 0 '%small: f32\[300,64\] = const' "$weft" opt constants.weft --print=plan --constant-bytes 1G
+expect 0 'agrees' "$weft" bench constants.weft --constant-bytes 1M --seconds 0
+expect 0 '^plan *3 kernels' "$weft" run constants.weft
+expect 0 '^plan *5 kernels' "$weft" run constants.weft --constant-bytes 0
+for wrong in '' x 1.5M -1 64KB 9999999999G 99999999999999999999; do
+    expect 2 "weft run: --constant-bytes wants a number of bytes, as 65536, 64K, 64M or 2G, not '$wrong'" \
+        "$weft" run constants.weft --constant-bytes "$wrong"
+done
+expect 2 'weft opt: --constant-bytes goes with --print=plan, without --passes' \
+    "$weft" opt constants.weft --constant-bytes 1M
+expect 2 'weft opt: --constant-bytes goes with --print=plan, without --passes' \
+    "$weft" opt constants.weft --print=plan --passes=dce --constant-bytes 1M
+for command in run bench explain opt; do
+    expect 0 '--constant-bytes N' "$weft" $command --help
+done
+
 # What excludes each other, and what there is to choose from.
 for command in run bench explain dot; do
     expect 2 "weft $command: --no-winograd and --winograd-4 exclude each other" \

@@ -64,6 +64,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
 struct options {
     const char *passes, *target, *print, *to;
     struct weft_words fixed;   /* "NAME=X.npy" */
+    int64_t constant_bytes;
     int number;                /* of the graph in its file */
     bool strip, list_ops, list_onnx, list_passes, list_kernels, test, bless;
 };
@@ -216,7 +217,8 @@ static bool print_plan(struct job *job)
     const struct weft_compile_options options = {.size = sizeof options,
                                                  .target = job->options->target ? &job->target : NULL,
                                                  .flags = WEFT_COMPILE_KEEP_CONSTANTS |
-                                                          (job->options->passes ? WEFT_COMPILE_NO_PASSES : 0)};
+                                                          (job->options->passes ? WEFT_COMPILE_NO_PASSES : 0),
+                                                 .constant_bytes = job->options->constant_bytes};
     if (weft_compile(job->graph, &options, &plan) < 0)
         return false;
     struct weft_graph *const given = job->graph;
@@ -300,6 +302,7 @@ int weft_cmd_opt(int argc, char **argv)
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
+        {"--constant-bytes", WEFT_OPTION_BYTES, &options.constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
          "every op: operands, traits, attributes (? optional, =default)"},
@@ -342,5 +345,7 @@ int weft_cmd_opt(int argc, char **argv)
     if (options.number > 0 && strcmp(job.path, "-") == 0)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
+    if (code < 0 && options.constant_bytes && (options.passes || !options.print || strcmp(options.print, "plan") != 0))
+        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, without --passes");
     return code >= 0 ? code : run_job(&job);
 }

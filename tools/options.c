@@ -58,6 +58,19 @@ static int no_option(const struct weft_usage *usage, const char *word)
     return weft_tool_misused(usage, "no option '%s'%s", word, weft_suggest_text(&suggest, ""));
 }
 
+/* "64M": a whole number, perhaps of 2^10, 2^20 or 2^30. */
+static bool read_bytes(const char *text, int64_t *ret)
+{
+    static const char units[] = "KMG";
+    char *end;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    *ret = errno || number > INT64_MAX >> shift ? 0 : number * ((int64_t)1 << shift);
+    return text[0] >= '0' && text[0] <= '9' && !end[unit != NULL] && !errno && number <= INT64_MAX >> shift;
+}
+
 static int store_value(const struct weft_usage *usage, const struct weft_option *option, const char *value)
 {
     if (option->kind == WEFT_OPTION_WORD) {
@@ -73,6 +86,12 @@ static int store_value(const struct weft_usage *usage, const struct weft_option 
         if (end == value || *end || !(number >= 0 && number < 1e9))
             return weft_tool_misused(usage, "%s wants a number from 0, not '%s'", option->name, value);
         *(double *)option->to = number;
+    } else if (option->kind == WEFT_OPTION_BYTES) {
+        int64_t bytes;
+        if (!read_bytes(value, &bytes))
+            return weft_tool_misused(usage, "%s wants a number of bytes, as 65536, 64K, 64M or 2G, not '%s'",
+                                     option->name, value);
+        *(int64_t *)option->to = bytes ? bytes : -1;
     } else {
         const int low = option->kind == WEFT_OPTION_COUNT;
         char *end;

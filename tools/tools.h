@@ -38,6 +38,7 @@ enum weft_option_kind {
     WEFT_OPTION_NUMBER, /* to: int *; from 0 */
     WEFT_OPTION_COUNT,  /* to: int *; from 1 */
     WEFT_OPTION_REAL,   /* to: double *; from 0 */
+    WEFT_OPTION_BYTES,  /* to: int64_t *; "65536", "64K", "64M", "2G"; -1 for 0, since 0 is what nobody said */
     WEFT_OPTION_WORD,   /* to: const char ** */
     WEFT_OPTION_WORDS,  /* to: struct weft_words * */
 };
@@ -115,6 +116,7 @@ struct weft_model_options {
     bool reference;            /* every node by the evaluator */
     bool no_winograd;          /* convolutions by their formula */
     bool winograd_4;           /* or by the fastest transforms, with their error */
+    int64_t constant_bytes;    /* as weft_compile_options has it */
     struct weft_words inputs;  /* npy files in order; none: random */
     const char *folder;        /* of input_N.npy, used when there are no inputs; or NULL */
     struct weft_words fixed;   /* "NAME=X.npy": inputs that become constants */
@@ -122,6 +124,8 @@ struct weft_model_options {
 };
 #define WEFT_NO_WINOGRAD_HELP "3x3 convolutions by their formula: slower, but infinities do not become NaN"
 #define WEFT_WINOGRAD_4_HELP "3x3 convolutions by F(4x4,3x3): faster, with a larger rounding error"
+#define WEFT_CONSTANT_BYTES_HELP                                                                                       \
+    "how much constants computed while compiling may add: 64M, 0 for none; without: the weights' and 64M"
 #define WEFT_FIX_HELP "an input that is the same in every run: a constant"
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
@@ -132,6 +136,7 @@ struct weft_model_options {
     {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "at most so many threads"},                                   \
     {"--cpu", WEFT_OPTION_WORD, &(o)->cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},                \
     {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "compute every node by the reference evaluator"},         \
+    {"--constant-bytes", WEFT_OPTION_BYTES, &(o)->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},                      \
     {"--no-winograd", WEFT_OPTION_FLAG, &(o)->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},                               \
     {"--winograd-4", WEFT_OPTION_FLAG, &(o)->winograd_4, NULL, WEFT_WINOGRAD_4_HELP}
 
