@@ -23,6 +23,7 @@
 struct fact {
     bool known;      /* constants alone decide it */
     bool looked;     /* has been a candidate */
+    uint32_t order;  /* of execution */
     uint32_t nodes;  /* that compute it, constants and views aside */
     int64_t ps;      /* what they cost a run */
     int64_t freed;   /* bytes of constants that are read for it alone */
@@ -98,10 +99,12 @@ static bool is_known(const struct search *s, weft_node n)
 static void add_facts(struct search *s)
 {
     const struct weft_graph *g = s->graph;
+    uint32_t order = 0;
     weft_foreach_node(g, n) {
+        order++;
         if (!is_known(s, n))
             continue;
-        struct fact fact = {.known = true};
+        struct fact fact = {.known = true, .order = order};
         const bool counts =
             !g->node[n.id].constant && (!weft_is_view(g, n) || is_copied(g, weft_result(g, n, 0)));
         for (unsigned i = 0; i < g->node[n.id].operands; i++) {
@@ -135,7 +138,8 @@ static void offer(struct search *s, weft_val v)
     fact->looked = true;
     s->list = weft_grow(&g->root->scratch, s->list, &s->capacity, s->count + 1, sizeof *s->list);
     s->list[s->count++] = (struct weft_constant_choice){
-        .value = v, .bytes = weft_value_bytes(g, v), .freed = fact->freed, .saved_ps = fact->ps, .nodes = fact->nodes};
+        .value = v, .bytes = weft_value_bytes(g, v), .freed = fact->freed, .saved_ps = fact->ps, .order = fact->order,
+        .nodes = fact->nodes};
 }
 
 /* What is only returned is computed in each run: a constant would be copied in each, which takes about as long. */
@@ -163,9 +167,11 @@ static int by_rate(const void *left, const void *right)
     return a->value.id < b->value.id ? -1 : 1;
 }
 
-static int by_id(const void *left, const void *right)
+static int by_order(const void *left, const void *right)
 {
     const struct weft_constant_choice *a = left, *b = right;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
     return a->value.id < b->value.id ? -1 : 1;
 }
 
@@ -214,7 +220,7 @@ const struct weft_constant_choice *weft_choose_constants(struct weft_graph *grap
             s.list[chosen++] = c;
     }
     if (chosen > 0)
-        qsort(s.list, chosen, sizeof *s.list, by_id);
+        qsort(s.list, chosen, sizeof *s.list, by_order);
     *ret_count = chosen;
     return s.list;
 }

@@ -21,6 +21,7 @@ struct weft_constant_choice {
     int64_t bytes;    /* of its elements, which the plan keeps */
     int64_t freed;    /* of constants that nothing else reads */
     int64_t saved_ps; /* a run, by the target's prices */
+    uint32_t order;   /* of execution */
     uint32_t nodes;   /* that a run no longer does, those counted twice that two ways lead to */
 };
 
@@ -32,8 +33,8 @@ struct weft_constant_budget {
     int64_t ps;    /* that a run would take for them, by prices: bounds what compiling takes */
 };
 
-/* The choice for one graph or body, by ids of values; takes what the chosen cost from *budget. Remarks name what is
- * refused. The array is in the root's scratch memory. Under weft_protected. */
+/* The choice for one graph or body, in order of execution; takes what the chosen cost from *budget. Remarks name what
+ * is refused. The array is in the root's scratch memory. Under weft_protected. */
 const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
                                                          struct weft_constant_budget *budget, uint32_t *ret_count);
 

@@ -65,6 +65,7 @@ struct weft_plan {
     struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
     struct weft_plan *part;       /* computes constants, with its execution (constants.c); while planning only */
     struct weft_execution *part_run;
+    struct weft_graph *known;     /* what constants alone decide, copied, where it takes several parts to compute it */
     const int64_t *hint;          /* by symbol: the sizes that the hints give */
     struct weft_frame *hinted;    /* for these sizes; while planning only */
     const char **input_text, **output_text;

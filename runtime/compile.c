@@ -115,7 +115,7 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     if (status == WEFT_OK)
         *ret_plan = c.plan;
     else {
-        weft_plan_drop_part(c.plan);
+        weft_plan_drop_known(c.plan);
         weft_plan_drop(c.plan);
     }
     return status;

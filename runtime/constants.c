@@ -7,12 +7,17 @@
  * threads. The results take the places of the values, and the passes go on with constants.
  *
  * Values are computed a few at a time, until their results have BATCH_BYTES: then the intermediate values of all are
- * not in memory together, and the pages of constants that were read are given back before the next are. */
+ * not in memory together, and the pages of constants that were read are given back before the next are. What several
+ * batches read is computed once, by the first of them, and kept until the last is done: at most KEPT_BYTES in all,
+ * beside the results. For that the batches are parts of a copy of what they compute, in which whatever has been
+ * computed is a constant: the graph itself may have other readers of an intermediate value, for which there was no room
+ * in the budget. */
 #include "passes/constants.h"
 #include "passes/passes.h"
 #include "runtime/runtime.h"
 
 #define BATCH_BYTES ((int64_t)32 << 20)
+#define KEPT_BYTES ((int64_t)32 << 20)
 #define MOST_PS ((int64_t)2000000000000) /* two seconds of a run, by prices */
 #define MOST_BYTES ((int64_t)64 << 20) /* beside as many as the graph's own constants have */
 
@@ -43,8 +48,8 @@ static void forget_sources(const struct weft_graph *part)
     }
 }
 
-/* A blob that the graph holds, bound to the result of the part. */
-static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
+/* A blob that a graph holds, bound to the result of the part. */
+static struct weft_blob *add_result(struct weft_plan *plan, struct weft_graph *holder, uint32_t i)
 {
     const struct weft_plan *part = plan->part;
     const weft_val v = part->graph->ret[i].value;
@@ -52,7 +57,7 @@ static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
     if (!blob)
         weft_out_of_memory(plan->context);
     blob->for_one = true;
-    weft_graph_hold(plan->graph, blob);
+    weft_graph_hold(holder, blob);
     struct weft_tensor tensor = weft_home_tensor(part, v, part->hint);
     weft_tensor_dense(&tensor);
     tensor.data = blob->data;
@@ -61,13 +66,20 @@ static struct weft_blob *add_result(struct weft_plan *plan, uint32_t i)
     return blob;
 }
 
-void weft_plan_drop_part(struct weft_plan *plan)
+static void drop_part(struct weft_plan *plan)
 {
     weft_execution_destroy(plan->part_run);
     plan->part_run = NULL;
     if (plan->part)
         weft_plan_drop(plan->part);
     plan->part = NULL;
+}
+
+void weft_plan_drop_known(struct weft_plan *plan)
+{
+    drop_part(plan);
+    weft_graph_free(plan->known);
+    plan->known = NULL;
 }
 
 /* Plans the part, which goes with the plan where memory is refused on the way. */
@@ -135,21 +147,155 @@ static void replace(struct weft_graph *g, const struct weft_constant_choice *c, 
     erase_cone(g, n, constant);
 }
 
-static void compute(struct weft_plan *plan, struct weft_graph *g, const struct weft_constant_choice *c, uint32_t count)
+/* --- batches ------------------------------------------------------------------------------------------------------ */
+
+struct batches {
+    struct weft_plan *plan;
+    struct weft_graph *graph;         /* whose values are chosen */
+    const struct weft_constant_choice *list;
+    uint32_t *end, count;             /* by batch: where it ends in the list */
+    uint32_t *first;                  /* by node of plan->known: the batch that computes it, + 1; 0: none does */
+    weft_val *kept;                   /* of plan->known: what later batches read, too */
+    uint32_t *keeper;                 /* by kept value: the batch that computes it, + 1 */
+    uint32_t keeps, capacity, keeper_capacity;
+    int64_t kept_bytes;
+};
+
+static void split(struct batches *b, uint32_t count)
 {
-    weft_val *const wanted = weft_new(&g->root->scratch, weft_val, count);
+    b->end = weft_new(&b->graph->root->scratch, uint32_t, count);
+    for (uint32_t i = 0, end = 0; i < count; i = end) {
+        int64_t bytes = 0;
+        while (end < count && (end == i || bytes + b->list[end].bytes <= BATCH_BYTES))
+            bytes += b->list[end++].bytes;
+        b->end[b->count++] = end;
+    }
+}
+
+/* Marks what the batch computes and no batch before it does. */
+static void mark(struct batches *b, uint32_t batch)
+{
+    const struct weft_graph *g = b->plan->known;
+    struct cone cone = {0};
+    for (uint32_t i = batch ? b->end[batch - 1] : 0; i < b->end[batch]; i++) {
+        cone.open = weft_grow(&b->graph->root->scratch, cone.open, &cone.capacity, cone.count + 1, sizeof *cone.open);
+        cone.open[cone.count++] = weft_def(g, g->ret[i].value);
+    }
+    while (cone.count > 0) {
+        const weft_node n = cone.open[--cone.count];
+        const uint32_t operands = g->node[n.id].operands;
+        if (b->first[n.id])
+            continue;
+        b->first[n.id] = batch + 1;
+        cone.open = weft_grow(&b->graph->root->scratch, cone.open, &cone.capacity, cone.count + operands,
+                              sizeof *cone.open);
+        for (uint32_t i = 0; i < operands; i++)
+            cone.open[cone.count++] = weft_def(g, weft_operand(g, n, i));
+    }
+}
+
+/* A later batch reads v, perhaps through views. */
+static void keep(struct batches *b, weft_val v, bool *seen)
+{
+    const struct weft_graph *g = b->plan->known;
+    const int64_t bytes = weft_value_bytes(g, v);
+    if (seen[v.id] || b->kept_bytes + bytes > KEPT_BYTES)
+        return;
+    seen[v.id] = true;
+    b->kept_bytes += bytes;
+    b->kept = weft_grow(&b->graph->root->scratch, b->kept, &b->capacity, b->keeps + 1, sizeof *b->kept);
+    b->keeper = weft_grow(&b->graph->root->scratch, b->keeper, &b->keeper_capacity, b->keeps + 1, sizeof *b->keeper);
+    b->keeper[b->keeps] = b->first[weft_def(g, v).id];
+    b->kept[b->keeps++] = v;
+    if (g->value[v.id].name)
+        weft_add_remark_at(b->graph, "constants", g->value[v.id].name, "shared",
+                           "computed once and kept until all that is computed from it is there: %lld bytes",
+                           (long long)bytes);
+}
+
+/* Results of earlier batches are constants by then, and views are made again. */
+static void find_shared(struct batches *b)
+{
+    const struct weft_graph *g = b->plan->known;
+    b->first = weft_new(&b->graph->root->scratch, uint32_t, g->nodes);
+    bool *const seen = weft_new(&b->graph->root->scratch, bool, g->values);
+    for (uint32_t i = 0; i < b->count; i++)
+        mark(b, i);
+    weft_foreach_node(g, n) {
+        if (weft_is_view(g, n) && !g->value[weft_result(g, n, 0).id].returns)
+            continue;
+        for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
+            weft_val v = weft_operand(g, n, i);
+            while (weft_is_view(g, weft_def(g, v)) && !g->value[v.id].returns)
+                v = weft_operand(g, weft_def(g, v), 0);
+            if (!weft_is_const(g, v) && !g->value[v.id].returns && b->first[weft_def(g, v).id] < b->first[n.id])
+                keep(b, v, seen);
+        }
+    }
+}
+
+/* In the copy, what has been computed is a constant. */
+static void make_known(struct weft_graph *known, weft_val v, struct weft_blob *blob)
+{
+    struct weft_builder b = {known, weft_def(known, v)};
+    const struct weft_type type = *weft_type_of(known, v);
+    const weft_val constant = weft_build_blob(&b, &type, blob);
+    weft_substitute(known, v, constant);
+    weft_erase_unused(known, b.before);
+}
+
+/* Computes values [0, chosen) of the list, and `count` in all: the others are of the copy alone. */
+static void compute(struct weft_plan *plan, struct weft_graph *g, const struct weft_constant_choice *list,
+                    const weft_val *wanted, uint32_t chosen, uint32_t count)
+{
     struct weft_blob **const blob = weft_new(&g->root->scratch, struct weft_blob *, count);
+    plan_part(plan, plan->known ? plan->known : g, wanted, count);
     for (uint32_t i = 0; i < count; i++)
-        wanted[i] = c[i].value;
-    plan_part(plan, g, wanted, count);
-    for (uint32_t i = 0; i < count; i++)
-        blob[i] = add_result(plan, i);
+        blob[i] = add_result(plan, i < chosen ? plan->graph : plan->known, i);
     if (weft_run(plan->part_run) < 0) /* constants bind no sizes, and custom functions are not asked */
         weft_out_of_memory(plan->context);
     forget_sources(plan->part->graph);
-    weft_plan_drop_part(plan);
-    for (uint32_t i = 0; i < count; i++)
-        replace(g, &c[i], blob[i]);
+    drop_part(plan);
+    for (uint32_t i = 0; i < chosen; i++)
+        replace(g, &list[i], blob[i]);
+    for (uint32_t i = 0; plan->known && i < count; i++) {
+        if (i < chosen)
+            weft_graph_hold(plan->known, weft_blob_hold(blob[i]));
+        make_known(plan->known, wanted[i], blob[i]);
+    }
+    if (plan->known)
+        weft_arena_empty(&plan->known->scratch);
+}
+
+static void compute_batch(struct batches *b, uint32_t batch)
+{
+    const uint32_t start = batch ? b->end[batch - 1] : 0, chosen = b->end[batch] - start;
+    const struct weft_graph *known = b->plan->known;
+    weft_val *const wanted = weft_new(&b->graph->root->scratch, weft_val, chosen + b->keeps);
+    uint32_t count = chosen;
+    for (uint32_t i = 0; i < chosen; i++)
+        wanted[i] = known ? known->ret[start + i].value : b->list[start + i].value;
+    for (uint32_t i = 0; i < b->keeps; i++)
+        if (b->keeper[i] == batch + 1)
+            wanted[count++] = b->kept[i];
+    compute(b->plan, b->graph, &b->list[start], wanted, chosen, count);
+}
+
+static void compute_all(struct weft_plan *plan, struct weft_graph *g, const struct weft_constant_choice *list,
+                        uint32_t count)
+{
+    struct batches b = {.plan = plan, .graph = g, .list = list};
+    split(&b, count);
+    if (b.count > 1) {
+        weft_val *const wanted = weft_new(&g->root->scratch, weft_val, count);
+        for (uint32_t i = 0; i < count; i++)
+            wanted[i] = list[i].value;
+        weft_graph_copy_part(g, wanted, count, &plan->known);
+        find_shared(&b);
+    }
+    for (uint32_t i = 0; i < b.count; i++)
+        compute_batch(&b, i);
+    weft_plan_drop_known(plan);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -161,12 +307,8 @@ static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, struct w
     const struct weft_constant_choice *const list = weft_choose_constants(g, &plan->target, budget, &count);
     while (permitted < count && weft_permit(g, "constants", list[permitted].value))
         permitted++;
-    for (uint32_t i = 0, end = 0; i < permitted; i = end) {
-        int64_t bytes = 0;
-        while (end < permitted && (end == i || bytes + list[end].bytes <= BATCH_BYTES))
-            bytes += list[end++].bytes;
-        compute(plan, g, &list[i], end - i);
-    }
+    if (permitted > 0)
+        compute_all(plan, g, list, permitted);
     if (permitted > 0)
         weft_progress(g, true, 0);
     bool changed = permitted > 0;

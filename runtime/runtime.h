@@ -51,7 +51,7 @@ void weft_gang_run(struct weft_context *context, int workers, struct weft_barrie
  * bytes, 0: as many as the graph's constants have and 64 MiB; below 0: none. True if the graph changed. */
 bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most);
 /* Gives back what that left behind, if memory was refused meanwhile. */
-void weft_plan_drop_part(struct weft_plan *plan);
+void weft_plan_drop_known(struct weft_plan *plan);
 
 /* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 

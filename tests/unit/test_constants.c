@@ -43,6 +43,8 @@ static void run(const struct weft_plan *plan, float *data, struct weft_tensor *r
 {
     static float in[2][1 << 16];
     struct weft_execution *execution;
+    for (int i = 0; i < 1 << 17; i++)
+        in[i >> 16][i & 0xffff] = (float)(i % 37) / 37 - 0.3f;
     assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
     for (size_t i = 0; i < weft_plan_inputs(plan); i++) {
         struct weft_port port;
@@ -57,13 +59,12 @@ static void run(const struct weft_plan *plan, float *data, struct weft_tensor *r
     weft_execution_destroy(execution);
 }
 
-/* The reference evaluator's numbers, to a few roundings of sums. */
-static void expect_same(const struct weft_graph *graph, const struct weft_plan *plan)
+/* To a few roundings of sums. */
+static void expect_near(const struct weft_plan *plan, const struct weft_plan *other)
 {
     static float got[1 << 17], wanted[1 << 17];
-    struct weft_plan *const reference = compile(graph, WEFT_COMPILE_REFERENCE);
     struct weft_tensor result;
-    run(reference, wanted, &result);
+    run(other, wanted, &result);
     run(plan, got, &result);
     const int64_t n = weft_tensor_count(&result);
     float largest = 0;
@@ -72,6 +73,13 @@ static void expect_same(const struct weft_graph *graph, const struct weft_plan *
         largest = fmaxf(largest, fabsf(wanted[i]));
     for (int64_t i = 0; i < n; i++)
         assert_true(fabsf(got[i] - wanted[i]) <= 1e-5f * largest);
+}
+
+/* The reference evaluator's numbers. */
+static void expect_same(const struct weft_graph *graph, const struct weft_plan *plan)
+{
+    struct weft_plan *const reference = compile(graph, WEFT_COMPILE_REFERENCE);
+    expect_near(plan, reference);
     weft_plan_destroy(reference);
 }
 
@@ -303,6 +311,53 @@ static void stated_layouts_are_left_to_runs(void **state)
     close_scene(&s);
 }
 
+/* Three batches, by their bytes. %s is read by two of them, by one through a view, and by the run, for which the budget
+ * has no room; %one by one batch only. */
+static const char batched[] = "graph @g(%x: f32[4,2100], %z: f32[2100]) {\n"
+                              "  %r: f32[2100,256] = const random=1\n"
+                              "  %s: f32[2100,256] = exp %r\n"
+                              "  %c: f32[256,2100] = const random=3\n"
+                              "  %a: f32[2100,2100] = matmul %s, %c\n"
+                              "  %o: f32[2100,2100] = const random=4\n"
+                              "  %one: f32[2100,2100] = tanh %o\n"
+                              "  %h: f32[2100,2100] = exp %one\n"
+                              "  %v: f32[2100,128] = slice %s start=[0 0] end=[2100 128]\n"
+                              "  %d: f32[128,2100] = const random=5\n"
+                              "  %b: f32[2100,2100] = matmul %v, %d\n"
+                              "  %xa: f32[4,2100] = matmul %x, %a\n"
+                              "  %xh: f32[4,2100] = matmul %x, %h\n"
+                              "  %xb: f32[4,2100] = matmul %x, %b\n"
+                              "  %ah: f32[4,2100] = add %xa, %xh\n"
+                              "  %t: f32[4,2100] = add %ah, %xb\n"
+                              "  %zb: f32[2100,256] = bcast %z dims=[0]\n"
+                              "  %zs: f32[2100,256] = mul %zb, %s\n"
+                              "  %zr: f32[2100,256] = add %zs, %r\n"
+                              "  %w: f32[2100] = sum %zr axes=[1]\n"
+                              "  %wb: f32[4,2100] = bcast %w dims=[1]\n"
+                              "  %y: f32[4,2100] = add %t, %wb\n"
+                              "  return %y\n}\n";
+
+static void what_batches_share_is_computed_once(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, batched);
+    struct weft_plan *const none = compile_within(graph, -1);
+    for (int i = 0; i < 2; i++) {
+        struct weft_plan *const plan = compile_within(graph, i ? 0 : 54000000);
+        assert_true(has_remark(plan, "%a", "computed") && has_remark(plan, "%b", "computed") &&
+                    has_remark(plan, "%h", "computed"));
+        assert_true(has_remark(plan, "%s", i ? "computed" : "shared") && !has_remark(plan, "%one", "shared"));
+        assert_int_equal(has_remark(plan, "%s", "refused"), !i);
+        assert_int_equal(steps_of(plan, WEFT_OP_exp), !i);
+        assert_null(plan->known);
+        expect_near(plan, none);
+        weft_plan_destroy(plan);
+    }
+    weft_plan_destroy(none);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 /* Whatever allocation is refused, everything is given back. */
 static void refused_memory_leaves_nothing(void **state)
 {
@@ -339,6 +394,7 @@ int main(void)
         cmocka_unit_test(bodies_have_constants),
         cmocka_unit_test(weights_of_several_readers_are_packed_for_each),
         cmocka_unit_test(stated_layouts_are_left_to_runs),
+        cmocka_unit_test(what_batches_share_is_computed_once),
         cmocka_unit_test(refused_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
