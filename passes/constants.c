@@ -40,12 +40,24 @@ static bool is_copied(const struct weft_graph *g, weft_val v)
 }
 
 struct search {
-    struct weft_graph *graph;
+    struct weft_graph *graph; /* the top or a body: that which is looked at */
+    uint32_t place;           /* of it in the tree */
+    const struct weft_formats *tree;
+    struct fact **facts;      /* by place */
+    struct fact *fact;        /* of the graph */
     const struct weft_target *target;
-    struct fact *fact;
     struct weft_constant_choice *list; /* candidates; [0, chosen) in the end */
     uint32_t count, capacity;
+    struct weft_constant_budget left;
+    uint32_t values;          /* that took what is not left */
 };
+
+static void look_at(struct search *s, uint32_t place)
+{
+    s->place = place;
+    s->graph = s->tree->all[place]->graph;
+    s->fact = s->facts[place];
+}
 
 static int64_t add(int64_t a, int64_t b)
 {
@@ -136,10 +148,13 @@ static void offer(struct search *s, weft_val v)
     if (!fact->known || fact->looked || weft_is_const(g, v))
         return;
     fact->looked = true;
+    int64_t saved;
+    if (__builtin_mul_overflow(fact->ps, s->tree->all[s->place]->weight, &saved))
+        saved = INT64_MAX;
     s->list = weft_grow(&g->root->scratch, s->list, &s->capacity, s->count + 1, sizeof *s->list);
     s->list[s->count++] = (struct weft_constant_choice){
-        .value = v, .bytes = weft_value_bytes(g, v), .freed = fact->freed, .saved_ps = fact->ps, .order = fact->order,
-        .nodes = fact->nodes};
+        .graph = s->graph, .value = v, .bytes = weft_value_bytes(g, v), .freed = fact->freed, .once_ps = fact->ps,
+        .saved_ps = saved, .place = s->place, .order = fact->order, .nodes = fact->nodes};
 }
 
 /* What is only returned is computed in each run: a constant would be copied in each, which takes about as long. */
@@ -159,66 +174,89 @@ static double rate(const struct weft_constant_choice *c)
     return (double)c->saved_ps / (double)(c->bytes > c->freed ? c->bytes - c->freed : 1);
 }
 
-static int by_rate(const void *left, const void *right)
-{
-    const struct weft_constant_choice *a = left, *b = right;
-    if (rate(a) != rate(b))
-        return rate(a) > rate(b) ? -1 : 1;
-    return a->value.id < b->value.id ? -1 : 1;
-}
-
 static int by_order(const void *left, const void *right)
 {
     const struct weft_constant_choice *a = left, *b = right;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
     if (a->order != b->order)
         return a->order < b->order ? -1 : 1;
     return a->value.id < b->value.id ? -1 : 1;
 }
 
-/* Takes a candidate within the budget; else offers what it is computed from. */
-static bool choose(struct search *s, const struct weft_constant_choice *c, bool first,
-                   struct weft_constant_budget *budget)
+static int by_rate(const void *left, const void *right)
 {
-    struct weft_graph *g = s->graph;
-    const int64_t more = c->bytes > c->freed ? c->bytes - c->freed : 0;
-    const bool quick = c->saved_ps <= budget->ps;
-    if (more <= budget->bytes && quick && c->bytes > 0) {
-        budget->bytes -= more;
-        budget->values += more > 0;
-        budget->ps -= c->saved_ps;
-        return true;
-    }
-    if (!quick && first)
-        weft_refuse(g, "constants", c->value, "it would save some %.0f us a run, but compiling would take too long",
-                    (double)c->saved_ps * 1e-6);
-    else if (first) /* what it is computed from is looked at without a word */
-        weft_refuse(g, "constants", c->value,
+    const struct weft_constant_choice *a = left, *b = right;
+    if (rate(a) != rate(b))
+        return rate(a) > rate(b) ? -1 : 1;
+    return by_order(left, right);
+}
+
+static void refuse(const struct search *s, const struct weft_constant_choice *c, const struct weft_constant_budget *all)
+{
+    if (c->once_ps > s->left.ps)
+        weft_refuse(s->graph, "constants", c->value,
+                    "it would save some %.0f us a run, but compiling would take too long", (double)c->saved_ps * 1e-6);
+    else
+        weft_refuse(s->graph, "constants", c->value,
                     "it would save some %.0f us a run, but takes %lld bytes and frees %lld; of the plan's budget of "
                     "%lld bytes %u value%s took %lld",
-                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)budget->given,
-                    budget->values, budget->values == 1 ? "" : "s", (long long)(budget->given - budget->bytes));
-    const weft_node n = weft_def(g, c->value);
-    for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        offer(s, weft_operand(g, n, i));
-    return false;
+                    (double)c->saved_ps * 1e-6, (long long)c->bytes, (long long)c->freed, (long long)all->bytes,
+                    s->values, s->values == 1 ? "" : "s", (long long)(all->bytes - s->left.bytes));
+}
+
+/* Takes a candidate within the budget. */
+static bool take(struct search *s, const struct weft_constant_choice *c)
+{
+    const int64_t more = c->bytes > c->freed ? c->bytes - c->freed : 0;
+    if (more > s->left.bytes || c->once_ps > s->left.ps || c->bytes == 0)
+        return false;
+    s->left.bytes -= more;
+    s->left.ps -= c->once_ps;
+    s->values += more > 0;
+    return true;
+}
+
+/* Chooses among all; puts those that are taken first. What a refused one is computed from comes last, and is looked at
+ * without a word. */
+static uint32_t choose(struct search *s, const struct weft_constant_budget *budget)
+{
+    uint32_t chosen = 0;
+    const uint32_t first = s->count;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const struct weft_constant_choice c = s->list[i];
+        look_at(s, c.place);
+        if (take(s, &c)) {
+            s->list[chosen++] = c;
+            continue;
+        }
+        if (i < first)
+            refuse(s, &c, budget);
+        const weft_node n = weft_def(s->graph, c.value);
+        for (unsigned k = 0; k < s->graph->node[n.id].operands; k++)
+            offer(s, weft_operand(s->graph, n, k));
+    }
+    return chosen;
 }
 
 const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
-                                                         struct weft_constant_budget *budget, uint32_t *ret_count)
+                                                         const struct weft_constant_budget *budget,
+                                                         uint32_t *ret_count)
 {
-    struct search s = {.graph = graph, .target = target,
-                       .fact = weft_new(&graph->root->scratch, struct fact, graph->values)};
-    add_facts(&s);
-    offer_all(&s);
-    uint32_t chosen = 0;
+    struct weft_arena *const arena = &graph->root->scratch;
+    struct weft_formats tree = {.graph = graph, .target = target, .arena = arena};
+    weft_format_open_tree(&tree);
+    struct search s = {.tree = &tree, .target = target, .left = *budget,
+                       .facts = weft_new(arena, struct fact *, tree.count)};
+    for (uint32_t i = 0; i < tree.count; i++) {
+        s.facts[i] = weft_new(arena, struct fact, tree.all[i]->graph->values);
+        look_at(&s, i);
+        add_facts(&s);
+        offer_all(&s);
+    }
     if (s.count > 0)
         qsort(s.list, s.count, sizeof *s.list, by_rate);
-    const uint32_t first = s.count;
-    for (uint32_t i = 0; i < s.count; i++) { /* offers made on the way come last */
-        const struct weft_constant_choice c = s.list[i];
-        if (choose(&s, &c, i < first, budget))
-            s.list[chosen++] = c;
-    }
+    const uint32_t chosen = choose(&s, budget);
     if (chosen > 0)
         qsort(s.list, chosen, sizeof *s.list, by_order);
     *ret_count = chosen;

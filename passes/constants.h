@@ -8,7 +8,8 @@
  *
  * A value is known if constants alone decide it: no parameter, no symbol, no random number, no function of the
  * caller's. Candidates are known values that are stored and read by what is not known; a view of one is read where it
- * lies. Those that save the most time per byte are chosen first, while the bytes of all stay within the budget. Where a
+ * lies. Those that save the most time per byte are chosen first, of a graph and its bodies together, while the bytes of
+ * all stay within the budget; what a body saves counts as often as it is run, as far as that is known. Where a
  * candidate is refused, the values that it is computed from become candidates: of a mask that is too large, the vectors
  * that it compares. */
 #ifndef WEFT_CONSTANTS_H
@@ -17,25 +18,26 @@
 #include "ir/ir.h"
 
 struct weft_constant_choice {
+    struct weft_graph *graph; /* or body, that the value is of */
     weft_val value;
     int64_t bytes;    /* of its elements, which the plan keeps */
     int64_t freed;    /* of constants that nothing else reads */
-    int64_t saved_ps; /* a run, by the target's prices */
-    uint32_t order;   /* of execution */
+    int64_t once_ps;  /* that it takes once, by the target's prices */
+    int64_t saved_ps; /* a run: of a body, as often as it is run */
+    uint32_t place;   /* of the graph among the top and its bodies */
+    uint32_t order;   /* of execution in it */
     uint32_t nodes;   /* that a run no longer does, those counted twice that two ways lead to */
 };
 
-/* What is left for all graphs of a plan. */
 struct weft_constant_budget {
-    int64_t given; /* bytes that the chosen may add in all */
-    int64_t bytes; /* that are left of them */
-    uint32_t values; /* that took the others */
-    int64_t ps;    /* that a run would take for them, by prices: bounds what compiling takes */
+    int64_t bytes; /* that the chosen may add */
+    int64_t ps;    /* that computing them once may take, by prices: bounds what compiling takes */
 };
 
-/* The choice for one graph or body, in order of execution; takes what the chosen cost from *budget. Remarks name what
- * is refused. The array is in the root's scratch memory. Under weft_protected. */
+/* The choice for a graph and its bodies, those of each together and in order of execution. Remarks name what is
+ * refused. The array is in the graph's scratch memory. Under weft_protected. */
 const struct weft_constant_choice *weft_choose_constants(struct weft_graph *graph, const struct weft_target *target,
-                                                         struct weft_constant_budget *budget, uint32_t *ret_count);
+                                                         const struct weft_constant_budget *budget,
+                                                         uint32_t *ret_count);
 
 #endif

@@ -300,21 +300,20 @@ static void compute_all(struct weft_plan *plan, struct weft_graph *g, const stru
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* Bodies take what their graph leaves of the budget. */
-static bool compute_graph(struct weft_plan *plan, struct weft_graph *g, struct weft_constant_budget *budget)
+/* One rewrite a value. True if there was any. */
+static bool compute_permitted(struct weft_plan *plan, const struct weft_constant_choice *list, uint32_t count)
 {
-    uint32_t count, permitted = 0;
-    const struct weft_constant_choice *const list = weft_choose_constants(g, &plan->target, budget, &count);
-    while (permitted < count && weft_permit(g, "constants", list[permitted].value))
+    uint32_t permitted = 0;
+    while (permitted < count && weft_permit(list[permitted].graph, "constants", list[permitted].value))
         permitted++;
-    if (permitted > 0)
-        compute_all(plan, g, list, permitted);
-    if (permitted > 0)
+    for (uint32_t first = 0, end = 0; first < permitted; first = end) {
+        struct weft_graph *const g = list[first].graph;
+        while (end < permitted && list[end].graph == g)
+            end++;
+        compute_all(plan, g, &list[first], end - first);
         weft_progress(g, true, 0);
-    bool changed = permitted > 0;
-    for (uint32_t i = 0; i < g->bodies; i++)
-        changed |= compute_graph(plan, g->body[i], budget);
-    return changed;
+    }
+    return permitted > 0;
 }
 
 bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most)
@@ -322,11 +321,12 @@ bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most)
     struct weft_graph *g = plan->graph;
     struct weft_pass_record record = {.pass = "constants", .nodes_before = g->live_nodes};
     const int64_t start = weft_now_ns(), rewrites = g->rewrites;
-    const int64_t given = most ? most : stored_bytes(g) + MOST_BYTES;
-    struct weft_constant_budget budget = {.given = given, .bytes = given, .ps = MOST_PS};
-    if (given < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
+    const struct weft_constant_budget budget = {.bytes = most ? most : stored_bytes(g) + MOST_BYTES, .ps = MOST_PS};
+    uint32_t count;
+    if (budget.bytes < 0 || weft_environment_names("WEFT_SKIP", "constants", /* all= */ false))
         return false;
-    record.changed = compute_graph(plan, g, &budget);
+    const struct weft_constant_choice *const list = weft_choose_constants(g, &plan->target, &budget, &count);
+    record.changed = compute_permitted(plan, list, count);
     record.nodes_after = g->live_nodes;
     record.rewrites = g->rewrites - rewrites;
     record.ns = weft_now_ns() - start;

@@ -253,6 +253,45 @@ static void bodies_have_constants(void **state)
     close_scene(&s);
 }
 
+/* The budget has room for one of two products: that of the body, which a run computes as often as the loop has trips,
+ * where these are enough of them; the other one, which is larger, where they are not. */
+static void what_bodies_compute_counts_with_their_trips(void **state)
+{
+    static const char text[] = "graph @g(%%x: f32[300,64]) {\n"
+                               "  graph @step(%%n: i64[], %%a: f32[300,64]) {\n"
+                               "    %%e: f32[300,100] = const random=5\n"
+                               "    %%w: f32[100,64] = const random=6\n"
+                               "    %%inner: f32[300,64] = matmul %%e, %%w\n"
+                               "    %%r: f32[300,64] = add %%a, %%inner\n"
+                               "    return %%r\n"
+                               "  }\n"
+                               "  %%n: i64[] = const value=%d\n"
+                               "  %%d: f32[300,900] = const random=3\n"
+                               "  %%v: f32[900,64] = const random=4\n"
+                               "  %%outer: f32[300,64] = matmul %%d, %%v\n"
+                               "  %%s: f32[300,64] = add %%x, %%outer\n"
+                               "  %%y: f32[300,64] = loop %%n, %%s body=@step\n"
+                               "  return %%y\n}\n";
+    struct weft_context *context = open_context(1);
+    for (int trips = 2; trips <= 40; trips += 38) {
+        char many[1024];
+        snprintf(many, sizeof many, text, trips);
+        struct weft_graph *graph = parse(context, many);
+        struct weft_plan *plan = compile_within(graph, 80000);
+        assert_int_equal(has_remark(plan, "%inner", "computed"), trips > 2);
+        assert_int_equal(has_remark(plan, "%outer", "computed"), trips == 2);
+        assert_int_equal(steps_of(plan, WEFT_OP_matmul), 1);
+        expect_same(graph, plan);
+        weft_plan_destroy(plan);
+        plan = compile_within(graph, 160000);
+        assert_int_equal(steps_of(plan, WEFT_OP_matmul), 0);
+        expect_same(graph, plan);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+    }
+    weft_close(context);
+}
+
 /* Weights that are packed more than once: through a view or a relayout with two readers, and in a body that two loops
  * run. Their elements are there until the last pack is made. */
 static void weights_of_several_readers_are_packed_for_each(void **state)
@@ -392,6 +431,7 @@ int main(void)
         cmocka_unit_test(the_budget_goes_where_it_saves_most),
         cmocka_unit_test(what_is_refused_is_computed_from_constants_in_part),
         cmocka_unit_test(bodies_have_constants),
+        cmocka_unit_test(what_bodies_compute_counts_with_their_trips),
         cmocka_unit_test(weights_of_several_readers_are_packed_for_each),
         cmocka_unit_test(stated_layouts_are_left_to_runs),
         cmocka_unit_test(what_batches_share_is_computed_once),
