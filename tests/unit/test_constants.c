@@ -397,8 +397,58 @@ static void what_batches_share_is_computed_once(void **state)
     weft_close(context);
 }
 
-/* Whatever allocation is refused, everything is given back. */
-static void refused_memory_leaves_nothing(void **state)
+/* A cast to 4 bits, and from them, in the graph and in a body: with a budget for the packed elements only, those are
+ * the constants. */
+static void four_bits_are_computed(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[301,63]) {\n"
+                               "  graph @step(%i: i64[], %a: f32[301,63]) {\n"
+                               "    %e: f32[301,63] = const random=5\n"
+                               "    %es: f32[301,63] = exp %e\n"
+                               "    %inner: u4[301,63] = cast %es\n"
+                               "    %if: f32[301,63] = cast %inner\n"
+                               "    %r: f32[301,63] = add %a, %if\n"
+                               "    return %r\n"
+                               "  }\n"
+                               "  %t: i64[] = const value=3\n"
+                               "  %d: f32[301,63] = const random=3\n"
+                               "  %dd: f32[301,63] = add %d, %d\n"
+                               "  %dt: f32[301,63] = sinh %dd\n"
+                               "  %outer: i4[301,63] = cast %dt\n"
+                               "  %of: f32[301,63] = cast %outer\n"
+                               "  %s: f32[301,63] = add %x, %of\n"
+                               "  %y: f32[301,63] = loop %t, %s body=@step\n"
+                               "  return %y\n}\n";
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, text);
+    struct weft_plan *plan = compile_within(graph, 2 * (301 * 63 + 1) / 2);
+    assert_true(has_remark(plan, "%outer", "computed") && has_remark(plan, "%inner", "computed"));
+    assert_int_equal(steps_of(plan, WEFT_OP_cast), 2);
+    expect_same(graph, plan);
+    weft_plan_destroy(plan);
+    plan = compile_within(graph, 0);
+    assert_int_equal(steps_of(plan, WEFT_OP_cast), 0);
+    expect_same(graph, plan);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static const char in_body[] = "graph @g(%x: f32[300,64]) {\n"
+                              "  graph @step(%i: i64[], %a: f32[300,64]) {\n"
+                              "    %e: f32[300,100] = const random=5\n"
+                              "    %w: f32[100,64] = const random=6\n"
+                              "    %p: f32[300,64] = matmul %e, %w\n"
+                              "    %r: f32[300,64] = add %a, %p\n"
+                              "    return %r\n"
+                              "  }\n"
+                              "  %n: i64[] = const value=3\n"
+                              "  %y: f32[300,64] = loop %n, %x body=@step\n"
+                              "  return %y\n}\n";
+
+/* Whatever allocation is refused, everything is given back. Steps of `op` are what is computed when the plan is made.
+ * */
+static void refuse_each(const char *text, int op)
 {
     for (int64_t n = 0, refused = 1; refused > 0; n++) {
         struct scarce scarce = {.left = -1};
@@ -406,13 +456,12 @@ static void refused_memory_leaves_nothing(void **state)
         const struct weft_context_options options = {.size = sizeof options, .allocator = &allocator, .threads = 1};
         struct weft_context *context;
         assert_int_equal(weft_open(&options, &context), WEFT_OK);
-        struct weft_graph *graph = parse(context, product);
+        struct weft_graph *graph = parse(context, text);
         struct weft_plan *plan = NULL;
         scarce.left = n;
         const int status = weft_compile(graph, NULL, &plan);
-        refused = scarce.refused;
-        assert_int_equal(status, refused ? WEFT_ERR_NOMEM : WEFT_OK);
-        assert_true(refused ? !plan : plan->steps == 1);
+        assert_int_equal(status, (refused = scarce.refused) ? WEFT_ERR_NOMEM : WEFT_OK);
+        assert_true(refused ? !plan : steps_of(plan, op) == 0);
         scarce.left = -1;
         weft_plan_destroy(plan);
         weft_graph_destroy(graph);
@@ -420,6 +469,13 @@ static void refused_memory_leaves_nothing(void **state)
         assert_int_equal(scarce.blocks, 0);
         assert_true(n < 5000);
     }
+}
+
+static void refused_memory_leaves_nothing(void **state)
+{
+    refuse_each(product, WEFT_OP_matmul);
+    refuse_each(in_body, WEFT_OP_matmul);
+    refuse_each(batched, WEFT_OP_exp);
 }
 
 int main(void)
@@ -435,6 +491,7 @@ int main(void)
         cmocka_unit_test(weights_of_several_readers_are_packed_for_each),
         cmocka_unit_test(stated_layouts_are_left_to_runs),
         cmocka_unit_test(what_batches_share_is_computed_once),
+        cmocka_unit_test(four_bits_are_computed),
         cmocka_unit_test(refused_memory_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
