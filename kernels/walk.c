@@ -6,17 +6,17 @@
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-void weft_axes_sort(struct weft_axis *axes, int rank)
+void weft_k_axes_sort(struct weft_k_axis *axes, int rank)
 {
     for (int i = 1; i < rank; i++)
         for (int j = i; j > 0 && magnitude(axes[j - 1].stride[0]) < magnitude(axes[j].stride[0]); j--) {
-            const struct weft_axis swap = axes[j];
+            const struct weft_k_axis swap = axes[j];
             axes[j] = axes[j - 1];
             axes[j - 1] = swap;
         }
 }
 
-static bool mergeable(const struct weft_axis *outer, const struct weft_axis *inner, int arrays)
+static bool mergeable(const struct weft_k_axis *outer, const struct weft_k_axis *inner, int arrays)
 {
     for (int a = 0; a < arrays; a++)
         if (outer->stride[a] != inner->stride[a] * inner->extent)
@@ -24,7 +24,7 @@ static bool mergeable(const struct weft_axis *outer, const struct weft_axis *inn
     return true;
 }
 
-int weft_axes_merge(struct weft_axis *axes, int rank, int arrays)
+int weft_k_axes_merge(struct weft_k_axis *axes, int rank, int arrays)
 {
     int kept = 0;
     for (int i = 0; i < rank; i++) {
@@ -41,9 +41,9 @@ int weft_axes_merge(struct weft_axis *axes, int rank, int arrays)
     return kept;
 }
 
-void weft_axes_move(struct weft_axis *axes, int from, int to)
+void weft_k_axes_move(struct weft_k_axis *axes, int from, int to)
 {
-    const struct weft_axis moved = axes[from];
+    const struct weft_k_axis moved = axes[from];
     for (; from < to; from++)
         axes[from] = axes[from + 1];
     for (; from > to; from--)

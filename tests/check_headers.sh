@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Public headers compile alone, as C17 and as C++17, without a warning; internal headers compile alone as C17.
+# Public headers compile alone, as C17 and as C++17, without a warning; internal headers compile alone as C17, and those
+# of kernels also beside the graph's: no name means two things.
 # usage: check_headers.sh SOURCE "CC" "CXX or empty" "flags for cgraph or empty"
 set -u
 cd "$1" || exit 1
@@ -31,12 +32,16 @@ flags_of() {
     *avx2*) echo -mavx2 -mfma -mf16c ;;
     esac
 }
-for header in $(find ir onnx passes sched kernels runtime viz tools -name '*.h' | sort); do
+for header in $(find ir eval onnx passes sched kernels runtime viz tools -name '*.h' | sort); do
     case $header in
     viz/*) [ -n "$cgraph" ] || { skipped=$((skipped + 1)); continue; } ;;
     esac
     flags="-I. -Iinclude $cgraph $(flags_of "$header") -Wno-unused-parameter -Wno-unused-function"
     try C17 "$cc -x c -std=c17 -D_GNU_SOURCE $flags" "$header"
+    case $header in
+    kernels/*) try "C17 beside ir/ir.h and sched/sched.h" \
+        "$cc -x c -std=c17 -D_GNU_SOURCE $flags -include ir/ir.h -include sched/sched.h" "$header" ;;
+    esac
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

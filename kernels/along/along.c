@@ -62,17 +62,17 @@ static void cut(struct weft_along *along, int64_t lines)
 
 void weft_along_prepare(struct weft_along *along, int workers)
 {
-    struct weft_axis axis[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axis[WEFT_K_RANK] = {{0}};
     int64_t lines = 1;
     for (int i = 0; i < along->rank; i++) {
-        axis[i] = (struct weft_axis){along->extent[i],
-                                     {along->in_stride[i], along->out_stride[i], along->index_stride[i]}};
+        axis[i] = (struct weft_k_axis){along->extent[i],
+                                       {along->in_stride[i], along->out_stride[i], along->index_stride[i]}};
         lines *= along->extent[i];
     }
-    weft_axes_sort(axis, along->rank);
-    along->rank = weft_axes_merge(axis, along->rank, 3);
+    weft_k_axes_sort(axis, along->rank);
+    along->rank = weft_k_axes_merge(axis, along->rank, 3);
     if (!along->rank)
-        axis[along->rank++] = (struct weft_axis){1, {0, 0, 0}};
+        axis[along->rank++] = (struct weft_k_axis){1, {0, 0, 0}};
     for (int i = 0; i < along->rank; i++) {
         along->extent[i] = axis[i].extent;
         along->in_stride[i] = axis[i].stride[0];
@@ -146,7 +146,7 @@ static void long_arg_f32(const struct weft_along *along, int64_t *out, const flo
     *out = at;
 }
 
-static void run_lines(const struct weft_along *along, const struct weft_walk *walk, int64_t lines, int inner,
+static void run_lines(const struct weft_along *along, const struct weft_k_walk *walk, int64_t lines, int inner,
                       void *scratch)
 {
     const int64_t in_line = along->in_stride[inner], out_line = along->out_stride[inner];
@@ -169,7 +169,7 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
         each_line(along, out, in, scratch, part, parts, scan_chunks);
         return;
     }
-    struct weft_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};
+    struct weft_k_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};
     const int inner = along->rank - 1;
     const int64_t bytes = element_bytes(along), out_bytes = is_scan(along) || is_order(along) ? bytes : 8;
     int64_t lines = 1, at, end;
@@ -185,7 +185,7 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
     const bool vectors = !is_scan(along) && along->dtype == WEFT_K_F32 && along->in_step == 1;
     const int64_t beside = along->in_stride[inner] == 1 ? WEFT_ALONG_TILE : WEFT_ALONG_FEW;
     const int64_t most = is_order(along) || vectors ? 1 : beside;
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     while (at < end) {
         int64_t count = walk.extent[inner] - walk.index[inner];
         count = count < end - at ? count : end - at;
@@ -193,6 +193,6 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
         run_lines(along, &walk, count, inner, scratch);
         at += count;
         for (int64_t i = 0; i < count && at < end; i++)
-            weft_walk_next(&walk, inner);
+            weft_k_walk_next(&walk, inner);
     }
 }

@@ -51,7 +51,7 @@ static bool open_block(struct weft_gather *g)
 
 bool weft_gather_arrange(struct weft_gather *g)
 {
-    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axes[WEFT_K_RANK] = {{0}};
     int line = -1;
     bool moves = false;
     for (int i = 0; i < g->outer; i++)
@@ -59,15 +59,15 @@ bool weft_gather_arrange(struct weft_gather *g)
     if (!moves || !open_block(g))
         return false;
     for (int i = 0; i < g->outer; i++)
-        axes[i] = (struct weft_axis){g->extent[i], {g->plain[i], g->indexed[i], g->index[i]}};
-    weft_axes_sort(axes, g->outer);
+        axes[i] = (struct weft_k_axis){g->extent[i], {g->plain[i], g->indexed[i], g->index[i]}};
+    weft_k_axes_sort(axes, g->outer);
     for (int i = 0; i < g->outer; i++)
         line = axes[i].stride[2] ? i : line;
-    weft_axes_move(axes, line, g->outer - 1);
+    weft_k_axes_move(axes, line, g->outer - 1);
     for (int i = 0, moving = 0; i < g->outer - 1; i++)
         if (axes[i].stride[2])
-            weft_axes_move(axes, i, moving++);
-    g->outer = weft_axes_merge(axes, g->outer, 3);
+            weft_k_axes_move(axes, i, moving++);
+    g->outer = weft_k_axes_merge(axes, g->outer, 3);
     g->shared = 0;
     for (int i = 0; i < g->outer; i++) {
         g->extent[i] = axes[i].extent;
@@ -80,9 +80,9 @@ bool weft_gather_arrange(struct weft_gather *g)
 }
 
 /* Lines that go through the places of one: `arrays` of result, operand and indices, over axes [first, end). */
-static struct weft_walk walk_over(const struct weft_gather *g, int first, int end, int arrays, int64_t *ret_count)
+static struct weft_k_walk walk_over(const struct weft_gather *g, int first, int end, int arrays, int64_t *ret_count)
 {
-    struct weft_walk walk = {.rank = end - first, .arrays = arrays};
+    struct weft_k_walk walk = {.rank = end - first, .arrays = arrays};
     *ret_count = 1;
     for (int i = 0; i < walk.rank; i++) {
         walk.extent[i] = g->extent[first + i];
@@ -103,12 +103,12 @@ void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in
     const int64_t size = g->bytes * (g->inner ? g->block[0] : 1), most = size < CHUNK_BYTES ? CHUNK_BYTES / size : 1;
     const int64_t n = g->extent[last], room = most < CHUNK ? most : CHUNK, chunks = (n + room - 1) / room;
     int64_t place[CHUNK], lines, sharing, unit, end;
-    struct weft_walk over = walk_over(g, 0, moving, 3, &lines), along = walk_over(g, moving, last, 2, &sharing);
+    struct weft_k_walk over = walk_over(g, 0, moving, 3, &lines), along = walk_over(g, moving, last, 2, &sharing);
     weft_share(lines * chunks * sharing, 1, part, parts, &unit, &end);
     if (unit >= end)
         return;
     over.at[0] = out, over.at[1] = (char *)in, over.at[2] = (char *)index;
-    weft_walk_seek(&over, unit / sharing / chunks);
+    weft_k_walk_seek(&over, unit / sharing / chunks);
     while (unit < end) {
         const int64_t chunk = unit / sharing % chunks, first = chunk * room;
         const int64_t round = sharing - unit % sharing, count = round < end - unit ? round : end - unit;
@@ -118,17 +118,17 @@ void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in
                                               .index = g->index[last]};
         loops->places(&line, wide, place, over.at[2] + first * g->index[last] * (wide ? 8 : 4));
         along.at[0] = over.at[0] + first * g->plain[last] * g->bytes, along.at[1] = over.at[1];
-        weft_walk_seek(&along, sharing - round);
+        weft_k_walk_seek(&along, sharing - round);
         for (int64_t i = 0; i < count; i++) {
             if (g->inner)
                 loops->copy_blocks(g->bytes, size, along.at[0], g->plain[last] * g->bytes, along.at[1], place, some);
             else
                 loops->look_up(g->bytes, along.at[0], g->plain[last], along.at[1], place, some);
-            weft_walk_next(&along, along.rank - 1);
+            weft_k_walk_next(&along, along.rank - 1);
         }
         unit += count;
         if (chunk == chunks - 1 && count == round)
-            weft_walk_next(&over, over.rank - 1);
+            weft_k_walk_next(&over, over.rank - 1);
     }
 }
 
@@ -174,7 +174,7 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
     const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
     const bool wide = g->index_dtype == WEFT_K_I64;
     const int last = g->outer - 1, number = wide ? 8 : 4;
-    struct weft_walk walk = {.rank = last, .arrays = 3, .at = {out, (char *)in, (char *)index}};
+    struct weft_k_walk walk = {.rank = last, .arrays = 3, .at = {out, (char *)in, (char *)index}};
     int64_t place[CHUNK], lines = 1, end = 0;
     if (g->split < 0 && part > 0)
         return;
@@ -195,7 +195,7 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
         walk.step[2][i] = g->index[i] * number;
         lines *= walk.extent[i];
     }
-    for (int64_t l = 0; l < lines; l++, weft_walk_next(&walk, last - 1))
+    for (int64_t l = 0; l < lines; l++, weft_k_walk_next(&walk, last - 1))
         for (int64_t first = 0; first < end; first += CHUNK) {
             const struct weft_gather_line line = {.n = end - first < CHUNK ? end - first : CHUNK, .limit = g->limit[0],
                                                   .step = g->step[0], .first = first * g->indexed[last],

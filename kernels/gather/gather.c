@@ -25,10 +25,10 @@ const char *weft_gather_name(const struct weft_gather *g)
 /* Axes that are one in both arrays are joined; the order stays. */
 static void merge_block(struct weft_gather *g)
 {
-    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axes[WEFT_K_RANK] = {{0}};
     for (int i = 0; i < g->inner; i++)
-        axes[i] = (struct weft_axis){g->block[i], {g->plain_block[i], g->indexed_block[i]}};
-    g->inner = weft_axes_merge(axes, g->inner, 2);
+        axes[i] = (struct weft_k_axis){g->block[i], {g->plain_block[i], g->indexed_block[i]}};
+    g->inner = weft_k_axes_merge(axes, g->inner, 2);
     for (int i = 0; i < g->inner; i++) {
         g->block[i] = axes[i].extent;
         g->plain_block[i] = axes[i].stride[0];

@@ -34,16 +34,16 @@ bool weft_iota_supports(int dtype) { return dtype >= WEFT_K_F64 && dtype <= WEFT
 
 void weft_iota_prepare(struct weft_iota *iota, int workers)
 {
-    struct weft_axis axis[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axis[WEFT_K_RANK] = {{0}};
     int64_t elements = 1;
     for (int i = 0; i < iota->rank; i++) {
-        axis[i] = (struct weft_axis){iota->extent[i], {iota->out_stride[i], i == iota->axis}};
+        axis[i] = (struct weft_k_axis){iota->extent[i], {iota->out_stride[i], i == iota->axis}};
         elements *= iota->extent[i];
     }
-    weft_axes_sort(axis, iota->rank);
-    iota->rank = weft_axes_merge(axis, iota->rank, 2);
+    weft_k_axes_sort(axis, iota->rank);
+    iota->rank = weft_k_axes_merge(axis, iota->rank, 2);
     if (!iota->rank)
-        axis[iota->rank++] = (struct weft_axis){elements ? 1 : 0, {1, 0}};
+        axis[iota->rank++] = (struct weft_k_axis){elements ? 1 : 0, {1, 0}};
     for (int i = 0; i < iota->rank; i++) {
         iota->extent[i] = axis[i].extent;
         iota->out_stride[i] = axis[i].stride[0];
@@ -87,7 +87,7 @@ static void write_line(int dtype, void *out, int64_t step, int64_t n, int64_t fi
 void weft_iota_run(const struct weft_iota *iota, void *out, int part, int parts)
 {
     const int inner = iota->rank - 1, bytes = element_bytes(iota->dtype);
-    struct weft_walk walk = {.rank = iota->rank, .arrays = 1, .at = {out}};
+    struct weft_k_walk walk = {.rank = iota->rank, .arrays = 1, .at = {out}};
     int64_t at, end;
     for (int i = 0; i < iota->rank; i++) {
         walk.extent[i] = iota->extent[i];
@@ -96,7 +96,7 @@ void weft_iota_run(const struct weft_iota *iota, void *out, int part, int parts)
     weft_share(iota->elements, 64 / bytes, part, parts, &at, &end);
     if (at >= end)
         return;
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     while (at < end) {
         const int64_t rest = walk.extent[inner] - walk.index[inner], n = rest < end - at ? rest : end - at;
         int64_t first = 0;
@@ -106,7 +106,7 @@ void weft_iota_run(const struct weft_iota *iota, void *out, int part, int parts)
         at += n;
         walk.index[inner] += n - 1;
         walk.at[0] += (n - 1) * walk.step[0][inner];
-        weft_walk_next(&walk, inner);
+        weft_k_walk_next(&walk, inner);
     }
 }
 
@@ -114,19 +114,19 @@ void weft_iota_run(const struct weft_iota *iota, void *out, int part, int parts)
 
 void weft_triangle_prepare(struct weft_triangle *t, int workers)
 {
-    struct weft_axis axis[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axis[WEFT_K_RANK] = {{0}};
     const int row = t->rank - 2, column = t->rank - 1;
     int64_t elements = 1;
     for (int i = 0; i < t->rank; i++) {
-        axis[i] = (struct weft_axis){t->extent[i], {t->out_stride[i], t->in_stride[i]}};
+        axis[i] = (struct weft_k_axis){t->extent[i], {t->out_stride[i], t->in_stride[i]}};
         elements *= t->extent[i];
     }
     const int64_t row_step = axis[row].stride[0] < 0 ? -axis[row].stride[0] : axis[row].stride[0],
                   column_step = axis[column].stride[0] < 0 ? -axis[column].stride[0] : axis[column].stride[0];
     t->along_rows = row_step < column_step && t->extent[row] > 1;
     if (t->along_rows)
-        weft_axes_move(axis, row, column);
-    weft_axes_sort(axis, row);
+        weft_k_axes_move(axis, row, column);
+    weft_k_axes_sort(axis, row);
     for (int i = 0; i < t->rank; i++) {
         t->extent[i] = axis[i].extent;
         t->out_stride[i] = axis[i].stride[0];
@@ -163,7 +163,7 @@ void weft_triangle_run(const struct weft_triangle *t, void *out, const void *in,
 {
     const int inner = t->rank - 1, line = t->rank - 2, bytes = t->bytes;
     const int64_t n = t->extent[inner], to = t->out_stride[inner], from = t->in_stride[inner];
-    struct weft_walk walk = {.rank = inner, .arrays = 2, .at = {out, (char *)in}};
+    struct weft_k_walk walk = {.rank = inner, .arrays = 2, .at = {out, (char *)in}};
     int64_t at, end;
     for (int i = 0; i < inner; i++) {
         walk.extent[i] = t->extent[i];
@@ -173,7 +173,7 @@ void weft_triangle_run(const struct weft_triangle *t, void *out, const void *in,
     weft_share(t->lines, 1, part, parts, &at, &end);
     if (at >= end)
         return;
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     for (; at < end; at++) {
         /* Element j of row i is on the upper side where j - i >= diagonal: of a row from a border on, of a column
          * before one. The lower side has the diagonal too. */
@@ -186,6 +186,6 @@ void weft_triangle_run(const struct weft_triangle *t, void *out, const void *in,
         move(bytes, begin, to, keeps_first ? source : NULL, from, first);
         move(bytes, rest, to, keeps_first ? NULL : source + first * from * bytes, from, n - first);
         if (at + 1 < end)
-            weft_walk_next(&walk, line);
+            weft_k_walk_next(&walk, line);
     }
 }

@@ -85,7 +85,7 @@ const char *weft_copy_name(const struct weft_copy *copy)
 /* --- prepare ------------------------------------------------------------------------------------------------------ */
 
 /* The axis before `end` with that stride of the operand, or -1. */
-static int axis_with(const struct weft_axis *axes, int end, int64_t stride)
+static int axis_with(const struct weft_k_axis *axes, int end, int64_t stride)
 {
     for (int i = end - 1; i >= 0; i--)
         if (axes[i].stride[1] == stride)
@@ -94,7 +94,7 @@ static int axis_with(const struct weft_axis *axes, int end, int64_t stride)
 }
 
 /* Innermost runs that are as long as a larger element: the axes without them if that makes a transpose, else `rank`. */
-static int widen(struct weft_axis *axes, int rank, int32_t *bytes)
+static int widen(struct weft_k_axis *axes, int rank, int32_t *bytes)
 {
     const int64_t n = axes[rank - 1].extent, run = n * *bytes;
     const int inner = rank - 2;
@@ -111,7 +111,7 @@ static int widen(struct weft_axis *axes, int rank, int32_t *bytes)
 }
 
 /* The nearest neighbours in the operand, among axes [0, end). */
-static int nearest(const struct weft_axis *axes, int end)
+static int nearest(const struct weft_k_axis *axes, int end)
 {
     int best = end - 1;
     for (int i = end - 1; i >= 0; i--)
@@ -120,7 +120,7 @@ static int nearest(const struct weft_axis *axes, int end)
     return best;
 }
 
-static enum weft_copy_form arrange(struct weft_axis *axes, int *rank, int32_t *bytes)
+static enum weft_copy_form arrange(struct weft_k_axis *axes, int *rank, int32_t *bytes)
 {
     if (axes[*rank - 1].stride[0] != 1)
         return WEFT_COPY_STRIDED;
@@ -131,29 +131,29 @@ static enum weft_copy_form arrange(struct weft_axis *axes, int *rank, int32_t *b
             const int near = nearest(axes, *rank - 1);
             if (*rank < 3 || near == *rank - 2 || axes[*rank - 1].extent * *bytes >= SHORT_RUN)
                 return WEFT_COPY_RUNS;
-            weft_axes_move(axes, near, *rank - 3);
+            weft_k_axes_move(axes, near, *rank - 3);
             return WEFT_COPY_BLOCKED;
         }
     }
     const int near = axis_with(axes, *rank - 1, 1);
     if (near < 0 || axes[*rank - 1].stride[1] == 0)
         return WEFT_COPY_STRIDED;
-    weft_axes_move(axes, near, *rank - 2);
+    weft_k_axes_move(axes, near, *rank - 2);
     return WEFT_COPY_TRANSPOSE;
 }
 
 void weft_copy_prepare(struct weft_copy *copy, int workers)
 {
-    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axes[WEFT_K_RANK] = {{0}};
     int64_t total = copy->bytes;
     for (int i = 0; i < copy->rank; i++) {
-        axes[i] = (struct weft_axis){copy->extent[i], {copy->out_stride[i], copy->in_stride[i]}};
+        axes[i] = (struct weft_k_axis){copy->extent[i], {copy->out_stride[i], copy->in_stride[i]}};
         total *= copy->extent[i];
     }
-    weft_axes_sort(axes, copy->rank);
-    int rank = weft_axes_merge(axes, copy->rank, 2);
+    weft_k_axes_sort(axes, copy->rank);
+    int rank = weft_k_axes_merge(axes, copy->rank, 2);
     if (!rank)
-        axes[rank++] = (struct weft_axis){1, {1, 1}};
+        axes[rank++] = (struct weft_k_axis){1, {1, 1}};
     copy->form = (uint8_t)arrange(axes, &rank, &copy->bytes);
     copy->rank = rank;
     for (int i = 0; i < rank; i++) {
@@ -192,9 +192,9 @@ void weft_copy_strided(int bytes, void *to, int64_t to_stride, const void *from,
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
 
-struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in)
+struct weft_k_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in)
 {
-    struct weft_walk walk = {.rank = copy->rank, .arrays = 2, .at = {out, (char *)in}};
+    struct weft_k_walk walk = {.rank = copy->rank, .arrays = 2, .at = {out, (char *)in}};
     for (int i = 0; i < copy->rank; i++) {
         walk.extent[i] = copy->extent[i];
         walk.step[0][i] = copy->out_stride[i] * copy->bytes;
@@ -216,7 +216,7 @@ bool weft_copy_streams_runs(const struct weft_copy *copy, const void *out, int64
 /* Runs or lines along the innermost axis, as many rows at once as the next axis has; parts begin anywhere. */
 static void run_lines(const struct weft_copy *copy, void *out, const void *in, int part, int parts)
 {
-    struct weft_walk walk = weft_copy_walk(copy, out, in);
+    struct weft_k_walk walk = weft_copy_walk(copy, out, in);
     const struct weft_mover *const mover = weft_mover_find(copy->cpu);
     const int inner = copy->rank - 1;
     const int64_t n = copy->extent[inner], outer = inner > 0 ? copy->extent[inner - 1] : 1;
@@ -227,7 +227,7 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
     weft_share(total, GRAIN, part, parts, &at, &end);
     if (at >= end)
         return;
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     for (;;) {
         const int64_t rest = n - walk.index[inner], count = rest < end - at ? rest : end - at;
         int64_t rows = 1;
@@ -251,7 +251,7 @@ static void run_lines(const struct weft_copy *copy, void *out, const void *in, i
         if (inner > 0)
             walk.index[inner - 1] += rows - 1, walk.at[0] += (rows - 1) * walk.step[0][inner - 1],
                 walk.at[1] += (rows - 1) * walk.step[1][inner - 1];
-        weft_walk_next(&walk, inner - 1);
+        weft_k_walk_next(&walk, inner - 1);
     }
     if (stream)
         mover->fence();

@@ -19,7 +19,7 @@
 #define EVEN_ENOUGH 0.9 /* the mean part over the largest */
 
 struct tiling {
-    struct weft_walk walk, ahead; /* over tiles; `ahead` is one further */
+    struct weft_k_walk walk, ahead; /* over tiles; `ahead` is one further */
     int rows, columns;            /* axes of the walk */
     int64_t height, width;        /* of a tile, elements */
     int64_t at, end;
@@ -45,20 +45,20 @@ static bool begin(struct tiling *t, const struct weft_copy *copy, int rank, bool
         t->end *= t->walk.extent[i];
     if (t->end <= 0) /* of more parts than there are slices some have none */
         return false;
-    weft_walk_seek(&t->walk, 0);
+    weft_k_walk_seek(&t->walk, 0);
     t->ahead = t->walk;
-    weft_walk_next(&t->ahead, rank - 1);
+    weft_k_walk_next(&t->ahead, rank - 1);
     return true;
 }
 
 static bool next(struct tiling *t)
 {
     t->walk = t->ahead;
-    weft_walk_next(&t->ahead, t->walk.rank - 1);
+    weft_k_walk_next(&t->ahead, t->walk.rank - 1);
     return ++t->at < t->end;
 }
 
-static int64_t size_at(const struct weft_walk *walk, int axis, int64_t size, int64_t extent)
+static int64_t size_at(const struct weft_k_walk *walk, int axis, int64_t size, int64_t extent)
 {
     const int64_t rest = extent - walk->index[axis] * size;
     return rest < size ? rest : size;

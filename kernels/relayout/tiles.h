@@ -20,7 +20,7 @@ enum weft_copy_stream {
 weft_tile_fn weft_tile_find(const struct weft_copy *copy);
 
 /* Stands at the first element of both arrays. */
-struct weft_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in);
+struct weft_k_walk weft_copy_walk(const struct weft_copy *copy, void *out, const void *in);
 bool weft_copy_streams_runs(const struct weft_copy *copy, const void *out, int64_t run);
 /* Transposes and blocked runs. */
 void weft_copy_tiles(const struct weft_copy *copy, void *out, const void *in, int part, int parts);

@@ -119,7 +119,7 @@ void weft_weave_copy(const struct weft_copy *copy, void *out, const void *in, in
     const bool matrices = kind == WEFT_WEAVE_MATRICES;
     const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
     struct weft_weave w;
-    struct weft_walk walk = weft_copy_walk(copy, out, in);
+    struct weft_k_walk walk = weft_copy_walk(copy, out, in);
     weave_table(&w, copy, kind);
     int64_t n = 1, at, end, units = 1;
     walk.rank = copy->rank - 2;
@@ -139,11 +139,11 @@ void weft_weave_copy(const struct weft_copy *copy, void *out, const void *in, in
     weft_share(units, 1, part, parts, &at, &end);
     if (at >= end)
         return;
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     weft_weave_fn *const run = copy->cpu & WEFT_CPU_AVX512 ? weft_weave__avx512 : weft_weave__avx2;
     for (; at < end; at++) {
         const int64_t span = walk.index[walk.rank - 1], from = n * span / spans, to = n * (span + 1) / spans;
         run(&w, walk.at[0] + from * w.out_element, walk.at[1] + from * w.in_element, to - from);
-        weft_walk_next(&walk, walk.rank - 1);
+        weft_k_walk_next(&walk, walk.rank - 1);
     }
 }

@@ -16,7 +16,7 @@
 #define GRAIN 64 /* parts begin at multiples of it: whole cache lines of f32 */
 
 /* What an innermost axis is worth: contiguous arrays, the result above all, and long enough to pay for the call. */
-static int64_t worth(const struct weft_axis *axis, int arrays)
+static int64_t worth(const struct weft_k_axis *axis, int arrays)
 {
     int64_t score = axis->stride[0] == 1 ? 8 : 0;
     for (int a = 1; a < arrays; a++)
@@ -26,7 +26,7 @@ static int64_t worth(const struct weft_axis *axis, int arrays)
 
 void weft_map_prepare(struct weft_map *map, int workers)
 {
-    struct weft_axis axes[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis axes[WEFT_K_RANK] = {{0}};
     const int arrays = 1 + map->inputs;
     int64_t total = 1, bytes = 0;
     for (int i = 0; i < map->rank; i++) {
@@ -35,10 +35,10 @@ void weft_map_prepare(struct weft_map *map, int workers)
         for (int a = 0; a < arrays; a++)
             axes[i].stride[a] = map->stride[a][i];
     }
-    weft_axes_sort(axes, map->rank);
-    int rank = weft_axes_merge(axes, map->rank, arrays);
+    weft_k_axes_sort(axes, map->rank);
+    int rank = weft_k_axes_merge(axes, map->rank, arrays);
     if (!rank)
-        axes[rank++] = (struct weft_axis){1, {1, 1, 1, 1}};
+        axes[rank++] = (struct weft_k_axis){1, {1, 1, 1, 1}};
     const int joined = weft_map_join(map, axes, rank);
     rank -= joined;
     if (!joined) {
@@ -46,7 +46,7 @@ void weft_map_prepare(struct weft_map *map, int workers)
         for (int i = rank - 2; i >= 0; i--)
             if (worth(&axes[i], arrays) > worth(&axes[best], arrays))
                 best = i;
-        weft_axes_move(axes, best, rank - 1);
+        weft_k_axes_move(axes, best, rank - 1);
     }
     map->rank = rank;
     for (int i = 0; i < rank; i++) {
@@ -61,7 +61,7 @@ void weft_map_prepare(struct weft_map *map, int workers)
 
 void weft_map_run(const struct weft_map *map, void *out, const void *const *in, int part, int parts)
 {
-    struct weft_walk walk = {.rank = map->rank, .arrays = 1 + map->inputs, .at = {out}};
+    struct weft_k_walk walk = {.rank = map->rank, .arrays = 1 + map->inputs, .at = {out}};
     struct weft_strip_args args = {.param = {map->param[0], map->param[1]}};
     const int inner = map->rank - 1;
     int64_t total = 1;
@@ -78,7 +78,7 @@ void weft_map_run(const struct weft_map *map, void *out, const void *const *in, 
             walk.step[a][i] = map->stride[a][i] * map->bytes[a];
         args.stride[a] = map->stride[a][inner];
     }
-    weft_walk_seek(&walk, at);
+    weft_k_walk_seek(&walk, at);
     for (;;) {
         const int64_t run = map->extent[inner] - walk.index[inner];
         args.n = run < end - at ? run : end - at;
@@ -92,6 +92,6 @@ void weft_map_run(const struct weft_map *map, void *out, const void *const *in, 
             map->kernel->fn(&args);
         if (at >= end)
             return;
-        weft_walk_next(&walk, inner - 1);
+        weft_k_walk_next(&walk, inner - 1);
     }
 }

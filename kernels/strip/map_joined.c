@@ -35,8 +35,8 @@ static int64_t buffer_length(const struct weft_map *map, int64_t period)
 /* How the rows of one array follow each other. */
 enum rows { JOINED, AGAIN, GAPPED, OTHERWISE };
 
-static enum rows rows_of(const struct weft_axis *outer, const struct weft_axis *middle, const struct weft_axis *inner,
-                         int a, int64_t period)
+static enum rows rows_of(const struct weft_k_axis *outer, const struct weft_k_axis *middle,
+                         const struct weft_k_axis *inner, int a, int64_t period)
 {
     const bool one = middle == inner || middle->stride[a] == inner->stride[a] * inner->extent;
     if (one && outer->stride[a] == inner->stride[a] * period)
@@ -46,12 +46,12 @@ static enum rows rows_of(const struct weft_axis *outer, const struct weft_axis *
     return one && inner->stride[a] == 1 ? GAPPED : OTHERWISE;
 }
 
-static bool join(struct weft_map *map, struct weft_axis *axes, int rank, int pieces)
+static bool join(struct weft_map *map, struct weft_k_axis *axes, int rank, int pieces)
 {
     if (rank <= pieces)
         return false;
-    struct weft_axis *const outer = &axes[rank - 1 - pieces];
-    const struct weft_axis *const inner = &axes[rank - 1], *const middle = &axes[rank - pieces];
+    struct weft_k_axis *const outer = &axes[rank - 1 - pieces];
+    const struct weft_k_axis *const inner = &axes[rank - 1], *const middle = &axes[rank - pieces];
     if (inner->extent == 0 || inner->extent > BUFFER_BYTES || middle->extent == 0 || middle->extent > BUFFER_BYTES)
         return false;
     const int64_t period = pieces == 1 ? inner->extent : inner->extent * middle->extent;
@@ -78,7 +78,7 @@ static bool join(struct weft_map *map, struct weft_axis *axes, int rank, int pie
     return true;
 }
 
-int weft_map_join(struct weft_map *map, struct weft_axis *axes, int rank)
+int weft_map_join(struct weft_map *map, struct weft_k_axis *axes, int rank)
 {
     map->period = 0;
     return join(map, axes, rank, 1) ? 1 : join(map, axes, rank, 2) ? 2 : 0;

@@ -77,28 +77,28 @@ static void cut_into_slices(struct weft_reduce *reduce, int64_t bytes, int64_t g
 
 void weft_reduce_prepare(struct weft_reduce *reduce, int workers)
 {
-    struct weft_axis kept[WEFT_K_RANK] = {{0}}, reduced[WEFT_K_RANK] = {{0}};
+    struct weft_k_axis kept[WEFT_K_RANK] = {{0}}, reduced[WEFT_K_RANK] = {{0}};
     int64_t total = 1, results = 1;
     for (int i = 0; i < reduce->kept; i++) {
-        kept[i] = (struct weft_axis){reduce->kept_extent[i], {reduce->out_stride[i], reduce->in_kept[i]}};
+        kept[i] = (struct weft_k_axis){reduce->kept_extent[i], {reduce->out_stride[i], reduce->in_kept[i]}};
         results *= kept[i].extent;
     }
     for (int i = 0; i < reduce->reduced; i++) {
-        reduced[i] = (struct weft_axis){reduce->reduced_extent[i], {reduce->in_reduced[i]}};
+        reduced[i] = (struct weft_k_axis){reduce->reduced_extent[i], {reduce->in_reduced[i]}};
         total *= reduced[i].extent;
     }
     total *= results;
-    weft_axes_sort(kept, reduce->kept);
-    weft_axes_sort(reduced, reduce->reduced);
-    reduce->kept = weft_axes_merge(kept, reduce->kept, 2);
-    reduce->reduced = weft_axes_merge(reduced, reduce->reduced, 1);
+    weft_k_axes_sort(kept, reduce->kept);
+    weft_k_axes_sort(reduced, reduce->reduced);
+    reduce->kept = weft_k_axes_merge(kept, reduce->kept, 2);
+    reduce->reduced = weft_k_axes_merge(reduced, reduce->reduced, 1);
     if (!reduce->kept)
-        kept[reduce->kept++] = (struct weft_axis){1, {1, 0}};
+        kept[reduce->kept++] = (struct weft_k_axis){1, {1, 0}};
     if (!reduce->reduced)
-        reduced[reduce->reduced++] = (struct weft_axis){1, {0}};
+        reduced[reduce->reduced++] = (struct weft_k_axis){1, {0}};
     for (int i = 0; i < reduce->kept; i++)
         if (kept[i].stride[1] == 1) {
-            weft_axes_move(kept, i, reduce->kept - 1);
+            weft_k_axes_move(kept, i, reduce->kept - 1);
             break;
         }
     for (int i = 0; i < reduce->kept; i++) {
@@ -131,7 +131,7 @@ struct job {
     struct weft_reduce_type type;
     int op; /* without means */
     int64_t terms;
-    struct weft_walk reduced; /* over the terms of one result; back at its start after each */
+    struct weft_k_walk reduced; /* over the terms of one result; back at its start after each */
 };
 
 static struct job job_of(const struct weft_reduce *reduce)
@@ -171,7 +171,7 @@ static void reduce_lines(struct job *job, const void *in, void *ret)
                 loops->line(job->op, total, running, lanes, false);
             first = false;
         }
-        weft_walk_next(&job->reduced, inner - 1);
+        weft_k_walk_next(&job->reduced, inner - 1);
     }
     loops->finish(job->op, total, ret);
 }
@@ -214,7 +214,7 @@ static void reduce_columns(struct job *job, void *total, const void *in, int64_t
             first = false, chain = 0, into = running;
             weft_reduce_identity(&job->type, job->op, running, columns);
         }
-        weft_walk_next(&job->reduced, inner - 1);
+        weft_k_walk_next(&job->reduced, inner - 1);
     }
     if (!first && chain)
         loops->columns(job->op, total, running, 0, 1, columns);
@@ -240,7 +240,7 @@ static void run_range(const struct weft_reduce *reduce, void *out, const void *i
 {
     const bool columns = form_of(reduce) == COLUMNS;
     struct job job = job_of(reduce);
-    struct weft_walk kept = {.rank = reduce->kept, .arrays = 2, .at = {out, (char *)in}};
+    struct weft_k_walk kept = {.rank = reduce->kept, .arrays = 2, .at = {out, (char *)in}};
     int64_t results = 1, at, end;
     for (int i = 0; i < reduce->kept; i++) {
         results *= kept.extent[i] = reduce->kept_extent[i];
@@ -251,14 +251,14 @@ static void run_range(const struct weft_reduce *reduce, void *out, const void *i
     if (at >= end)
         return;
     const int inner = kept.rank - 1;
-    weft_walk_seek(&kept, at);
+    weft_k_walk_seek(&kept, at);
     while (at < end) {
         const int64_t rest = kept.extent[inner] - kept.index[inner], left = rest < end - at ? rest : end - at;
         for (int64_t c = 0; c < (columns ? left : 1);)
             c += reduce_some(&job, kept.at[0] + c * kept.step[0][inner], reduce->out_stride[inner],
                              kept.at[1] + c * job.type.in_bytes, left - c, columns);
         at += columns ? left : 1;
-        weft_walk_next(&kept, columns ? inner - 1 : inner);
+        weft_k_walk_next(&kept, columns ? inner - 1 : inner);
     }
 }
 

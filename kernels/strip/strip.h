@@ -24,8 +24,8 @@ void weft_strip_strided(const struct weft_strip_args *args, weft_strip_fn fn, in
 
 /* Joins the innermost axes of a map, in the result's order, if they are short: 1 or 2 axes become one with the axis
  * around them. Sets what the map says of that; returns how many axes are gone. */
-struct weft_axis; /* of kernels/walk.h */
-int weft_map_join(struct weft_map *map, struct weft_axis *axes, int rank);
+struct weft_k_axis; /* of kernels/walk.h */
+int weft_map_join(struct weft_map *map, struct weft_k_axis *axes, int rank);
 /* Runs args->n elements of the joined axis, beginning at number `first`. Of arrays that begin again or have gaps, args
  * has the place of element 0. */
 void weft_map_run_joined(const struct weft_map *map, struct weft_strip_args *args, int64_t first);
