@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads shape files (shapes/README.md), as tools/speed_shapes.c does, which is the one that checks them."""
+"""Reads shape files (shapes/README.md), as check/speed_shapes.c does, which is the one that checks them."""
 
 import sys
 from dataclasses import dataclass, field

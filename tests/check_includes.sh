@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Includes go one way. Left of the colon a folder, right of it the folders whose headers its files may include; every
-# folder may also include its own. "weft" is include/weft. Kernels see no graph, and nothing sees the tools.
+# folder may also include its own. "weft" is include/weft. Kernels see no graph; nothing sees the tools or the kernel
+# harness, which runs the samples of the tests.
 # usage: check_includes.sh SOURCE
 set -u
 cd "$1" || exit 1
@@ -16,10 +17,11 @@ plan:     weft ir kernels sched passes
 runtime:  weft ir eval kernels sched passes plan onnx
 viz:      weft ir
 tools:    weft ir eval kernels sched passes onnx plan runtime viz
+check:    weft ir eval kernels plan runtime tests
 examples: weft
 '
 status=0
-for folder in kernels ir eval onnx passes sched plan runtime viz tools examples; do
+for folder in kernels ir eval onnx passes sched plan runtime viz tools check examples; do
     may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
     for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
         case $folder in

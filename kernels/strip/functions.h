@@ -2,7 +2,7 @@
 /* functions.h: the vector mathematics of strips: branch-free polynomials with the same bits at every level.
  *
  * Worst errors in ULP, over 100 million bit patterns spread evenly over the floats (the limits of
- * tests/check/strip_definition.c): exp 0.66   log 0.88   tanh 1.32   erf 1.32   sigmoid 2.4   silu 2.9
+ * check/strip_definition.c): exp 0.66   log 0.88   tanh 1.32   erf 1.32   sigmoid 2.4   silu 2.9
  * rsqrt 1.5 gelu 2.7 and gelu.tanh 3.9 for x >= -1; below that 1e-7 absolute, since 1 + erf cancels.
  *
  * exp, log, tanh, erf: weighted minimax fits, rounded to float from the lowest power up with a refit after each. All

@@ -4,9 +4,9 @@
  * its own, whose peer is slow, and whose kernel is wrong if the case says so. */
 #define WEFT_CHECK_LIST "tests/unit/harness.def"
 #define WEFT_BENCH_LIST "tests/unit/harness_bench.def"
-#include "kernels/bench.h"
-#include "kernels/check.h"
-#include "tools/speed.h"
+#include "check/bench.h"
+#include "check/check.h"
+#include "check/speed.h"
 
 #include <math.h>
 #include <setjmp.h>
