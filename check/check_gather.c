@@ -195,6 +195,21 @@ static struct weft_table_span *random_spans(struct weft_check *check, int64_t *t
     return spans;
 }
 
+/* An axis of `source` elements: as it is, each twice, each up to a few times, or any of them. */
+static int64_t random_places(struct weft_check *check, int64_t step, int64_t source, int64_t **ret_places)
+{
+    enum { SAME, TWICE, LARGER, ANY };
+    const int64_t way = weft_check_between(check, SAME, ANY);
+    const int64_t extent = way == SAME ? source : way == TWICE ? 2 * source - weft_check_between(check, 0, 1)
+                           : way == LARGER ? weft_check_between(check, source, 3 * source)
+                                           : weft_check_between(check, 0, 2 * source);
+    int64_t *const place = *ret_places = weft_check_alloc(check, (size_t)extent * sizeof(int64_t));
+    for (int64_t k = 0; k < extent; k++)
+        place[k] = step * (way == SAME ? k : way == TWICE ? k / 2 : way == LARGER ? k * source / extent
+                                       : weft_check_between(check, 0, source - 1));
+    return extent;
+}
+
 static struct weft_table_span *random_table(struct weft_check *check, struct weft_table *t, int64_t **table,
                                       struct extent_of *extent)
 {
@@ -203,12 +218,8 @@ static struct weft_table_span *random_table(struct weft_check *check, struct wef
     *extent = (struct extent_of){1, 1, 0};
     for (int i = t->rank - 1; i >= 0; i--) {
         const int64_t source = sources[i] = weft_check_between(check, 1, i + 1 == t->rank ? far : 12);
-        const bool same = !weft_check_between(check, 0, 2);
         in_steps[i] = extent->indexed;
-        t->extent[i] = same ? source : weft_check_between(check, 0, 2 * source);
-        table[i] = weft_check_alloc(check, (size_t)t->extent[i] * sizeof(int64_t));
-        for (int64_t k = 0; k < t->extent[i]; k++)
-            table[i][k] = extent->indexed * (same ? k : weft_check_between(check, 0, source - 1));
+        t->extent[i] = random_places(check, extent->indexed, source, &table[i]);
         extent->indexed *= source;
     }
     for (int i = t->rank - 1, first = (int)weft_check_between(check, 0, t->rank - 1); i >= 0; i--) {

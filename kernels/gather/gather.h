@@ -54,6 +54,24 @@ struct weft_gather_line {
 };
 #define WEFT_NOWHERE INT64_MIN
 
+/* Blocks of `size` bytes, `block` elements of `bytes`, `step` bytes apart in the result; the operand has a block at
+ * `last`, and none is behind it (repeat_level.c). */
+struct weft_repeat {
+    int bytes;
+    int64_t block, size, step, last;
+};
+typedef void weft_repeat_fn(const struct weft_repeat *repeat, char *to, const char *from, const int64_t *place,
+                            int64_t n);
+/* Elements of 1, 2 or 4 bytes, each twice. */
+typedef void weft_pairs_fn(int bytes, void *to, const void *from, int64_t pairs);
+/* Elements of 4 bytes at places of which each is the one before or its neighbour; the operand has elements from
+ * place[0] to `last`, at least WEFT_NEAR of them. How many of n results were made. */
+enum { WEFT_NEAR = 16 };
+typedef int64_t weft_near_fn(float *to, const float *from, const int64_t *place, int64_t last, int64_t n);
+weft_pairs_fn weft_repeat_pairs__ref, weft_repeat_pairs__avx2, weft_repeat_pairs__avx512;
+weft_near_fn weft_repeat_near__ref, weft_repeat_near__avx2, weft_repeat_near__avx512;
+weft_repeat_fn weft_repeat_blocks__ref, weft_repeat_blocks__avx2, weft_repeat_blocks__avx512;
+
 /* The loops that have one form a level (gather_level.c). */
 struct weft_gather_loops {
     uint32_t cpu;
@@ -65,6 +83,9 @@ struct weft_gather_loops {
     /* Blocks of `size` bytes, `step` bytes apart in the result; places count in elements. */
     void (*copy_blocks)(int bytes, int64_t size, char *to, int64_t step, const char *from, const int64_t *place,
                         int64_t n);
+    weft_repeat_fn *repeat;  /* the same where neighbours are often one */
+    weft_pairs_fn *pairs;
+    weft_near_fn *near;
 };
 extern const struct weft_gather_loops weft_gather_loops__ref, weft_gather_loops__avx2, weft_gather_loops__avx512;
 const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu);
