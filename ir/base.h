@@ -36,6 +36,7 @@ struct weft_target_kernel;
 struct weft_target {
     uint32_t cpu;        /* WEFT_CPU_* of kernels/kernels.h: what kernels may use */
     int32_t threads;
+    int32_t arithmetic;  /* enum weft_conv_arithmetic of kernels/kernels.h */
     size_t l1, l2, l3;   /* bytes of data cache: per core, per core, shared */
     const struct weft_prices *prices; /* sched/prices.h; NULL: those that weft ships */
     char name[64];       /* "avx512+bf16 2 threads", for messages */

@@ -42,7 +42,6 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
     struct weft_plan *body = weft_new(outer->arena, struct weft_plan, 1);
     *body = (struct weft_plan){
         .context = plan->context, .target = plan->target, .workers = plan->workers, .graph = graph, .hint = plan->hint};
-    body->convolution = plan->convolution;
     body->keeps_constants = plan->keeps_constants;
     control->body[control->bodies++] = body; /* from here on, dropped with the outer plan */
     struct weft_layout *param = weft_new(outer->arena, struct weft_layout, graph->params + 1);

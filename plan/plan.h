@@ -72,7 +72,6 @@ struct weft_plan {
     const char **label;           /* names of values, by id */
     struct weft_graph *graph;
     struct weft_target target;
-    enum weft_conv_arithmetic convolution; /* what convolutions may do besides their formula */
     struct weft_storage *storage; /* [1, storages) */
     struct weft_home *home;       /* by value id */
     const struct weft_layout *row_major[WEFT_MAX_RANK + 1]; /* by rank, once a value has it */

@@ -105,9 +105,8 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     if (!c.plan)
         return WEFT_ERR_NOMEM;
     c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
-    c.plan->convolution = c.options.flags & WEFT_COMPILE_NO_WINOGRAD  ? WEFT_CONV_CHAIN
-                          : c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4
-                                                                      : WEFT_CONV_F2;
+    if (c.options.flags & (WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4))
+        c.plan->target.arithmetic = c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4 : WEFT_CONV_CHAIN;
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);

@@ -162,6 +162,7 @@ static void set_target(struct weft_context *context, const struct request *r, co
     if (r->options.threads && r->options.threads < workers)
         workers = r->options.threads;
     context->target = (struct weft_target){.cpu = cpu->flags & r->mask, .threads = workers < 1 ? 1 : workers,
+                                           .arithmetic = WEFT_CONV_F2,
                                            .l1 = cpu->l1, .l2 = cpu->l2, .l3 = cpu->l3};
     describe(&context->target);
 }

@@ -24,6 +24,7 @@
 #include "sched/labelling.h"
 #include "sched/pins.h"
 #include "sched/prices.h"
+#include "sched/step.h"
 #include "sched/target.h"
 
 enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
@@ -265,6 +266,15 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *formats, weft_node 
 int64_t weft_format_walk_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                                  uint32_t result);
 int64_t weft_format_lines_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
+
+/* --- format_form.c ------------------------------------------------------------------------------------------------ */
+
+/* The kernel of a convolution or of a product of f32 at the hints, for an operand and a result in these layouts, to be
+ * prepared; false where axes are split. Weights lie row-major and are packed. */
+bool weft_format_conv(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
+                      struct weft_conv *ret);
+bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32_t first, uint32_t second,
+                      uint32_t result, struct weft_gemm *ret);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */
 

@@ -27,33 +27,6 @@ static bool is_f32(const struct weft_graph *g, weft_node n)
            weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
 }
 
-/* The descriptor but for the strides of x and y. */
-static struct weft_conv open_conv(const struct weft_formats *f, weft_node n)
-{
-    const struct weft_graph *g = f->graph;
-    const weft_val x = weft_operand(g, n, 0), w = weft_operand(g, n, 1), y = weft_result(g, n, 0);
-    struct weft_conv conv = {.cpu = f->target->cpu, .cache = f->target->l2, .arithmetic = WEFT_CONV_F2,
-                             .transposed = weft_opcode_of(g, n) == WEFT_OP_conv_transpose, .w_packed = true,
-                             .spatial = weft_type_of(g, x)->rank - 2, .n = extent_at(g, x, 0),
-                             .c = extent_at(g, x, 1), .o = extent_at(g, y, 1),
-                             .groups = weft_attr_int(g, n, WEFT_ATTR_groups)};
-    int64_t stride = 1;
-    for (int i = conv.spatial + 1; i >= 0; i--) {
-        conv.w_stride[i] = stride;
-        stride *= extent_at(g, w, i);
-    }
-    for (int i = 0; i < conv.spatial; i++) {
-        const unsigned axis = (unsigned)i;
-        conv.in_extent[i] = extent_at(g, x, 2 + i);
-        conv.out_extent[i] = extent_at(g, y, 2 + i);
-        conv.kernel[i] = extent_at(g, w, 2 + i);
-        conv.stride[i] = weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_stride, axis));
-        conv.dilation[i] = weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_dilation, axis));
-        conv.pad[i] = weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_pad, axis));
-    }
-    return conv;
-}
-
 /* Multiply-adds of the formula: each result has the weights of its filter; each operand of an adjoint adds to its own.
  * */
 static double formula(const struct weft_graph *g, weft_node n)
@@ -124,19 +97,14 @@ static int64_t scattered_ps(const struct weft_formats *f, weft_val v, uint32_t l
 
 int64_t weft_format_conv_write_ps(const struct weft_formats *f, weft_node n, uint32_t result)
 {
-    const struct weft_graph *g = f->graph;
-    const weft_val x = weft_operand(g, n, 0), y = weft_result(g, n, 0);
-    struct weft_conv conv = open_conv(f, n);
+    const weft_val y = weft_result(f->graph, n, 0);
+    struct weft_conv plain, conv;
     uint32_t layout = 0;
     bool known;
-    if (!is_f32(g, n))
+    if (!is_f32(f->graph, n) || !weft_format_conv(f, n, 0, 0, &plain))
         return 0;
-    struct weft_conv plain = conv;
-    weft_format_strides(f, x, 0, plain.x_stride);
-    weft_format_strides(f, y, 0, plain.y_stride);
     const int64_t row_major = cost(f, n, &plain, &known);
-    if (!like_result(f, n, result, &layout) || !weft_format_strides(f, x, layout, conv.x_stride) ||
-        !weft_format_strides(f, y, result, conv.y_stride))
+    if (!like_result(f, n, result, &layout) || !weft_format_conv(f, n, layout, result, &conv))
         return row_major + weft_format_convert_ps(f, y, 0, result);
     return weft_format_doubted_ps(row_major, cost(f, n, &conv, &known)) +
            scattered_ps(f, y, result, WEFT_PRICE_write_private);
@@ -145,21 +113,18 @@ int64_t weft_format_conv_write_ps(const struct weft_formats *f, weft_node n, uin
 int64_t weft_format_conv_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout,
                                  uint32_t result)
 {
-    const struct weft_graph *g = f->graph;
-    const weft_val x = weft_pin_value(g, operand), y = weft_result(g, operand.node, 0);
-    struct weft_conv conv = open_conv(f, operand.node), wanted = conv;
+    const weft_node n = operand.node;
+    const weft_val x = weft_pin_value(f->graph, operand);
+    struct weft_conv conv, wanted;
     uint32_t like = 0;
     bool known, other;
-    if (!is_f32(g, operand.node))
+    if (!is_f32(f->graph, n))
         return 0;
-    if (like_result(f, operand.node, result, &like) && like == layout)
+    if (like_result(f, n, result, &like) && like == layout)
         return scattered_ps(f, x, layout, WEFT_PRICE_read_private);
-    if (!weft_format_strides(f, x, layout, conv.x_stride) || !weft_format_strides(f, x, like, wanted.x_stride) ||
-        !weft_format_strides(f, y, result, conv.y_stride))
+    if (!weft_format_conv(f, n, layout, result, &conv) || !weft_format_conv(f, n, like, result, &wanted))
         return weft_format_turn_ps(f, x);
-    for (int i = 0; i < 5; i++)
-        wanted.y_stride[i] = conv.y_stride[i];
-    const int64_t here = cost(f, operand.node, &conv, &known), there = cost(f, operand.node, &wanted, &other);
+    const int64_t here = cost(f, n, &conv, &known), there = cost(f, n, &wanted, &other);
     const int64_t more = (here > there ? here - there : 0) + scattered_ps(f, x, layout, WEFT_PRICE_read_private);
     return known ? more : more + weft_format_turn_ps(f, x);
 }

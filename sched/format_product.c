@@ -35,33 +35,14 @@ static bool is_f32(const struct weft_graph *g, weft_node n)
            weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
 }
 
-/* Strides of rows and columns; false where neither goes through neighbours. */
-static bool set_strides(const struct weft_formats *f, weft_val value, uint32_t layout, bool turned, int64_t *ret_row,
-                        int64_t *ret_column)
+/* False where it is empty, or where nothing of the result or of operands is contiguous in a matrix. */
+static bool open_product(const struct weft_formats *f, weft_node n, uint32_t first, uint32_t second, uint32_t result,
+                         struct weft_gemm *ret)
 {
-    const int rank = weft_type_of(f->graph, value)->rank;
-    int64_t stride[WEFT_MAX_RANK];
-    if (!weft_format_strides(f, value, layout, stride))
+    if (!weft_format_gemm(f, n, first, second, result, ret) || ret->m < 1 || ret->n < 1 || ret->k < 1)
         return false;
-    *ret_row = stride[turned ? rank - 1 : rank - 2];
-    *ret_column = stride[turned ? rank - 2 : rank - 1];
-    return *ret_row == 1 || *ret_column == 1;
-}
-
-/* The product at its hints, operands and result row-major; false where it is empty. */
-static bool open_product(const struct weft_formats *f, weft_node n, struct weft_gemm *ret)
-{
-    const struct weft_graph *g = f->graph;
-    const struct weft_type *type = weft_type_of(g, weft_result(g, n, 0));
-    const struct weft_type *from = weft_type_of(g, weft_operand(g, n, 0));
-    const int row = type->rank - 2, sum = weft_attr_int(g, n, WEFT_ATTR_trans_a) ? row : row + 1;
-    const int64_t rows = weft_dim_hint(g->dims, type->extent[row]);
-    const int64_t columns = weft_dim_hint(g->dims, type->extent[row + 1]);
-    const int64_t terms = weft_dim_hint(g->dims, from->extent[sum]);
-    *ret = (struct weft_gemm){.cpu = f->target->cpu, .cache = f->target->l2, .batch = 1, .m = rows, .n = columns,
-                              .k = terms, .a_row = terms, .a_col = 1, .b_row = columns, .b_col = 1, .c_row = columns,
-                              .c_col = 1, .b_packed = weft_format_is_packed(g, weft_operand(g, n, 1))};
-    return rows > 0 && columns > 0 && terms > 0;
+    return (ret->a_row == 1 || ret->a_col == 1) && (ret->b_row == 1 || ret->b_col == 1) &&
+           (ret->c_row == 1 || ret->c_col == 1);
 }
 
 /* Multiply-adds, those of empty lanes included. */
@@ -79,13 +60,11 @@ static int64_t noticed(const struct weft_formats *f, int64_t ps) { return ps < w
 int64_t weft_format_product_write_ps(const struct weft_formats *f, weft_node n, uint32_t result)
 {
     struct weft_gemm p;
-    int64_t row, column;
-    if (!is_f32(f->graph, n) || !open_product(f, n, &p) ||
-        !set_strides(f, weft_result(f->graph, n, 0), result, /* turned= */ false, &row, &column))
+    if (!is_f32(f->graph, n) || !open_product(f, n, 0, 0, result, &p))
         return 0;
     struct weft_gemm by_rows = p, by_columns = p;
+    by_rows.c_row = p.n, by_rows.c_col = 1;
     by_columns.c_row = 1, by_columns.c_col = p.m;
-    p.c_row = row, p.c_col = column;
     const double here = products_of(f, n, &p), rows = products_of(f, n, &by_rows);
     const double columns = products_of(f, n, &by_columns), best = rows < columns ? rows : columns;
     return here > best ? noticed(f, weft_format_rate_ps(f, here - best, WEFT_PRICE_product)) : 0;
@@ -94,21 +73,15 @@ int64_t weft_format_product_write_ps(const struct weft_formats *f, weft_node n, 
 int64_t weft_format_product_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout,
                                     uint32_t result)
 {
-    const struct weft_graph *g = f->graph;
-    const weft_node n = operand.node;
-    const weft_val value = weft_pin_value(g, operand), to = weft_result(g, n, 0);
     const bool first = operand.index == 0;
     struct weft_gemm p;
-    if (!is_f32(g, n) || !open_product(f, n, &p))
-        return 0;
-    const bool turned = weft_attr_int(g, n, first ? WEFT_ATTR_trans_a : WEFT_ATTR_trans_b);
-    if (!set_strides(f, value, layout, turned, first ? &p.a_row : &p.b_row, first ? &p.a_col : &p.b_col) ||
-        !set_strides(f, to, result, /* turned= */ false, &p.c_row, &p.c_col))
+    if (!is_f32(f->graph, operand.node) ||
+        !open_product(f, operand.node, first ? layout : 0, first ? 0 : layout, result, &p))
         return 0;
     weft_gemm_prepare(&p, 1);
     if (!p.loops.pack_a || p.swapped == first)
         return 0;
-    const int64_t bytes = weft_format_bytes(f, value);
+    const int64_t bytes = weft_format_bytes(f, weft_pin_value(f->graph, operand));
     return noticed(f, weft_format_rate_ps(f, (double)bytes,
                                           weft_format_level(f->target, WEFT_PRICE_copy_private, bytes)));
 }

@@ -63,7 +63,6 @@ struct weft_bind {
     const struct weft_step *step;
     const struct weft_target *target;
     const struct weft_places *places;
-    enum weft_conv_arithmetic convolution; /* what convolutions may do besides their formula */
     const struct weft_packing *packed;     /* how operand 1 was packed, or NULL: it was not */
     const int64_t *symbols;
     struct weft_tensor out, in[WEFT_STEP_POINTERS]; /* of the first result; of as many operands */
@@ -167,6 +166,12 @@ bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *
                       struct weft_step *step);
 /* Finds the values of the data symbols that the step's node defines. */
 void weft_step_define(const void *descriptor, struct weft_call *call);
+
+/* step_contract.c: what the kernel of a product or of a convolution is prepared from, all of the descriptor but what
+ * weft_gemm_prepare and weft_conv_prepare fill in: strides and extents of the tensors in `bind`. Whoever prices forms
+ * asks the kernel for them as whoever runs it does. */
+void weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
+void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

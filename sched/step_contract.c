@@ -97,6 +97,13 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     set_batch(s, c, a, b);
 }
 
+void weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret)
+{
+    struct gemm_step s;
+    fill_gemm(bind, &s);
+    *ret = s.gemm;
+}
+
 /* Is the number the same for all sizes? */
 static bool is_fixed(const struct weft_bind *bind, weft_dim d)
 {
@@ -208,14 +215,14 @@ const struct weft_step_kind weft_step_gemm = {
 
 /* --- conv --------------------------------------------------------------------------------------------------------- */
 
-static void fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
+void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 {
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
     *conv = (struct weft_conv){.cpu = bind->target->cpu,
                                .cache = bind->target->l2,
-                               .arithmetic = bind->convolution,
+                               .arithmetic = (enum weft_conv_arithmetic)bind->target->arithmetic,
                                .spatial = x->rank - 2,
                                .n = x->extent[0],
                                .c = x->extent[1],
@@ -268,7 +275,7 @@ static const char *why_conv_differs(const struct weft_bind *bind, const struct w
 static void bind_conv(struct weft_bind *bind, void *descriptor)
 {
     struct weft_conv *conv = descriptor;
-    fill_conv(bind, conv);
+    weft_step_fill_conv(bind, conv);
     conv->w_packed = bind->packed != NULL;
     weft_conv_prepare(conv, bind->workers);
     if (conv->w_packed && !serves(bind, &conv->packing)) {
@@ -295,7 +302,7 @@ static const char *name_conv(const void *descriptor, const struct weft_step *ste
 static bool plan_conv_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
 {
     *ret = (struct weft_step_pack){.bytes = 0};
-    fill_conv(bind, &ret->conv);
+    weft_step_fill_conv(bind, &ret->conv);
     ret->conv.w_packed = true;
     weft_conv_prepare(&ret->conv, bind->workers);
     ret->bytes = weft_conv_pack_bytes(&ret->conv);

@@ -170,7 +170,7 @@ static void refusals_are_explained(void **state)
 /* Without a shared cache, what fits the private one is still there. */
 static void levels_are_told_apart_without_a_shared_cache(void **state)
 {
-    const struct weft_target target = {.l2 = 1 << 20};
+    const struct weft_target target = {.l2 = 1 << 20, .arithmetic = WEFT_CONV_F2};
     const enum weft_price first = WEFT_PRICE_read_private;
     assert_int_equal(weft_format_level(&target, first, 1 << 19), first);
     assert_int_equal(weft_format_level(&target, first, (1 << 19) + 1), first + 2);
