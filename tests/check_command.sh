@@ -230,6 +230,25 @@ done
 expect 1 'disagrees with the inputs, which have N=5' "$weft" run stored.weft -i rowmajor/output_0.npy --size N=4
 expect 0 '' "$weft" run stored.weft -i rowmajor/output_0.npy --size N=5
 
+# Files have no bf16: results of it are written as f32, and compared with what was written.
+cat >halves.weft <<'TEXT'
+graph @halves(%x: bf16[5,7]) {
+  %y: bf16[5,7] = exp %x
+  %z: f32[5,7] = cast %y
+  %w: f16[5,7] = cast %y
+  return %y, %z, %w
+}
+TEXT
+expect 0 '' "$weft" run halves.weft -o halves --keep-inputs
+expect 0 'agrees: max abs error 0, max rel error 0, bound 0.0' "$weft" run halves.weft --check halves
+expect 0 'agrees' "$weft" bench halves.weft --check halves --seconds 0
+cp halves/output_0.npy halves/output_1.npy
+expect 0 'agrees' "$weft" run halves.weft --check halves
+cp halves/input_0.npy halves/output_0.npy
+expect 1 'WRONG: max abs error' "$weft" run halves.weft --check halves
+cp halves/output_2.npy halves/output_0.npy
+expect 1 'output 0: got bf16' "$weft" run halves.weft --check halves
+
 # A mutable parameter begins anew before anything is compared.
 cat >state.weft <<'TEXT'
 graph @state(%s: mut f32[3], %x: f32[3]) {

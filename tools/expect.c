@@ -27,6 +27,9 @@ bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char
         fprintf(stderr, "weft: %s: %s\n", path, message);
         return false;
     }
+    struct weft_tensor got;
+    if (weft_output(model->execution, i, &got) == WEFT_OK)
+        weft_npy_narrow(&want, got.dtype);
     const bool ok = weft_tool_compare_output(model, i, &want, ret);
     weft_npy_free(&want);
     return ok;

@@ -145,23 +145,9 @@ static const char *input_path(const struct weft_model_options *options, size_t i
     return path;
 }
 
-/* numpy has no bf16: for an input of that type, f32 is rounded. */
-static void narrow_input(struct weft_model *model, size_t i)
-{
-    const struct weft_graph *graph = weft_plan_graph(model->plan);
-    struct weft_tensor *tensor = &model->input[i];
-    int64_t elements = 1;
-    if (weft_type_of(graph, graph->param[i])->dtype != WEFT_BF16 || tensor->dtype != WEFT_F32)
-        return;
-    for (int axis = 0; axis < tensor->rank; axis++)
-        elements *= tensor->extent[axis];
-    for (int64_t e = 0; e < elements; e++) /* in place: what is written lies in front of what is read */
-        weft_store_real(WEFT_BF16, tensor->data, e, weft_load_real(WEFT_F32, tensor->data, e));
-    tensor->dtype = WEFT_BF16;
-}
-
 static int read_inputs(const struct weft_model_options *options, struct weft_model *model)
 {
+    const struct weft_graph *graph = weft_plan_graph(model->plan);
     const int given = options->inputs.count;
     if (given > 0 && (size_t)given != model->inputs) {
         fprintf(stderr, "weft: the model has %zu input%s, -i was given %d time%s\n", model->inputs,
@@ -180,7 +166,7 @@ static int read_inputs(const struct weft_model_options *options, struct weft_mod
             fprintf(stderr, "weft: %s: %s\n", path, message);
             return WEFT_EXIT_FAILED;
         }
-        narrow_input(model, i);
+        weft_npy_narrow(&model->input[i], weft_type_of(graph, graph->param[i])->dtype);
     }
     return WEFT_EXIT_OK;
 }

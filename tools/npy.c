@@ -345,6 +345,18 @@ static void widen_bf16(char *elements, int64_t count)
     }
 }
 
+void weft_npy_narrow(struct weft_tensor *tensor, int dtype)
+{
+    int64_t elements = 1;
+    if (dtype != WEFT_BF16 || tensor->dtype != WEFT_F32)
+        return;
+    for (int axis = 0; axis < tensor->rank; axis++)
+        elements *= tensor->extent[axis];
+    for (int64_t e = 0; e < elements; e++) /* in place: what is written lies in front of what is read */
+        weft_store_real(WEFT_BF16, tensor->data, e, weft_load_real(WEFT_F32, tensor->data, e));
+    tensor->dtype = WEFT_BF16;
+}
+
 bool weft_npy_save(const char *path, const struct weft_tensor *tensor, char message[WEFT_NPY_MESSAGE])
 {
     const bool widen = tensor->dtype == WEFT_BF16;

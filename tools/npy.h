@@ -18,6 +18,8 @@ bool weft_npy_read(FILE *from, struct weft_tensor *ret_tensor, char message[WEFT
 bool weft_npy_load(const char *path, struct weft_tensor *ret_tensor, char message[WEFT_NPY_MESSAGE]);
 /* Any strides. */
 bool weft_npy_save(const char *path, const struct weft_tensor *tensor, char message[WEFT_NPY_MESSAGE]);
+/* Of a dense tensor as read, f32 is rounded to bf16 where that is the dtype that is meant; else nothing happens. */
+void weft_npy_narrow(struct weft_tensor *tensor, int dtype);
 void weft_npy_free(struct weft_tensor *tensor);
 
 #endif
