@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* activation.h: elementwise functions with coefficients, in double. */
+/* activation.h: the functions of one number behind elementwise ops, for rules that apply them inside. */
 #ifndef WEFT_ACTIVATION_H
 #define WEFT_ACTIVATION_H
 
@@ -10,9 +10,8 @@ struct weft_activation {
     double alpha, beta, gamma, bias, lambda, low, high;
     bool by_tanh, has_low, has_high, negative, positive;
 };
-struct weft_activation weft_activation_read(const struct weft_eval *eval);
-/* Any elementwise op of one float operand that gives a float (eval/unary.c). */
-double weft_real_apply(int op, double x, const struct weft_activation *activation);
-double weft_activation_apply(int op, double x, const struct weft_activation *activation);
+typedef double weft_real_fn(double x, const struct weft_activation *activation);
+/* Of an op of unary.def that takes floats and gives floats; else NULL. */
+weft_real_fn *weft_real_of(int op);
 
 #endif

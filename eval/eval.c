@@ -8,25 +8,15 @@
 #include "ir/custom.h"
 #include "eval/rule.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 static void (*const rule_of[WEFT_OP_COUNT])(struct weft_eval *) = {
-#define OP(name, min, max, results, traits, infer, eval, index, ...) [WEFT_OP_##name] = weft_eval_##eval,
+#define OP(name, min, max, results, traits, infer, index, ...) [WEFT_OP_##name] = weft_eval_##name,
 #include "ir/ops.def"
 #undef OP
 };
-
-/* The op that a rule of this thread was asked for and does not know; rules work element by element and return none. */
-static _Thread_local int without_rule;
-
-double weft_eval_no_rule(int op)
-{
-    without_rule = op;
-    return NAN;
-}
 
 /* Of an odd number of 4-bit elements half a byte is left over; it is 0 and not what lay in memory, so that results that
  * are equal have equal bytes. */
@@ -39,18 +29,10 @@ static void clear_unused(const struct weft_tensor *tensor)
 
 bool weft_eval_node(struct weft_eval *eval)
 {
-    const int outer = without_rule; /* the node may be one of a body */
     eval->failed = false;
-    without_rule = WEFT_OP_NONE;
     rule_of[weft_opcode_of(eval->graph, eval->node)](eval);
-    if (without_rule != WEFT_OP_NONE) {
-        weft_fail(eval->failure, WEFT_ERR_UNSUPPORTED, "the reference evaluator has no rule for %s of these types",
-                  weft_ops[without_rule].name);
-        eval->failed = true;
-    }
     for (unsigned i = 0; i < eval->graph->node[eval->node.id].results && !eval->failed; i++)
         clear_unused(&eval->out[i]);
-    without_rule = outer;
     return !eval->failed;
 }
 

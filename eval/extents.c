@@ -7,21 +7,31 @@
 
 #define MOST_SYMBOLS 4
 
-/* One case an op of the trait WEFT_DATA: weft_extents_<op> writes counts[i] for the symbol extent[i]. */
+/* A row for each op of the trait WEFT_DATA: weft_extents_<op> writes counts[i] for the symbol extent[i]. */
+static const struct {
+    int opcode;
+    weft_extents_fn *rule;
+} rules[] = {
+    {WEFT_OP_nonzero, weft_extents_nonzero},
+    {WEFT_OP_compress, weft_extents_compress},
+    {WEFT_OP_unique, weft_extents_unique},
+    {WEFT_OP_nms, weft_extents_nms},
+};
+enum {
+    RULES = sizeof rules / sizeof *rules,
+    DATA_OPS = 0
+#define OP(name, min, max, results, traits, infer, index, ...) + (((traits) & WEFT_DATA) != 0)
+#include "ir/ops.def"
+#undef OP
+};
+_Static_assert((int)RULES == (int)DATA_OPS, "each op of the trait WEFT_DATA has a row in `rules`");
+
 static weft_extents_fn *rule_of(int opcode)
 {
-    switch (opcode) {
-    case WEFT_OP_nonzero:
-        return weft_extents_nonzero;
-    case WEFT_OP_compress:
-        return weft_extents_compress;
-    case WEFT_OP_unique:
-        return weft_extents_unique;
-    case WEFT_OP_nms:
-        return weft_extents_nms;
-    default:
-        return NULL;
-    }
+    for (int i = 0; i < RULES; i++)
+        if (rules[i].opcode == opcode)
+            return rules[i].rule;
+    return NULL;
 }
 
 bool weft_eval_define_symbols(struct weft_eval *eval)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void weft_eval_copy(struct weft_eval *eval) { weft_tensor_copy(&eval->out[0], 0, &eval->in[0], 0); }
+void weft_eval_relayout(struct weft_eval *eval) { weft_tensor_copy(&eval->out[0], 0, &eval->in[0], 0); }
 
 void weft_eval_concat(struct weft_eval *eval)
 {

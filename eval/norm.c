@@ -15,24 +15,23 @@ struct rows {
     double epsilon;
 };
 
-static struct rows read_rows(const struct weft_eval *eval)
+static struct rows rows_of_groups(const struct weft_eval *eval)
 {
     const struct weft_tensor *x = &eval->in[0];
-    const int64_t elements = weft_tensor_count(x);
-    struct rows rows = {.length = 1, .inner = 1,
-                        .centred = weft_eval_op(eval) != WEFT_OP_rms_norm,
-                        .epsilon = weft_attr_real(eval->graph, eval->node, WEFT_ATTR_epsilon)};
-    if (weft_eval_op(eval) == WEFT_OP_group_norm) {
-        for (int axis = 2; axis < x->rank; axis++)
-            rows.inner *= x->extent[axis];
-        rows.numbers = x->extent[1];
-        rows.length = x->extent[1] / weft_eval_int(eval, WEFT_ATTR_groups) * rows.inner;
-    } else {
-        for (int axis = (int)weft_eval_int(eval, WEFT_ATTR_axis); axis < x->rank; axis++)
-            rows.length *= x->extent[axis];
-        rows.numbers = rows.length;
-    }
-    rows.count = rows.length > 0 ? elements / rows.length : 0;
+    struct rows rows = {.inner = 1, .numbers = x->extent[1], .centred = true};
+    for (int axis = 2; axis < x->rank; axis++)
+        rows.inner *= x->extent[axis];
+    rows.length = x->extent[1] / weft_eval_int(eval, WEFT_ATTR_groups) * rows.inner;
+    return rows;
+}
+
+static struct rows rows_of_layers(const struct weft_eval *eval, bool centred)
+{
+    const struct weft_tensor *x = &eval->in[0];
+    struct rows rows = {.length = 1, .inner = 1, .centred = centred};
+    for (int axis = (int)weft_eval_int(eval, WEFT_ATTR_axis); axis < x->rank; axis++)
+        rows.length *= x->extent[axis];
+    rows.numbers = rows.length;
     return rows;
 }
 
@@ -61,9 +60,10 @@ static void scale_all(const struct rows *rows, union weft_number *x, const union
     }
 }
 
-void weft_eval_norm(struct weft_eval *eval)
+static void normalise(struct weft_eval *eval, struct rows rows)
 {
-    const struct rows rows = read_rows(eval);
+    rows.count = rows.length > 0 ? weft_tensor_count(&eval->in[0]) / rows.length : 0;
+    rows.epsilon = weft_attr_real(eval->graph, eval->node, WEFT_ATTR_epsilon);
     const unsigned operands = weft_node_of(eval->graph, eval->node)->operands;
     union weft_number *number[3] = {NULL};
     for (unsigned i = 0; i < operands; i++)
@@ -78,3 +78,7 @@ void weft_eval_norm(struct weft_eval *eval)
     for (unsigned i = 0; i < operands; i++)
         weft_eval_drop_numbers(eval, number[i], weft_tensor_count(&eval->in[i]));
 }
+
+void weft_eval_layer_norm(struct weft_eval *eval) { normalise(eval, rows_of_layers(eval, true)); }
+void weft_eval_rms_norm(struct weft_eval *eval) { normalise(eval, rows_of_layers(eval, false)); }
+void weft_eval_group_norm(struct weft_eval *eval) { normalise(eval, rows_of_groups(eval)); }

@@ -9,20 +9,22 @@
 #include <math.h>
 
 /* Up to three spatial axes, with leading ones of extent 1. */
+enum pool_kind { MAXIMUM, INDEX, MEAN, NORM };
 struct pool {
-    bool mean, count_pad, column_major;
+    enum pool_kind kind;
+    bool count_pad, column_major;
     int dtype;
-    double order; /* of a norm, or 0 */
+    double order; /* of a norm */
     int64_t in[3], out[3], taps[3], stride[3], dilation[3], before[3], after[3];
 };
 
-static struct pool read_pool(const struct weft_eval *eval)
+static struct pool read_pool(const struct weft_eval *eval, enum pool_kind kind)
 {
     const struct weft_tensor *x = &eval->in[0], *out = &eval->out[0];
-    struct pool p = {.mean = weft_eval_op(eval) == WEFT_OP_mean_pool, .dtype = x->dtype};
-    p.count_pad = p.mean && weft_eval_int(eval, WEFT_ATTR_count_pad);
-    p.column_major = weft_eval_op(eval) == WEFT_OP_max_pool_index && weft_eval_int(eval, WEFT_ATTR_column_major);
-    p.order = weft_eval_op(eval) == WEFT_OP_norm_pool ? (double)weft_eval_int(eval, WEFT_ATTR_order) : 0;
+    struct pool p = {.kind = kind, .dtype = x->dtype};
+    p.count_pad = kind == MEAN && weft_eval_int(eval, WEFT_ATTR_count_pad);
+    p.column_major = kind == INDEX && weft_eval_int(eval, WEFT_ATTR_column_major);
+    p.order = kind == NORM ? (double)weft_eval_int(eval, WEFT_ATTR_order) : 0;
     const int spatial = x->rank - 2, missing = 3 - spatial;
     for (int i = 0; i < 3; i++) {
         const bool given = i >= missing;
@@ -104,21 +106,20 @@ static int64_t counted_taps(const struct pool *p, const int64_t *o)
 static union weft_number pool_window(const struct pool *p, const union weft_number *plane, const int64_t *o)
 {
     const struct reach r = reach_of(p, o);
-    const bool sum = p->mean || p->order > 0;
-    union weft_number best = sum ? (union weft_number){.real = 0} : least_of(p->dtype);
+    union weft_number best = p->kind != MAXIMUM ? (union weft_number){.real = 0} : least_of(p->dtype);
     for (int64_t z = r.first[0]; z < r.end[0]; z++)
         for (int64_t y = r.first[1]; y < r.end[1]; y++)
             for (int64_t x = r.first[2]; x < r.end[2]; x++) {
                 const int64_t row = (r.start[0] + z * p->dilation[0]) * p->in[1] + r.start[1] + y * p->dilation[1];
                 const union weft_number tap = plane[row * p->in[2] + r.start[2] + x * p->dilation[2]];
-                if (sum)
-                    best.real += p->mean ? tap.real : pow(fabs(tap.real), p->order);
-                else
+                if (p->kind == MAXIMUM)
                     best = larger(p->dtype, best, tap);
+                else
+                    best.real += p->kind == MEAN ? tap.real : pow(fabs(tap.real), p->order);
             }
-    if (p->mean)
+    if (p->kind == MEAN)
         best.real /= (double)counted_taps(p, o);
-    else if (sum)
+    else if (p->kind == NORM)
         best.real = pow(best.real, 1 / p->order);
     return best;
 }
@@ -143,11 +144,10 @@ static int64_t index_of_window(const struct pool *p, const union weft_number *x,
     return index;
 }
 
-void weft_eval_pool(struct weft_eval *eval)
+static void run_pool(struct weft_eval *eval, enum pool_kind kind)
 {
     const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
-    const bool index = weft_eval_op(eval) == WEFT_OP_max_pool_index;
-    const struct pool p = read_pool(eval);
+    const struct pool p = read_pool(eval, kind);
     const int64_t results = weft_tensor_count(out), plane = p.in[0] * p.in[1] * p.in[2];
     union weft_number *x = weft_eval_numbers(eval, in);
     union weft_number *result = weft_eval_scratch(eval, results, sizeof *result), *at = result;
@@ -158,7 +158,7 @@ void weft_eval_pool(struct weft_eval *eval)
                 for (int64_t y = 0; y < p.out[1]; y++)
                     for (int64_t k = 0; k < p.out[2]; k++, at++) {
                         const int64_t o[] = {z, y, k};
-                        if (index)
+                        if (kind == INDEX)
                             at->integer = index_of_window(&p, x, i, o);
                         else
                             *at = pool_window(&p, x + i * plane, o);
@@ -168,3 +168,8 @@ void weft_eval_pool(struct weft_eval *eval)
     weft_eval_drop_numbers(eval, x, weft_tensor_count(in));
     weft_eval_drop_numbers(eval, result, results);
 }
+
+void weft_eval_max_pool(struct weft_eval *eval) { run_pool(eval, MAXIMUM); }
+void weft_eval_max_pool_index(struct weft_eval *eval) { run_pool(eval, INDEX); }
+void weft_eval_mean_pool(struct weft_eval *eval) { run_pool(eval, MEAN); }
+void weft_eval_norm_pool(struct weft_eval *eval) { run_pool(eval, NORM); }

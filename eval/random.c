@@ -50,11 +50,10 @@ static double normal(const struct source *source, int64_t i)
     return radius * (index % 2 ? sin(angle) : cos(angle));
 }
 
-void weft_eval_random(struct weft_eval *eval)
+static void draw_all(struct weft_eval *eval, bool is_normal)
 {
     const struct weft_tensor *out = &eval->out[0];
     const struct source source = source_of(eval, 0);
-    const bool is_normal = weft_eval_op(eval) == WEFT_OP_rand_normal;
     const double from = weft_attr_real(eval->graph, eval->node, is_normal ? WEFT_ATTR_mean : WEFT_ATTR_low);
     const double to = weft_attr_real(eval->graph, eval->node, is_normal ? WEFT_ATTR_deviation : WEFT_ATTR_high);
     int64_t element = 0;
@@ -66,6 +65,9 @@ void weft_eval_random(struct weft_eval *eval)
             weft_eval_store(out, walk.place[0] + i * walk.step[0], 1, 1, &x);
         }
 }
+
+void weft_eval_rand_uniform(struct weft_eval *eval) { draw_all(eval, false); }
+void weft_eval_rand_normal(struct weft_eval *eval) { draw_all(eval, true); }
 
 void weft_eval_bernoulli(struct weft_eval *eval)
 {

@@ -27,7 +27,7 @@ static double apply(const struct net *net, unsigned function, double x, bool cli
         return f->alpha * tanh(f->beta * x);
     if (!f->row->opcode)
         return f->alpha * x + f->beta;
-    return weft_real_apply(f->row->opcode, x, &(struct weft_activation){.alpha = f->alpha, .beta = f->beta});
+    return weft_real_of(f->row->opcode)(x, &(struct weft_activation){.alpha = f->alpha, .beta = f->beta});
 }
 
 /* ret[i] = b[i] + Σ m[i][k]·v[k] for rows i from `first` to `end`. */
@@ -141,7 +141,7 @@ static bool open_net(struct weft_eval *eval, struct net *net, double **ret_room,
     return right && *ret_room;
 }
 
-void weft_eval_recurrent(struct weft_eval *eval)
+static void run_net(struct weft_eval *eval)
 {
     const struct weft_node_info *info = weft_node_of(eval->graph, eval->node);
     const unsigned holes = weft_recurrence_peepholes(eval->graph, eval->node);
@@ -173,3 +173,7 @@ void weft_eval_recurrent(struct weft_eval *eval)
     for (unsigned i = 0; i < info->operands; i++)
         weft_eval_drop_numbers(eval, net.operand[i], weft_tensor_count(&eval->in[i]));
 }
+
+void weft_eval_lstm(struct weft_eval *eval) { run_net(eval); }
+void weft_eval_gru(struct weft_eval *eval) { run_net(eval); }
+void weft_eval_rnn(struct weft_eval *eval) { run_net(eval); }

@@ -5,65 +5,46 @@
  * 0, a product 1, a mean NaN (0 for integers), an extreme the least or largest value of the type. A NaN makes an
  * extreme NaN. */
 #include "eval/rule.h"
+#include "eval/types.h"
 
 #include <math.h>
 
 /* --- reductions -------------------------------------------------------------------------------------------- */
 
-bool weft_eval_less(int dtype, union weft_number a, union weft_number b)
+/* The ends of an integer type, as numbers of it. */
+static uint64_t least_of(int dtype)
 {
-    return weft_dtype_is_float(dtype) ? a.real < b.real
-           : dtype == WEFT_U64        ? a.bits < b.bits
-                                      : a.integer < b.integer;
+    return weft_dtype_is_signed(dtype) ? (uint64_t)(INT64_MIN >> (64 - weft_dtype_bits(dtype))) : 0;
+}
+static uint64_t largest_of(int dtype)
+{
+    return (UINT64_MAX >> (64 - weft_dtype_bits(dtype))) >> weft_dtype_is_signed(dtype);
 }
 
-static void fold_real(int op, union weft_number *sum, double x)
-{
-    switch (op) {
-    case WEFT_OP_prod: sum->real *= x; break;
-    case WEFT_OP_reduce_max: sum->real = isnan(sum->real) || sum->real > x ? sum->real : x; break;
-    case WEFT_OP_reduce_min: sum->real = isnan(sum->real) || sum->real < x ? sum->real : x; break;
-    case WEFT_OP_sum: case WEFT_OP_mean: sum->real += x; break;
-    default: sum->real = weft_eval_no_rule(op); break;
-    }
-}
+/* What each row of fold.def is made of: expressions as functions, a loop over a strip, and what others call. */
+#define REAL_FN(op, of_reals) \
+    static double real_##op(double sum, double x) { return of_reals; }
+#define WHOLE_FN(op, of_wholes) \
+    static uint64_t whole_##op(int dtype, union weft_number sum, union weft_number x) { return of_wholes; }
+#define FOR_EACH(to, value) \
+    for (int64_t i = 0; i < n; i++, sum += step) \
+        sum->to = value
+#define FOLD(op, linkage, neutral, loops) \
+    static union weft_number neutral_##op(int dtype) { return neutral; } \
+    static void add_##op(int dtype, int64_t n, const union weft_number *x, union weft_number *sum, int64_t step) \
+    { loops; } \
+    linkage const struct weft_fold weft_fold_##op = {neutral_##op, add_##op};
 
-static void fold_integer(int op, int dtype, union weft_number *sum, union weft_number x)
-{
-    switch (op) {
-    case WEFT_OP_prod: sum->bits *= x.bits; break;
-    case WEFT_OP_reduce_max: *sum = weft_eval_less(dtype, *sum, x) ? x : *sum; break;
-    case WEFT_OP_reduce_min: *sum = weft_eval_less(dtype, x, *sum) ? x : *sum; break;
-    case WEFT_OP_any: sum->bits |= x.bits; break;
-    case WEFT_OP_all: sum->bits &= x.bits; break;
-    case WEFT_OP_sum: case WEFT_OP_mean: sum->bits += x.bits; break;
-    default: sum->real = weft_eval_no_rule(op); break;
-    }
-}
-
-void weft_eval_fold(int op, int dtype, union weft_number *sum, union weft_number x)
-{
-    if (weft_dtype_is_float(dtype))
-        fold_real(op, sum, x.real);
-    else
-        fold_integer(op, dtype, sum, x);
-}
-
-union weft_number weft_eval_neutral(int op, int dtype)
-{
-    const bool real = weft_dtype_is_float(dtype), has_sign = weft_dtype_is_signed(dtype);
-    const unsigned bits = weft_dtype_bits(dtype);
-    union weft_number x = {.bits = 0};
-    if (op == WEFT_OP_prod || op == WEFT_OP_all)
-        x = real ? (union weft_number){.real = 1} : (union weft_number){.integer = 1};
-    else if (real && (op == WEFT_OP_reduce_max || op == WEFT_OP_reduce_min))
-        x.real = op == WEFT_OP_reduce_max ? -INFINITY : INFINITY;
-    else if (op == WEFT_OP_reduce_max && has_sign)
-        x.integer = INT64_MIN >> (64 - bits);
-    else if (op == WEFT_OP_reduce_min)
-        x.bits = (UINT64_MAX >> (64 - bits)) >> has_sign;
-    return x;
-}
+#define REDUCE(op, neutral_real, of_reals, neutral_whole, of_wholes) \
+    WEFT_ROW_TAKES(op, reduce) REAL_FN(op, of_reals) WHOLE_FN(op, of_wholes) \
+    FOLD(op, , weft_dtype_is_float(dtype) ? (union weft_number){.real = neutral_real} \
+                                          : (union weft_number){.bits = neutral_whole}, \
+         if (weft_dtype_is_float(dtype)) FOR_EACH(real, real_##op(sum->real, x[i].real)); \
+         else FOR_EACH(bits, whole_##op(dtype, *sum, x[i])))
+#define REDUCE_LOGIC(op, neutral_whole, of_wholes) \
+    WEFT_ROW_TAKES(op, reduce_logic) WHOLE_FN(op, of_wholes) \
+    FOLD(op, static, (union weft_number){.bits = neutral_whole}, FOR_EACH(bits, whole_##op(dtype, *sum, x[i])))
+#include "eval/fold.def"
 
 /* A tensor without data over packed results, with the extents of the operand: reduced axes have stride 0. */
 static struct weft_tensor target_of(const struct weft_eval *eval, const struct weft_tensor *in)
@@ -93,16 +74,15 @@ static void divide_all(int dtype, int64_t n, union weft_number *sum, int64_t ter
     }
 }
 
-void weft_eval_reduce(struct weft_eval *eval)
+static void reduce(struct weft_eval *eval, const struct weft_fold *fold, bool is_mean)
 {
-    const int op = weft_eval_op(eval);
     const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
     const int64_t results = weft_tensor_count(out);
     union weft_number *sum = weft_eval_scratch(eval, results, sizeof *sum);
     if (!sum)
         return;
     for (int64_t i = 0; i < results; i++)
-        sum[i] = weft_eval_neutral(op, out->dtype);
+        sum[i] = fold->neutral(out->dtype);
     const struct weft_tensor target = target_of(eval, in);
     struct weft_walk walk;
     for (weft_walk_open(&walk, 2, (const struct weft_tensor *const[]){in, &target}); !walk.done; weft_walk_next(&walk))
@@ -110,14 +90,21 @@ void weft_eval_reduce(struct weft_eval *eval)
             union weft_number x[WEFT_EVAL_STRIP], *to = sum + walk.place[1] + i * walk.step[1];
             const int64_t n = walk.run - i < WEFT_EVAL_STRIP ? walk.run - i : WEFT_EVAL_STRIP;
             weft_eval_load(in, walk.place[0] + i * walk.step[0], walk.step[0], n, x);
-            for (int64_t j = 0; j < n; j++, to += walk.step[1])
-                weft_eval_fold(op, in->dtype, to, x[j]);
+            fold->add(in->dtype, n, x, to, walk.step[1]);
         }
-    if (op == WEFT_OP_mean && results > 0)
+    if (is_mean && results > 0)
         divide_all(in->dtype, results, sum, weft_tensor_count(in) / results);
     weft_eval_store_all(out, sum);
     weft_eval_drop_numbers(eval, sum, results);
 }
+
+#define REDUCE(op, neutral_real, of_reals, neutral_whole, of_wholes) \
+    void weft_eval_##op(struct weft_eval *eval) { reduce(eval, &weft_fold_##op, false); }
+#define REDUCE_LOGIC(op, neutral_whole, of_wholes) \
+    void weft_eval_##op(struct weft_eval *eval) { reduce(eval, &weft_fold_##op, false); }
+#include "eval/fold.def"
+
+void weft_eval_mean(struct weft_eval *eval) { reduce(eval, &weft_fold_sum, true); }
 
 /* --- reductions in two passes ------------------------------------------------------------------------------ */
 
@@ -149,9 +136,8 @@ static void moment_pass(const struct weft_eval *eval, bool logarithm, double *ce
 }
 
 /* log_sum_exp: log Σ exp(x - m) + m, with m the largest. variance: Σ (x - mean)² / (count - correction). */
-void weft_eval_moment(struct weft_eval *eval)
+static void moment(struct weft_eval *eval, bool logarithm)
 {
-    const bool logarithm = weft_eval_op(eval) == WEFT_OP_log_sum_exp;
     const struct weft_tensor *out = &eval->out[0];
     const int64_t results = weft_tensor_count(out);
     const int64_t terms = results > 0 ? weft_tensor_count(&eval->in[0]) / results : 0;
@@ -176,6 +162,9 @@ void weft_eval_moment(struct weft_eval *eval)
     weft_eval_drop(eval, result, results, sizeof *result);
     weft_eval_drop(eval, centre, results, sizeof *centre);
 }
+
+void weft_eval_log_sum_exp(struct weft_eval *eval) { moment(eval, true); }
+void weft_eval_variance(struct weft_eval *eval) { moment(eval, false); }
 
 /* --- softmax ----------------------------------------------------------------------------------------------- */
 
@@ -224,11 +213,8 @@ static void along_axis(struct weft_eval *eval, void (*fn)(union weft_number *row
     weft_eval_drop_numbers(eval, row, n);
 }
 
-void weft_eval_softmax(struct weft_eval *eval)
-{
-    along_axis(eval, weft_eval_op(eval) == WEFT_OP_log_softmax ? soften_log : soften);
-}
-
+void weft_eval_softmax(struct weft_eval *eval) { along_axis(eval, soften); }
+void weft_eval_log_softmax(struct weft_eval *eval) { along_axis(eval, soften_log); }
 void weft_eval_hardmax(struct weft_eval *eval) { along_axis(eval, harden); }
 
 /* --- normalisation ----------------------------------------------------------------------------------------- */

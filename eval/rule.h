@@ -5,8 +5,8 @@
 
 #include "eval/eval.h"
 
-/* The rules that rows of ops.def name. Several ops share a rule, so a prototype repeats. */
-#define OP(name, min, max, results, traits, infer, eval, index, ...) void weft_eval_##eval(struct weft_eval *);
+/* A rule for each row of ops.def, called as the op. One that is missing does not link. */
+#define OP(name, min, max, results, traits, infer, index, ...) void weft_eval_##name(struct weft_eval *);
 #include "ir/ops.def"
 #undef OP
 
@@ -34,11 +34,21 @@ union weft_number *weft_eval_numbers(struct weft_eval *eval, const struct weft_t
 void weft_eval_drop_numbers(struct weft_eval *eval, union weft_number *numbers, int64_t count);
 void weft_eval_store_all(const struct weft_tensor *tensor, const union weft_number *number);
 
-/* Numbers of a dtype: order (false where one is NaN), and *sum = *sum op x for the op of a reduction, from what op
- * leaves unchanged on (eval/reduce.c). */
-bool weft_eval_less(int dtype, union weft_number a, union weft_number b);
-void weft_eval_fold(int op, int dtype, union weft_number *sum, union weft_number x);
-union weft_number weft_eval_neutral(int op, int dtype);
+/* The order of two numbers of a dtype; false where one is NaN. */
+static inline bool weft_eval_less(int dtype, union weft_number a, union weft_number b)
+{
+    return weft_dtype_is_float(dtype) ? a.real < b.real
+           : dtype == WEFT_U64        ? a.bits < b.bits
+                                      : a.integer < b.integer;
+}
+
+/* What adds up terms, in sums, extremes and the like (fold.def): what a sum over nothing is, and how n numbers x are
+ * added one after the other, each to the next of sum, sum + step, …. */
+struct weft_fold {
+    union weft_number (*neutral)(int dtype);
+    void (*add)(int dtype, int64_t n, const union weft_number *x, union weft_number *sum, int64_t step);
+};
+extern const struct weft_fold weft_fold_sum, weft_fold_prod, weft_fold_reduce_max, weft_fold_reduce_min;
 
 /* Calls rule(eval, place, user) for each line along `axis` of up to WEFT_WALK_TENSORS tensors of one rank, whose other
  * extents are equal; place[t] is where the line of tensor t begins (eval/scan.c). */
@@ -46,8 +56,6 @@ typedef void weft_line_rule(struct weft_eval *eval, const int64_t *place, void *
 void weft_eval_lines(struct weft_eval *eval, int axis, int tensors, const struct weft_tensor *const *tensor,
                      weft_line_rule *rule, void *user);
 
-/* For the end of a rule's switch over ops: an op that has no case is an error of the run, and no other op. NaN. */
-double weft_eval_no_rule(int op);
 static inline int weft_eval_op(const struct weft_eval *eval) { return weft_opcode_of(eval->graph, eval->node); }
 /* Attributes with the values of the symbols put in. */
 int64_t weft_eval_int(const struct weft_eval *eval, int key);

@@ -29,7 +29,7 @@ void weft_eval_lines(struct weft_eval *eval, int axis, int tensors, const struct
 /* --- scans ------------------------------------------------------------------------------------------------- */
 
 struct scan {
-    int fold; /* the reduction that has the same sum */
+    const struct weft_fold *fold;
     int axis;
     bool exclusive, reverse;
 };
@@ -39,7 +39,7 @@ static void scan_line(struct weft_eval *eval, const int64_t *place, void *user)
     const struct scan *scan = user;
     const struct weft_tensor *out = &eval->out[0], *in = &eval->in[0];
     const int64_t n = in->extent[scan->axis];
-    union weft_number sum = weft_eval_neutral(scan->fold, in->dtype);
+    union weft_number sum = scan->fold->neutral(in->dtype);
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = scan->reverse ? n - 1 - i : i;
         const int64_t from = place[1] + at * in->stride[scan->axis], to = place[0] + at * out->stride[scan->axis];
@@ -47,25 +47,26 @@ static void scan_line(struct weft_eval *eval, const int64_t *place, void *user)
         weft_eval_load(in, from, 1, 1, &x);
         if (scan->exclusive)
             weft_eval_store(out, to, 1, 1, &sum);
-        weft_eval_fold(scan->fold, in->dtype, &sum, x);
+        scan->fold->add(in->dtype, 1, &x, &sum, 0);
         if (!scan->exclusive)
             weft_eval_store(out, to, 1, 1, &sum);
     }
 }
 
-void weft_eval_scan(struct weft_eval *eval)
+static void run_scan(struct weft_eval *eval, const struct weft_fold *fold)
 {
-    const int op = weft_eval_op(eval);
-    struct scan scan = {.fold = op == WEFT_OP_cumsum    ? WEFT_OP_sum
-                                : op == WEFT_OP_cumprod ? WEFT_OP_prod
-                                : op == WEFT_OP_cummax  ? WEFT_OP_reduce_max
-                                                        : WEFT_OP_reduce_min,
+    struct scan scan = {.fold = fold,
                         .axis = (int)weft_eval_int(eval, WEFT_ATTR_axis),
                         .exclusive = weft_eval_int(eval, WEFT_ATTR_exclusive) != 0,
                         .reverse = weft_eval_int(eval, WEFT_ATTR_reverse) != 0};
     weft_eval_lines(eval, scan.axis, 2, (const struct weft_tensor *const[]){&eval->out[0], &eval->in[0]}, scan_line,
                     &scan);
 }
+
+void weft_eval_cumsum(struct weft_eval *eval) { run_scan(eval, &weft_fold_sum); }
+void weft_eval_cumprod(struct weft_eval *eval) { run_scan(eval, &weft_fold_prod); }
+void weft_eval_cummax(struct weft_eval *eval) { run_scan(eval, &weft_fold_reduce_max); }
+void weft_eval_cummin(struct weft_eval *eval) { run_scan(eval, &weft_fold_reduce_min); }
 
 /* --- arguments of extremes --------------------------------------------------------------------------------- */
 
@@ -102,11 +103,11 @@ static void arg_line(struct weft_eval *eval, const int64_t *place, void *user)
     weft_eval_store(&arg->out, place[0], 1, 1, &index);
 }
 
-void weft_eval_arg(struct weft_eval *eval)
+static void find_extreme(struct weft_eval *eval, bool largest)
 {
     const struct weft_tensor *in = &eval->in[0], *out = &eval->out[0];
     struct arg arg = {.axis = (int)weft_eval_int(eval, WEFT_ATTR_axis),
-                      .largest = weft_eval_op(eval) == WEFT_OP_arg_max,
+                      .largest = largest,
                       .last = weft_eval_word_is(eval, WEFT_ATTR_ties, "last"),
                       .out = *out};
     arg.out.rank = in->rank;
@@ -117,3 +118,6 @@ void weft_eval_arg(struct weft_eval *eval)
     }
     weft_eval_lines(eval, arg.axis, 2, (const struct weft_tensor *const[]){&arg.out, in}, arg_line, &arg);
 }
+
+void weft_eval_arg_max(struct weft_eval *eval) { find_extreme(eval, true); }
+void weft_eval_arg_min(struct weft_eval *eval) { find_extreme(eval, false); }

@@ -80,9 +80,8 @@ static void sort_line(struct weft_eval *eval, const int64_t *place, void *user)
     }
 }
 
-void weft_eval_sort(struct weft_eval *eval)
+static void sort_lines(struct weft_eval *eval, bool all)
 {
-    const bool all = weft_eval_op(eval) == WEFT_OP_sort;
     struct sort sort = {.axis = (int)weft_eval_int(eval, WEFT_ATTR_axis),
                         .descending = weft_eval_int(eval, all ? WEFT_ATTR_descending : WEFT_ATTR_largest) != 0,
                         .keep = !all && !weft_eval_int(eval, WEFT_ATTR_sorted)};
@@ -99,6 +98,9 @@ void weft_eval_sort(struct weft_eval *eval)
     weft_eval_drop(eval, sort.order, sort.n, sizeof *sort.order);
     weft_eval_drop(eval, sort.number, sort.n, sizeof *sort.number);
 }
+
+void weft_eval_sort(struct weft_eval *eval) { sort_lines(eval, true); }
+void weft_eval_top_k(struct weft_eval *eval) { sort_lines(eval, false); }
 
 /* --- places in an order ------------------------------------------------------------------------------------------- */
 

@@ -4,17 +4,6 @@
 
 /* --- reductions -------------------------------------------------------------------------------------------- */
 
-static unsigned reducible(int op)
-{
-    switch (op) {
-    case WEFT_OP_any:
-    case WEFT_OP_all: return WEFT_FAMILY_BOOL;
-    case WEFT_OP_log_sum_exp:
-    case WEFT_OP_variance: return WEFT_FAMILY_REAL;
-    default: return WEFT_FAMILY_NUMERIC;
-    }
-}
-
 /* The operand's type without the axes in `reduced`, or with extents of 1 in their places. */
 static void reduced_type(const struct weft_type *type, const bool *reduced, bool keepdims, struct weft_type *ret)
 {
@@ -26,10 +15,10 @@ static void reduced_type(const struct weft_type *type, const bool *reduced, bool
             ret->extent[ret->rank++] = weft_dim_of(1);
 }
 
-bool weft_infer_reduce(struct weft_infer *infer)
+static bool reduced_over_axes(struct weft_infer *infer, unsigned families)
 {
     int64_t keepdims, correction;
-    if (!weft_infer_family(infer, 0, reducible(infer->op)) ||
+    if (!weft_infer_family(infer, 0, families) ||
         !weft_infer_int(infer, WEFT_ATTR_keepdims, 0, 1, &keepdims) ||
         (infer->op == WEFT_OP_variance && !weft_infer_int(infer, WEFT_ATTR_correction, 0, INT32_MAX, &correction)))
         return false;
@@ -51,6 +40,10 @@ bool weft_infer_reduce(struct weft_infer *infer)
     return infer->result[0].dtype == WEFT_BOOL ||
            weft_infer_accumulator(infer, type->dtype, &infer->result[0].dtype);
 }
+
+bool weft_infer_reduce(struct weft_infer *infer) { return reduced_over_axes(infer, WEFT_FAMILY_NUMERIC); }
+bool weft_infer_reduce_logic(struct weft_infer *infer) { return reduced_over_axes(infer, WEFT_FAMILY_BOOL); }
+bool weft_infer_reduce_real(struct weft_infer *infer) { return reduced_over_axes(infer, WEFT_FAMILY_REAL); }
 
 bool weft_infer_arg(struct weft_infer *infer)
 {

@@ -17,7 +17,7 @@ enum weft_attr_kind {
 };
 enum weft_opcode {
     WEFT_OP_NONE,
-#define OP(name, min, max, results, traits, infer, eval, index, ...) WEFT_OP_##name,
+#define OP(name, min, max, results, traits, infer, index, ...) WEFT_OP_##name,
 #include "ops.def"
 #undef OP
     WEFT_OP_COUNT

@@ -2,9 +2,6 @@
 /* test_messages.c: calls on what has no message of its own yet, a context that is not opened, ports without names:
  * what is told names the culprit. */
 #include "tests/unit/plan_support.h"
-#include "eval/rule.h"
-
-#include "eval/activation.h"
 
 static struct {
     char where[128], message[512];
@@ -108,48 +105,12 @@ static void missing_arguments_name_the_function(void **state)
     weft_close(context);
 }
 
-/* An op that a rule of the evaluator was forgotten in is an error, and no other op. */
-static int forget(void *user, const struct weft_custom_call *call)
-{
-    ((float *)call->result->data)[0] = (float)weft_eval_no_rule(*(const int *)user);
-    return 0;
-}
-
-static void forgotten_rules_are_errors(void **state)
-{
-    struct weft_context *context = open_context(1);
-    int op = WEFT_OP_mish;
-    const struct weft_custom custom = {.size = sizeof custom, .name = "forgotten", .user = &op, .least_operands = 1,
-                                       .most_operands = 1, .run = forget};
-    assert_int_equal(weft_register(context, &custom), WEFT_OK);
-    struct weft_graph *graph = parse(context, "graph @t(%x: f32[1]) {\n  %y: f32[1] = custom %x function=forgotten\n"
-                                              "  return %y\n}\n");
-    float in[1];
-    const int64_t extent[] = {1};
-    const struct weft_tensor x = tensor_of(in, 1, extent);
-    struct weft_tensor y = {0};
-    assert_int_equal(weft_evaluate(graph, &x, 1, &y, 1), WEFT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(weft_last_error(context), "the reference evaluator has no rule for mish"));
-    op = WEFT_OP_NONE; /* and the next call is none the worse */
-    assert_int_equal(weft_evaluate(graph, &x, 1, &y, 1), WEFT_OK);
-    weft_tensor_free(context, &y);
-    weft_graph_destroy(graph);
-    weft_close(context);
-    const struct weft_activation none = {0};
-    assert_true(isnan(weft_real_apply(WEFT_OP_matmul, 1, &none)));
-    assert_true(isnan(weft_activation_apply(WEFT_OP_abs, 1, &none)));
-    union weft_number sum = {.real = 1};
-    weft_eval_fold(WEFT_OP_matmul, WEFT_F32, &sum, (union weft_number){.real = 2});
-    assert_true(isnan(sum.real));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_with_options_is_said),
         cmocka_unit_test(ports_without_names_have_numbers),
         cmocka_unit_test(missing_arguments_name_the_function),
-        cmocka_unit_test(forgotten_rules_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

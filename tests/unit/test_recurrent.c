@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_recurrent.c: lstm, gru and rnn: values worked out by hand, with gates whose functions are the identity, types
  * that are refused, and the pass that opens them under WEFT_STOP_AFTER. */
+#include "eval/activation.h"
+#include "ir/recurrent.h"
 #include "passes/passes.h"
 #include "tests/unit/eval_support.h"
 
@@ -166,6 +168,14 @@ static void test_no_room_for_a_body(void **state)
     }
 }
 
+/* The evaluator applies gates' functions by their op. */
+static void every_gate_function_has_a_rule(void **state)
+{
+    for (const struct weft_gate_row *row = weft_gate_rows; row->name; row++)
+        if (row->opcode && !weft_real_of(row->opcode))
+            fail_msg("%s is no row of eval/unary.def for floats", weft_ops[row->opcode].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_wrong_types),
         cmocka_unit_test(test_the_pass_counts_its_rewrites),
         cmocka_unit_test(test_no_room_for_a_body),
+        cmocka_unit_test(every_gate_function_has_a_rule),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
