@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_coverage.c: which op has a kernel for which dtype, as a table that kernels/COVERAGE.md must hold word for word,
- * and what each gives beside the reference evaluator.
+ * and what each gives beside the reference evaluator. An op without a kernel stands in sched/no_kernel.def.
  *
  * Every op is compiled for every dtype of arithmetic, elementwise ops by their operands, all others from
  * op_samples.def; what the rules refuse is left out. Plans with a kernel run at one and at three threads: twice, the
@@ -17,6 +17,15 @@ enum { FIRST = SAMPLE_FIRST, LAST = SAMPLE_LAST, MOST = 8, MEMORY = 1 << 20 };
 
 static char coverage_file[4096];
 static bool write_file;
+
+/* Ops that need no kernel. */
+static const struct {
+    int op;
+    const char *reason;
+} excused[] = {
+#define NO_KERNEL(op, reason) {WEFT_OP_##op, reason},
+#include "sched/no_kernel.def"
+};
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
@@ -176,6 +185,32 @@ static const char head[] =
     "byte are left out.\n\n"
     "| op | kernels | plain kernels | evaluator |\n|---|---|---|---|\n";
 
+static const char *excuse_of(int op)
+{
+    for (size_t i = 0; i < sizeof excused / sizeof *excused; i++)
+        if (excused[i].op == op)
+            return excused[i].reason;
+    return NULL;
+}
+
+/* Before the table, which --write would make right. */
+static void check_op(int op, const enum cover *cover)
+{
+    const char *name = weft_ops[op].name, *excuse = excuse_of(op);
+    bool legal = false, falls_back = false;
+    for (int dtype = FIRST; dtype <= LAST; dtype++) {
+        legal |= cover[dtype] != REFUSED;
+        falls_back |= cover[dtype] == EVALUATOR;
+    }
+    if (!legal && !excuse)
+        fail_msg("%s has no sample that any dtype accepts: add one to tests/unit/op_samples.def", name);
+    if (falls_back && !excuse)
+        fail_msg("%s has no kernel for one of its types: add one (kernels/README.md), or a line with the reason to "
+                 "sched/no_kernel.def", name);
+    if (legal && !falls_back && excuse)
+        fail_msg("%s has kernels for all of its types: take its line out of sched/no_kernel.def", name);
+}
+
 static void test_table(void **state)
 {
     static char table[1 << 16], there[1 << 16];
@@ -187,11 +222,9 @@ static void test_table(void **state)
         bool legal = false;
         for (int dtype = FIRST; dtype <= LAST; dtype++)
             legal |= (cover[dtype] = cover_of(context, op, dtype)) != REFUSED;
-        if (!legal) {
-            if (op != WEFT_OP_const && op != WEFT_OP_custom)
-                fail_msg("%s has no sample in op_samples.def that any dtype accepts", weft_ops[op].name);
+        check_op(op, cover);
+        if (!legal)
             continue;
-        }
         at += sprintf(at, "| `%s` | ", weft_ops[op].name);
         list_dtypes(&at, cover, KERNEL);
         at += sprintf(at, " | ");
@@ -213,7 +246,8 @@ static void test_table(void **state)
         there[fread(there, 1, sizeof there - 1, file)] = '\0';
     fclose(file);
     if (!write_file && strcmp(table, there) != 0)
-        fail_msg("%s is not what kernels compute; run test_coverage --write", coverage_file);
+        fail_msg("%s is not what kernels compute: run build/tests/test_coverage --write and read the difference",
+                 coverage_file);
 }
 
 int main(int argc, char **argv)
