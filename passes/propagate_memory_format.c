@@ -298,6 +298,13 @@ static void place(struct weft_placing *p)
     drop_idle_relayouts(p);
 }
 
+/* What a plan, and whoever reads one, can compare with the kernel that computes it. */
+static void record_forms(const struct weft_placing *p)
+{
+    weft_foreach_node(p->graph, n)
+        p->graph->node[n.id].priced = weft_format_form(p->formats, n);
+}
+
 /* Of the graph or one of its bodies. */
 static bool place_all(struct weft_formats *formats, const struct weft_formats *top)
 {
@@ -308,6 +315,7 @@ static bool place_all(struct weft_formats *formats, const struct weft_formats *t
     p.first_copy = weft_new(formats->arena, uint32_t, p.values);
     if (top->cost <= top->row_major) /* more only where tables were too large */
         place(&p);
+    record_forms(&p);
     weft_say_conversions(&p);
     return weft_progress(formats->graph, p.changed, 0);
 }

@@ -110,6 +110,20 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
                        (long long)weft_plan_constant_bytes(plan, storage), step->plain);
 }
 
+/* Layouts are chosen by the time of the kernel that takes them; of another one that is no prediction. */
+static void annotate_price(struct weft_plan *plan, const struct weft_step *step, const char *kernel)
+{
+    const char *const priced = plan->graph->node[step->node.id].priced;
+    if (!priced)
+        return;
+    plan->priced++;
+    if (strcmp(priced, kernel) == 0)
+        return;
+    plan->other_forms++;
+    weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "unpriced",
+                       "its layouts were chosen by the price of %s, and %s computes it", priced, kernel);
+}
+
 /* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
  * bodies are nested. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
@@ -138,6 +152,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
+        annotate_price(plan, step, kernel);
     }
     annotate_placed(plan, frame, arena);
     annotate_loaded(plan, frame);

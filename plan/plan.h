@@ -89,6 +89,7 @@ struct weft_plan {
     size_t descriptor_bytes;
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
+    int32_t priced, other_forms;  /* nodes whose kernel layouts were priced for; those of them that have another one */
     int32_t order_changes;        /* weft_plan_relayouts */
     weft_val *value;              /* those that weft_plan_value tells about */
     uint32_t values;

@@ -275,6 +275,8 @@ bool weft_format_conv(const struct weft_formats *formats, weft_node node, uint32
                       struct weft_conv *ret);
 bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32_t first, uint32_t second,
                       uint32_t result, struct weft_gemm *ret);
+/* The name of the kernel that such a node takes, as its values lie now; NULL: it is none, or axes are split. */
+const char *weft_format_form(const struct weft_formats *formats, weft_node node);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */
 

@@ -20,13 +20,6 @@ static int64_t extent_at(const struct weft_graph *g, weft_val v, int axis)
     return extent > 0 ? extent : 0;
 }
 
-static bool is_f32(const struct weft_graph *g, weft_node n)
-{
-    return weft_type_of(g, weft_operand(g, n, 0))->dtype == WEFT_F32 &&
-           weft_type_of(g, weft_operand(g, n, 1))->dtype == WEFT_F32 &&
-           weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
-}
-
 /* Multiply-adds of the formula: each result has the weights of its filter; each operand of an adjoint adds to its own.
  * */
 static double formula(const struct weft_graph *g, weft_node n)
@@ -101,7 +94,7 @@ int64_t weft_format_conv_write_ps(const struct weft_formats *f, weft_node n, uin
     struct weft_conv plain, conv;
     uint32_t layout = 0;
     bool known;
-    if (!is_f32(f->graph, n) || !weft_format_conv(f, n, 0, 0, &plain))
+    if (!weft_step_is_f32(f->graph, n) || !weft_format_conv(f, n, 0, 0, &plain))
         return 0;
     const int64_t row_major = cost(f, n, &plain, &known);
     if (!like_result(f, n, result, &layout) || !weft_format_conv(f, n, layout, result, &conv))
@@ -118,7 +111,7 @@ int64_t weft_format_conv_read_ps(const struct weft_formats *f, struct weft_pin o
     struct weft_conv conv, wanted;
     uint32_t like = 0;
     bool known, other;
-    if (!is_f32(f->graph, n))
+    if (!weft_step_is_f32(f->graph, n))
         return 0;
     if (like_result(f, n, result, &like) && like == layout)
         return scattered_ps(f, x, layout, WEFT_PRICE_read_private);

@@ -50,7 +50,31 @@ bool weft_format_gemm(const struct weft_formats *f, weft_node n, uint32_t first,
     struct weft_bind bind;
     if (!open_bind(f, &step, result, first, second, &bind))
         return false;
-    weft_step_fill_gemm(&bind, ret);
-    ret->b_packed = weft_format_is_packed(f->graph, weft_operand(f->graph, n, 1));
+    const bool single = weft_step_fill_gemm(&bind, ret);
+    ret->b_packed = single && weft_format_is_packed(f->graph, weft_operand(f->graph, n, 1));
     return true;
+}
+
+static uint32_t layout_of(const struct weft_graph *g, weft_val v) { return g->value[v.id].layout; }
+
+const char *weft_format_form(const struct weft_formats *f, weft_node n)
+{
+    const struct weft_graph *g = f->graph;
+    if (!(weft_op_of(g, n)->traits & WEFT_CONTRACTION) || weft_opcode_of(g, n) == WEFT_OP_attention ||
+        !weft_step_is_f32(g, n))
+        return NULL;
+    const weft_val first = weft_operand(g, n, 0), second = weft_operand(g, n, 1), result = weft_result(g, n, 0);
+    const int op = weft_opcode_of(g, n);
+    struct weft_conv conv;
+    struct weft_gemm gemm;
+    if (op == WEFT_OP_matmul) {
+        if (!weft_format_gemm(f, n, layout_of(g, first), layout_of(g, second), layout_of(g, result), &gemm))
+            return NULL;
+        weft_gemm_prepare(&gemm, f->target->threads);
+        return weft_gemm_name(&gemm);
+    }
+    if (!weft_format_conv(f, n, layout_of(g, first), layout_of(g, result), &conv))
+        return NULL;
+    weft_conv_prepare(&conv, f->target->threads);
+    return weft_conv_name(&conv);
 }

@@ -25,14 +25,10 @@ bool weft_format_is_packed(const struct weft_graph *g, weft_val v)
     return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
 }
 
-/* Does the kernel of f32 compute it? Others have no order that they like. */
+/* Does the kernel of f32 compute it? Others have no order that they like, nor has attention. */
 static bool is_f32(const struct weft_graph *g, weft_node n)
 {
-    const struct weft_attr *acc = weft_attr_find(g, n, WEFT_ATTR_acc);
-    return weft_opcode_of(g, n) == WEFT_OP_matmul && (!acc || acc->dtype == WEFT_F32) &&
-           weft_type_of(g, weft_operand(g, n, 0))->dtype == WEFT_F32 &&
-           weft_type_of(g, weft_operand(g, n, 1))->dtype == WEFT_F32 &&
-           weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
+    return weft_opcode_of(g, n) == WEFT_OP_matmul && weft_step_is_f32(g, n);
 }
 
 /* False where it is empty, or where nothing of the result or of operands is contiguous in a matrix. */

@@ -95,17 +95,21 @@ static bool choose_map(const struct choice *c, weft_node n, struct weft_step *st
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */
 
+bool weft_step_is_f32(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_attr *acc =
+        weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
+    bool all = is_f32(g, weft_result(g, n, 0)) && (!acc || acc->dtype == WEFT_F32);
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        all = all && is_f32(g, weft_operand(g, n, i));
+    return all;
+}
+
 static bool choose_f32(const struct choice *c, weft_node n, const struct weft_step_kind *kind,
                        struct weft_step *step)
 {
-    const struct weft_graph *g = c->graph;
-    const struct weft_attr *acc =
-        weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_acc) ? weft_attr_find(g, n, WEFT_ATTR_acc) : NULL;
-    if (!is_f32(g, step->out[0]) || (acc && acc->dtype != WEFT_F32))
-        return refuse(step, "its kernels give and add up f32 only");
-    for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        if (!is_f32(g, weft_operand(g, n, i)))
-            return refuse(step, "its kernels read f32 only");
+    if (!weft_step_is_f32(c->graph, n))
+        return refuse(step, "its kernels read, add up and give f32 only");
     step->kind = kind;
     return true;
 }

@@ -167,10 +167,13 @@ bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *
 /* Finds the values of the data symbols that the step's node defines. */
 void weft_step_define(const void *descriptor, struct weft_call *call);
 
+/* Are all operands, the result and what is added up of f32? Products, convolutions and pools of others have other
+ * kernels, or plain ones. */
+bool weft_step_is_f32(const struct weft_graph *graph, weft_node node);
 /* step_contract.c: what the kernel of a product or of a convolution is prepared from, all of the descriptor but what
  * weft_gemm_prepare and weft_conv_prepare fill in: strides and extents of the tensors in `bind`. Whoever prices forms
- * asks the kernel for them as whoever runs it does. */
-void weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
+ * asks the kernel for them as whoever runs it does. Of a product: is it a single one, whose operand 1 may be packed? */
+bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */

@@ -97,11 +97,14 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     set_batch(s, c, a, b);
 }
 
-void weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret)
+static bool is_single(const struct gemm_step *s) { return s->gemm.batch == 1 && !s->walked && !s->folded; }
+
+bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret)
 {
     struct gemm_step s;
     fill_gemm(bind, &s);
     *ret = s.gemm;
+    return is_single(&s);
 }
 
 /* Is the number the same for all sizes? */
@@ -186,7 +189,7 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
 {
     struct gemm_step s;
     fill_gemm(bind, &s);
-    if (s.gemm.batch != 1 || s.walked || s.folded)
+    if (!is_single(&s))
         return false;
     s.gemm.b_packed = true;
     weft_gemm_prepare(&s.gemm, bind->workers);
