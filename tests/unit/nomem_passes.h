@@ -204,6 +204,9 @@ static inline bool passes_refuse(const char *pass, int64_t n, bool once)
     const bool refused = scarce.refused > 0;
     scarce.left = -1;
     const char *name = pass ? pass : "pipeline";
+    if (status == 0 && !refused && pass)
+        fail_msg("pass %s changes nothing in the graph of tests/unit/nomem_passes.h, so nothing is refused while it "
+                 "works: add lines to passes_text that it rewrites", pass);
     if (status != (refused ? WEFT_ERR_NOMEM : 1))
         fail_msg("%s with request %lld refused: status %d", name, (long long)n, status);
     if (weft_validate(graph) != WEFT_OK)

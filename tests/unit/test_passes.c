@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -107,12 +108,36 @@ static void pipeline_reaches_a_fixed_point(void **state)
     close_fixture(&f);
 }
 
+/* Does a pass have golden texts, and a row in the list of files? */
+static void look_for(const char *name)
+{
+    const char *source = getenv("WEFT_SOURCE");
+    char path[4096], row[128];
+    static char manual[1 << 17];
+    struct stat folder;
+    snprintf(path, sizeof path, "%s/tests/golden/%s", source ? source : ".", name);
+    if (stat(path, &folder) != 0)
+        fail_msg("pass %s has no golden texts: write some into tests/golden/%s/ (CONTRIBUTING.md)", name, name);
+    snprintf(path, sizeof path, "%s/passes/README.md", source ? source : ".");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    manual[fread(manual, 1, sizeof manual - 1, file)] = '\0';
+    fclose(file);
+    snprintf(row, sizeof row, "`%s.c`", name);
+    if (!strstr(manual, row))
+        fail_msg("pass %s has no row in the list of files of passes/README.md", name);
+}
+
 static void table_is_sorted_and_complete(void **state)
 {
     for (unsigned i = 0; i < weft_pass_count; i++) {
-        assert_ptr_equal(weft_pass_find(weft_passes[i].name), &weft_passes[i]);
-        assert_true(strlen(weft_passes[i].help) > 10);
-        assert_true(i == 0 || strcmp(weft_passes[i - 1].name, weft_passes[i].name) < 0);
+        const char *name = weft_passes[i].name;
+        assert_ptr_equal(weft_pass_find(name), &weft_passes[i]);
+        if (strlen(weft_passes[i].help) <= 10)
+            fail_msg("pass %s: passes.def says too little about it: \"%s\"", name, weft_passes[i].help);
+        if (i > 0 && strcmp(weft_passes[i - 1].name, name) >= 0)
+            fail_msg("pass %s stands behind %s: passes.def is in alphabetical order", name, weft_passes[i - 1].name);
+        look_for(name);
     }
 }
 
