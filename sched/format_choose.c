@@ -72,13 +72,14 @@ static uint32_t place_of_view(const struct weft_chooser *c, weft_node n, uint32_
     return at < list->count ? at : place_in(c, weft_result(g, n, 0).id, /* last= */ false);
 }
 
-/* What is computed is row-major wherever it may be, views are where their operands are: the graph as it stands. */
+/* What is computed is row-major wherever it may be, views are where their operands are, and what is given is read as it
+ * lies: the graph as it stands. */
 static void choose_as_it_stands(const struct weft_chooser *c, uint32_t *choice)
 {
     struct weft_graph *g = c->graph;
     uint32_t *at = weft_new(c->formats->arena, uint32_t, g->values);
     for (uint32_t v = 1; v < g->values; v++)
-        at[v] = c->node[v] ? place_in(c, v, /* last= */ false) : 0;
+        at[v] = c->node[v] && !c->formats->list[v].is_fact ? place_in(c, v, /* last= */ false) : 0;
     weft_foreach_node(g, n)
         if (weft_is_view(g, n)) {
             const weft_val from = weft_operand(g, n, 0);

@@ -54,13 +54,23 @@ static double pool_waste(const struct weft_formats *f, weft_val result)
     return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
 }
 
-/* Channels-last, each pixel is a copy of its channels, which takes about as long for one as for those of the price; of
- * many channels, half of the price is what moving them takes. */
-static double repeat_waste(const struct weft_graph *g, weft_val result)
+/* What a run of neighbours takes besides them, in elements: a row of a row-major result, a pixel of one that is
+ * channels-last. `usual` is how long runs are where the price is measured. */
+enum { REPEATED_ROW = 256, REPEATED_PIXEL = 8 };
+
+static double repeat_waste(int64_t run, double usual, double more)
 {
-    const int64_t channels = extent_at(g, result, 1);
-    const double waste = (double)WEFT_REPEAT_CHANNELS / (double)(channels > 0 ? channels : 1);
-    return waste > 0.5 ? waste : 0.5;
+    return (1 + more / (double)(run > 0 ? run : 1)) / (1 + more / usual);
+}
+
+static double row_waste(const struct weft_graph *g, weft_val result)
+{
+    return repeat_waste(extent_at(g, result, weft_type_of(g, result)->rank - 1), WEFT_REPEAT_COLUMNS, REPEATED_ROW);
+}
+
+static double pixel_waste(const struct weft_graph *g, weft_val result)
+{
+    return repeat_waste(extent_at(g, result, 1), WEFT_REPEAT_CHANNELS, REPEATED_PIXEL);
 }
 
 static bool repeats(const struct weft_graph *g, weft_node n)
@@ -73,7 +83,7 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
     const struct weft_graph *g = f->graph;
     const weft_val result = weft_result(g, n, 0);
     enum weft_price first;
-    double count, waste = 1;
+    double count, waste_first = 1, waste = 1;
     switch (weft_opcode_of(g, n)) {
     case WEFT_OP_max_pool: case WEFT_OP_mean_pool:
         first = has_wide_rows(g, result) ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first;
@@ -83,12 +93,13 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
     case WEFT_OP_resize:
         first = repeats(g, n) ? WEFT_PRICE_repeat_first : WEFT_PRICE_blend_first;
         count = (double)weft_format_elements(g, result);
-        waste = repeats(g, n) ? repeat_waste(g, result) : 1;
+        waste = repeats(g, n) ? pixel_waste(g, result) : 1;
+        waste_first = repeats(g, n) ? row_waste(g, result) : 1;
         break;
     default:
         return 0;
     }
-    const int64_t ps = weft_format_rate_ps(f, count, first);
+    const int64_t ps = weft_format_rate_ps(f, count * waste_first, first);
     return last ? weft_format_doubted_ps(ps, weft_format_rate_ps(f, count * waste, in_order(first, last))) : ps;
 }
 

@@ -3,6 +3,7 @@
  *
  *   %z = sub %x, %m     {0 2 3 1}, m the same for all channels: a call of the kernel for each pixel
  *   %z = add %x, %y     x {0 1 2}, y {1 0 2}: a call for each run of axis 2; y {2 0 1}: y is read across
+ *   %z = add %s, %y     %s channels of a slice of {0 2 3 1}: rows with gaps, of which each takes time
  *   %s = sum %x         over the innermost axis: what a line of terms takes besides them
  *
  * How an elementwise op puts its axes is asked of its kernel, sizes at their hints: once with all operands as the
@@ -12,9 +13,10 @@
 #include "sched/format.h"
 
 enum { GAPPED_ROWS = 4 };   /* a row that is copied to a buffer takes a quarter of a call */
-enum { LITTLE_PS = 6500000 }; /* calls and lines for which no order is left */
+/* Calls, and lines, for which no order is left. What lines take was found to be true from fewer on. */
+enum { LITTLE_CALLS = 6500000, LITTLE_LINES = 1000000 };
 
-static int64_t beyond_little(int64_t ps) { return ps > LITTLE_PS ? ps - LITTLE_PS : 0; }
+static int64_t beyond(int64_t ps, int64_t little) { return ps > little ? ps - little : 0; }
 
 /* Strides of a value that lies in the order of this layout of the result, but for what is not stored of it. */
 static void like_result(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *order,
@@ -77,7 +79,15 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *f, weft_node n, uin
         map.bytes[++map.inputs] = (int32_t)weft_dtype_bits(from->dtype) / 8;
         like_result(g, type, &order, weft_format_stored_axes(g, v), map.stride[map.inputs]);
     }
-    return beyond_little(weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call));
+    return beyond(weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call), LITTLE_CALLS);
+}
+
+/* What a slice is cut out of: where it is a view, its rows lie as far apart as those of that. */
+static weft_val cut_from(const struct weft_graph *g, weft_val v)
+{
+    while (weft_def_opcode(g, v) == WEFT_OP_slice)
+        v = weft_operand(g, weft_def(g, v), 0);
+    return v;
 }
 
 int64_t weft_format_walk_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout,
@@ -91,14 +101,15 @@ int64_t weft_format_walk_read_ps(const struct weft_formats *f, struct weft_pin o
     struct weft_map map;
     bool streams, would_stream;
     const enum weft_format_agreement agreement = weft_format_agreement_of(g, operand, layout, result);
-    if (bytes == 0 || agreement == WEFT_SAME_ORDER)
+    const weft_val whole = cut_from(g, value);
+    if (bytes == 0 || (agreement == WEFT_SAME_ORDER && weft_is(whole, value)))
         return 0;
     const bool opens = weft_type_of(g, weft_result(g, operand.node, 0))->rank == type->rank &&
                        open_map(f, operand.node, result, &map);
     map.bytes[1] = (int32_t)weft_dtype_bits(type->dtype) / 8;
     map.inputs = 1;
     struct weft_map wanted = map;
-    if (!opens || map.bytes[1] == 0 || !weft_format_strides(f, value, layout, map.stride[1]))
+    if (!opens || map.bytes[1] == 0 || !weft_format_strides(f, whole, layout, map.stride[1]))
         return weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, agreement == WEFT_SAME_RUNS
                                                                            ? WEFT_PRICE_access_runs
                                                                            : WEFT_PRICE_access_strided);
@@ -118,5 +129,5 @@ int64_t weft_format_lines_ps(const struct weft_formats *f, struct weft_pin opera
     for (uint32_t i = 0; axes && i < axes->count; i++)
         reduced |= weft_dim_is(axes->integers[i], fastest);
     const double lines = (double)weft_format_elements(g, weft_result(g, operand.node, 0));
-    return reduced ? beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line)) : 0;
+    return reduced ? beyond(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line), LITTLE_LINES) : 0;
 }

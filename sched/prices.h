@@ -26,8 +26,8 @@ enum weft_price {
     WEFT_PRICE_COUNT
 };
 
-/* Channels of the map on which `repeat` is measured: a pixel's copy takes as long for fewer. */
-enum { WEFT_REPEAT_CHANNELS = 64 };
+/* Channels and columns of the result on which `repeat` is measured: each pixel, and each row, takes time itself. */
+enum { WEFT_REPEAT_CHANNELS = 64, WEFT_REPEAT_COLUMNS = 56 };
 
 struct weft_price_info {
     const char *name, *unit, *help;

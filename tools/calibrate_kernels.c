@@ -120,7 +120,7 @@ static void add_pool(struct calibrate *c, enum weft_price first, int channels, i
 
 /* --- resizes: 28x28 to 56x56 -------------------------------------------------------------------------------------- */
 
-enum { SMALL = 28, LARGE = 2 * SMALL, RESIZED_CHANNELS = WEFT_REPEAT_CHANNELS };
+enum { LARGE = WEFT_REPEAT_COLUMNS, SMALL = LARGE / 2, RESIZED_CHANNELS = WEFT_REPEAT_CHANNELS };
 
 static void run_blend(const struct calibrate_job *j, void *scratch, int part, int parts)
 {
