@@ -29,8 +29,11 @@ static void annotate_bodies(struct weft_plan *plan, const struct weft_frame *fra
 {
     const struct weft_control *control = &plan->control[number];
     const struct weft_frame_control *sized = &frame->control[number];
-    for (uint32_t i = 0; i < control->bodies; i++)
+    for (uint32_t i = 0; i < control->bodies; i++) {
         weft_plan_annotate(control->body[i], sized->body[i], arena + frame->place[control->room] + sized->arena);
+        plan->priced += control->body[i]->priced;
+        plan->other_forms += control->body[i]->other_forms;
+    }
 }
 
 int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_frame *frame, const bool *bound)

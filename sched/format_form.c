@@ -60,13 +60,12 @@ static uint32_t layout_of(const struct weft_graph *g, weft_val v) { return g->va
 const char *weft_format_form(const struct weft_formats *f, weft_node n)
 {
     const struct weft_graph *g = f->graph;
-    if (!(weft_op_of(g, n)->traits & WEFT_CONTRACTION) || weft_opcode_of(g, n) == WEFT_OP_attention ||
-        !weft_step_is_f32(g, n))
-        return NULL;
-    const weft_val first = weft_operand(g, n, 0), second = weft_operand(g, n, 1), result = weft_result(g, n, 0);
     const int op = weft_opcode_of(g, n);
     struct weft_conv conv;
     struct weft_gemm gemm;
+    if ((op != WEFT_OP_matmul && op != WEFT_OP_conv && op != WEFT_OP_conv_transpose) || !weft_step_is_f32(g, n))
+        return NULL;
+    const weft_val first = weft_operand(g, n, 0), second = weft_operand(g, n, 1), result = weft_result(g, n, 0);
     if (op == WEFT_OP_matmul) {
         if (!weft_format_gemm(f, n, layout_of(g, first), layout_of(g, second), layout_of(g, result), &gemm))
             return NULL;

@@ -43,7 +43,8 @@ static void print_summary(const struct explain *e, struct weft_text *text)
     weft_text_format(text, "%s: %u nodes read, %u planned as %u steps, %d of them in the reference evaluator\n",
                      e->path, e->from->live_nodes, e->to->live_nodes, e->plan->steps, e->plan->fallbacks);
     if (e->plan->priced)
-        weft_text_format(text, "forms: %d of %d products and convolutions run in the kernel that layouts were priced for\n",
+        weft_text_format(text,
+                         "forms: %d of %d products and convolutions run in the kernel that layouts were priced for\n",
                          e->plan->priced - e->plan->other_forms, e->plan->priced);
     weft_text_format(text, "passes: %lld rewrites\n", (long long)e->to->root->rewrites);
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
