@@ -3,6 +3,7 @@
 #include "onnx/import.h"
 
 #include <float.h>
+#include <math.h>
 
 /* The slope broadcasts to x and never the other way. */
 static void import_prelu(struct onnx_op *op)
@@ -70,13 +71,38 @@ static void import_selu(struct onnx_op *op)
     op->output[0] = with_reals(op, WEFT_OP_selu, 2, attrs);
 }
 
+static weft_val select(struct onnx_op *op, weft_val condition, weft_val yes, weft_val no)
+{
+    return weft_onnx_make(op, WEFT_OP_select, 3, (const weft_val[]){condition, yes, no}, 0, NULL, NULL);
+}
+
+/* Of 64 bits, of which f64 does not hold all: only compared in f64, moved by a whole number as they are. */
+static weft_val shrink_wide(struct onnx_op *op, weft_val x, double bias, double lambda)
+{
+    weft_val up = x, down = x;
+    if (bias != 0) {
+        const weft_val by = weft_onnx_scalar_like(op, x, fabs(bias));
+        up = weft_onnx_binary(op, bias > 0 ? WEFT_OP_add : WEFT_OP_sub, x, by);
+        down = weft_onnx_binary(op, bias > 0 ? WEFT_OP_sub : WEFT_OP_add, x, by);
+    }
+    const weft_val real = weft_onnx_cast(op, x, WEFT_F64);
+    const weft_val below = weft_onnx_binary(op, WEFT_OP_lt, real, weft_onnx_scalar_like(op, real, -lambda));
+    const weft_val above = weft_onnx_binary(op, WEFT_OP_gt, real, weft_onnx_scalar_like(op, real, lambda));
+    return select(op, below, up, select(op, above, down, weft_onnx_scalar_like(op, x, 0)));
+}
+
 /* On integers, too: by way of f64. */
 static void import_shrink(struct onnx_op *op)
 {
-    const struct weft_attr attrs[] = {weft_attr_of_real(WEFT_ATTR_bias, weft_onnx_real(op, "bias", 0)),
-                                      weft_attr_of_real(WEFT_ATTR_lambda, weft_onnx_real(op, "lambd", 0.5))};
+    const double bias = weft_onnx_real(op, "bias", 0), lambda = weft_onnx_real(op, "lambd", 0.5);
+    const struct weft_attr attrs[] = {weft_attr_of_real(WEFT_ATTR_bias, bias),
+                                      weft_attr_of_real(WEFT_ATTR_lambda, lambda)};
     weft_val x = weft_onnx_input(op, 0);
     const int dtype = weft_onnx_type(op, x).dtype;
+    if ((dtype == WEFT_I64 || dtype == WEFT_U64) && floor(bias) == bias && fabs(bias) <= 0x1p53) {
+        op->output[0] = shrink_wide(op, x, bias, lambda);
+        return;
+    }
     x = weft_onnx_cast(op, x, weft_dtype_is_float(dtype) ? dtype : WEFT_F64);
     op->output[0] = weft_onnx_cast(op, weft_onnx_make(op, WEFT_OP_shrink, 1, &x, 2, attrs, NULL), dtype);
 }

@@ -55,6 +55,45 @@ static void test_bit_shift(void **state)
                         "  return %y\n}\n");
 }
 
+/* Integers that f64 does not hold stay as they are. */
+static void test_shrink_of_wide_integers(void **state)
+{
+    (void)state;
+    struct bytes graph = {.count = 0};
+    put_ints(&graph, "x", 2, (const int64_t[]){INT64_MAX, 1});
+    struct bytes node = node_of("Shrink", "x", "y");
+    put_float_attribute(&node, "lambd", 2);
+    put_message(&graph, 1, &node);
+    node = node_of("Shrink", "x", "z");
+    put_float_attribute(&node, "bias", -3);
+    put_message(&graph, 1, &node);
+    put_output(&graph, "y");
+    put_output(&graph, "z");
+    const struct bytes model = model_of(&graph, 8, 9);
+    expect_text(&model, "graph @main() {\n"
+                        "  %x: i64[2] = const value=[9223372036854775807 1]\n"
+                        "  %0: f64[2] = cast %x\n"
+                        "  %1: f64[2] = const value=-2\n"
+                        "  %2: bool[2] = lt %0, %1\n"
+                        "  %3: f64[2] = const value=2\n"
+                        "  %4: bool[2] = gt %0, %3\n"
+                        "  %5: i64[2] = const value=0\n"
+                        "  %6: i64[2] = select %4, %x, %5\n"
+                        "  %y: i64[2] = select %2, %x, %6\n"
+                        "  %7: i64[2] = const value=3\n"
+                        "  %8: i64[2] = sub %x, %7\n"
+                        "  %9: i64[2] = add %x, %7\n"
+                        "  %10: f64[2] = cast %x\n"
+                        "  %11: f64[2] = const value=-0.5\n"
+                        "  %12: bool[2] = lt %10, %11\n"
+                        "  %13: f64[2] = const value=0.5\n"
+                        "  %14: bool[2] = gt %10, %13\n"
+                        "  %15: i64[2] = const value=0\n"
+                        "  %16: i64[2] = select %14, %9, %15\n"
+                        "  %z: i64[2] = select %12, %8, %16\n"
+                        "  return %y, %z\n}\n");
+}
+
 static void test_saturation(void **state)
 {
     (void)state;
@@ -159,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pow_of_types), cmocka_unit_test(test_bit_shift), cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_shrink_of_wide_integers),
         cmocka_unit_test(test_unknown_type), cmocka_unit_test(test_swish),     cmocka_unit_test(test_slope),
         cmocka_unit_test(test_stated_broadcast), cmocka_unit_test(test_broadcast_that_does_not_fit),
     };
