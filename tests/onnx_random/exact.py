@@ -5,6 +5,9 @@
 
 `again(node, operands)` has the others compute a node that is another one. Which elements stay open is said in
 texts.py."""
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from texts import FLOATS_OF_8, attributes_of, resize
@@ -72,12 +75,8 @@ def reduction(node, operands, results, again):
     with np.errstate(all="ignore"):
         y = np.asarray(reduced(node.op_type, x, axes))
         if integers:
-            bits = 8 * x.dtype.itemsize
             real = y.dtype != object
-            y = np.trunc(np.where(np.isfinite(y), y, 0)) if real else y
-            mask = 2 ** bits - 1
-            low = np.array([int(v) & mask for v in y.ravel()], np.uint64)
-            y = low.astype(f"u{x.dtype.itemsize}").view(x.dtype)
+            y = low_bits(np.trunc(np.where(np.isfinite(y), y, 0)) if real else y, x.dtype)
         else:
             y = y.astype(x.dtype)
     return [y.reshape(results[0].shape)]
@@ -104,13 +103,34 @@ def cast(node, operands, results, again):
     return [np.asarray(y)]
 
 
-def shrink(node, operands, results, again):
+def shrink_attributes(node):
     facts = attributes_of(node, bias=0.0, lambd=0.5)
-    if operands[0].dtype.itemsize < 4 or operands[0].dtype == np.float32:
+    return [Fraction(float(np.float32(facts[name]))) for name in ("bias", "lambd")]
+
+
+def shrunk(x, bias, edge):
+    """Of integers, truncated, in numbers that do not overflow."""
+    def one(v):
+        return math.trunc(v + bias if v < -edge else v - bias if v > edge else 0)
+    return np.array([one(int(v)) for v in x.ravel()], object).reshape(x.shape)
+
+
+def low_bits(numbers, dtype):
+    """Of integers however large."""
+    mask = 2 ** (8 * dtype.itemsize) - 1
+    low = np.array([int(v) & mask for v in np.asarray(numbers, object).ravel()], np.uint64)
+    return low.astype(f"u{dtype.itemsize}").view(dtype).reshape(np.shape(numbers))
+
+
+def shrink(node, operands, results, again):
+    """onnxruntime computes integers in f32, the evaluator in f64."""
+    x, (bias, edge) = operands[0], shrink_attributes(node)
+    if x.dtype.kind in "iu":
+        return [low_bits(shrunk(x, bias, edge), x.dtype)]
+    if x.dtype != np.float64:
         return results
-    bias, edge = (np.float64(np.float32(facts[name])) for name in ("bias", "lambd"))
-    x = operands[0].astype(np.float64)
-    return [np.where(x < -edge, x + bias, np.where(x > edge, x - bias, 0.0)).astype(operands[0].dtype)]
+    bias, edge = np.float64(bias), np.float64(edge)
+    return [np.where(x < -edge, x + bias, np.where(x > edge, x - bias, 0.0))]
 
 
 def mean_variance(node, operands, results, again):
@@ -142,15 +162,21 @@ def resized(node, operands, results, again):
     return results if exact is None else [exact]
 
 
-def hyperbolic(node, operands, results, again):
-    """Of f64, which the others compute in f32 or so that exp overflows first."""
-    if operands[0].dtype != np.float64:
-        return results
+def softplus(x):
+    """log(exp(x) + 1), of which exp does not overflow."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+# What the others compute in f32, or so that exp overflows first: Softplus by its function body, also in 16 bits.
+FUNCTIONS = {"Cosh": np.cosh, "Sinh": np.sinh, "Softplus": softplus, "Mish": lambda x: x * np.tanh(softplus(x))}
+
+
+def function(node, operands, results, again):
     with np.errstate(all="ignore"):
-        return [{"Cosh": np.cosh, "Sinh": np.sinh}[node.op_type](operands[0].astype(WIDE)).astype(np.float64)]
+        return [FUNCTIONS[node.op_type](operands[0].astype(WIDE)).astype(np.float64).astype(operands[0].dtype)]
 
 
-DEFINED = {"Cosh": hyperbolic, "Sinh": hyperbolic, "Resize": resized, "OneHot": one_hot, "Cast": cast,
+DEFINED = {**{name: function for name in FUNCTIONS}, "Resize": resized, "OneHot": one_hot, "Cast": cast,
            "CastLike": cast, "Shrink": shrink,
            "MeanVarianceNormalization": mean_variance, "GlobalAveragePool": global_pool, "GlobalLpPool": global_pool,
            "GlobalMaxPool": global_pool,

@@ -100,17 +100,32 @@ class Noise:
                     rounding = rounding_of(array.dtype, coarse) * (self.winograd if node.op_type == "Conv" else 1)
                     array = moved(self.numbers, array, rounding, node.op_type in NORMWISE, floor)
                 if node.op_type in ("Cast", "CastLike") and array.dtype == bool and is_float(operands[0].dtype):
-                    number = operands[0]
-                    reach = SAFETY * self.spread.get(number.name, 0)
-                    zero = (reach > 0) & (reach >= np.abs(wide(number.arrays[self.trial]))) # it may be 0
+                    zero = self.may_be_zero(operands[0])
                     array = np.where(zero, self.numbers.random(array.shape) < 0.5, array)
                 if node.op_type in ("Reciprocal", "Div") and is_float(array.dtype) and node.input[-1] in self.spread:
                     pole = np.broadcast_to(inputs[node.input[-1]] == 0, array.shape) # a computed 0 has either sign
                     array = np.where(pole & (self.numbers.random(array.shape) < 0.5), -array, array)
+                array = self.divided(node, {v.name: v for v in operands}, inputs, array)
                 array = self.open(node, [inputs.get(n) for n in node.input], results, array, len(node.output))
                 values[value.name] = array
                 self.compare(value.name, base, array)
         self.samples += 1
+
+    def may_be_zero(self, value):
+        reach = SAFETY * self.spread.get(value.name, 0)
+        return (reach > 0) & (reach >= np.abs(wide(value.arrays[self.trial])))
+
+    def divided(self, node, operands, inputs, array):
+        """What noise divides by may be rounded to 0, in 16 bits before it is infinitely small: half of the samples are
+        infinite there."""
+        place = {"Reciprocal": 0, "Div": 1, "Pow": 0}.get(node.op_type)
+        if place is None or not is_float(array.dtype):
+            return array
+        zero = self.may_be_zero(operands[node.input[place]])
+        if node.op_type == "Pow":
+            zero = zero & (wide(inputs[node.input[1]]) < 0)
+        pole = np.broadcast_to(zero, array.shape) & (self.numbers.random(array.shape) < 0.5)
+        return np.where(pole, np.asarray(np.inf, array.dtype), array)
 
     @staticmethod
     def floor(node, operands):

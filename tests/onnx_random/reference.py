@@ -146,6 +146,12 @@ BY_ONNX_FIRST = {"DFT", "STFT", "Col2Im", "HannWindow", "HammingWindow", "Blackm
 WINDOWS = {"Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"}
 
 
+def fits(array, narrow):
+    """Is no number of f64 infinite or 0 in f32?"""
+    return array.dtype != F64 or bool(np.all((np.isfinite(array) == np.isfinite(narrow)) &
+                                             ((array == 0) == (narrow == 0))))
+
+
 def through_f32(node, values, opset):
     others = (*HALVES, F64)
     if not any(array.dtype in others for array in values.values()):
@@ -153,7 +159,10 @@ def through_f32(node, values, opset):
     if any(a.name in ("to", "dtype", "output_dtype") or a.type == a.GRAPH for a in node.attribute):
         raise Refused("states a type")
     kinds = declared(node, values, opset)
-    wide = {name: array.astype(np.float32) if array.dtype in others else array for name, array in values.items()}
+    with np.errstate(all="ignore"):
+        wide = {name: array.astype(np.float32) if array.dtype in others else array for name, array in values.items()}
+    if not all(fits(values[name], wide[name]) for name in values):
+        raise Refused("numbers that f32 does not hold")
     results = by_onnxruntime(node, wide, opset)
     with np.errstate(all="ignore"):
         return [array.astype(kinds[name]) if array.dtype == np.float32 and name in kinds else array

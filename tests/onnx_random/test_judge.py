@@ -149,7 +149,51 @@ class Judge(unittest.TestCase):
             self.assertEqual(wrong is None, right)
 
 
+    def test_a_divisor_that_may_be_zero_may_be_rounded_to_it(self):
+        for distance, right in ((2.0 ** -10, True), (0.5, False)):
+            g = Graph(5, 17, [{}])
+            x, y = g.add("x", [np.ones(3, np.float16)]), g.add("y", [np.full(3, 1 - distance, np.float16)])
+            difference = g.node("Sub", [g.node("Exp", [x])[0], g.node("Exp", [y])[0]])[0]
+            g.node("Reciprocal", [difference])
+            wrong = judged(g, lambda results: [*results[:-1], np.full(3, np.inf, np.float16)])
+            self.assertEqual(wrong is None, right)
+
+
 class Exact(unittest.TestCase):
+    def test_functions_do_not_overflow_on_the_way(self):
+        for op in ("Softplus", "Mish"):
+            for dtype, number in ((F16, 65504), (F32, 1e30), (F64, 1e300)):
+                g = Graph(5, 18, [{}])
+                value = g.node(op, [g.add("x", [np.array([number, 0], dtype)])])[0]
+                self.assertEqual(value.arrays[0][0], dtype.type(number))
+        g = Graph(5, 18, [{}]) # not in f32, which does not hold it
+        self.assertAlmostEqual(g.node("Asinh", [g.add("x", [np.array([1e300])])])[0].arrays[0][0], 691.4686750787737)
+
+    def test_shrunk_integers_are_exact(self):
+        import texts
+        most = 2 ** 63 - 1
+        for number, bias, want, is_open in ((most, 0.0, most, False), (most, 3.0, most - 3, False),
+                                            (most, 0.1, most - 1, True), (most, -1.0, -2 ** 63, True),
+                                            (5, 0.1, 4, False), (1, 0.0, 0, False)):
+            g = Graph(5, 18, [{}])
+            x = g.add("x", [np.array([number], np.int64)])
+            made = g.node("Shrink", [x], bias=bias, lambd=2.0)[0]
+            self.assertEqual(int(made.arrays[0][0]), want)
+            self.assertEqual(bool(texts.is_open(g.nodes[0][0], [x.arrays[0]], made.arrays)[0][0]), is_open)
+
+    def test_filters_against_aliasing_are_exact(self):
+        """Places are thirds; those in f32 are off by more than the weights are."""
+        g = Graph(5, 18, [{}])
+        x = g.add("x", [np.arange(33, dtype=np.float32).reshape(1, 1, 1, 33)])
+        scales = g.constant(np.array([1, 1, 1, 3], np.float32))
+        y = g.node("Resize", [x, None, scales], antialias=1, mode="linear",
+                   coordinate_transformation_mode="asymmetric")[0]
+        want = np.minimum(np.arange(99) / 3, 32).astype(np.float32)
+        self.assertTrue((y.arrays[0].ravel() == want).all())
+        scales = g.constant(np.array([1, 1, 1, 1 / 3], np.float32))
+        y = g.node("Resize", [x, None, scales], antialias=1, mode="linear")[0]
+        self.assertTrue(np.allclose(y.arrays[0].ravel()[1:-1], 3 * np.arange(1, 10) + 1, rtol=1e-7))
+
     def test_many_terms_have_no_error(self):
         g = Graph(5, 17, [{}])
         x = g.add("x", [np.full(20000, 0.1, np.float32)])

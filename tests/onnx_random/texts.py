@@ -67,8 +67,8 @@ def resize(node, operands, shape):
                           keep_aspect_ratio_policy="stretch", cubic_coeff_a=-0.75, exclude_outside=0)
     x, roi, scales, sizes = (list(operands) + [None] * 3)[:4]
     mode = facts["coordinate_transformation_mode"]
-    shrinks = any(r < l for r, l in zip(shape, x.shape)) or (scales is not None and scales.size and scales.min() < 1)
-    if (facts["antialias"] and shrinks) or 0 in x.shape or 0 in shape:
+    filtered = facts["antialias"] and facts["mode"] != "nearest"
+    if 0 in x.shape or 0 in shape or filtered and x.dtype.kind in "iu": # how integers are rounded is not said
         return None
     axes = [a % x.ndim for a in facts["axes"]] if facts["axes"] is not None else list(range(x.ndim))
     result, outside = np.asarray(x, x.dtype if facts["mode"] == "nearest" else np.float64), np.zeros(shape, bool)
@@ -87,7 +87,7 @@ def resize(node, operands, shape):
         if crop:
             mask = np.array([not 0 <= p <= length - 1 for p in where])
             outside |= mask.reshape([-1 if a == axis else 1 for a in range(x.ndim)])
-        result = along(result, axis, where, facts)
+        result = filter_along(result, axis, where, scale, facts) if filtered else along(result, axis, where, facts)
     result = result.astype(x.dtype)
     return np.where(outside, np.asarray(facts["extrapolation_value"]).astype(x.dtype),
                     result) if outside.any() else result
@@ -114,6 +114,22 @@ def along(x, axis, where, facts):
                                                                             for a in range(x.ndim)])
     low, high = (np.take(x, [clip(b + n) for b in below], axis) for n in (0, 1))
     return low * (1 - share) + high * share
+
+
+def filter_along(x, axis, where, scale, facts):
+    """The filter is stretched by max(1, 1 / scale), and its weights have the sum 1; what lies outside is the nearest
+    inside, or has no weight."""
+    length, narrow = x.shape[axis], min(scale, Fraction(1))
+    a, support = facts["cubic_coeff_a"], (2 if facts["mode"] == "cubic" else 1) / narrow
+    weights = np.zeros((len(where), length))
+    for row, place in zip(weights, where):
+        for i in range(math.ceil(place - support), math.floor(place + support) + 1):
+            d = float(abs(i - place) * narrow)
+            weight = (cubic(d, a)[1] if d <= 1 else cubic(d - 1, a)[0]) if facts["mode"] == "cubic" else 1 - d
+            if not facts["exclude_outside"] or 0 <= i < length:
+                row[min(max(i, 0), length - 1)] += weight
+        row /= row.sum() or 1
+    return np.moveaxis(np.tensordot(weights, x, (1, axis)), 0, axis)
 
 
 def cubic(t, a):
@@ -156,11 +172,23 @@ def is_open(node, operands, results):
         with np.errstate(all="ignore"):
             y = np.power(operands[0].astype(np.float64), operands[1].astype(np.float64))
         return [~((np.abs(y) < 2.0 ** 53) & (np.trunc(y) >= limits.min) & (np.trunc(y) <= limits.max))]
+    if node.op_type == "Shrink" and results[0].dtype.kind in "iu":
+        return [open_shrink(node, operands[0])]
     if node.op_type.startswith("Reduce"):
         return [open_reduction(node, operands, results[0])]
     if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") and results[0].dtype not in FLOATS_OF_8:
         return [np.isnan(operands[0].astype(np.float64))] + [None] * 2
     return None
+
+
+def open_shrink(node, x):
+    """Integers that the type does not hold; and those that doubles do not hold beside a bias with a fraction: of which
+    type x + bias is, when x is of integers and bias a float, is not said."""
+    import exact
+    bias, edge = exact.shrink_attributes(node)
+    total, limits = exact.shrunk(x, bias, edge), np.iinfo(x.dtype)
+    wide = np.abs(exact.whole(x)) > 2 ** 53 if bias.denominator != 1 else False
+    return np.asarray((total > limits.max) | (total < limits.min) | wide, bool).reshape(x.shape)
 
 
 def open_reduction(node, operands, result):
