@@ -172,6 +172,8 @@ def is_open(node, operands, results):
         with np.errstate(all="ignore"):
             y = np.power(operands[0].astype(np.float64), operands[1].astype(np.float64))
         return [~((np.abs(y) < 2.0 ** 53) & (np.trunc(y) >= limits.min) & (np.trunc(y) <= limits.max))]
+    if node.op_type == "Sign" and results[0].dtype.kind not in "iub": # "> 0 … < 0 … == 0", and NaN is none of them
+        return [np.isnan(operands[0].astype(np.float64))]
     if node.op_type == "Shrink" and results[0].dtype.kind in "iu":
         return [open_shrink(node, operands[0])]
     if node.op_type.startswith("Reduce"):
