@@ -13,10 +13,11 @@
 #include "sched/format.h"
 
 enum { GAPPED_ROWS = 4 };   /* a row that is copied to a buffer takes a quarter of a call */
-/* Calls, and lines, for which no order is left. What lines take was found to be true from fewer on. */
-enum { LITTLE_CALLS = 6500000, LITTLE_LINES = 1000000 };
+/* Calls and lines for which no order is left: as much for both, since what one order saves in lines it pays in calls.
+ * With 1 us for lines the values of a T5 were all stored turned over, and gathered by elements. */
+enum { LITTLE_PS = 6500000 };
 
-static int64_t beyond(int64_t ps, int64_t little) { return ps > little ? ps - little : 0; }
+static int64_t beyond_little(int64_t ps) { return ps > LITTLE_PS ? ps - LITTLE_PS : 0; }
 
 /* Strides of a value that lies in the order of this layout of the result, but for what is not stored of it. */
 static void like_result(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *order,
@@ -79,7 +80,7 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *f, weft_node n, uin
         map.bytes[++map.inputs] = (int32_t)weft_dtype_bits(from->dtype) / 8;
         like_result(g, type, &order, weft_format_stored_axes(g, v), map.stride[map.inputs]);
     }
-    return beyond(weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call), LITTLE_CALLS);
+    return beyond_little(weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call));
 }
 
 /* What a slice is cut out of: where it is a view, its rows lie as far apart as those of that. */
@@ -129,5 +130,5 @@ int64_t weft_format_lines_ps(const struct weft_formats *f, struct weft_pin opera
     for (uint32_t i = 0; axes && i < axes->count; i++)
         reduced |= weft_dim_is(axes->integers[i], fastest);
     const double lines = (double)weft_format_elements(g, weft_result(g, operand.node, 0));
-    return reduced ? beyond(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line), LITTLE_LINES) : 0;
+    return reduced ? beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line)) : 0;
 }
