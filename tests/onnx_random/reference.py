@@ -183,8 +183,8 @@ def agrees(results, others, within):
 
 
 def overflows(compute, node, results):
-    """Is a number on the way that f32 does not hold? onnxruntime cuts it off there, though nobody asked it to. A cut far
-    below makes other numbers then, or the last cell of an LSTM tells, whose activation may hide it."""
+    """Is a number on the way that f32 does not hold? onnxruntime cuts it off there, though nobody asked it to. A cut
+    far below makes other numbers then, or the last cell of an LSTM tells, whose activation may hide it."""
     if not all(np.isfinite(a).all() for a in results):
         return True
     if any(a.name == "clip" for a in node.attribute):
