@@ -4,10 +4,7 @@
  * Candidates are taken by falling score, the lower index first; one stays unless it overlaps one that stays already by
  * more than the limit. Areas are computed in double. */
 #include "eval/rule.h"
-
-struct box {
-    double low[2], high[2];
-};
+#include "kernels/plain/shared.h"
 
 struct nms {
     const struct weft_tensor *boxes, *scores;
@@ -15,49 +12,20 @@ struct nms {
     int64_t most;
     double overlap, threshold;
     union weft_number *score;
-    struct box *kept;
+    struct weft_k_box *kept;
     int64_t *order, *scratch;
 };
 
 static double scalar(const struct weft_tensor *tensor) { return weft_load_real(tensor->dtype, tensor->data, 0); }
 
-static struct box read_box(const struct nms *nms, int64_t batch, int64_t i)
+static struct weft_k_box read_box(const struct nms *nms, int64_t batch, int64_t i)
 {
     const struct weft_tensor *boxes = nms->boxes;
     double x[4];
     for (int64_t j = 0; j < 4; j++)
         x[j] = weft_load_real(boxes->dtype, boxes->data,
                               batch * boxes->stride[0] + i * boxes->stride[1] + j * boxes->stride[2]);
-    struct box box;
-    for (int axis = 0; axis < 2; axis++) {
-        const double a = nms->centre ? x[axis] - x[axis + 2] / 2 : x[axis];
-        const double b = nms->centre ? x[axis] + x[axis + 2] / 2 : x[axis + 2];
-        box.low[axis] = a < b ? a : b;
-        box.high[axis] = a < b ? b : a;
-    }
-    return box;
-}
-
-static double area(const struct box *box) { return (box->high[0] - box->low[0]) * (box->high[1] - box->low[1]); }
-
-/* Intersection over union; boxes without an area overlap nothing. */
-static double overlap(const struct box *a, const struct box *b)
-{
-    double both = 1;
-    for (int axis = 0; axis < 2; axis++) {
-        const double low = a->low[axis] > b->low[axis] ? a->low[axis] : b->low[axis];
-        const double high = a->high[axis] < b->high[axis] ? a->high[axis] : b->high[axis];
-        both *= high > low ? high - low : 0;
-    }
-    return area(a) > 0 && area(b) > 0 ? both / (area(a) + area(b) - both) : 0;
-}
-
-static bool is_free(const struct nms *nms, const struct box *box, int64_t kept)
-{
-    for (int64_t i = 0; i < kept; i++)
-        if (overlap(box, &nms->kept[i]) > nms->overlap)
-            return false;
-    return true;
+    return weft_k_box_of(x, nms->centre);
 }
 
 /* One class of one batch: rows [batch, class, box] behind the first `found`; how many there are then. */
@@ -71,8 +39,8 @@ static int64_t select_class(const struct nms *nms, int64_t batch, int64_t class,
     weft_eval_order(&rows, true, nms->order, nms->scratch);
     for (int64_t i = 0, kept = 0; i < n && kept < nms->most; i++) {
         const int64_t at = nms->order[i];
-        const struct box box = read_box(nms, batch, at);
-        if (!(nms->score[at].real > nms->threshold) || !is_free(nms, &box, kept))
+        const struct weft_k_box box = read_box(nms, batch, at);
+        if (!(nms->score[at].real > nms->threshold) || weft_k_box_overlaps(&box, nms->kept, kept, nms->overlap))
             continue;
         nms->kept[kept++] = box;
         const int64_t row[] = {batch, class, at};

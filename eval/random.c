@@ -2,6 +2,7 @@
 /* random.c: random numbers as functions of seed, stream, step and the element's index; FORMAT.md states them bit
  * by bit, up to the logarithm, root, sine and cosine of the C library. */
 #include "eval/rule.h"
+#include "kernels/plain/shared.h"
 #include "kernels/philox.h"
 
 #include <math.h>
@@ -85,20 +86,6 @@ void weft_eval_bernoulli(struct weft_eval *eval)
         }
 }
 
-/* The first class at which the running sum of exp(x - largest) exceeds its share of the total; running[] gets it. */
-static int64_t draw(const double *running, int64_t classes, double share)
-{
-    int64_t low = 0, high = classes - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (running[middle] > share * running[classes - 1])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < 0 ? 0 : low;
-}
-
 static void add_up(const union weft_number *x, int64_t classes, double *running)
 {
     double largest = -INFINITY, sum = 0;
@@ -120,7 +107,7 @@ void weft_eval_multinomial(struct weft_eval *eval)
         for (int64_t i = 0; i < results; i++) {
             if (i % samples == 0 && classes > 0)
                 add_up(x + i / samples * classes, classes, running);
-            drawn[i].integer = draw(running, classes, uniform(&source, WEFT_F64, i));
+            drawn[i].integer = weft_k_draw(running, classes, uniform(&source, WEFT_F64, i));
         }
         weft_eval_store_all(out, drawn);
     }

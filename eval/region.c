@@ -2,6 +2,7 @@
 /* region.c: ops that read images at computed places: deform_conv and roi_align between elements, roi_max_pool and
  * unpool at elements. All places are computed in double. */
 #include "eval/rule.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,24 +120,6 @@ struct regions {
     int64_t samples, extent[2], size[2];
 };
 
-/* One coordinate of a sample: elements below and above, and how near the upper one is. False where it is too far
- * outside of the image to count. */
-static bool sample_axis(double at, int64_t extent, int64_t *ret_low, int64_t *ret_high, double *ret_share)
-{
-    if (!(at >= -1 && at <= (double)extent))
-        return false;
-    at = at > 0 ? at : 0;
-    int64_t low = (int64_t)at;
-    if (low >= extent - 1) {
-        low = extent - 1;
-        at = (double)low;
-    }
-    *ret_low = low;
-    *ret_high = low < extent - 1 ? low + 1 : low;
-    *ret_share = at - (double)low;
-    return true;
-}
-
 /* The mean of the samples of one cell, or the largest weighed neighbour of any of them. */
 static double align_cell(const struct regions *r, const union weft_number *plane, const double *start,
                          const double *cell, const int64_t *o)
@@ -152,8 +135,8 @@ static double align_cell(const struct regions *r, const union weft_number *plane
             double share[2], value = 0, largest = 0;
             const double y = start[0] + cell[0] * ((double)o[0] + ((double)i + 0.5) / (double)count[0]);
             const double x = start[1] + cell[1] * ((double)o[1] + ((double)j + 0.5) / (double)count[1]);
-            if (sample_axis(y, r->extent[0], &low[0], &high[0], &share[0]) &&
-                sample_axis(x, r->extent[1], &low[1], &high[1], &share[1])) {
+            if (weft_k_neighbours(y, r->extent[0], &low[0], &high[0], &share[0]) &&
+                weft_k_neighbours(x, r->extent[1], &low[1], &high[1], &share[1])) {
                 const int64_t width = r->extent[1];
                 const double part[] = {(1 - share[0]) * (1 - share[1]) * plane[low[0] * width + low[1]].real,
                                        (1 - share[0]) * share[1] * plane[low[0] * width + high[1]].real,

@@ -1,80 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample.c: sampling at points that a grid gives, and adding overlapping windows back into an image. */
 #include "eval/rule.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MOST_AXES (WEFT_MAX_RANK - 2) /* of space */
-#define TAPS      4
 
 /* --- grid_sample ------------------------------------------------------------------------------------------------ */
 
-enum form { LINEAR, NEAREST, CUBIC };
-enum border { ZEROS, EDGE, REFLECT };
-
 struct sampler {
-    enum form form;
-    enum border border;
-    bool corners;
+    struct weft_k_sampling how;
     int spatial, taps;
     struct weft_tensor image;     /* without its first two axes */
-    int64_t place[MOST_AXES][TAPS]; /* along each axis, or -1: outside, which reads as 0 */
-    double weight[MOST_AXES][TAPS];
+    int64_t place[MOST_AXES][WEFT_K_TAPS]; /* along each axis, or -1: outside, which reads as 0 */
+    double weight[MOST_AXES][WEFT_K_TAPS];
 };
 
-/* Turns x back at both ends until it lies between them. Whole periods are taken off first, so it ends for any x. */
-static double reflected(double x, double low, double high)
-{
-    const double range = high - low;
-    if (range <= 0)
-        return low;
-    const double past = fmod(fabs(x - low), 2 * range);
-    return past > range ? high - (past - range) : low + past;
-}
-
-/* The element at i, which may lie outside; -1 where that reads as 0. */
-static int64_t element_at(const struct sampler *s, double i, int64_t extent)
-{
-    if (i >= 0 && i < (double)extent)
-        return (int64_t)i;
-    if (s->border == ZEROS)
-        return -1;
-    if (s->border == REFLECT)
-        i = trunc(reflected(i, s->corners ? 0 : -0.5, (double)extent - (s->corners ? 1 : 0.5)));
-    return i <= 0 ? 0 : i >= (double)extent ? extent - 1 : (int64_t)i;
-}
-
-/* What Keys' cubic with a = -3/4 gives at a distance below 2. */
-static double cubic_weight(double d)
-{
-    const double a = -0.75;
-    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-}
-
-/* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. */
 static void sample_axis(struct sampler *s, int axis, double g)
 {
-    const int64_t extent = s->image.extent[axis];
-    const double length = (double)extent, low = s->corners ? 0 : -0.5, high = length - (s->corners ? 1 : 0.5);
-    g = isnan(g) ? -1 : g < -1e15 ? -1e15 : g > 1e15 ? 1e15 : g;
-    double x = s->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
-    if (s->form == NEAREST)
-        x = rint(x);
-    const bool each = s->border == ZEROS || (s->form == CUBIC && s->border == EDGE); /* elements outside, one by one */
-    if ((x < low || x > high) && !each)
-        x = s->border == REFLECT ? reflected(x, low, high) : x < 0 ? 0 : x > length - 1 ? length - 1 : x;
-    if (s->form == NEAREST) {
-        s->place[axis][0] = element_at(s, rint(x), extent);
-        s->weight[axis][0] = 1;
-    } else {
-        const double first = floor(x) - (s->form == CUBIC);
-        for (int k = 0; k < s->taps; k++) {
-            const double d = fabs(x - (first + k));
-            s->place[axis][k] = element_at(s, first + k, extent);
-            s->weight[axis][k] = s->form == CUBIC ? cubic_weight(d) : 1 - d;
-        }
-    }
+    weft_k_sample_axis(&s->how, s->image.extent[axis], g, s->place[axis], s->weight[axis]);
     for (int k = 0; k < s->taps; k++)
         s->place[axis][k] *= s->place[axis][k] < 0 ? 1 : s->image.stride[axis];
 }
@@ -104,13 +50,17 @@ static struct sampler sampler_of(const struct weft_eval *eval)
     const char *form = weft_attr_word(eval->graph, eval->node, WEFT_ATTR_form),
                *border = weft_attr_word(eval->graph, eval->node, WEFT_ATTR_border);
     struct sampler s = {
-        .form = strcmp(form, "linear") == 0 ? LINEAR : strcmp(form, "nearest") == 0 ? NEAREST : CUBIC,
-        .border = strcmp(border, "zeros") == 0 ? ZEROS : strcmp(border, "edge") == 0 ? EDGE : REFLECT,
-        .corners = weft_eval_int(eval, WEFT_ATTR_corners),
+        .how = {.form = strcmp(form, "linear") == 0    ? WEFT_K_LINEAR
+                        : strcmp(form, "nearest") == 0 ? WEFT_K_NEAREST
+                                                       : WEFT_K_CUBIC,
+                .border = strcmp(border, "zeros") == 0  ? WEFT_K_ZEROS
+                          : strcmp(border, "edge") == 0 ? WEFT_K_EDGE
+                                                        : WEFT_K_REFLECT,
+                .corners = weft_eval_int(eval, WEFT_ATTR_corners)},
         .spatial = eval->in[0].rank - 2,
         .image = eval->in[0],
     };
-    s.taps = s.form == LINEAR ? 2 : s.form == NEAREST ? 1 : TAPS;
+    s.taps = weft_k_taps(s.how.form);
     memmove(s.image.extent, s.image.extent + 2, (size_t)s.spatial * sizeof *s.image.extent);
     memmove(s.image.stride, s.image.stride + 2, (size_t)s.spatial * sizeof *s.image.stride);
     return s;

@@ -4,6 +4,7 @@
  * A merge sort of indices, so equal elements keep their order in both directions. A NaN is larger than every number,
  * and equal to other NaNs. */
 #include "eval/rule.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,26 +24,11 @@ int weft_eval_compare_rows(const struct weft_rows *rows, int64_t a, int64_t b)
     return sign;
 }
 
+static int compare_rows(const void *rows, int64_t a, int64_t b) { return weft_eval_compare_rows(rows, a, b); }
+
 void weft_eval_order(const struct weft_rows *rows, bool descending, int64_t *order, int64_t *scratch)
 {
-    const int64_t n = rows->n;
-    for (int64_t i = 0; i < n; i++)
-        order[i] = i;
-    for (int64_t run = 1; run < n; run *= 2) {
-        for (int64_t start = 0; start < n; start += 2 * run) {
-            const int64_t middle = start + run < n ? start + run : n, end = start + 2 * run < n ? start + 2 * run : n;
-            int64_t a = start, b = middle;
-            for (int64_t to = start; to < end; to++) {
-                bool second = a == middle;
-                if (!second && b < end) {
-                    const int sign = weft_eval_compare_rows(rows, order[a], order[b]);
-                    second = descending ? sign < 0 : sign > 0;
-                }
-                scratch[to] = second ? order[b++] : order[a++];
-            }
-        }
-        memcpy(order, scratch, (size_t)n * sizeof *order);
-    }
+    weft_k_order(rows->n, compare_rows, rows, descending, order, scratch);
 }
 
 struct sort {

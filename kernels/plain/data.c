@@ -2,6 +2,7 @@
 /* data.c: ops whose results have as many elements as the data says. Each finds its elements twice: once to count them,
  * before its results have extents, and once to write them. */
 #include "kernels/plain/plain.h"
+#include "kernels/plain/shared.h"
 
 #include <string.h>
 
@@ -197,26 +198,22 @@ void weft_plain_run_unique(const struct weft_plain *plain, const struct weft_pla
 
 /* --- nms ---------------------------------------------------------------------------------------------------------- */
 
-struct box {
-    double low[2], high[2];
-};
-
 struct nms {
     const struct weft_plain *plain;
     const struct weft_plain_data *data;
     int64_t most;
     double overlap, threshold;
     union weft_k_number *score;
-    struct box *kept;
+    struct weft_k_box *kept;
     int64_t *order, *scratch;
 };
 
 size_t weft_plain_scratch_boxes(const struct weft_plain *plain)
 {
-    return (size_t)plain->in[0].extent[1] * (sizeof(struct box) + 3 * sizeof(int64_t));
+    return (size_t)plain->in[0].extent[1] * (sizeof(struct weft_k_box) + 3 * sizeof(int64_t));
 }
 
-static struct box read_box(const struct nms *nms, int64_t batch, int64_t i)
+static struct weft_k_box read_box(const struct nms *nms, int64_t batch, int64_t i)
 {
     const struct weft_array *boxes = &nms->plain->in[0];
     const bool centre = nms->plain->attr[0].integer[0] == 1;
@@ -224,36 +221,7 @@ static struct box read_box(const struct nms *nms, int64_t batch, int64_t i)
     for (int64_t j = 0; j < 4; j++)
         x[j] = weft_k_at(boxes->dtype, nms->data->in[0],
                          batch * boxes->stride[0] + i * boxes->stride[1] + j * boxes->stride[2]).real;
-    struct box box;
-    for (int axis = 0; axis < 2; axis++) {
-        const double a = centre ? x[axis] - x[axis + 2] / 2 : x[axis];
-        const double b = centre ? x[axis] + x[axis + 2] / 2 : x[axis + 2];
-        box.low[axis] = a < b ? a : b;
-        box.high[axis] = a < b ? b : a;
-    }
-    return box;
-}
-
-static double area(const struct box *box) { return (box->high[0] - box->low[0]) * (box->high[1] - box->low[1]); }
-
-/* Intersection over union; boxes without an area overlap nothing. */
-static double overlap(const struct box *a, const struct box *b)
-{
-    double both = 1;
-    for (int axis = 0; axis < 2; axis++) {
-        const double low = a->low[axis] > b->low[axis] ? a->low[axis] : b->low[axis];
-        const double high = a->high[axis] < b->high[axis] ? a->high[axis] : b->high[axis];
-        both *= high > low ? high - low : 0;
-    }
-    return area(a) > 0 && area(b) > 0 ? both / (area(a) + area(b) - both) : 0;
-}
-
-static bool is_free(const struct nms *nms, const struct box *box, int64_t kept)
-{
-    for (int64_t i = 0; i < kept; i++)
-        if (overlap(box, &nms->kept[i]) > nms->overlap)
-            return false;
-    return true;
+    return weft_k_box_of(x, centre);
 }
 
 /* One class of one batch: rows [batch, class, box] behind the first `found`; how many there are then. */
@@ -267,8 +235,8 @@ static int64_t select_class(const struct nms *nms, int64_t batch, int64_t class,
     weft_plain_order(&rows, true, nms->order, nms->scratch);
     for (int64_t i = 0, kept = 0; i < n && kept < nms->most; i++) {
         const int64_t at = nms->order[i], row[] = {batch, class, at};
-        const struct box box = read_box(nms, batch, at);
-        if (!(nms->score[at].real > nms->threshold) || !is_free(nms, &box, kept))
+        const struct weft_k_box box = read_box(nms, batch, at);
+        if (!(nms->score[at].real > nms->threshold) || weft_k_box_overlaps(&box, nms->kept, kept, nms->overlap))
             continue;
         nms->kept[kept++] = box;
         for (int64_t j = 0; j < 3 && to; j++)

@@ -3,6 +3,7 @@
  * places. Random numbers are functions of seed, stream, step and the element's index, see ir/FORMAT.md. */
 #include "kernels/philox.h"
 #include "kernels/plain/plain.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 
@@ -139,20 +140,6 @@ static void add_up(int dtype, const void *x, const struct row *row, double *runn
         running[i] = sum += running[i] == largest ? 1 : exp(running[i] - largest);
 }
 
-/* The first class whose sum exceeds its share of the whole. */
-static int64_t draw(const double *running, int64_t classes, double share)
-{
-    int64_t low = 0, high = classes - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (running[middle] > share * running[classes - 1])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 void weft_plain_run_multinomial(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
                                 int64_t end)
 {
@@ -163,7 +150,7 @@ void weft_plain_run_multinomial(const struct weft_plain *plain, const struct wef
         add_up(plain->in[0].dtype, data->in[0], &from, running);
         for (int64_t i = 0; i < to.n; i++)
             ((int64_t *)data->out[0])[to.place + i * to.step] =
-                draw(running, from.n, uniform(&source, WEFT_K_F64, (uint64_t)(unit * to.n + i)));
+                weft_k_draw(running, from.n, uniform(&source, WEFT_K_F64, (uint64_t)(unit * to.n + i)));
     }
 }
 

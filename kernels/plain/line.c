@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* line.c: scans, places of extremes and orders along one axis, for the types that the family along/ leaves out. */
 #include "kernels/plain/plain.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 #include <string.h>
@@ -133,24 +134,11 @@ int weft_plain_compare(const struct weft_plain_rows *rows, int64_t a, int64_t b)
     return sign;
 }
 
-/* Merges runs of twice the length, until one is left: equal rows keep their order. */
+static int compare_rows(const void *rows, int64_t a, int64_t b) { return weft_plain_compare(rows, a, b); }
+
 void weft_plain_order(const struct weft_plain_rows *rows, bool descending, int64_t *order, int64_t *scratch)
 {
-    const int64_t n = rows->n;
-    for (int64_t i = 0; i < n; i++)
-        order[i] = i;
-    for (int64_t run = 1; run < n; run *= 2) {
-        for (int64_t start = 0; start < n; start += 2 * run) {
-            const int64_t middle = start + run < n ? start + run : n, end = start + 2 * run < n ? start + 2 * run : n;
-            int64_t a = start, b = middle;
-            for (int64_t to = start; to < end; to++) {
-                const int sign = a < middle && b < end ? weft_plain_compare(rows, order[a], order[b]) : 0;
-                const bool second = a == middle || (b < end && (descending ? sign < 0 : sign > 0));
-                scratch[to] = second ? order[b++] : order[a++];
-            }
-        }
-        memcpy(order, scratch, (size_t)n * sizeof *order);
-    }
+    weft_k_order(rows->n, compare_rows, rows, descending, order, scratch);
 }
 
 size_t weft_plain_scratch_order(const struct weft_plain *plain)

@@ -2,74 +2,29 @@
 /* sample.c: ops that read images at computed places: grid_sample and roi_align between elements, roi_max_pool at
  * elements. All places are computed in double. */
 #include "kernels/plain/plain.h"
+#include "kernels/plain/shared.h"
 
 #include <math.h>
 
 /* --- grid_sample -------------------------------------------------------------------------------------------------- */
 
-enum form { LINEAR, NEAREST, CUBIC };
-enum border { ZEROS, EDGE, REFLECT };
-#define TAPS 4
 #define MOST_AXES (WEFT_K_RANK - 2)
 
 struct sampler {
-    enum form form;
-    enum border border;
-    bool corners;
+    struct weft_k_sampling how;
     int spatial, taps;
     const struct weft_array *image;
     const void *data;
-    int64_t place[MOST_AXES][TAPS]; /* along each axis, or -1: outside, which reads as 0 */
-    double weight[MOST_AXES][TAPS];
+    int64_t place[MOST_AXES][WEFT_K_TAPS]; /* along each axis, or -1: outside, which reads as 0 */
+    double weight[MOST_AXES][WEFT_K_TAPS];
 };
 
-/* Turns x back at both ends until it lies between them; whole periods first, so that it ends. */
-static double reflected(double x, double low, double high)
-{
-    const double range = high - low;
-    if (range <= 0)
-        return low;
-    const double past = fmod(fabs(x - low), 2 * range);
-    return past > range ? high - (past - range) : low + past;
-}
-
-/* The element at i, or -1 where that reads as 0. */
-static int64_t element_at(const struct sampler *s, double i, int64_t extent)
-{
-    if (i >= 0 && i < (double)extent)
-        return (int64_t)i;
-    if (s->border == ZEROS)
-        return -1;
-    if (s->border == REFLECT)
-        i = trunc(reflected(i, s->corners ? 0 : -0.5, (double)extent - (s->corners ? 1 : 0.5)));
-    return i <= 0 ? 0 : i >= (double)extent ? extent - 1 : (int64_t)i;
-}
-
-static double cubic_weight(double d)
-{
-    const double a = -0.75;
-    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-}
-
-/* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. */
 static void sample_axis(struct sampler *s, int axis, double g)
 {
-    const int64_t extent = s->image->extent[2 + axis], stride = s->image->stride[2 + axis];
-    const double length = (double)extent, low = s->corners ? 0 : -0.5, high = length - (s->corners ? 1 : 0.5);
-    g = isnan(g) ? -1 : g < -1e15 ? -1e15 : g > 1e15 ? 1e15 : g;
-    double x = s->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
-    if (s->form == NEAREST)
-        x = rint(x);
-    const bool each = s->border == ZEROS || (s->form == CUBIC && s->border == EDGE); /* elements outside, one by one */
-    if ((x < low || x > high) && !each)
-        x = s->border == REFLECT ? reflected(x, low, high) : x < 0 ? 0 : x > length - 1 ? length - 1 : x;
-    const double first = s->form == NEAREST ? rint(x) : floor(x) - (s->form == CUBIC);
-    for (int k = 0; k < s->taps; k++) {
-        const double d = fabs(x - (first + k));
-        const int64_t element = element_at(s, first + k, extent);
-        s->place[axis][k] = element < 0 ? -1 : element * stride;
-        s->weight[axis][k] = s->form == NEAREST ? 1 : s->form == CUBIC ? cubic_weight(d) : 1 - d;
-    }
+    const int64_t stride = s->image->stride[2 + axis];
+    weft_k_sample_axis(&s->how, s->image->extent[2 + axis], g, s->place[axis], s->weight[axis]);
+    for (int k = 0; k < s->taps; k++)
+        s->place[axis][k] *= s->place[axis][k] < 0 ? 1 : stride;
 }
 
 /* The sum over all taps, the sum of an inner axis being a term of the outer one's. */
@@ -93,10 +48,11 @@ void weft_plain_run_grid_sample(const struct weft_plain *plain, const struct wef
     const struct weft_array *in = &plain->in[0], *grid = &plain->in[1], *out = &plain->out[0];
     const int last = out->rank - 1;
     const bool empty = weft_array_elements(in) == 0;
-    struct sampler s = {.form = (enum form)plain->attr[0].integer[0], .border = (enum border)plain->attr[1].integer[0],
-                        .corners = plain->attr[2].integer[0] != 0, .spatial = in->rank - 2, .image = in,
-                        .data = data->in[0]};
-    s.taps = s.form == LINEAR ? 2 : s.form == NEAREST ? 1 : TAPS;
+    struct sampler s = {.how = {.form = (enum weft_k_form)plain->attr[0].integer[0],
+                                .border = (enum weft_k_border)plain->attr[1].integer[0],
+                                .corners = plain->attr[2].integer[0] != 0},
+                        .spatial = in->rank - 2, .image = in, .data = data->in[0]};
+    s.taps = weft_k_taps(s.how.form);
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t index[WEFT_K_RANK];
         weft_array_index(out, last, unit, index);
@@ -139,30 +95,13 @@ static int64_t whole(double value)
     return isnan(value) ? 0 : (int64_t)(value < -limit ? -limit : value > limit ? limit : value);
 }
 
-/* Elements below and above a coordinate, and how near the upper one is; false where it is too far outside to count. */
-static bool between(double at, int64_t extent, int64_t *ret_low, int64_t *ret_high, double *ret_share)
-{
-    if (!(at >= -1 && at <= (double)extent))
-        return false;
-    at = at > 0 ? at : 0;
-    int64_t low = (int64_t)at;
-    if (low >= extent - 1) {
-        low = extent - 1;
-        at = (double)low;
-    }
-    *ret_low = low;
-    *ret_high = low < extent - 1 ? low + 1 : low;
-    *ret_share = at - (double)low;
-    return true;
-}
-
 /* One sample: the four neighbours weighed, their sum or the largest. */
 static double sample_region(const struct region *r, double y, double x)
 {
     int64_t low[2], high[2];
     double share[2];
-    if (!between(y, r->extent[0], &low[0], &high[0], &share[0]) ||
-        !between(x, r->extent[1], &low[1], &high[1], &share[1]))
+    if (!weft_k_neighbours(y, r->extent[0], &low[0], &high[0], &share[0]) ||
+        !weft_k_neighbours(x, r->extent[1], &low[1], &high[1], &share[1]))
         return 0;
     const double part[] = {(1 - share[0]) * (1 - share[1]) * pixel(r, low[0], low[1]),
                            (1 - share[0]) * share[1] * pixel(r, low[0], high[1]),
