@@ -110,11 +110,33 @@ void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value);
 void weft_keep_params(struct weft_graph *body, const weft_val *param, uint32_t count);
 /*   n: op body=@a                 →   n: op body=@b   of the same types. Allocates nothing */
 void weft_replace_body(struct weft_graph *graph, weft_node node, const struct weft_graph *a, struct weft_graph *b);
-/* Sets what stands right of `!`. Tokens are copied. */
+/* What stands right of `!`: a kernel or NULL, and `count` pairs. Tokens are copied; NULL where there is nothing. */
+const struct weft_plan_note *weft_make_note(struct weft_graph *graph, const char *kernel, uint32_t count,
+                                            const char *const *key, const char *const *value);
+/* Sets that of a node. */
 void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
                    const char *const *value);
 /* The strip law: drops plans, groups, relayouts, and every layout but those of parameters and returned values. True if
  * anything changed. */
 bool weft_strip(struct weft_graph *graph);
+
+/* --- edit_group.c: groups ------------------------------------------------------------------------------------------
+ *
+ * A group is a run of neighbours in the order of nodes, and stays one: whoever puts a node between two of its nodes
+ * opens it first. Names of groups are unique in their graph. */
+
+/*   a, b, c                       →   fuse @name { a, b, c }   a to c, as they follow each other. False, and nothing
+ *                                                              changed, where c does not follow a or one of them is in
+ *                                                              a group. A name that is taken gets a number: @name.2 */
+bool weft_form_group(struct weft_graph *graph, weft_node first, weft_node last, const char *name);
+/*   fuse @name ! k { a ! p, b }   →   a ! p, b    of the group that the node is in: its own note goes with it, those of
+ *                                                 its nodes stay; what lay in registers is stored, row-major */
+void weft_open_group(struct weft_graph *graph, weft_node node);
+/*   fuse @name ! k { a, b }       →   fuse @name ! other key=value { a, b }   no kernel and no pairs: no note */
+void weft_label_group(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count,
+                      const char *const *key, const char *const *value);
+/* The first and the last node of the group that the node is in; the node itself where it is in none. */
+weft_node weft_group_first(const struct weft_graph *graph, weft_node node);
+weft_node weft_group_last(const struct weft_graph *graph, weft_node node);
 
 #endif

@@ -268,10 +268,12 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
     learn_content(graph, node);
 }
 
-void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
-                   const char *const *value)
+const struct weft_plan_note *weft_make_note(struct weft_graph *graph, const char *kernel, uint32_t count,
+                                            const char *const *key, const char *const *value)
 {
     struct weft_arena *arena = graph->arena;
+    if (!kernel && count == 0)
+        return NULL;
     struct weft_plan_note *note = weft_new(arena, struct weft_plan_note, 1);
     note->kernel = kernel ? weft_arena_copy(arena, kernel, strlen(kernel)) : NULL;
     note->count = count;
@@ -281,6 +283,13 @@ void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel,
         note->key[i] = weft_arena_copy(arena, key[i], strlen(key[i]));
         note->value[i] = weft_arena_copy(arena, value[i], strlen(value[i]));
     }
+    return note;
+}
+
+void weft_set_plan(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count, const char *const *key,
+                   const char *const *value)
+{
+    const struct weft_plan_note *note = weft_make_note(graph, kernel, count, key, value);
     graph->node[node.id].plan = note;
 }
 

@@ -84,7 +84,7 @@ struct weft_node_info {
 };
 
 struct weft_group {          /* fuse @name ! plan { nodes, consecutive in order } */
-    const char *name;
+    const char *name;        /* NULL: it was opened */
     const struct weft_plan_note *plan;
 };
 

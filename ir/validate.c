@@ -104,11 +104,13 @@ static void check_groups(struct weft_validator *v)
             weft_found(v, n, "group @%s is torn: its nodes are not neighbours", g->group[group].name);
     }
     const char **names = weft_new(v->arena, const char *, g->groups + 1);
+    uint32_t count = 0;
     for (uint32_t i = 1; i < g->groups; i++)
-        names[i] = g->group[i].name;
-    if (g->groups > 2)
-        qsort(names + 1, g->groups - 1, sizeof *names, compare_names);
-    for (uint32_t i = 2; i < g->groups; i++)
+        if (g->group[i].name)
+            names[count++] = g->group[i].name;
+    if (count > 1)
+        qsort(names, count, sizeof *names, compare_names);
+    for (uint32_t i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             weft_found(v, WEFT_NO_NODE, "two groups are called @%s", names[i]);
 }

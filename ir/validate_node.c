@@ -261,7 +261,7 @@ bool weft_validate_node(struct weft_validator *v, weft_node node, uint32_t *slot
             weft_found(v, node, "result %u does not know its node", i);
         weft_validate_value(v, weft_result(g, node, i), node);
     }
-    if (info->group >= (g->groups ? g->groups : 1))
+    if (info->group >= (g->groups ? g->groups : 1) || (info->group && !g->group[info->group].name))
         weft_found(v, node, "the node's group does not exist");
     check_attrs(v, node);
     check_constant(v, node);

@@ -12,6 +12,7 @@ struct weft_placing {
     struct weft_placing_note *note; /* remarks to be, until values have their last numbers */
     uint32_t notes, note_capacity;
     uint32_t *stored;           /* by value: the layout that it really has */
+    bool *in_registers;         /* by value: what says {-}, until its group is opened */
     uint32_t values;            /* of the graph before this pass added some */
     struct weft_converted *copy; /* relayouts so far */
     uint32_t *first_copy;       /* by value: index + 1 */

@@ -17,29 +17,14 @@
  * keeps a layout that the graph requires of it; hints and proposals are weighed like all else. Constants lie as their
  * data does, row-major, whatever is said of them: readers that want another order have a relayout, which is done once.
  * Bodies of `if` and `loop` are chosen for together with the graph that runs them (sched/format_port.c).
- * Needs: nothing. Keeps: nothing. Graphs that are grouped or planned already are left alone.
+ * A node whose note names a kernel, its own or its group's, was decided for the layouts that are stated: it reads and
+ * writes those. Another group is one for as long as no relayout falls between its nodes; then it is opened, and a
+ * remark says so. What leaves a group is converted behind it. Needs: nothing. Keeps: nothing.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/propagate.h"
 #include "sched/alias.h"
 
 static const char who[] = "propagate_memory_format";
-
-/* What was decided about one node was decided for the layouts that its neighbours have, around its body too. */
-static bool is_ready(struct weft_graph *g)
-{
-    for (uint32_t i = 0; i < g->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
-        if (!is_ready(g->body[i]))
-            return false;
-    weft_foreach_node(g, n) {
-        if (!g->node[n.id].group && !g->node[n.id].plan)
-            continue;
-        weft_refuse(g, who, g->node[n.id].results ? weft_result(g, n, 0) : WEFT_NO_VALUE,
-                    "all layouts stay as they are: this node %s",
-                    g->node[n.id].group ? "is in a group" : "has a plan already");
-        return false;
-    }
-    return true;
-}
 
 static struct weft_layout layout_at(const struct weft_graph *g, uint32_t layout, weft_val v)
 {
@@ -57,11 +42,20 @@ static bool is_promised(const struct weft_placing *p, weft_val v)
     return false;
 }
 
+/* Does the note of its group say what computes the node? */
+static bool is_by_group(const struct weft_graph *g, weft_node n)
+{
+    const uint32_t group = g->node[n.id].group;
+    return group && g->group[group].plan && g->group[group].plan->kernel;
+}
+
 /* The node runs in this kernel of the caller's. */
 static void take_kernel(struct weft_placing *p, weft_node n)
 {
     const weft_val v = weft_result(p->graph, n, 0);
-    if (!p->formats->chosen[v.id] || !weft_permit(p->graph, who, v))
+    const struct weft_plan_note *note = p->graph->node[n.id].plan;
+    if (!p->formats->chosen[v.id] || (note && note->kernel) || is_by_group(p->graph, n) ||
+        !weft_permit(p->graph, who, v))
         return;
     weft_set_plan(p->graph, n, p->formats->chosen[v.id]->kernel->name, 0, NULL, NULL);
     p->changed = true;
@@ -71,7 +65,8 @@ static void set_layout(struct weft_placing *p, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = p->graph;
     p->stored[v.id] = layout;
-    if (g->value[v.id].layout == layout || !weft_permit(g, who, v))
+    p->in_registers[v.id] = weft_layout_of(g, v).kind == WEFT_REGISTER;
+    if (g->value[v.id].layout == layout || p->in_registers[v.id] || !weft_permit(g, who, v))
         return;
     g->value[v.id].layout = layout;
     g->value[v.id].stated = false; /* of a view, or a result */
@@ -125,21 +120,53 @@ static void count_reader(struct weft_converted *copy, weft_val reader, int64_t s
     copy->saves = weft_label_add(copy->saves, saves);
 }
 
+/* A relayout falls between the nodes of the group. What lay in registers is stored as was chosen for it. */
+static void open_group(struct weft_placing *p, weft_node n, weft_val v)
+{
+    struct weft_graph *g = p->graph;
+    const weft_node first = weft_group_first(g, n), last = weft_group_last(g, n);
+    weft_add_remark(g, who, v, "opened", "group @%s: a relayout of %s stands between its nodes",
+                    g->group[g->node[n.id].group].name, weft_value_text(g, v));
+    weft_open_group(g, n);
+    for (n = first;; n = g->node[n.id].next) {
+        for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+            const weft_val held = weft_result(g, n, i);
+            if (p->in_registers[held.id])
+                g->value[held.id].layout = p->stored[held.id];
+        }
+        if (n.id == last.id)
+            return;
+    }
+}
+
+/* What a relayout of the value for this reader goes in front of: right behind the value, or behind its group, if the
+ * reader is no part of that. */
+static weft_node place_behind(struct weft_placing *p, weft_val v, weft_val reader)
+{
+    struct weft_graph *g = p->graph;
+    const weft_node def = weft_def(g, v), by = weft_def(g, reader);
+    if (!def.id)
+        return g->first;
+    if (g->node[def.id].group && g->node[def.id].group == g->node[by.id].group && !weft_is(v, reader))
+        open_group(p, def, v);
+    return g->node[weft_group_last(g, def).id].next;
+}
+
 /* A relayout, right behind what it converts, which is the value as it is in layout `from`; it has no reader yet. A view
  * whose operand lies otherwise than it was chosen to be written is converted to that first. */
-static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout)
+static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout,
+                                       weft_val reader)
 {
     struct weft_graph *g = p->graph;
     struct weft_converted copy = {.layout = layout, .from = p->stored[v.id], .of = v, .source = v};
     struct weft_converted *first = NULL;
     if (copy.from != from && layout != from) {
         first = find_copy(p, v, from);
-        first = first ? first : add_copy(p, v, p->formats->written[v.id], from);
+        first = first ? first : add_copy(p, v, p->formats->written[v.id], from, reader);
         copy.source = first->value;
         copy.from = from;
     }
-    const weft_node def = weft_def(g, copy.source);
-    struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
+    struct weft_builder b = {.graph = g, .before = place_behind(p, copy.source, reader)};
     copy.value = weft_build_unary(&b, WEFT_OP_relayout, copy.source);
     if (first)
         count_reader(first, copy.value,
@@ -165,7 +192,7 @@ static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t from, uint
     struct weft_converted *copy = find_copy(p, v, layout);
     if (!copy && !weft_permit(p->graph, who, v))
         return v;
-    copy = copy ? copy : add_copy(p, v, from, layout);
+    copy = copy ? copy : add_copy(p, v, from, layout, reader);
     count_reader(copy, reader, saves);
     return copy->value;
 }
@@ -253,7 +280,7 @@ static void drop_idle_relayouts(struct weft_placing *p)
         next = g->node[n.id].next;
         const weft_val from = weft_opcode_of(g, n) == WEFT_OP_relayout ? weft_operand(g, n, 0) : WEFT_NO_VALUE;
         const weft_val to = from.id ? weft_result(g, n, 0) : WEFT_NO_VALUE;
-        if (!to.id || to.id >= p->values || from.id >= p->values || g->value[to.id].returns)
+        if (!to.id || to.id >= p->values || from.id >= p->values || g->value[to.id].returns || weft_is_decided(g, n))
             continue;
         if (p->stored[from.id] != p->stored[to.id] || !weft_permit(g, who, to))
             continue;
@@ -313,6 +340,7 @@ static bool place_all(struct weft_formats *formats, const struct weft_formats *t
         weft_say_costs(&p);
     p.stored = weft_new(formats->arena, uint32_t, p.values);
     p.first_copy = weft_new(formats->arena, uint32_t, p.values);
+    p.in_registers = weft_new(formats->arena, bool, p.values);
     if (top->cost <= top->row_major) /* more only where tables were too large */
         place(&p);
     record_forms(&p);
@@ -323,7 +351,7 @@ static bool place_all(struct weft_formats *formats, const struct weft_formats *t
 bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
 {
     bool changed = false;
-    if (graph->parent || !is_ready(graph) || graph->returns == 0) /* bodies are chosen for with the graph */
+    if (graph->parent || graph->returns == 0) /* bodies are chosen for with the graph */
         return weft_progress(graph, false, 0);
     struct weft_formats formats;
     weft_formats_collect(&formats, graph, target, &graph->root->scratch);

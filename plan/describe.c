@@ -102,6 +102,16 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
     weft_set_plan(plan->graph, step->node, kernel, count, keys, values);
 }
 
+/* What the text said of kernels and places: all of that is decided anew, also where there is nothing to run. */
+static void drop_notes(struct weft_graph *g)
+{
+    weft_foreach_node(g, n) {
+        g->node[n.id].plan = NULL;
+        if (g->node[n.id].group)
+            weft_label_group(g, n, NULL, 0, NULL, NULL);
+    }
+}
+
 /* Weights that take memory twice. */
 static void annotate_weights(struct weft_plan *plan, const struct weft_step *step)
 {
@@ -131,6 +141,7 @@ static void annotate_price(struct weft_plan *plan, const struct weft_step *step,
  * bodies are nested. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
 {
+    drop_notes(plan->graph);
     for (uint32_t i = 0, steps = 1; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
         if (step->control)

@@ -19,16 +19,21 @@ static bool has_blocks(const struct weft_graph *root)
     return false;
 }
 
-/* Kernels walk strides, which blocks have none of. No choice that WEFT_STOP_AFTER may take away. */
-static void lower_blocks(struct weft_plan *plan)
+static bool has_groups(const struct weft_graph *graph)
 {
-    struct weft_graph *g = plan->graph;
-    const int64_t limit = g->rewrite_limit;
-    if (!has_blocks(g))
-        return;
-    g->rewrite_limit = -1;
-    weft_run_pass_info(g, weft_pass_find("lower_blocks"), &plan->target);
-    g->rewrite_limit = limit;
+    bool any = graph->groups > 1;
+    for (uint32_t i = 0; i < graph->bodies && !any; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        any = has_groups(graph->body[i]);
+    return any;
+}
+
+/* What there is no plan without: no choice that WEFT_STOP_AFTER may take away. */
+static void run_always(struct weft_plan *plan, const char *pass)
+{
+    const int64_t limit = plan->graph->rewrite_limit;
+    plan->graph->rewrite_limit = -1;
+    weft_run_pass_info(plan->graph, weft_pass_find(pass), &plan->target);
+    plan->graph->rewrite_limit = limit;
 }
 
 /* A flag of a newer header may not be left out: it may be about numbers. */
@@ -68,9 +73,12 @@ static int compile(void *arg)
     if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
+    if (has_groups(plan->graph)) /* a plan says what runs, and nothing runs as one */
+        run_always(plan, "open_groups");
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         optimize(plan, &c->options);
-    lower_blocks(plan);
+    if (has_blocks(plan->graph)) /* kernels walk strides, which blocks have none of */
+        run_always(plan, "lower_blocks");
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))

@@ -113,8 +113,7 @@ static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 {
     return g->parent || weft_layout_of(g, g->param[i]).kind != WEFT_STORED;
 }
-/* Opens `formats` for a graph and its bodies, whose nodes are neither grouped nor planned. All memory is the
- * arena's. */
+/* Opens `formats` for a graph and its bodies. All memory is the arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
                           struct weft_arena *arena);
 
@@ -156,7 +155,8 @@ int64_t weft_format_port_read_ps(const struct weft_formats *formats, struct weft
 /* --- format_own.c ------------------------------------------------------------------------------------------------- */
 
 /* Asks the target's kernels about a node: those that fit are added to the list of its first result. What they say of
- * layouts that is wrong is a remark, and then they do not fit. True if there is one. */
+ * layouts that is wrong is a remark, and then they do not fit. Where a note names the node's kernel that is the only
+ * one, and takes what is stated if the target does not have it. True if there is one. */
 bool weft_format_ask_own(struct weft_formats *formats, weft_node node);
 /* The ways to compute a value, at most WEFT_MAX_CHOICES; their number. */
 uint32_t weft_format_choices(const struct weft_formats *formats, weft_val value, struct weft_format_choice *ret_choice);

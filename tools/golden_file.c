@@ -49,8 +49,10 @@ static bool read_test(const struct weft_golden_file *file, int line, const char 
             snprintf(ret->target, sizeof ret->target, "%.31s", value);
         else if (strcmp(key, "strip") == 0)
             ret->strip = true;
+        else if (strcmp(key, "print") == 0 && strcmp(value, "plan") == 0)
+            ret->plan = true;
         else
-            return complain(file, line, "# test: knows passes=, target= and strip");
+            return complain(file, line, "# test: knows passes=, target=, print=plan and strip");
     }
     return true;
 }

@@ -332,6 +332,50 @@ static bool run_passes(struct run *run, struct weft_graph *graph, bool check)
     return true;
 }
 
+/* A copy of the graph that the plan of this one holds: what runs. */
+static struct weft_graph *plan_of(struct run *run, const struct weft_graph *graph, bool passes)
+{
+    struct weft_plan *plan = NULL;
+    const struct weft_compile_options options = {.size = sizeof options, .target = &run->target,
+                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS |
+                                                          (passes ? 0 : WEFT_COMPILE_NO_PASSES)};
+    if (weft_compile(graph, &options, &plan) < 0) {
+        fail(run, "it has no plan: %s", weft_last_error(run->context));
+        return NULL;
+    }
+    struct weft_graph *planned = copy_of(run, weft_plan_graph(plan));
+    weft_plan_destroy(plan);
+    return planned;
+}
+
+/* What runs is what is printed: read back and planned again, as it stands, it is the same. */
+static bool check_plan(struct run *run, struct weft_graph *plan)
+{
+    const char *text = print(run, plan, NULL);
+    const struct weft_parse_options options = {.name = run->file->path, .find_blob = find_blob, .user = plan};
+    struct weft_graph *read = keep(run, weft_parse_graph(run->context, text, strlen(text), 0, &options, NULL));
+    struct weft_graph *again = read ? plan_of(run, read, /* passes= */ false) : NULL;
+    const char *second = again ? print(run, again, NULL) : NULL;
+    if (!second)
+        return fail(run, "the plan cannot be read back:\n%s\n%s", weft_last_error(run->context), text);
+    if (strcmp(text, second) == 0)
+        return true;
+    fail(run, "the plan, read back and planned again, is another");
+    show_difference(text, second, "plan", "plan of the plan");
+    return false;
+}
+
+/* The graphs that the passes left are those of plans from now on. */
+static bool plan_both(struct run *run, struct weft_graph **first, struct weft_graph **second)
+{
+    if (!run->test->plan)
+        return true;
+    *first = plan_of(run, *first, !run->test->passes[0]);
+    *second = *first ? plan_of(run, *second, !run->test->passes[0]) : NULL;
+    return *first && *second && check_valid(run, *first, "in the plan") &&
+           check_round_trip(run, *first, "in the plan") && check_plan(run, *first);
+}
+
 static int run_test(void *arg)
 {
     struct run *run = arg;
@@ -341,7 +385,8 @@ static int run_test(void *arg)
         return WEFT_OK;
     }
     if (!check_round_trip(run, before, "before any pass") || !check_strip(run, before) ||
-        !run_passes(run, first, /* check= */ true) || !run_passes(run, second, /* check= */ false))
+        !run_passes(run, first, /* check= */ true) || !run_passes(run, second, /* check= */ false) ||
+        !plan_both(run, &first, &second))
         return WEFT_OK;
     run->result = print(run, first, NULL);
     const char *again = print(run, second, NULL);

@@ -118,6 +118,9 @@ static int count_stats(void *arg)
     const struct job *job = arg;
     const struct weft_graph *graph = job->graph;
     int64_t count[WEFT_OP_COUNT] = {0}, constants = 0;
+    uint32_t groups = 0;
+    for (uint32_t i = 1; i < graph->groups; i++)
+        groups += graph->group[i].name != NULL;
     weft_foreach_node(graph, n) {
         const struct weft_node_info *info = weft_node_of(graph, n);
         count[info->op]++;
@@ -128,7 +131,7 @@ static int count_stats(void *arg)
     }
     printf("nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n",
            graph->live_nodes, graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies,
-           graph->groups ? graph->groups - 1 : 0, (long long)constants);
+           groups, (long long)constants);
     for (int op = 1; op < WEFT_OP_COUNT; op++)
         if (count[op])
             printf("op.%s %lld\n", weft_ops[op].name, (long long)count[op]);

@@ -48,7 +48,11 @@ static const char passes_text[] =
     "    return %r, %s\n"
     "  }\n"
     "  graph @else(%a: f32[5,2], %b: f32[5,2]) {\n"
-    "    return %a, %b\n"
+    "    fuse @opened {\n" /* open_groups */
+    "      %g: f32[5,2]{-} = exp %b\n"
+    "      %h: f32[5,2] = neg %g\n"
+    "    }\n"
+    "    return %a, %h\n"
     "  }\n"
     "  %ia: f32[5,2], %ib: f32[5,2] = if %c, %mm, %m then=@then else=@else\n"
     "  %r2: f32[5,2] = relu %ib\n"

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open_groups: groups that no kernel computes as one are opened.
+ *
+ *   fuse @rows {                                           %e: f32[8,64] = exp %x
+ *     %e: f32[8,64]{-} = exp %x                      →     %s: f32[8,64] = add %e, %x
+ *     %s: f32[8,64] = add %e, %x
+ *   }
+ *
+ * weft has no kernels of several nodes yet, so a group is a wish that it cannot grant; and nodes in groups are not
+ * rewritten, so what the wish would cost is more than nothing. Each group that is opened is a remark.
+ * A group of one node stays, since a kernel of that node is one of the group; so does a group whose note names a kernel
+ * of the target's, which is the caller's to run.
+ * Not in the pipeline: compiling runs it first, with or without passes, whatever WEFT_STOP_AFTER says; whoever runs
+ * passes for kernels of their own keeps the groups. Needs: nothing. Keeps: the order. */
+#include "passes/passes.h"
+#include "sched/target.h"
+
+#include <string.h>
+
+static const char who[] = "open_groups";
+enum { MOST_OPS = 8 }; /* that a remark names */
+
+static bool is_callers(const struct weft_target *target, const struct weft_plan_note *note)
+{
+    for (const struct weft_target_kernel *k = target->kernel; k && note && note->kernel; k = k->next)
+        if (strcmp(note->kernel, k->name) == 0)
+            return true;
+    return false;
+}
+
+static const char *list_ops(struct weft_graph *g, weft_node first, weft_node last)
+{
+    struct weft_text text = {.context = g->context, .arena = &g->root->scratch};
+    unsigned count = 0;
+    for (weft_node n = first;; n = g->node[n.id].next) {
+        if (count++ < MOST_OPS)
+            weft_text_format(&text, "%s%s", count > 1 ? ", " : "", weft_op_of(g, n)->name);
+        if (n.id == last.id)
+            break;
+    }
+    if (count > MOST_OPS)
+        weft_text_format(&text, " and %u more", count - MOST_OPS);
+    return text.data;
+}
+
+bool weft_pass_open_groups(struct weft_graph *graph, const struct weft_target *target)
+{
+    bool changed = false;
+    for (weft_node n = graph->first, last; n.id; n = graph->node[last.id].next) {
+        last = weft_group_last(graph, n);
+        const struct weft_group *group = &graph->group[graph->node[n.id].group];
+        const weft_val where = graph->node[last.id].results ? weft_result(graph, last, 0) : WEFT_NO_VALUE;
+        if (last.id == n.id || is_callers(target, group->plan) || !weft_permit(graph, who, where))
+            continue;
+        weft_add_remark(graph, who, where, "opened", "group @%s: no kernel computes these nodes as one: %s",
+                        group->name, list_ops(graph, n, last));
+        weft_open_group(graph, n);
+        changed = true;
+    }
+    return weft_progress(graph, changed, WEFT_ORDER);
+}

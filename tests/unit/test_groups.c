@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_groups.c: forming, opening and labelling groups: texts before and after, all of them valid. */
+#include "ir/ir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Nodes 1 to 4 are a, b, c, d. */
+static const char *const plain = "graph @f(%x: f32[8]) {\n"
+                                 "  %a: f32[8] = exp %x\n"
+                                 "  %b: f32[8] = neg %a\n"
+                                 "  %c: f32[8] = relu %b\n"
+                                 "  %d: f32[8] = add %c, %a\n"
+                                 "  return %d\n"
+                                 "}\n";
+
+struct trial {
+    const char *text, *want;
+    void (*edit)(struct weft_graph *graph);
+    struct weft_graph *graph;
+};
+
+static int edit_one(void *arg)
+{
+    struct trial *trial = arg;
+    trial->edit(trial->graph);
+    return WEFT_OK;
+}
+
+static void expect(const char *text, void (*edit)(struct weft_graph *), const char *want)
+{
+    struct weft_context *context = NULL;
+    struct trial trial = {.text = text, .want = want, .edit = edit};
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    if (weft_parse(context, text, strlen(text), "text", &trial.graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(context));
+    assert_int_equal(weft_protected(context, edit_one, &trial), WEFT_OK);
+    assert_int_equal(weft_validate(trial.graph), WEFT_OK);
+    char *got = NULL;
+    assert_int_equal(weft_print(trial.graph, &got), WEFT_OK);
+    assert_string_equal(strchr(got, '\n') + 1, want); /* behind the version */
+    weft_free_text(context, got);
+    weft_graph_destroy(trial.graph);
+    weft_close(context);
+}
+
+static weft_node node(uint32_t id) { return (weft_node){.id = id}; }
+
+static void form_two(struct weft_graph *g)
+{
+    assert_true(weft_form_group(g, node(1), node(2), "k"));
+    assert_true(weft_form_group(g, node(3), node(4), "k"));
+    assert_int_equal(weft_group_first(g, node(2)).id, 1);
+    assert_int_equal(weft_group_last(g, node(1)).id, 2);
+    assert_int_equal(weft_group_first(g, node(3)).id, 3);
+    assert_int_equal(weft_group_last(g, node(3)).id, 4);
+}
+
+static void groups_are_neighbours_of_unique_names(void **state)
+{
+    expect(plain, form_two, "graph @f(%x: f32[8]) {\n"
+                            "  fuse @k {\n"
+                            "    %a: f32[8] = exp %x\n"
+                            "    %b: f32[8] = neg %a\n"
+                            "  }\n"
+                            "  fuse @k.2 {\n"
+                            "    %c: f32[8] = relu %b\n"
+                            "    %d: f32[8] = add %c, %a\n"
+                            "  }\n"
+                            "  return %d\n"
+                            "}\n");
+}
+
+static void form_wrong(struct weft_graph *g)
+{
+    assert_true(weft_form_group(g, node(2), node(3), "k"));
+    assert_false(weft_form_group(g, node(1), node(4), "whole"));  /* holds nodes of a group */
+    assert_false(weft_form_group(g, node(1), node(2), "torn"));   /* ends in one */
+    assert_false(weft_form_group(g, node(3), node(4), "torn"));   /* begins in one */
+    assert_false(weft_form_group(g, node(4), node(1), "back"));   /* in the wrong order */
+    assert_int_equal(weft_group_first(g, node(4)).id, 4);
+    assert_int_equal(weft_group_last(g, node(1)).id, 1);
+}
+
+static void what_is_no_free_run_stays(void **state)
+{
+    expect(plain, form_wrong, "graph @f(%x: f32[8]) {\n"
+                              "  %a: f32[8] = exp %x\n"
+                              "  fuse @k {\n"
+                              "    %b: f32[8] = neg %a\n"
+                              "    %c: f32[8] = relu %b\n"
+                              "  }\n"
+                              "  %d: f32[8] = add %c, %a\n"
+                              "  return %d\n"
+                              "}\n");
+}
+
+static const char *const grouped = "graph @f(%x: f32[8]) {\n"
+                                   "  fuse @k ! both tile=[1 8] {\n"
+                                   "    %a: f32[8]{-} = exp %x ! one\n"
+                                   "    %b: f32[8] = neg %a\n"
+                                   "  }\n"
+                                   "  fuse @l ! other {\n"
+                                   "    %c: f32[8] = relu %b\n"
+                                   "    %d: f32[8] = add %c, %b\n"
+                                   "  }\n"
+                                   "  return %d\n"
+                                   "}\n";
+
+static void open_first(struct weft_graph *g)
+{
+    weft_add_remark(g, "test", weft_result(g, node(2), 0), "kept", "before it was opened");
+    weft_open_group(g, node(2));
+    assert_int_equal(weft_remark_count(g), 1);
+    assert_int_equal(g->node[2].group, 0);
+}
+
+static void opening_keeps_what_is_said_of_nodes(void **state)
+{
+    expect(grouped, open_first, "graph @f(%x: f32[8]) {\n"
+                                "  %a: f32[8] = exp %x ! one\n"
+                                "  %b: f32[8] = neg %a\n"
+                                "  fuse @l ! other {\n"
+                                "    %c: f32[8] = relu %b\n"
+                                "    %d: f32[8] = add %c, %b\n"
+                                "  }\n"
+                                "  return %d\n"
+                                "}\n");
+}
+
+static void open_and_form(struct weft_graph *g)
+{
+    weft_open_group(g, node(3));
+    weft_open_group(g, node(1));
+    assert_true(weft_form_group(g, node(2), node(4), "k")); /* the name is free again */
+}
+
+static void names_of_opened_groups_are_free(void **state)
+{
+    expect(grouped, open_and_form, "graph @f(%x: f32[8]) {\n"
+                                   "  %a: f32[8] = exp %x ! one\n"
+                                   "  fuse @k {\n"
+                                   "    %b: f32[8] = neg %a\n"
+                                   "    %c: f32[8] = relu %b\n"
+                                   "    %d: f32[8] = add %c, %b\n"
+                                   "  }\n"
+                                   "  return %d\n"
+                                   "}\n");
+}
+
+static void label(struct weft_graph *g)
+{
+    static const char *const key[] = {"tile"}, *const value[] = {"[2 4]"};
+    weft_label_group(g, node(2), "better", 1, key, value);
+    weft_label_group(g, node(3), NULL, 0, NULL, NULL);
+}
+
+static void labels_replace_notes(void **state)
+{
+    expect(grouped, label, "graph @f(%x: f32[8]) {\n"
+                           "  fuse @k ! better tile=[2 4] {\n"
+                           "    %a: f32[8]{-} = exp %x ! one\n"
+                           "    %b: f32[8] = neg %a\n"
+                           "  }\n"
+                           "  fuse @l {\n"
+                           "    %c: f32[8] = relu %b\n"
+                           "    %d: f32[8] = add %c, %b\n"
+                           "  }\n"
+                           "  return %d\n"
+                           "}\n");
+}
+
+/* Compiling opens all but those of one node, and says of no group that a kernel of the text's computes it. */
+static void plans_say_what_runs(void **state)
+{
+    static const char text[] = "graph @f(%x: f32[8]) {\n"
+                               "  fuse @pair ! both {\n"
+                               "    %a: f32[8]{-} = exp %x\n"
+                               "    %b: f32[8] = neg %a\n"
+                               "  }\n"
+                               "  fuse @alone ! one {\n"
+                               "    %c: f32[8] = tanh %b\n"
+                               "  }\n"
+                               "  return %c\n"
+                               "}\n";
+    struct weft_context *context = NULL;
+    struct weft_graph *graph = NULL;
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    assert_int_equal(weft_parse(context, text, sizeof text - 1, "text", &graph), WEFT_OK);
+    for (uint32_t flags = 0; flags <= WEFT_COMPILE_NO_PASSES; flags += WEFT_COMPILE_NO_PASSES) {
+        const struct weft_compile_options options = {.size = sizeof options, .flags = flags};
+        assert_int_equal(weft_compile(graph, &options, &plan), WEFT_OK);
+        char *got = NULL;
+        assert_int_equal(weft_plan_print(plan, &got), WEFT_OK);
+        assert_null(strstr(got, "@pair"));
+        assert_non_null(strstr(got, "fuse @alone {"));
+        weft_free_text(context, got);
+        struct weft_remark remark;
+        assert_int_equal(weft_remark_get(weft_plan_graph(plan), 0, &remark), WEFT_OK);
+        assert_string_equal(remark.verdict, "opened");
+        assert_string_equal(remark.reason, "group @pair: no kernel computes these nodes as one: exp, neg");
+        weft_plan_destroy(plan);
+    }
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_are_neighbours_of_unique_names),
+        cmocka_unit_test(what_is_no_free_run_stays),
+        cmocka_unit_test(opening_keeps_what_is_said_of_nodes),
+        cmocka_unit_test(names_of_opened_groups_are_free),
+        cmocka_unit_test(labels_replace_notes),
+        cmocka_unit_test(plans_say_what_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
