@@ -68,6 +68,9 @@ char **weft_golden_find(const char *const *path, int paths, int *ret_count);
  * it is not the expected one, which is no failure when it is going to be blessed; else NULL. */
 void weft_golden_run(struct weft_context *context, const struct weft_golden_file *file, bool bless, char **ret_block,
                      struct weft_golden_score *score);
+
+/* --- golden_mistakes.c */
+
 void weft_golden_run_invalid(const struct weft_golden_file *file, struct weft_golden_score *score);
 
 /* --- golden.c */
