@@ -107,6 +107,7 @@ static void copy_into(struct weft_graph *to, const struct weft_graph *from)
     for (uint32_t i = 0; i < from->returns; i++)
         weft_add_return(to, m.value[from->ret[i].value.id], m.value[from->ret[i].mut.id]);
     to->returned = from->returned;
+    to->end = copy_note(to, from->end);
 }
 
 static void copy_tables(struct weft_graph *to, const struct weft_graph *from)

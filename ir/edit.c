@@ -332,6 +332,8 @@ static bool strip_one(struct weft_graph *g)
         changed = true;
     }
     g->groups = 1;
+    changed |= g->end != NULL;
+    g->end = NULL;
     return strip_layouts(g) || changed;
 }
 

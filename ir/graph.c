@@ -178,6 +178,7 @@ void weft_clear_returns(struct weft_graph *graph)
     }
     graph->returns = 0;
     graph->returned = false;
+    graph->end = NULL;
 }
 
 uint32_t weft_add_group(struct weft_graph *graph, const char *name)

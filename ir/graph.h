@@ -143,6 +143,7 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    const struct weft_plan_note *end; /* right of the return line, or NULL */
     uint32_t index;              /* of a body: where its parent lists it */
     bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
 

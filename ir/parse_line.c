@@ -204,5 +204,5 @@ bool weft_parse_return(struct weft_parser *p)
         if (value.id)
             weft_add_return(p->graph, value, mut);
     } while (weft_parse_take(p, ','));
-    return true;
+    return weft_parse_plan(p, &p->graph->end);
 }

@@ -429,6 +429,7 @@ static void print_lines(struct printer *p)
         }
         print_value(p, graph->ret[i].value);
     }
+    print_plan(p, graph->end);
     weft_text_add(p->text, graph->returns ? "\n" : "");
     p->depth--;
     print_indent(p, 0);

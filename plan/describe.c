@@ -88,12 +88,16 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
 static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
                           const char *const *value)
 {
-    const char *keys[4] = {"at", "parts"}, *values[4] = {value[0], value[1]};
+    const char *keys[5] = {"at", "parts"}, *values[5] = {value[0], value[1]};
     uint32_t count = 2;
     const struct weft_alias *alias = &plan->alias.of[step->out[0].id];
     if (strcmp(value[2], "1") != 0) {
         keys[count] = "steps";
         values[count++] = value[2];
+    }
+    if (step->pack) {
+        keys[count] = "weights";
+        values[count++] = step->plain ? "kept" : "packed";
     }
     if (alias->kind != WEFT_ALIAS_OWN) {
         keys[count] = "in";
@@ -110,6 +114,28 @@ static void drop_notes(struct weft_graph *g)
         if (g->node[n.id].group)
             weft_label_group(g, n, NULL, 0, NULL, NULL);
     }
+    g->end = NULL;
+}
+
+/* What is copied when all nodes are done has no node: the return line says into which result, or which parameter. */
+static void annotate_end(struct weft_plan *plan, const struct weft_frame *frame, uint32_t first)
+{
+    struct weft_graph *g = plan->graph;
+    const uint32_t count = plan->steps - first;
+    const char **key = weft_new(&g->root->scratch, const char *, count);
+    const char **value = weft_new(&g->root->scratch, const char *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_step *step = &plan->step[first + i];
+        const struct weft_storage *to = &plan->storage[step->to];
+        uint32_t number = 0;
+        while (number < g->returns && plan->return_storage[number] != step->to)
+            number++;
+        key[i] = number == g->returns      ? weft_arena_format(&g->root->scratch, "in%u", to->index)
+                 : plan->return_layout     ? weft_arena_format(&g->root->scratch, "result%u", number)
+                                           : weft_arena_format(&g->root->scratch, "out%u", number);
+        value[i] = step->kind->kernel(weft_frame_descriptor(frame, step), step);
+    }
+    g->end = weft_make_note(g, NULL, count, key, value);
 }
 
 /* Weights that take memory twice. */
@@ -168,6 +194,10 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         annotate_weights(plan, step);
         annotate_price(plan, step, kernel);
     }
+    uint32_t end = plan->steps;
+    while (end > 0 && !plan->step[end - 1].node.id)
+        end--;
+    annotate_end(plan, frame, end);
     annotate_placed(plan, frame, arena);
     annotate_loaded(plan, frame);
 }

@@ -28,13 +28,23 @@ static bool run_valid(struct weft_context *context, const struct weft_golden_fil
     return written;
 }
 
+/* Plans cut work for as many workers as the target and the machine have: the same text everywhere. */
+static int count_workers(void *user) { return WEFT_GOLDEN_THREADS; }
+
+static void run_in_turn(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    for (int i = 0; i < n; i++)
+        fn(arg, i);
+}
+
 int weft_golden_main(const char *const *path, int paths, bool bless)
 {
     int files = 0, blessed = 0, invalid = 0;
     char **list = weft_golden_find(path, paths, &files);
     struct weft_golden_score score = {0};
     struct weft_context *context = NULL;
-    const struct weft_context_options options = {.size = sizeof options, .prices = ""}; /* the same text everywhere */
+    const struct weft_executor executor = {.size = sizeof executor, .workers = count_workers, .run = run_in_turn};
+    const struct weft_context_options options = {.size = sizeof options, .executor = &executor, .prices = ""};
     if (weft_open(&options, &context) < 0 || weft_golden_register(context) < 0) {
         fputs("weft opt: cannot open a context\n", stderr);
         return WEFT_EXIT_FAILED;

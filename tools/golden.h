@@ -84,6 +84,8 @@ void weft_diff_print(const char *from, const char *to, const char *from_name, co
 
 /* --- opt.c */
 
+enum { WEFT_GOLDEN_THREADS = 4 }; /* of the targets below */
+
 /* Runs passes by name ("a,b", or "pipeline"); false, and an error on the context, if one is unknown. `after` is called
  * after each. Under weft_protected. */
 bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct weft_target *target,

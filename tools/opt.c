@@ -54,7 +54,7 @@ bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct w
 
 bool weft_opt_target(const char *name, struct weft_target *ret_target)
 {
-    *ret_target = (struct weft_target){.threads = 4, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20,
+    *ret_target = (struct weft_target){.threads = WEFT_GOLDEN_THREADS, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20,
                                          .arithmetic = WEFT_CONV_F2};
     snprintf(ret_target->name, sizeof ret_target->name, "%s", name);
     return weft_cpu_parse(name, &ret_target->cpu);
