@@ -132,6 +132,77 @@ int weft_index_axis(const struct weft_index *index)
     return plain && !index->is_near && !index->data && !index->border ? index->term[0].axis : -1;
 }
 
+/* The axis of the result that each axis of the space, or the one beside it, stands in; or -1. */
+static void find_places(const struct weft_space *space, const struct weft_index_map *result, int8_t *ret)
+{
+    for (int a = 0; a < space->axes; a++)
+        ret[a] = -1;
+    for (int i = 0; i < result->rank; i++) {
+        for (unsigned t = 0; t < result->at[i].terms; t++)
+            ret[result->at[i].term[t].axis] = (int8_t)i;
+        if (result->at[i].kept)
+            ret[result->at[i].kept - 1] = (int8_t)i;
+    }
+    for (int a = 0; a < space->axes; a++)
+        if (ret[a] < 0 && space->axis[a].beside >= 0)
+            ret[a] = ret[space->axis[a].beside];
+}
+
+static uint32_t axes_of(const struct weft_index *index)
+{
+    uint32_t axes = 0;
+    for (unsigned t = 0; t < index->terms; t++)
+        axes |= 1u << index->term[t].axis;
+    return axes;
+}
+
+/* Places of these axes of the space: the first of them, and those that follow it. */
+static struct weft_follow follow(uint32_t axes, const int8_t *place)
+{
+    struct weft_follow ret = {.axis = -1};
+    for (int a = 0; a < WEFT_SPACE_AXES; a++)
+        if (axes >> a & 1 && place[a] >= 0) {
+            ret.axis = ret.axes ? ret.axis : place[a];
+            ret.axes += place[a] == ret.axis + ret.axes;
+        }
+    return ret;
+}
+
+/* Axes of the space that the operand which tells an index stands at, but those that `others` stand at. */
+static uint32_t told_axes(const struct weft_graph *g, struct weft_pin pin, const struct weft_index_map *others,
+                          unsigned data)
+{
+    struct weft_index_map map;
+    uint32_t axes = 0;
+    if (!weft_index_map_behind(g, (struct weft_pin){pin.node, .index = data - 1}, weft_dim_of(0), &map))
+        return 0;
+    for (int i = 0; i < map.rank; i++)
+        axes |= axes_of(&map.at[i]);
+    for (int i = 0; i < others->rank; i++)
+        axes &= ~axes_of(&others->at[i]);
+    return axes;
+}
+
+bool weft_index_follow(const struct weft_graph *g, struct weft_pin pin, struct weft_follow ret[WEFT_MAX_RANK])
+{
+    const struct weft_pin result = {.node = pin.node, .result = true};
+    struct weft_indexing r = {.graph = g, .node = pin.node, .pin = &result};
+    struct weft_index_map map;
+    int8_t place[WEFT_SPACE_AXES];
+    r.map.rank = weft_type_of(g, weft_pin_value(g, result))->rank;
+    if (!ask(&r) || !weft_index_map_behind(g, pin, weft_dim_of(0), &map))
+        return false;
+    find_places(&r.space, &r.map, place);
+    for (int i = 0; i < map.rank; i++) {
+        const struct weft_index *index = &map.at[i];
+        const bool is_told = index->data && !index->terms;
+        ret[i] = pin.result ? (struct weft_follow){(int8_t)i, 1}
+                            : follow(is_told ? told_axes(g, pin, &map, index->data) : axes_of(index), place);
+        ret[i].axes = is_told || ret[i].axis < 0 ? ret[i].axes : 1;
+    }
+    return true;
+}
+
 int64_t weft_index_at(const struct weft_dims *dims, const struct weft_index *index, const int64_t *symbols,
                       const int64_t *point)
 {

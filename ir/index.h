@@ -69,6 +69,7 @@ struct weft_index {
     bool is_near;   /* no: it is some index that is computed from the point's places on the axes of `term` (resize) */
     uint8_t data;   /* not 0: what operand data - 1 says is added, so that nobody knows it but from elements */
     uint8_t border; /* enum weft_index_border */
+    uint8_t kept;   /* of a result, not 0: its one index is in the place of the reduced axis kept - 1 (keepdims) */
     uint8_t terms;
     weft_dim base;
     struct weft_index_term {
@@ -94,6 +95,17 @@ weft_dim weft_index_behind(const struct weft_graph *g, struct weft_pin pin, weft
 
 /* The one axis of the space that the index is, as it stands: no offset, no step, no border; or -1. */
 int weft_index_axis(const struct weft_index *index);
+/* Which axis of result 0 an axis of an operand runs with: the one that a point moves along if it moves along this one,
+ * or the one beside that (`beside`, `kept`). What `data` says follows the axes of the operand that says it, but those
+ * that have a place of their own here:
+ *
+ *   %y = gather %x, %i axis=1       %x [a0, @1, a3], %i [a1, a2]:    x runs with y's axes 0, 1 and 2, 3 */
+struct weft_follow {
+    int8_t axis;  /* -1: none */
+    uint8_t axes; /* how many of them, from that on */
+};
+/* Of all axes of the pin; those of a result run with themselves. False where nothing is known of it. */
+bool weft_index_follow(const struct weft_graph *g, struct weft_pin pin, struct weft_follow ret[WEFT_MAX_RANK]);
 /* The index at a point, for these values of the symbols; data counts as 0. */
 int64_t weft_index_at(const struct weft_dims *dims, const struct weft_index *index, const int64_t *symbols,
                       const int64_t *point);

@@ -38,6 +38,8 @@ void weft_index_reduce(struct weft_indexing *r)
             weft_index_is(r, axis, axis);
         else if (weft_index_is_result(r) && !reduced)
             weft_index_is(r, at, axis);
+        else if (weft_index_is_result(r) && keep)
+            r->map.at[at].kept = (uint8_t)(axis + 1);
         at += keep || !reduced;
     }
 }
@@ -117,8 +119,9 @@ void weft_index_group_norm(struct weft_indexing *r)
     at[0] = own[0] = weft_space_add(r, type->extent[0], WEFT_AXIS_PARALLEL);
     const int group = weft_space_add_factor(r, groups, WEFT_AXIS_PARALLEL);
     for (int i = 1; i < type->rank; i++)
-        at[i] = i == 1 ? weft_space_add_factor(r, inside, WEFT_AXIS_PARALLEL)
-                       : weft_space_add(r, type->extent[i], WEFT_AXIS_PARALLEL);
+        at[i] = i > 1       ? weft_space_add(r, type->extent[i], WEFT_AXIS_PARALLEL)
+                : group < 0 ? weft_space_add(r, inside, WEFT_AXIS_PARALLEL)
+                            : weft_space_add_factor(r, inside, WEFT_AXIS_PARALLEL);
     for (int i = 1; i < type->rank; i++)
         own[i] = at[i] < 0 ? -1 : weft_space_add_beside(r, i == 1 ? inside : type->extent[i], at[i]);
     if (!r->pin)

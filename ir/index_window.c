@@ -42,7 +42,7 @@ void weft_index_attention(struct weft_indexing *r)
     weft_dim sharing = weft_dim_of(1);
     weft_dim_divides(r->graph->dims, q->extent[1], k->extent[1], &sharing); /* it does: infer_transform.c */
     const int batch = weft_space_add(r, q->extent[0], WEFT_AXIS_PARALLEL);
-    const int group = weft_space_add_factor(r, k->extent[1], WEFT_AXIS_PARALLEL);
+    const int group = weft_space_add(r, k->extent[1], WEFT_AXIS_PARALLEL);
     const int head = weft_space_add_factor(r, sharing, WEFT_AXIS_PARALLEL);
     const int four[4] = {weft_space_add(r, q->extent[2], WEFT_AXIS_PARALLEL),
                          weft_space_add(r, v->extent[3], WEFT_AXIS_PARALLEL),
@@ -61,7 +61,7 @@ void weft_index_attention(struct weft_indexing *r)
 
 /* --- convolutions and windows ------------------------------------------------------------------------------------- */
 
-/* Axes of a convolution: groups that have an extent of 1, and channels that have, are none. */
+/* Axes of a convolution: a single group is none, and of several groups a single channel. */
 struct channels {
     int group, out, in; /* axes of the space, or -1 */
     weft_dim outs, ins; /* in a group */
@@ -73,7 +73,8 @@ static struct channels add_channels(struct weft_indexing *r, weft_dim out, weft_
     const weft_dim groups = weft_dim_of(weft_attr_int(r->graph, r->node, WEFT_ATTR_groups));
     struct channels c = {.outs = weft_dim_div(dims, out, groups), .ins = weft_dim_div(dims, in, groups)};
     c.group = weft_space_add_factor(r, groups, WEFT_AXIS_PARALLEL);
-    c.out = weft_space_add_factor(r, c.outs, WEFT_AXIS_PARALLEL);
+    c.out = c.group < 0 ? weft_space_add(r, c.outs, WEFT_AXIS_PARALLEL)
+                        : weft_space_add_factor(r, c.outs, WEFT_AXIS_PARALLEL);
     return c;
 }
 
@@ -110,7 +111,8 @@ static struct convolution add_convolution(struct weft_indexing *r, const struct 
     const int beside = c.channels.out >= 0 ? c.channels.out : c.channels.group;
     for (int i = 0; i < c.spatial; i++)
         c.place[i] = weft_space_add(r, places->extent[2 + i], role);
-    c.channels.in = weft_dim_is(c.channels.ins, 1) ? -1 : weft_space_add_beside(r, c.channels.ins, beside);
+    const bool single = c.channels.group >= 0 && weft_dim_is(c.channels.ins, 1);
+    c.channels.in = single ? -1 : weft_space_add_beside(r, c.channels.ins, beside);
     for (int i = 0; i < c.spatial; i++)
         c.tap[i] = weft_space_add(r, w->extent[2 + i], WEFT_AXIS_REDUCED);
     return c;
