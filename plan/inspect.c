@@ -25,27 +25,17 @@ static bool order_differs(int rank, const int64_t *extent, const int64_t *a, con
     return false;
 }
 
-static bool is_reduced(const struct weft_graph *g, weft_node n, int axis)
-{
-    const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
-    for (unsigned i = 0; axes && i < axes->count; i++)
-        if (weft_dim_is(axes->integers[i], axis))
-            return true;
-    return weft_attr_find(g, n, WEFT_ATTR_axis) && weft_attr_int(g, n, WEFT_ATTR_axis) == axis;
-}
-
-/* Result axes of the axes of operand i (-1: none); false where they have none in common by themselves. */
+/* Result axes that axes of operand i run with (-1: none); false where the node is not walked in the order of both. */
 static bool common_axes(const struct weft_graph *g, weft_node n, unsigned operand, int *ret_axis)
 {
     const uint32_t traits = weft_op_of(g, n)->traits;
-    const int rank = weft_type_of(g, weft_operand(g, n, operand))->rank;
-    const int to = weft_type_of(g, weft_result(g, n, 0))->rank;
-    const bool same = rank == to && !(traits & (WEFT_CONTRACTION | WEFT_CONTROL | WEFT_OPAQUE | WEFT_VIEW));
-    if (operand > 0 && !(traits & WEFT_ELEMENTWISE))
+    struct weft_follow follow[WEFT_MAX_RANK];
+    if (traits & WEFT_CONTRACTION || (operand > 0 && !(traits & WEFT_ELEMENTWISE)) ||
+        !weft_index_follow(g, (struct weft_pin){n, .index = operand}, follow))
         return false;
-    for (int axis = 0, kept = 0; axis < rank; axis++)
-        ret_axis[axis] = same ? axis : (traits & WEFT_REDUCTION) && !is_reduced(g, n, axis) ? kept++ : -1;
-    return same || (traits & WEFT_REDUCTION);
+    for (int axis = 0; axis < weft_type_of(g, weft_operand(g, n, operand))->rank; axis++)
+        ret_axis[axis] = follow[axis].axis;
+    return true;
 }
 
 /* How far outside an axis is stored; 0 where it has no place. */
