@@ -344,6 +344,8 @@ weft_dim weft_dim_div(struct weft_dims *dims, weft_dim a, weft_dim b)
 {
     if (weft_dim_is(b, 0))
         return weft_dim_refuse(dims, "division by zero in an extent");
+    if (weft_dim_is_constant(a) && weft_dim_is_constant(b) && weft_dim_value(b) > 0)
+        return weft_dim_of(weft_dim_floor(weft_dim_value(a), weft_dim_value(b)));
     weft_dim total = weft_dim_of(0);
     for (int step = 0; step < MAX_STEPS; step++) {
         struct weft_dim_term constant;

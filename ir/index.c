@@ -3,6 +3,9 @@
 #include "ir/index.h"
 #include "ir/index_rules.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /* --- what rules are written with ---------------------------------------------------------------------------------- */
 
 int weft_space_add(struct weft_indexing *r, weft_dim extent, enum weft_axis_role role)
@@ -85,27 +88,39 @@ weft_dim weft_index_attr_dim(const struct weft_indexing *r, int key, int i)
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
 
-static bool ask(struct weft_indexing *r)
+/* What is not added or set stays as it was: the whole is large, and this is asked often. */
+static bool ask(struct weft_indexing *r, const struct weft_graph *g, weft_node node, const struct weft_pin *pin,
+                weft_dim behind)
 {
-    weft_op_of(r->graph, r->node)->index(r);
+    r->graph = g;
+    r->node = node;
+    r->pin = pin;
+    r->behind = behind;
+    r->space.axes = 0;
+    r->map.rank = pin ? weft_type_of(g, weft_pin_value(g, *pin))->rank : 0;
+    r->lost = false;
+    for (int i = 0; i < r->map.rank; i++)
+        memset(&r->map.at[i], 0, offsetof(struct weft_index, term));
+    weft_op_of(g, node)->index(r);
     return !r->lost;
 }
 
 bool weft_index_space(const struct weft_graph *g, weft_node node, struct weft_space *ret)
 {
-    struct weft_indexing r = {.graph = g, .node = node};
-    const bool known = ask(&r);
-    *ret = r.space;
+    struct weft_indexing r;
+    const bool known = ask(&r, g, node, NULL, weft_dim_of(0));
+    ret->axes = r.space.axes;
+    memcpy(ret->axis, r.space.axis, (size_t)r.space.axes * sizeof *ret->axis);
     return known;
 }
 
 bool weft_index_map_behind(const struct weft_graph *g, struct weft_pin pin, weft_dim behind,
                            struct weft_index_map *ret)
 {
-    struct weft_indexing r = {.graph = g, .node = pin.node, .pin = &pin, .behind = behind};
-    r.map.rank = weft_type_of(g, weft_pin_value(g, pin))->rank;
-    const bool known = ask(&r);
-    *ret = r.map;
+    struct weft_indexing r;
+    const bool known = ask(&r, g, pin.node, &pin, behind);
+    ret->rank = r.map.rank;
+    memcpy(ret->at, r.map.at, (size_t)r.map.rank * sizeof *ret->at);
     return known;
 }
 
@@ -160,7 +175,7 @@ static uint32_t axes_of(const struct weft_index *index)
 static struct weft_follow follow(uint32_t axes, const int8_t *place)
 {
     struct weft_follow ret = {.axis = -1};
-    for (int a = 0; a < WEFT_SPACE_AXES; a++)
+    for (int a = 0; axes >> a; a++)
         if (axes >> a & 1 && place[a] >= 0) {
             ret.axis = ret.axes ? ret.axis : place[a];
             ret.axes += place[a] == ret.axis + ret.axes;
@@ -186,18 +201,19 @@ static uint32_t told_axes(const struct weft_graph *g, struct weft_pin pin, const
 bool weft_index_follow(const struct weft_graph *g, struct weft_pin pin, struct weft_follow ret[WEFT_MAX_RANK])
 {
     const struct weft_pin result = {.node = pin.node, .result = true};
-    struct weft_indexing r = {.graph = g, .node = pin.node, .pin = &result};
-    struct weft_index_map map;
+    struct weft_indexing r;
     int8_t place[WEFT_SPACE_AXES];
-    r.map.rank = weft_type_of(g, weft_pin_value(g, result))->rank;
-    if (!ask(&r) || !weft_index_map_behind(g, pin, weft_dim_of(0), &map))
+    if (!ask(&r, g, pin.node, &result, weft_dim_of(0)))
         return false;
     find_places(&r.space, &r.map, place);
-    for (int i = 0; i < map.rank; i++) {
-        const struct weft_index *index = &map.at[i];
+    if (!ask(&r, g, pin.node, &pin, weft_dim_of(0)))
+        return false;
+    const struct weft_index_map *map = &r.map;
+    for (int i = 0; i < map->rank; i++) {
+        const struct weft_index *index = &map->at[i];
         const bool is_told = index->data && !index->terms;
         ret[i] = pin.result ? (struct weft_follow){(int8_t)i, 1}
-                            : follow(is_told ? told_axes(g, pin, &map, index->data) : axes_of(index), place);
+                            : follow(is_told ? told_axes(g, pin, map, index->data) : axes_of(index), place);
         ret[i].axes = is_told || ret[i].axis < 0 ? ret[i].axes : 1;
     }
     return true;

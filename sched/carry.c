@@ -24,72 +24,113 @@ static int axis_with(const int *dim, int rank, int wanted)
     return -1;
 }
 
-/* The axes of `to` that `from` does not have, in logical order, from `first` on. */
-static void append_new(struct weft_layout *layout, const int *from, int from_rank, const int *to, int first, int end)
+/* The dimensions of both pins. */
+struct passage {
+    int from_rank, to_rank;
+    int from[WEFT_MAX_RANK], to[WEFT_MAX_RANK];
+    int span[WEFT_MAX_RANK]; /* of `from`: weft_pin_spans */
+};
+
+static bool open_passage(const struct weft_graph *g, struct weft_pin from, struct weft_pin to, struct passage *ret)
 {
-    for (int i = first; i < end; i++)
-        if (axis_with(from, from_rank, to[i]) < 0)
+    int span[WEFT_MAX_RANK];
+    ret->from_rank = weft_type_of(g, weft_pin_value(g, from))->rank;
+    ret->to_rank = weft_type_of(g, weft_pin_value(g, to))->rank;
+    return weft_pin_spans(g, from, ret->from, ret->span) == WEFT_PIN_MAPPED &&
+           weft_pin_spans(g, to, ret->to, span) == WEFT_PIN_MAPPED;
+}
+
+/* Has `from` nothing that this axis of `to` runs with? */
+static bool is_new(const struct passage *p, int axis)
+{
+    for (int i = 0; i < p->from_rank; i++)
+        if (p->from[i] <= p->to[axis] && p->to[axis] < p->from[i] + (p->span[i] > 1 ? p->span[i] : 1))
+            return false;
+    return true;
+}
+
+/* In logical order. */
+static void append_new(struct weft_layout *layout, const struct passage *p)
+{
+    for (int i = 0; i < p->to_rank; i++)
+        if (is_new(p, i))
             append(layout, (struct weft_axis){.axis = (uint8_t)i, .div = 1});
 }
 
-/* Axes of the result that a gathered axis of the data becomes: all of them lie where it lay. They begin at *ret_first;
- * 0 of all other pins. */
-static int gathered_axes(const struct weft_graph *g, struct weft_pin from, struct weft_pin to, int *ret_first)
+/* What a gathered axis becomes lies where that lay. */
+static void append_span(struct weft_layout *layout, const struct passage *p, struct weft_axis digit)
 {
-    if (weft_opcode_of(g, to.node) != WEFT_OP_gather || from.result || from.index != 0 || !to.result)
-        return 0;
-    *ret_first = (int)weft_attr_int(g, to.node, WEFT_ATTR_axis);
-    return weft_type_of(g, weft_operand(g, to.node, 1))->rank;
+    const int first = p->from[digit.axis], span = p->span[digit.axis];
+    const int axis = axis_with(p->to, p->to_rank, first);
+    digit.axis = (uint8_t)axis;
+    if (axis >= 0)
+        append(layout, digit);
+    for (int i = 1; i < span; i++) {
+        const int next = axis_with(p->to, p->to_rank, first + i);
+        if (next >= 0)
+            append(layout, (struct weft_axis){.axis = (uint8_t)next, .div = 1});
+    }
 }
 
-static bool carry_mapped(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
-                         struct weft_pin to, enum weft_new_axes place, struct weft_layout *ret)
+static struct weft_layout carry_mapped(const struct passage *p, const struct weft_layout *layout,
+                                       enum weft_new_axes place)
 {
-    int from_dim[WEFT_MAX_RANK], to_dim[WEFT_MAX_RANK];
-    if (weft_pin_dims(g, from, from_dim) != WEFT_PIN_MAPPED || weft_pin_dims(g, to, to_dim) != WEFT_PIN_MAPPED)
+    struct weft_layout ret = {.kind = WEFT_STORED, .dense = true};
+    if (place == WEFT_NEW_OUTERMOST)
+        append_new(&ret, p);
+    for (int i = 0; i < layout->axes; i++)
+        append_span(&ret, p, layout->axis[i]);
+    if (place == WEFT_NEW_INNERMOST)
+        append_new(&ret, p);
+    return ret;
+}
+
+static bool carry_reshaped(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
+                           const struct weft_type *type, struct weft_layout *ret)
+{
+    const struct weft_layout order = order_of(layout);
+    weft_dim stride[WEFT_MAX_RANK]; /* kernels read no views with split axes */
+    if (!weft_layout_reshape(g->dims, &order, weft_type_of(g, weft_pin_value(g, from)), type, ret) ||
+        !weft_layout_logical_strides(g->dims, ret, type, stride))
         return false;
-    const int from_rank = weft_type_of(g, weft_pin_value(g, from))->rank;
-    const int to_rank = weft_type_of(g, weft_pin_value(g, to))->rank;
-    struct weft_layout result = {.kind = WEFT_STORED, .dense = true};
-    if (layout->axes + to_rank > WEFT_MAX_STORAGE)
-        return false;
-    int first = 0;
-    const int gathered = gathered_axes(g, from, to, &first);
-    if (place == WEFT_NEW_OUTERMOST && !gathered)
-        append_new(&result, from_dim, from_rank, to_dim, 0, to_rank);
-    for (int i = 0; i < layout->axes; i++) {
-        const int axis = axis_with(to_dim, to_rank, from_dim[layout->axis[i].axis]);
-        struct weft_axis digit = layout->axis[i];
-        digit.axis = (uint8_t)axis;
-        if (axis >= 0)
-            append(&result, digit);
-        if (axis >= 0 && gathered && axis == first)
-            append_new(&result, from_dim, from_rank, to_dim, first, first + gathered);
-    }
-    if (place == WEFT_NEW_INNERMOST && !gathered)
-        append_new(&result, from_dim, from_rank, to_dim, 0, to_rank);
-    *ret = result;
+    *ret = order_of(ret);
     return true;
+}
+
+/* Places from `first` to `last`. */
+static int carry(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout, struct weft_pin to,
+                 int first, int last, struct weft_layout *ret)
+{
+    const struct weft_type *type = weft_type_of(g, weft_pin_value(g, to));
+    const bool reshapes = weft_opcode_of(g, from.node) == WEFT_OP_reshape;
+    struct passage p;
+    bool any_new = false;
+    int count = 0;
+    if (layout->kind != WEFT_STORED || (!reshapes && (layout->axes + type->rank > WEFT_MAX_STORAGE ||
+                                                      !open_passage(g, from, to, &p))))
+        return 0;
+    for (int i = 0; !reshapes && i < type->rank; i++)
+        any_new |= is_new(&p, i);
+    for (int place = first; place <= last && (place == first || any_new); place++) {
+        if (!reshapes)
+            ret[count] = carry_mapped(&p, layout, (enum weft_new_axes)place);
+        else if (!carry_reshaped(g, from, layout, type, &ret[count]))
+            return 0;
+        if (weft_layout_check(&ret[count], type)) /* the blocks of the one are not those of the other */
+            return 0;
+        weft_layout_canonical(g->dims, &ret[count++], type);
+    }
+    return count;
 }
 
 bool weft_carry_layout(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
                        struct weft_pin to, enum weft_new_axes place, struct weft_layout *ret)
 {
-    const struct weft_type *type = weft_type_of(g, weft_pin_value(g, to));
-    if (layout->kind != WEFT_STORED)
-        return false;
-    if (weft_opcode_of(g, from.node) == WEFT_OP_reshape) {
-        const struct weft_layout order = order_of(layout);
-        weft_dim stride[WEFT_MAX_RANK]; /* kernels read no views with split axes */
-        if (!weft_layout_reshape(g->dims, &order, weft_type_of(g, weft_pin_value(g, from)), type, ret) ||
-            !weft_layout_logical_strides(g->dims, ret, type, stride))
-            return false;
-        *ret = order_of(ret);
-    } else if (!carry_mapped(g, from, layout, to, place, ret)) {
-        return false;
-    }
-    if (weft_layout_check(ret, type)) /* the blocks of the one are not those of the other */
-        return false;
-    weft_layout_canonical(g->dims, ret, type);
-    return true;
+    return carry(g, from, layout, to, place, place, ret) > 0;
+}
+
+int weft_carry_layouts(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
+                       struct weft_pin to, struct weft_layout ret[2])
+{
+    return carry(g, from, layout, to, WEFT_NEW_OUTERMOST, WEFT_NEW_INNERMOST, ret);
 }

@@ -162,12 +162,11 @@ struct carried {
 static uint32_t carry(struct collector *c, struct weft_pin from, const struct weft_layout *stored, struct weft_pin to,
                       uint32_t *ret_layout)
 {
-    uint32_t count = 0;
-    struct weft_layout carried;
-    for (int place = WEFT_NEW_OUTERMOST; place <= WEFT_NEW_INNERMOST; place++)
-        if (weft_carry_layout(c->graph, from, stored, to, (enum weft_new_axes)place, &carried))
-            ret_layout[count++] = weft_intern_layout(c->graph, &carried,
-                                                     weft_type_of(c->graph, weft_pin_value(c->graph, to)));
+    struct weft_layout carried[2];
+    const uint32_t count = (uint32_t)weft_carry_layouts(c->graph, from, stored, to, carried);
+    for (uint32_t i = 0; i < count; i++)
+        ret_layout[i] = weft_intern_layout(c->graph, &carried[i],
+                                           weft_type_of(c->graph, weft_pin_value(c->graph, to)));
     return count;
 }
 

@@ -134,14 +134,13 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     const struct weft_graph *g = f->graph;
     const weft_node n = weft_def(g, value);
     const struct weft_pin pin = {.node = n, .result = true, .index = g->value[value.id].result};
-    int dim[WEFT_MAX_RANK];
     if (weft_opcode_of(g, n) == WEFT_OP_reshape)
         return 0; /* see weft_format_read_ps */
     if (weft_opcode_of(g, n) == WEFT_OP_custom)
         return weft_format_custom_ps(f, pin, layout);
     if (weft_op_of(g, n)->traits & WEFT_CONTROL)
         return weft_format_port_write_ps(f, value, layout);
-    if (weft_pin_dims(g, pin, dim) != WEFT_PIN_MAPPED) /* a stated layout is there, whatever the op is */
+    if (weft_pin_kind_of(g, pin) != WEFT_PIN_MAPPED) /* a stated layout is there, whatever the op is */
         return layout == 0 || (f->list[value.id].is_fact && layout == f->list[value.id].layout[0])
                    ? 0 : WEFT_LABEL_NEVER;
     const int op = weft_opcode_of(g, n);
@@ -291,7 +290,6 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
 {
     const struct weft_graph *g = f->graph;
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    int dim[WEFT_MAX_RANK];
     const int op = weft_opcode_of(g, operand.node);
     if (op == WEFT_OP_reshape)
         return reshape_ps(f, operand, layout, result);
@@ -301,7 +299,7 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
         return weft_format_port_read_ps(f, operand, layout, result);
     if (op == WEFT_OP_relayout)
         return moved_ps(f, value, layout, result);
-    const enum weft_pin_kind kind = weft_pin_dims(g, operand, dim);
+    const enum weft_pin_kind kind = weft_pin_kind_of(g, operand);
     if (kind == WEFT_PIN_PLAIN)
         return weft_format_convert_ps(f, value, layout, 0);
     if (kind == WEFT_PIN_ANY)

@@ -31,7 +31,7 @@ static unsigned walked(int op)
     }
 }
 
-static enum weft_pin_kind kind_of(const struct weft_graph *g, struct weft_pin pin)
+enum weft_pin_kind weft_pin_kind_of(const struct weft_graph *g, struct weft_pin pin)
 {
     const int op = weft_opcode_of(g, pin.node);
     const unsigned count = walked(op);
@@ -51,10 +51,11 @@ static void mix_rows(const struct weft_graph *g, struct weft_pin pin, int rank, 
         ret_dim[rank - 2] = rank - 2;
 }
 
-enum weft_pin_kind weft_pin_dims(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK])
+enum weft_pin_kind weft_pin_spans(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK],
+                                  int ret_span[WEFT_MAX_RANK])
 {
     const int rank = weft_type_of(g, weft_pin_value(g, pin))->rank;
-    const enum weft_pin_kind kind = kind_of(g, pin);
+    const enum weft_pin_kind kind = weft_pin_kind_of(g, pin);
     const bool same = pin.result || weft_op_of(g, pin.node)->traits & WEFT_ELEMENTWISE;
     struct weft_follow follow[WEFT_MAX_RANK];
     for (int i = 0; i < WEFT_MAX_RANK; i++)
@@ -63,9 +64,17 @@ enum weft_pin_kind weft_pin_dims(const struct weft_graph *g, struct weft_pin pin
         return kind;
     if (!same && !weft_index_follow(g, pin, follow))
         return WEFT_PIN_PLAIN;
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         ret_dim[i] = same ? i : follow[i].axis >= 0 ? follow[i].axis : OWN + i;
+        ret_span[i] = same ? 1 : follow[i].axes;
+    }
     if (!same)
         mix_rows(g, pin, rank, ret_dim);
     return kind;
+}
+
+enum weft_pin_kind weft_pin_dims(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK])
+{
+    int span[WEFT_MAX_RANK];
+    return weft_pin_spans(g, pin, ret_dim, span);
 }

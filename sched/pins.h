@@ -21,10 +21,14 @@ enum weft_pin_kind {
     WEFT_PIN_ANY,      /* any layout will do: small, or packed by the kernel in any case */
     WEFT_PIN_PLAIN,    /* row-major: nothing is known of the op, or it walks memory as such */
 };
+enum weft_pin_kind weft_pin_kind_of(const struct weft_graph *g, struct weft_pin pin);
 #define WEFT_NO_DIM (-1)
 /* ret_dim[axis]: the dimension that the axis belongs to. Result 0 of an op numbers its dimensions by its own axes
  * wherever the op has any; axes that no other pin shares have numbers from 100 on. Reshapes are WEFT_PIN_PLAIN. */
 enum weft_pin_kind weft_pin_dims(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK]);
+/* The same; and how many dimensions an axis becomes from that on: several where it is gathered, none of its own. */
+enum weft_pin_kind weft_pin_spans(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK],
+                                  int ret_span[WEFT_MAX_RANK]);
 
 /* Where axes that the other pin does not have go: a new axis may lie anywhere that costs nothing. */
 enum weft_new_axes { WEFT_NEW_OUTERMOST, WEFT_NEW_INNERMOST };
@@ -33,5 +37,8 @@ enum weft_new_axes { WEFT_NEW_OUTERMOST, WEFT_NEW_INNERMOST };
  * `layout` do not carry over, only the order of its axes and their splits. */
 bool weft_carry_layout(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
                        struct weft_pin to, enum weft_new_axes place, struct weft_layout *ret);
+/* For both places: how many layouts there are. One, if there are no new axes. */
+int weft_carry_layouts(struct weft_graph *g, struct weft_pin from, const struct weft_layout *layout,
+                       struct weft_pin to, struct weft_layout ret[2]);
 
 #endif
