@@ -243,26 +243,34 @@ static struct weft_range unary(const struct ranging *r, struct weft_range a)
 
 /* --- whole tensors ---------------------------------------------------------------------------------------------- */
 
-/* So many terms as there are along the reduced axes, at most. */
+/* Terms that an element of the result is computed from, at most; INT64_MAX: beyond all bounds. */
+static int64_t most_terms(const struct ranging *r)
+{
+    struct weft_space space;
+    int64_t terms = 1;
+    if (!weft_index_space(r->graph, r->node, &space))
+        return INT64_MAX;
+    for (int i = 0; i < space.axes; i++)
+        if (space.axis[i].role == WEFT_AXIS_REDUCED &&
+            __builtin_mul_overflow(terms, highest(r, space.axis[i].extent), &terms))
+            return INT64_MAX;
+    return terms;
+}
+
 static struct weft_range of_sum(const struct ranging *r, struct weft_range a)
 {
-    const struct weft_attr *axes = weft_attr_find(r->graph, r->node, WEFT_ATTR_axes);
-    const struct weft_type *type = weft_type_of(r->graph, weft_operand(r->graph, r->node, 0));
-    int64_t terms = 1, low, high;
-    for (unsigned i = 0; i < axes->count; i++)
-        if (__builtin_mul_overflow(terms, highest(r, type->extent[weft_dim_value(axes->integers[i])]), &terms))
-            return unknown;
+    const int64_t terms = most_terms(r);
+    int64_t low, high;
     if (!a.whole || !weft_dtype_is_int(r->dtype) || __builtin_mul_overflow(a.low < 0 ? a.low : 0, terms, &low) ||
         __builtin_mul_overflow(a.high > 0 ? a.high : 0, terms, &high))
         return unknown;
     return between(low, high);
 }
 
-/* An index along an axis of operand 0; over nothing it is 0. */
+/* An index along the one axis that is reduced; over nothing it is 0. */
 static struct weft_range of_index(const struct ranging *r)
 {
-    const int64_t axis = weft_attr_int(r->graph, r->node, WEFT_ATTR_axis);
-    const int64_t last = highest(r, weft_type_of(r->graph, weft_operand(r->graph, r->node, 0))->extent[axis]) - 1;
+    const int64_t last = most_terms(r) - 1;
     return between(0, last > 0 ? last : 0);
 }
 
