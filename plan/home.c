@@ -141,7 +141,7 @@ const bool *weft_home_inside(const struct weft_plan *plan, weft_node n)
             inside = inside ? inside : weft_new(g->arena, bool, places);
             inside[i] = true;
         }
-        along = weft_place_behind(g, n, i, along);
+        along = weft_index_behind(g, (struct weft_pin){n, .index = i}, along);
     }
     return inside;
 }

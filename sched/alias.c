@@ -313,7 +313,7 @@ static void ask_for_parts(struct weft_aliasing *a, weft_node n)
         else
             weft_add_remark_at(g->root, who, a->result->label[wish.operand.id], "refused",
                                "copied into %%%s: that is stored with split axes", a->result->label[wish.host.id]);
-        along = weft_place_behind(g, n, i, along);
+        along = weft_index_behind(g, (struct weft_pin){n, .index = i}, along);
     }
 }
 

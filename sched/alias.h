@@ -102,11 +102,10 @@ bool weft_is_update(const struct weft_graph *graph, weft_node node);
 /* How many operands have a place in the node's result: those of a concat, the body of a padding, operand 0 of an
  * update, those of an elementwise node. */
 uint32_t weft_places_in(const struct weft_graph *graph, weft_node node);
-/* The place of an operand in the result, which is stored in `result`; of a concat's it begins at `along` its axis. */
+/* The place of an operand in the result, which is stored in `result`; of a concat's it begins at `along` its axis
+ * (weft_index_behind). */
 bool weft_place_in(const struct weft_graph *graph, weft_node node, uint32_t operand, weft_dim along,
                    const struct weft_layout *result, struct weft_layout *ret);
-/* Where the operand behind this one begins. */
-weft_dim weft_place_behind(const struct weft_graph *graph, weft_node node, uint32_t operand, weft_dim along);
 /* Same places, but for axes of extent 1, which have none. */
 bool weft_same_places(const struct weft_graph *graph, const struct weft_type *type, const struct weft_layout *a,
                       const struct weft_layout *b);

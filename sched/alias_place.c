@@ -105,14 +105,7 @@ uint32_t weft_places_in(const struct weft_graph *g, weft_node n)
     return op == WEFT_OP_pad ? pads_only(g, n) : weft_is_update(g, n);
 }
 
-weft_dim weft_place_behind(const struct weft_graph *g, weft_node n, uint32_t operand, weft_dim along)
-{
-    if (weft_opcode_of(g, n) != WEFT_OP_concat)
-        return along;
-    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, operand));
-    return weft_dim_add(g->dims, along, type->extent[weft_attr_int(g, n, WEFT_ATTR_axis)]);
-}
-
+/* Where element 0 of the operand is in the result: the operand's map says it the other way round. */
 bool weft_place_in(const struct weft_graph *g, weft_node n, uint32_t operand, weft_dim along,
                    const struct weft_layout *result, struct weft_layout *ret)
 {
@@ -121,12 +114,13 @@ bool weft_place_in(const struct weft_graph *g, weft_node n, uint32_t operand, we
     *ret = *result;
     if (op != WEFT_OP_pad && op != WEFT_OP_concat)
         return weft_dtype_bits(type->dtype) == weft_dtype_bits(weft_type_of(g, weft_operand(g, n, operand))->dtype);
+    struct weft_index_map map;
     weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
-    for (unsigned i = 0; i < type->rank; i++) {
-        start[i] = op == WEFT_OP_pad ? weft_attr_at(g, n, WEFT_ATTR_pad, i) : weft_dim_of(0);
+    if (!weft_index_map_behind(g, (struct weft_pin){n, .index = operand}, along, &map))
+        return false;
+    for (int i = 0; i < map.rank; i++) {
+        start[i] = weft_dim_sub(g->dims, weft_dim_of(0), map.at[i].base);
         step[i] = weft_dim_of(1);
     }
-    if (op == WEFT_OP_concat)
-        start[weft_attr_int(g, n, WEFT_ATTR_axis)] = along;
     return weft_layout_slice(g->dims, result, type, start, step, ret);
 }

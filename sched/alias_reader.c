@@ -39,7 +39,7 @@ static bool reads_where_it_writes(const struct weft_graph *g, weft_node over, ui
     if (operand >= weft_places_in(g, over))
         return false;
     for (uint32_t i = 0; i < operand; i++)
-        along = weft_place_behind(g, over, i, along);
+        along = weft_index_behind(g, (struct weft_pin){over, .index = i}, along);
     return weft_place_in(g, over, operand, along, result, &place) &&
            weft_same_places(g, weft_type_of(g, weft_operand(g, over, operand)), &place, layout);
 }

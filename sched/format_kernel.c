@@ -105,16 +105,6 @@ int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool la
 
 /* --- concats and paddings ----------------------------------------------------------------------------------------- */
 
-/* Does the result have more along this axis than the operand? */
-static bool is_cut(const struct weft_graph *g, weft_node n, int axis)
-{
-    const unsigned rank = weft_type_of(g, weft_result(g, n, 0))->rank, at = (unsigned)axis;
-    if (weft_opcode_of(g, n) == WEFT_OP_concat)
-        return weft_attr_int(g, n, WEFT_ATTR_axis) == axis;
-    return !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, at), 0) ||
-           !weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, rank + at), 0);
-}
-
 /* Bytes of a piece: what lies inside of the axis that is joined or padded, in the result's order. 0: it is moved by
  * elements. */
 static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, uint32_t result)
@@ -123,13 +113,16 @@ static int64_t piece_bytes(const struct weft_graph *g, struct weft_pin operand, 
     const struct weft_type *type = weft_type_of(g, from);
     const struct weft_layout layout = weft_layout_at(g, result, type->rank);
     const bool is_last = operand.index + 1 == g->node[operand.node.id].operands;
+    struct weft_index_map map;
     double piece = 1;
+    if (!weft_index_map_behind(g, operand, weft_dim_of(0), &map))
+        return 0;
     for (int i = layout.axes - 1; i >= 0; i--) {
         const struct weft_axis *axis = &layout.axis[i];
         const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
         const int64_t digit = (extent + axis->div - 1) / axis->div;
         piece *= (double)(axis->mod && axis->mod < digit ? axis->mod : digit);
-        const bool cut = is_cut(g, operand.node, axis->axis) && !axis->mod;
+        const bool cut = map.at[axis->axis].border && !axis->mod; /* the result has more along it */
         if (cut && extent % axis->div && !is_last)
             return 0; /* what follows begins within a block */
         if (cut)
