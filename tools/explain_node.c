@@ -116,49 +116,33 @@ static double elements(const struct weft_tensor *t)
 
 static double bytes(const struct weft_tensor *t) { return (double)weft_dtype_bits(t->dtype) / 8 * elements(t); }
 
-/* Terms of the sum that one result of a product is. */
-static double terms(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in)
+/* Points that the node runs over (ir/index.h). */
+static double points(const struct explain *e, const struct weft_graph *graph, weft_node node)
 {
-    if (weft_opcode_of(graph, node) == WEFT_OP_matmul) {
-        const int axis = in[0].rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1);
-        return (double)in[0].extent[axis];
+    struct weft_space space;
+    double n = weft_index_space(graph, node, &space) ? 1 : 0;
+    for (int i = 0; n > 0 && i < space.axes; i++) {
+        const int64_t extent = weft_dim_evaluate(graph->dims, space.axis[i].extent, e->symbols);
+        n *= extent > 0 ? (double)extent : 0;
     }
-    return in[1].extent[0] > 0 ? elements(&in[1]) / (double)in[1].extent[0] : 0; /* all of a filter */
+    return n;
 }
 
-static double window(const struct weft_graph *graph, weft_node node)
-{
-    const struct weft_attr *kernel = weft_attr_find(graph, node, WEFT_ATTR_kernel);
-    double taps = 1;
-    for (uint32_t i = 0; kernel && i < kernel->count; i++)
-        taps *= (double)weft_dim_value(kernel->integers[i]);
-    return taps;
-}
-
-static double operations(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,
-                         const struct weft_tensor *out)
+static double operations(const struct explain *e, const struct weft_graph *graph, weft_node node,
+                         const struct weft_tensor *in, const struct weft_tensor *out)
 {
     const uint32_t traits = weft_op_of(graph, node)->traits;
     switch (weft_opcode_of(graph, node)) {
-    case WEFT_OP_matmul:
-    case WEFT_OP_conv:
-    case WEFT_OP_deform_conv:
-        return 2 * elements(out) * terms(graph, node, in);
-    case WEFT_OP_conv_transpose:
-        return 2 * elements(&in[0]) * terms(graph, node, in);
-    case WEFT_OP_attention:
+    case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_deform_conv: case WEFT_OP_conv_transpose:
+        return 2 * points(e, graph, node);
+    case WEFT_OP_attention: /* two products, one after the other */
         return 2 * (elements(&in[0]) + elements(out)) * (double)in[1].extent[2];
-    case WEFT_OP_max_pool:
-    case WEFT_OP_mean_pool:
-    case WEFT_OP_norm_pool:
-    case WEFT_OP_max_pool_index:
-        return elements(out) * window(graph, node);
     default:
         break;
     }
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))
         return 0;
-    return traits & WEFT_REDUCTION ? elements(&in[0]) : elements(out);
+    return traits & WEFT_REDUCTION ? points(e, graph, node) : elements(out);
 }
 
 static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,
@@ -196,7 +180,7 @@ struct explain_cost explain_cost_of(const struct explain *e, const struct weft_g
     }
     if (info->op == WEFT_OP_custom)
         return custom_cost(graph, node, in, &out);
-    cost.operations = operations(graph, node, in, &out);
+    cost.operations = operations(e, graph, node, in, &out);
     const weft_val result = weft_result(graph, node, 0);
     const bool loaded = graph == e->to && info->results > 0 &&
                         e->plan->storage[e->plan->home[result.id].storage].load;
