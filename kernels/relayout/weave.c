@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { SPAN = 4096, MATRICES = 64 }; /* along the long axis, that a part takes at least */
-enum { FEWEST = 2048 };              /* elements that are worth a table */
+enum { FEWEST = 2048, TABLE = 64 };  /* elements that are worth a table, all in all and for an element of it */
 
 static bool wide_vectors(const struct weft_copy *copy)
 {
@@ -25,6 +25,13 @@ static bool weave_pays(const struct weft_copy *copy, int64_t side)
     return side <= WEFT_WEAVE_MOST && copy->bytes <= (wide_vectors(copy) ? 16 : 8) && shuffles <= size * rounds;
 }
 
+/* Is there enough for a table? It has side² vectors; what it gains falls to next to nothing at a side of 8. */
+static bool table_pays(const struct weft_copy *copy, int64_t side, int64_t elements)
+{
+    const int64_t table = side * side * 64 / copy->bytes;
+    return !wide_vectors(copy) || copy->bytes != 4 || elements * (WEFT_WEAVE_MOST + 1 - side) >= TABLE * table;
+}
+
 /* Rows and columns of the last two axes: the result is contiguous along rows, the operand along columns. */
 enum weft_weave_kind weft_weave_kind(const struct weft_copy *copy)
 {
@@ -41,9 +48,10 @@ enum weft_weave_kind weft_weave_kind(const struct weft_copy *copy)
     if (vector == 64 && in_dense && out_dense && bytes % vector == 0 && bytes <= 4 * vector &&
         rows * copy->bytes < vector && columns * copy->bytes < vector)
         return WEFT_WEAVE_MATRICES;
-    if (in_dense && weave_pays(copy, columns) && rows >= group)
+    if (in_dense && rows >= group && weave_pays(copy, columns) && table_pays(copy, columns, elements))
         return WEFT_WEAVE_DEAL;
-    return out_dense && weave_pays(copy, rows) && columns >= group ? WEFT_WEAVE_WEAVE : WEFT_WEAVE_NONE;
+    const bool weaves = out_dense && columns >= group && weave_pays(copy, rows) && table_pays(copy, rows, elements);
+    return weaves ? WEFT_WEAVE_WEAVE : WEFT_WEAVE_NONE;
 }
 
 const char *weft_weave_name(const struct weft_copy *copy)
@@ -53,42 +61,50 @@ const char *weft_weave_name(const struct weft_copy *copy)
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-/* Which element of the group's operand, counted vector by vector, is element `to` of its result. */
-static int source(enum weft_weave_kind kind, int to, int group, int rows, int columns)
-{
-    switch (kind) {
-    case WEFT_WEAVE_DEAL:
-        return to % group * columns + to / group;
-    case WEFT_WEAVE_WEAVE:
-        return to % rows * group + to / rows;
-    default:
-        return to % rows * columns + to / rows;
-    }
-}
+/* Where each element, or each part of one, comes from: a vector of the operand, and a place in it. */
+struct places {
+    uint16_t from[WEFT_WEAVE_MOST * 64], place[WEFT_WEAVE_MOST * 64];
+};
 
-static void write_index(unsigned char *index, int unit, int at, int place)
+/* Element `to` of the group's result is element r · scale + q of its operand, where to = q · period + r; elements are
+ * of `each` parts. Counted along instead of divided: tables are made for each copy, and small ones take their time. */
+static void find_places(struct places *places, int elements, int lanes, int each, int period, int scale)
 {
-    if (unit == 2)
-        memcpy(index + 2 * at, &(uint16_t){(uint16_t)place}, 2);
-    else
-        memcpy(index + 4 * at, &(uint32_t){(uint32_t)place}, 4);
-}
-
-/* Element `lane` of vector o comes from element `place` of vector `from`. */
-static void set_place(struct weft_weave *w, int o, int lane, int from, int place)
-{
-    if (w->vector == 16) {
-        for (int i = 0; i < w->vectors; i++)
-            for (int b = 0; b < w->bytes; b++)
-                w->index[o][i][lane * w->bytes + b] = i == from ? (unsigned char)(place * w->bytes + b) : 0x80;
-        return;
-    }
-    const int unit = w->bytes == 2 ? 2 : 4, units = w->vector / unit, each = w->bytes / unit;
-    for (int i = 1; i < w->vectors || i == 1; i++)
-        for (int b = 0; b < each; b++) {
-            const int here = lane * each + b, there = place * each + b;
-            write_index(w->index[o][i], unit, here, i == from ? units + there : i == 1 && from == 0 ? there : here);
+    int r = 0, q = 0, log = 0;
+    while (1 << log < lanes)
+        log++;
+    for (int to = 0; to < elements; to++) {
+        const int element = r * scale + q;
+        for (int part = 0; part < each; part++) {
+            places->from[to * each + part] = (uint16_t)(element >> log);
+            places->place[to * each + part] = (uint16_t)((element & (lanes - 1)) * each + part);
         }
+        r++;
+        q += r == period;
+        r = r == period ? 0 : r;
+    }
+}
+
+/* The bytes of vector `from` among 16 places; 0x80 makes a byte of 0. */
+static void fill_bytes(unsigned char *ret, const uint16_t *from, const uint16_t *place, int wanted)
+{
+    for (int i = 0; i < 16; i++)
+        ret[i] = from[i] == wanted ? (unsigned char)place[i] : 0x80;
+}
+
+/* What is there stays but for what vector `wanted` has; the first two are put together at once. */
+static void fill_parts(unsigned char *ret, const uint16_t *from, const uint16_t *place, int wanted, int unit)
+{
+    const int parts = 64 / unit;
+    uint16_t narrow[32];
+    uint32_t wide[16];
+    for (int i = 0; i < parts; i++) {
+        const int stays = wanted == 1 && from[i] == 0 ? place[i] : i;
+        narrow[i] = (uint16_t)(from[i] == wanted ? parts + place[i] : stays);
+    }
+    for (int i = 0; i < 16; i++)
+        wide[i] = narrow[i];
+    memcpy(ret, unit == 2 ? (void *)narrow : (void *)wide, 64);
 }
 
 static void weave_table(struct weft_weave *w, const struct weft_copy *copy, enum weft_weave_kind kind)
@@ -97,17 +113,23 @@ static void weave_table(struct weft_weave *w, const struct weft_copy *copy, enum
     const int64_t out_step = copy->out_stride[copy->rank - 2] * copy->bytes;
     const int64_t in_step = copy->in_stride[copy->rank - 1] * copy->bytes;
     w->bytes = copy->bytes, w->vector = wide_vectors(copy) ? 64 : 16;
-    const int lanes = w->vector / w->bytes;
+    const int lanes = w->vector / w->bytes, unit = w->vector == 16 ? 1 : w->bytes == 2 ? 2 : 4;
+    const int parts = w->vector / unit;
     const bool deal = kind == WEFT_WEAVE_DEAL, weave = kind == WEFT_WEAVE_WEAVE;
+    struct places places;
     w->vectors = deal ? columns : weave ? rows : rows * columns * w->bytes / w->vector;
     w->group = deal || weave ? lanes : 1;
     w->in_vector = weave ? in_step : w->vector, w->out_vector = deal ? out_step : w->vector;
     w->in_element = deal ? in_step : w->bytes, w->out_element = weave ? out_step : w->bytes;
-    for (int o = 0; o < w->vectors; o++)
-        for (int lane = 0; lane < lanes; lane++) {
-            const int from = source(kind, o * lanes + lane, lanes, rows, columns);
-            set_place(w, o, lane, from / lanes, from % lanes);
-        }
+    find_places(&places, w->vectors * lanes, lanes, w->bytes / unit, deal ? lanes : rows, weave ? lanes : columns);
+    for (int o = 0; o < w->vectors; o++) {
+        const uint16_t *const from = places.from + o * parts, *const place = places.place + o * parts;
+        for (int i = unit == 1 ? 0 : 1; i < w->vectors || (unit > 1 && i == 1); i++)
+            if (unit == 1)
+                fill_bytes(w->index[o][i], from, place, i);
+            else
+                fill_parts(w->index[o][i], from, place, i, unit);
+    }
 }
 
 /* --- the copy ----------------------------------------------------------------------------------------------------- */
