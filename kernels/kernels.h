@@ -135,6 +135,9 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers);
  * each part runs once. */
 void weft_reduce_run(const struct weft_reduce *reduce, void *out, const void *in, void *shared, int part, int parts);
 const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel that run uses */
+/* For those who price it, after prepare: how many results it has side by side in vectors of so many lanes; 0: terms lie
+ * side by side, or are gathered. */
+int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes);
 
 /* --- along/along.c: along one axis -------------------------------------------------------------------------------- */
 

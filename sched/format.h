@@ -260,21 +260,30 @@ int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin 
 
 /* --- format_walk.c ------------------------------------------------------------------------------------------------ */
 
-/* What an elementwise op pays for a result that lies so, all operands likewise; for an operand that lies otherwise; and
- * what a reduction pays for lines. */
+/* What an elementwise op pays for a result that lies so, all operands likewise; and for an operand that lies
+ * otherwise. */
 int64_t weft_format_walk_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);
 int64_t weft_format_walk_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                                  uint32_t result);
-int64_t weft_format_lines_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
+
+/* --- format_lines.c ----------------------------------------------------------------------------------------------- */
+
+/* What a reduction pays for lines of terms or short rows of results; and what a scan pays that goes by elements. */
+int64_t weft_format_reduce_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
+bool weft_format_is_scan(const struct weft_graph *graph, weft_node node);
+int64_t weft_format_scan_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                            uint32_t result);
 
 /* --- format_form.c ------------------------------------------------------------------------------------------------ */
 
-/* The kernel of a convolution or of a product of f32 at the hints, for an operand and a result in these layouts, to be
- * prepared; false where axes are split. Weights lie row-major and are packed. */
+/* The kernel of a convolution, of a product of f32 or of a reduction at the hints, for an operand and a result in these
+ * layouts, to be prepared; false where axes are split. Weights lie row-major and are packed. */
 bool weft_format_conv(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
                       struct weft_conv *ret);
 bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32_t first, uint32_t second,
                       uint32_t result, struct weft_gemm *ret);
+bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
+                        struct weft_reduce *ret);
 /* The name of the kernel that such a node takes, as its values lie now; NULL: it is none, or axes are split. */
 const char *weft_format_form(const struct weft_formats *formats, weft_node node);
 

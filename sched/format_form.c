@@ -24,11 +24,12 @@ static bool set_tensor(const struct weft_formats *f, weft_val v, uint32_t layout
 static bool open_bind(const struct weft_formats *f, const struct weft_step *step, uint32_t result, uint32_t first,
                       uint32_t second, struct weft_bind *ret)
 {
+    const weft_node n = step->node;
     const struct weft_graph *g = f->graph;
     *ret = (struct weft_bind){.graph = g, .step = step, .target = f->target, .workers = f->target->threads};
-    return set_tensor(f, weft_result(g, step->node, 0), result, &ret->out) &
-           set_tensor(f, weft_operand(g, step->node, 0), first, &ret->in[0]) &
-           set_tensor(f, weft_operand(g, step->node, 1), second, &ret->in[1]);
+    return set_tensor(f, weft_result(g, n, 0), result, &ret->out) &
+           set_tensor(f, weft_operand(g, n, 0), first, &ret->in[0]) &
+           (g->node[n.id].operands < 2 || set_tensor(f, weft_operand(g, n, 1), second, &ret->in[1]));
 }
 
 bool weft_format_conv(const struct weft_formats *f, weft_node n, uint32_t operand, uint32_t result,
@@ -53,6 +54,17 @@ bool weft_format_gemm(const struct weft_formats *f, weft_node n, uint32_t first,
     const bool single = weft_step_fill_gemm(&bind, ret);
     ret->b_packed = single && weft_format_is_packed(f->graph, weft_operand(f->graph, n, 1));
     return true;
+}
+
+bool weft_format_reduce(const struct weft_formats *f, weft_node n, uint32_t operand, uint32_t result,
+                        struct weft_reduce *ret)
+{
+    const struct weft_step step = {.kind = &weft_step_reduce, .node = n};
+    struct weft_bind bind;
+    if (!open_bind(f, &step, result, operand, 0, &bind))
+        return false;
+    weft_step_fill_reduce(&bind, ret);
+    return weft_reduce_supports(ret->in_dtype, ret->out_dtype, ret->cpu);
 }
 
 static uint32_t layout_of(const struct weft_graph *g, weft_val v) { return g->value[v.id].layout; }

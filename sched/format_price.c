@@ -113,13 +113,18 @@ int64_t weft_format_turn_ps(const struct weft_formats *f, weft_val value)
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
-/* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first. */
+/* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first, and writes an
+ * element at a time. */
 static int64_t matrix_ps(const struct weft_formats *f, struct weft_pin pin, uint32_t layout)
 {
     const weft_val value = weft_pin_value(f->graph, pin);
     const int rank = weft_type_of(f->graph, value)->rank;
     const int fastest = weft_format_fastest_axis(f, value, layout);
-    return fastest == WEFT_NO_DIM || fastest >= rank - 2 ? 0 : weft_format_turn_ps(f, value);
+    if (fastest == WEFT_NO_DIM || fastest >= rank - 2)
+        return 0;
+    return !pin.result ? weft_format_move_ps(f, weft_format_bytes(f, value), WEFT_PRICE_convert_single_near)
+                       : weft_format_extra_ps(f, WEFT_PRICE_write_private, weft_format_bytes(f, value),
+                                              WEFT_PRICE_access_strided);
 }
 
 static int64_t product_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
@@ -251,19 +256,6 @@ static bool reads_copy(const struct weft_formats *f, struct weft_pin operand, ui
            f->graph->node[operand.node.id].operands == 1;
 }
 
-/* Of an operand that is read across the order of the result. */
-static enum weft_price access_price(const struct weft_formats *f, weft_node n, uint32_t result)
-{
-    const int fastest = weft_format_fastest_axis(f, weft_result(f->graph, n, 0), result);
-    struct weft_space space;
-    if (!weft_index_space(f->graph, n, &space))
-        return WEFT_PRICE_access_along;
-    for (int i = 0; i < space.axes; i++) /* of a scan, as many as its result has */
-        if (space.axis[i].role == WEFT_AXIS_SCANNED)
-            return fastest == i ? WEFT_PRICE_access_to_lines : WEFT_PRICE_access_from_lines;
-    return WEFT_PRICE_access_along;
-}
-
 bool weft_format_is_cut(const struct weft_graph *g, weft_node n)
 {
     const struct weft_attr *pad = weft_opcode_of(g, n) == WEFT_OP_pad ? weft_attr_find(g, n, WEFT_ATTR_pad) : NULL;
@@ -316,7 +308,10 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
         return view_ps(f, operand, layout, result, agreement);
     if (op == WEFT_OP_concat || (op == WEFT_OP_pad && !weft_attr_find(g, operand.node, WEFT_ATTR_form)))
         return piece_ps(f, operand, layout, result, agreement);
-    const int64_t lines = weft_format_lines_ps(f, operand, layout);
+    if (weft_format_is_scan(g, operand.node))
+        return weft_format_scan_ps(f, operand, layout, result);
+    const bool reduces = weft_step_is_reduction(g, operand.node);
+    const int64_t lines = reduces ? weft_format_reduce_ps(f, operand, layout) : 0;
     if (agreement == WEFT_SAME_ORDER)
         return lines;
     if (weft_format_is_window(op)) /* loops for neighbours on one side only: several times the time of either order */
@@ -329,7 +324,7 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
     }
     return lines + weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes,
                                         agreement == WEFT_SAME_RUNS ? WEFT_PRICE_access_runs
-                                                                    : access_price(f, operand.node, result));
+                                                                    : WEFT_PRICE_access_along);
 }
 
 int64_t weft_format_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)

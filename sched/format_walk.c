@@ -3,21 +3,18 @@
  *
  *   %z = sub %x, %m     {0 2 3 1}, m the same for all channels: a call of the kernel for each pixel
  *   %z = add %x, %y     x {0 1 2}, y {1 0 2}: a call for each run of axis 2; y {2 0 1}: y is read across
+ *   %z = sub %x, %m     {2 1 0}, 4 along axis 0, m the same along axis 1: rows are too short for calls, and
+ *                       along axis 1 it goes by elements
  *   %z = add %s, %y     %s channels of a slice of {0 2 3 1}: rows with gaps, of which each takes time
- *   %s = sum %x         over the innermost axis: what a line of terms takes besides them
  *
  * How an elementwise op puts its axes is asked of its kernel, sizes at their hints: once with all operands as the
  * result lies, which is what writing it so takes, since something may be repeated along the innermost axis; and with
  * each operand as it lies, which is what reading it takes more. Elements in one piece cost nothing here, as they cost
- * the same in every layout, and a few calls or lines are no reason to leave one. */
+ * the same in every layout, and a few calls are no reason to leave one. */
 #include "sched/format.h"
 
-enum { GAPPED_ROWS = 4 };   /* a row that is copied to a buffer takes a quarter of a call */
-/* Calls and lines for which no order is left: as much for both, since what one order saves in lines it pays in calls.
- * With 1 us for lines the values of a T5 were all stored turned over, and gathered by elements. */
-enum { LITTLE_PS = 6500000 };
-
-static int64_t beyond_little(int64_t ps) { return ps > LITTLE_PS ? ps - LITTLE_PS : 0; }
+enum { GAPPED_ROWS = 4 };        /* a row that is copied to a buffer takes a quarter of a call */
+enum { LITTLE_CALLS = 6500000 }; /* calls, and elements one by one, for which no order is left */
 
 /* Strides of a value that lies in the order of this layout of the result, but for what is not stored of it. */
 static void like_result(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *order,
@@ -80,7 +77,10 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *f, weft_node n, uin
         map.bytes[++map.inputs] = (int32_t)weft_dtype_bits(from->dtype) / 8;
         like_result(g, type, &order, weft_format_stored_axes(g, v), map.stride[map.inputs]);
     }
-    return beyond_little(weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call));
+    int64_t ps = weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call);
+    const int64_t bytes = weft_format_bytes(f, weft_result(g, n, 0));
+    ps += streams ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_strided);
+    return ps > LITTLE_CALLS ? ps - LITTLE_CALLS : 0;
 }
 
 /* What a slice is cut out of: where it is a view, its rows lie as far apart as those of that. */
@@ -117,18 +117,6 @@ int64_t weft_format_walk_read_ps(const struct weft_formats *f, struct weft_pin o
     like_result(g, type, &order, weft_format_stored_axes(g, value), wanted.stride[1]);
     const double calls = calls_of(&map, &streams) - calls_of(&wanted, &would_stream);
     return (calls > 0 ? weft_format_rate_ps(f, calls, WEFT_PRICE_strip_call) : 0) +
-           (streams ? 0 : weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_strided));
-}
-
-int64_t weft_format_lines_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
-{
-    const struct weft_graph *g = f->graph;
-    const weft_val value = weft_pin_value(g, operand);
-    const struct weft_attr *axes = weft_attr_find(g, operand.node, WEFT_ATTR_axes);
-    const int fastest = weft_format_fastest_axis(f, value, layout);
-    bool reduced = false;
-    for (uint32_t i = 0; axes && i < axes->count; i++)
-        reduced |= weft_dim_is(axes->integers[i], fastest);
-    const double lines = (double)weft_format_elements(g, weft_result(g, operand.node, 0));
-    return reduced ? beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line)) : 0;
+           (streams || !would_stream
+                ? 0 : weft_format_extra_ps(f, WEFT_PRICE_read_private, bytes, WEFT_PRICE_access_strided));
 }

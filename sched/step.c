@@ -310,6 +310,11 @@ void weft_step_read(struct weft_step *step, struct weft_arena *arena, uint32_t i
         step->in[i] = in[i];
 }
 
+bool weft_step_is_reduction(const struct weft_graph *graph, weft_node node)
+{
+    return family[weft_opcode_of(graph, node)].kind == &weft_step_reduce;
+}
+
 bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
                       struct weft_step *step)
 {

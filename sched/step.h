@@ -175,6 +175,10 @@ bool weft_step_is_f32(const struct weft_graph *graph, weft_node node);
  * asks the kernel for them as whoever runs it does. Of a product: is it a single one, whose operand 1 may be packed? */
 bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
+/* Is it a sum, mean, product or extreme over axes? */
+bool weft_step_is_reduction(const struct weft_graph *graph, weft_node node);
+/* step_sweep.c: the same of a sum, mean, product or extreme. */
+void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

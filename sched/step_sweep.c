@@ -51,11 +51,10 @@ static enum weft_reduce_op reduce_op(int opcode)
     }
 }
 
-static void bind_reduce(struct weft_bind *bind, void *descriptor)
+void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *reduce)
 {
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
-    struct weft_reduce *reduce = descriptor;
     *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .in_dtype = (uint8_t)bind->in[0].dtype,
                                    .out_dtype = (uint8_t)bind->out.dtype, .cpu = bind->target->cpu};
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
@@ -74,6 +73,12 @@ static void bind_reduce(struct weft_bind *bind, void *descriptor)
             reduce->out_stride[reduce->kept++] = bind->out.stride[result++];
         }
     }
+}
+
+static void bind_reduce(struct weft_bind *bind, void *descriptor)
+{
+    struct weft_reduce *reduce = descriptor;
+    weft_step_fill_reduce(bind, reduce);
     weft_reduce_prepare(reduce, bind->workers);
     bind->parts = reduce->parts;
     bind->shared = reduce->shared;

@@ -52,6 +52,14 @@ const char *weft_reduce_name(const struct weft_reduce *reduce)
     return names[(level * WEFT_FOLD_KINDS + (int)type.kind) * 3 + (int)form_of(reduce)];
 }
 
+int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes)
+{
+    struct weft_reduce_type type;
+    weft_reduce_type_of(reduce->in_dtype, reduce->out_dtype, reduce->cpu, &type);
+    *ret_lanes = (weft_fold_find(reduce->cpu) == &weft_fold__avx512 ? 64 : 32) / type.loops->bytes;
+    return form_of(reduce) == COLUMNS ? reduce->kept_extent[reduce->kept - 1] : 0;
+}
+
 bool weft_reduce_supports(int in_dtype, int out_dtype, uint32_t cpu)
 {
     struct weft_reduce_type type;
