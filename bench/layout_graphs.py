@@ -7,7 +7,8 @@
     cases    those of graphs/layouts.weft, each of which was stored badly once
     gqa      attention in which groups of queries share keys and values: 14 heads to 2, 32 to 8, batches of 1 to 8
     swin     attention in windows of 7 by 7 pixels, shifted and not, four sizes
-    random   drawn at random: pictures and sequences through convolutions, products, views, reductions
+    random   drawn at random: pictures and sequences through convolutions, products, views, reductions; random:101 are
+             the next hundred
 
 Each is written to a file of its own; random ones are the same whenever and wherever they are drawn.
 """
@@ -266,13 +267,24 @@ def drawn(count=100, seed=1):
 SETS = {"cases": cases, "gqa": gqa, "swin": swin, "random": drawn}
 
 
+def graphs_of(name):
+    """Of a set; of "random:401" the hundred from number 401 on."""
+    kind, _, seed = name.partition(":")
+    return drawn(seed=int(seed)) if seed else SETS[kind]()
+
+
+def is_set(name):
+    kind, _, seed = name.partition(":")
+    return kind in SETS and (not seed or (kind == "random" and seed.isdigit()))
+
+
 def write(folder, names):
     """Paths of the files, by set."""
     os.makedirs(folder, exist_ok=True)
     paths = {}
     for name in names:
         paths[name] = []
-        for graph, text in SETS[name]():
+        for graph, text in graphs_of(name):
             paths[name].append(os.path.join(folder, f"{graph}.weft"))
             with open(paths[name][-1], "w", encoding="utf-8") as file:
                 file.write(text)
@@ -280,7 +292,7 @@ def write(folder, names):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or any(name not in SETS for name in sys.argv[2:]):
+    if len(sys.argv) < 2 or not all(map(is_set, sys.argv[2:])):
         sys.exit(__doc__)
     for found in write(sys.argv[1], sys.argv[2:] or list(SETS)).values():
         print("\n".join(found))

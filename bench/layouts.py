@@ -3,7 +3,7 @@
 """What layouts are predicted to cost, beside what they cost: row-major, channels-last throughout, as chosen.
 
     python3 bench/layouts.py [--weft build/weft] [--threads N] [--rounds N] [--seconds S] MODEL...
-    python3 bench/layouts.py --choices [cases] [gqa] [swin] [random]
+    python3 bench/layouts.py --choices [cases] [gqa] [swin] [random] [random:101]…
 
 Row-major is the plan without propagate_memory_format; channels-last is forced by prices that make row-major kernels a
 hundred times as dear. Each round is a process of each in turns, as memory lies differently in each; times are medians
@@ -106,8 +106,8 @@ def main():
     options = parser.parse_args()
     threads = ["--threads", str(options.threads)] if options.threads else []
     if options.choices:
-        if any(name not in layout_graphs.SETS for name in options.models):
-            parser.error(f"sets are {', '.join(layout_graphs.SETS)}")
+        if not all(map(layout_graphs.is_set, options.models)):
+            parser.error(f"sets are {', '.join(layout_graphs.SETS)}, random:101 …")
         with tempfile.TemporaryDirectory() as folder:
             check_choices(options, threads, forced_prices(options.weft, threads, folder), folder)
         return
