@@ -488,7 +488,9 @@ struct weft_compile_options {
     uint32_t reserved;
     int64_t constant_bytes;           /* Bytes that may be added by what constants alone decide, which weft_compile
                                          computes once where that saves time in runs. 0: as many as the graph's
-                                         constants have, and 64 MiB; below 0: none, each run computes all */
+                                         constants have, and 64 MiB; below 0: none, each run computes them.
+                                         Passes fold values of up to 64 KiB more than they are computed from
+                                         in any case: those do not count */
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it stands */
 #define WEFT_COMPILE_REFERENCE 2u   /* every node by the reference evaluator: slow, for comparison */
