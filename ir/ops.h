@@ -37,6 +37,7 @@ enum weft_trait {
     WEFT_DATA = 1 << 11,        /* defines the symbols that its attribute `extent` names, from the operands' elements */
     WEFT_RANDOM = 1 << 12,      /* a function of its seed and of places: other programs get other numbers */
     WEFT_OPAQUE = 1 << 13,      /* a function of the caller's: never computed while compiling */
+    WEFT_SCAN = 1 << 14,        /* along an axis an element depends on those before it, or behind it (reverse=1) */
 };
 
 struct weft_attr_spec {

@@ -59,8 +59,7 @@ struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_
                                 const struct weft_places *places, const int64_t *symbols)
 {
     struct weft_bind bind = {.graph = plan->graph, .step = step, .target = &plan->target, .places = places,
-                             .symbols = symbols, .workers = plan->workers,
-                             .parts = 1};
+                             .symbols = symbols, .workers = plan->workers, .parts = 1};
     if (step->pack)
         bind.packed = plan->pack[step->pack].packing;
     return bind;

@@ -5,7 +5,6 @@
  * smaller in the other; axes of extent 1 and of stride 0 have no place in it. Copies are judged by what their kernel
  * will do, all other steps by the axes that operand and result have in common, and by the order that their layouts
  * state: where memory overlaps, strides do not say it. */
-#include "kernels/relayout/reshape.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -78,7 +77,7 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
         const struct weft_step *step = &plan->step[i];
         if (weft_step_has(step, WEFT_STEP_MOVES)) {
             const struct weft_copy *copy = weft_frame_descriptor(frame, step);
-            const bool by_lines = step->kind == &weft_step_reshape && !((const struct weft_reshape *)copy)->is_copy;
+            const bool by_lines = step->kind->by_lines && step->kind->by_lines(copy);
             count += by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
         } else if (step->control) {
             const struct weft_control *control = &plan->control[step->control];

@@ -233,6 +233,13 @@ int64_t weft_format_doubted_ps(int64_t row_major, int64_t other);
 bool weft_format_is_cut(const struct weft_graph *graph, weft_node node);
 /* A copy between orders that is made inside of a kernel. */
 int64_t weft_format_turn_ps(const struct weft_formats *formats, weft_val value);
+/* Calls of a kernel, elements one by one, lines of sums: what little of them costs is no reason to leave an order.
+ * The same for all, since what one order saves of one it pays with another. */
+enum { WEFT_FORMAT_LITTLE_PS = 6500000 };
+static inline int64_t weft_format_beyond_little(int64_t ps)
+{
+    return ps > WEFT_FORMAT_LITTLE_PS ? ps - WEFT_FORMAT_LITTLE_PS : 0;
+}
 /* So many of what the price is for. */
 int64_t weft_format_rate_ps(const struct weft_formats *formats, double count, enum weft_price price);
 /* What it is more than streaming so many bytes, at the price of the memory where so many are (`first`: of its private
@@ -270,7 +277,6 @@ int64_t weft_format_walk_read_ps(const struct weft_formats *formats, struct weft
 
 /* What a reduction pays for lines of terms or short rows of results; and what a scan pays that goes by elements. */
 int64_t weft_format_reduce_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
-bool weft_format_is_scan(const struct weft_graph *graph, weft_node node);
 int64_t weft_format_scan_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
 

@@ -10,10 +10,8 @@
  * to leave an order. */
 #include "sched/format.h"
 
-/* Lines and rows for which no order is left: as much as calls, which another order costs. */
-enum { LITTLE_LINES = 6500000 };
-enum { EMPTY_VECTORS = 5 };      /* a vector of results in which none has work takes a fifth of a line */
-enum { FEW_LINES = 8 };          /* fewer side by side wait for each other's sums */
+enum { EMPTY_VECTORS = 5 }; /* a vector of results in which none has work takes a fifth of a line */
+enum { FEW_LINES = 8 };     /* fewer side by side wait for each other's sums */
 
 int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
 {
@@ -30,14 +28,7 @@ int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin oper
     if (columns > 0)
         lines = columns >= lanes ? 0 : (double)weft_format_elements(g, value) / (double)columns *
                                            (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
-    const int64_t ps = weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line);
-    return ps > LITTLE_LINES ? ps - LITTLE_LINES : 0;
-}
-
-bool weft_format_is_scan(const struct weft_graph *g, weft_node n)
-{
-    const int op = weft_opcode_of(g, n);
-    return op == WEFT_OP_cumsum || op == WEFT_OP_cumprod || op == WEFT_OP_cummax || op == WEFT_OP_cummin;
+    return weft_format_beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line));
 }
 
 int64_t weft_format_scan_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)

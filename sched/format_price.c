@@ -308,7 +308,7 @@ static int64_t read_ps(const struct weft_formats *f, struct weft_pin operand, ui
         return view_ps(f, operand, layout, result, agreement);
     if (op == WEFT_OP_concat || (op == WEFT_OP_pad && !weft_attr_find(g, operand.node, WEFT_ATTR_form)))
         return piece_ps(f, operand, layout, result, agreement);
-    if (weft_format_is_scan(g, operand.node))
+    if (weft_ops[op].traits & WEFT_SCAN)
         return weft_format_scan_ps(f, operand, layout, result);
     const bool reduces = weft_step_is_reduction(g, operand.node);
     const int64_t lines = reduces ? weft_format_reduce_ps(f, operand, layout) : 0;

@@ -13,8 +13,7 @@
  * the same in every layout, and a few calls are no reason to leave one. */
 #include "sched/format.h"
 
-enum { GAPPED_ROWS = 4 };        /* a row that is copied to a buffer takes a quarter of a call */
-enum { LITTLE_CALLS = 6500000 }; /* calls, and elements one by one, for which no order is left */
+enum { GAPPED_ROWS = 4 }; /* a row that is copied to a buffer takes a quarter of a call */
 
 /* Strides of a value that lies in the order of this layout of the result, but for what is not stored of it. */
 static void like_result(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *order,
@@ -80,7 +79,7 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *f, weft_node n, uin
     int64_t ps = weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call);
     const int64_t bytes = weft_format_bytes(f, weft_result(g, n, 0));
     ps += streams ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_strided);
-    return ps > LITTLE_CALLS ? ps - LITTLE_CALLS : 0;
+    return weft_format_beyond_little(ps);
 }
 
 /* What a slice is cut out of: where it is a view, its rows lie as far apart as those of that. */

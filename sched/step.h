@@ -139,6 +139,9 @@ struct weft_step_kind {
     void (*bind)(struct weft_bind *bind, void *descriptor);
     void (*run)(const void *descriptor, struct weft_call *call);
     const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
+    /* Of a kind that moves elements: does it go line by line, and not as the copy that its descriptor begins with?
+     * NULL: never. */
+    bool (*by_lines)(const void *descriptor);
     /* NULL: one step, as it was chosen. */
     void (*expand)(const struct weft_graph *graph, const struct weft_step *step, struct weft_step_sink *sink);
     /* Finds the values of the data symbols that the node defines, into call->symbols. NULL: the evaluator does. */

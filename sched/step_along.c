@@ -101,8 +101,7 @@ static void run_totals(const void *descriptor, struct weft_call *call)
 /* Are there sizes at which lines are cut into chunks? */
 static bool has_totals(const struct weft_graph *g, const struct weft_step *step)
 {
-    const enum weft_along_op op = along_op(weft_opcode_of(g, step->node));
-    if (op < WEFT_K_CUMSUM || op == WEFT_K_SORT)
+    if (!(weft_op_of(g, step->node)->traits & WEFT_SCAN))
         return false;
     int64_t low, high;
     weft_dim_range(g->dims, weft_type_of(g, step->out[0])->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,

@@ -136,9 +136,12 @@ static const char *name_reshape(const void *descriptor, const struct weft_step *
     return weft_reshape_name(descriptor);
 }
 
+static bool reshapes_by_lines(const void *descriptor) { return !((const struct weft_reshape *)descriptor)->is_copy; }
+
 const struct weft_step_kind weft_step_reshape = {
     .name = "reshape", .traits = WEFT_STEP_COPIES | WEFT_STEP_MOVES | WEFT_STEP_STRIDED,
-    .descriptor_bytes = sizeof(struct weft_reshape), .bind = bind_reshape, .run = run_reshape, .kernel = name_reshape};
+    .descriptor_bytes = sizeof(struct weft_reshape), .bind = bind_reshape, .run = run_reshape,
+    .kernel = name_reshape, .by_lines = reshapes_by_lines};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 
