@@ -78,7 +78,6 @@ static void copy_node(struct mapping *m, weft_node old)
     weft_assert(node.id);
     struct weft_node_info *copy = &m->to->node[node.id];
     copy->plan = copy_note(m->to, info->plan);
-    copy->priced = info->priced; /* of a table of kernels: lasts as long as the program */
     if (info->group) {
         const struct weft_group *group = &m->from->group[info->group];
         if (!m->group[info->group]) {

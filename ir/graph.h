@@ -78,7 +78,7 @@ struct weft_node_info {
     weft_node next, previous; /* order of execution */
     uint32_t group;          /* index of a group, 0: none */
     const struct weft_plan_note *plan; /* or NULL */
-    const char *priced;      /* the kernel for which its layouts were priced, at the hints, or NULL */
+    const struct weft_choices *choices; /* its kernel as layouts were chosen for it (sched/select.h), or NULL */
     const char *name;        /* the source's name of the node, for messages, or NULL */
     int32_t line;            /* in the source text, or 0 */
 };

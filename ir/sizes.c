@@ -149,3 +149,15 @@ bool weft_check_sizes_found(const struct weft_graph *graph, weft_node found, con
     }
     return true;
 }
+
+int64_t *weft_hint_symbols(const struct weft_graph *g, struct weft_arena *arena)
+{
+    const uint32_t count = weft_symbol_count(g->dims);
+    int64_t *symbols = weft_new(arena, int64_t, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct weft_symbol_info *info = weft_symbol_at(g->dims, i);
+        symbols[i] = info->hint ? info->hint : info->low > 1 ? info->low : 1;
+    }
+    weft_symbols_at_bounds(g->dims, symbols);
+    return symbols;
+}

@@ -6,6 +6,8 @@
 
 #include "ir/tensor.h"
 
+/* The values that the hints give, by symbol; those of data at their bounds. */
+int64_t *weft_hint_symbols(const struct weft_graph *graph, struct weft_arena *arena);
 /* Solves the symbols from the extents of the inputs; checks every extent and range. On failure a message in
  * `message`. */
 int weft_solve_symbols(const struct weft_graph *graph, const struct weft_tensor *in, uint32_t in_count,

@@ -225,6 +225,12 @@ bool weft_cpu_parse(const char *name, uint32_t *ret_flags)
     return true;
 }
 
+bool weft_cpu_lower(uint32_t flags, uint32_t *ret_flags)
+{
+    *ret_flags = flags & WEFT_CPU_AVX512 ? flags & WEFT_CPU_AVX2 : 0;
+    return *ret_flags != flags;
+}
+
 void weft_cpu_describe(uint32_t flags, char *text, size_t bytes)
 {
     if (!bytes)

@@ -38,6 +38,9 @@ void weft_cpu_detect(struct weft_cpu *ret);
 /* The mask of a level by name: "baseline", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512fp16", "amx", "all"; a
  * level implies the ones below. "a+b" joins. 0 and false if a word is unknown. */
 bool weft_cpu_parse(const char *name, uint32_t *ret_flags);
+/* The next level below, by vectors: without AVX-512 and all that implies it, then without AVX2. False at the baseline.
+ */
+bool weft_cpu_lower(uint32_t flags, uint32_t *ret_flags);
 /* "avx512+bf16+vnni", written to `text`. */
 void weft_cpu_describe(uint32_t flags, char *text, size_t bytes);
 
@@ -552,6 +555,7 @@ struct weft_conv {
     bool w_packed;           /* w was packed by weft_conv_pack */
     size_t cache;            /* as of weft_gemm */
     struct weft_clamp clamp; /* after the bias */
+    int32_t wanted;          /* 1 + a form of weft_conv_fits, which prepare then takes; 0: it chooses by sizes */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
@@ -568,6 +572,10 @@ struct weft_conv_data {
     void *user, *scratch;
 };
 void weft_conv_prepare(struct weft_conv *conv, int workers);
+/* Can the loops of form `form`, from 0 on, compute what the descriptor says, fast or not? Forms have their names in
+ * conv.h; there are WEFT_CONV_FORMS of them. */
+enum { WEFT_CONV_FORMS = 15 };
+bool weft_conv_fits(const struct weft_conv *conv, int form);
 size_t weft_conv_pack_bytes(const struct weft_conv *conv); /* after prepare */
 /* After prepare: is the packing the same for all extents and strides of x and y, if nothing else changes? (Where there
  * is nothing to read it is WEFT_PACK_NONE.) */

@@ -328,8 +328,9 @@ static void place(struct weft_placing *p)
 /* What a plan, and whoever reads one, can compare with the kernel that computes it. */
 static void record_forms(const struct weft_placing *p)
 {
+    const int64_t *const symbols = weft_hint_symbols(p->graph, p->formats->arena);
     weft_foreach_node(p->graph, n)
-        p->graph->node[n.id].priced = weft_format_form(p->formats, n);
+        p->graph->node[n.id].choices = weft_format_form(p->formats, symbols, n);
 }
 
 /* Of the graph or one of its bodies. */

@@ -3,6 +3,7 @@
  * in the memory of another value, what is done when the plan is made, the steps themselves. And what kinds of steps ask
  * of a plan: where values lie. */
 #include "plan/plan.h"
+#include "sched/select.h"
 
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
 {
@@ -63,4 +64,38 @@ struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_
     if (step->pack)
         bind.packed = plan->pack[step->pack].packing;
     return bind;
+}
+
+struct weft_select weft_plan_select(const struct weft_plan *plan, const struct weft_places *places,
+                                    struct weft_arena *arena)
+{
+    return (struct weft_select){.graph = plan->graph, .target = &plan->target, .arena = arena, .places = places,
+                                .symbols = plan->hint, .workers = plan->workers};
+}
+
+const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, weft_node node,
+                                                  struct weft_arena *arena)
+{
+    const struct weft_places places = weft_plan_places(plan);
+    struct weft_select select = weft_plan_select(plan, &places, arena);
+    select.inside = weft_home_inside(plan, node);
+    return weft_select_all(&select, node);
+}
+
+const struct weft_step *weft_plan_pick(struct weft_plan *plan, weft_node node)
+{
+    const struct weft_choices *const choices =
+        plan->pick ? weft_plan_list_choices(plan, node, plan->graph->arena) : NULL;
+    if (!choices)
+        return weft_plan_choice(plan, node);
+    return &choices->choice[plan->pick < choices->count ? plan->pick : choices->count - 1].step;
+}
+
+const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct weft_graph *graph)
+{
+    const struct weft_plan *found = plan->graph == graph ? plan : NULL;
+    for (uint32_t i = 1; i < plan->controls && !found; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        for (uint32_t k = 0; k < plan->control[i].bodies && !found; k++)
+            found = weft_plan_of(plan->control[i].body[k], graph);
+    return found;
 }

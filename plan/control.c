@@ -43,6 +43,7 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
     *body = (struct weft_plan){
         .context = plan->context, .target = plan->target, .workers = plan->workers, .graph = graph, .hint = plan->hint};
     body->keeps_constants = plan->keeps_constants;
+    body->pick = plan->pick;
     control->body[control->bodies++] = body; /* from here on, dropped with the outer plan */
     struct weft_layout *param = weft_new(outer->arena, struct weft_layout, graph->params + 1);
     struct weft_layout *result = weft_new(outer->arena, struct weft_layout, graph->returns + 1);

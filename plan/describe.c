@@ -149,18 +149,19 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
                        (long long)weft_plan_constant_bytes(plan, storage), step->plain);
 }
 
-/* Layouts are chosen by the time of the kernel that takes them; of another one that is no prediction. */
+/* What was expected when layouts were chosen, beside what runs: of another kernel a price is no prediction. */
 static void annotate_price(struct weft_plan *plan, const struct weft_step *step, const char *kernel)
 {
-    const char *const priced = plan->graph->node[step->node.id].priced;
-    if (!priced)
+    const struct weft_choices *const choices = plan->graph->node[step->node.id].choices;
+    if (!choices)
         return;
+    const char *const priced = choices->choice[0].kernel;
     plan->priced++;
     if (strcmp(priced, kernel) == 0)
         return;
     plan->other_forms++;
     weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "unpriced",
-                       "its layouts were chosen by the price of %s, and %s computes it", priced, kernel);
+                       "when its layouts were chosen %s was expected, and %s computes it", priced, kernel);
 }
 
 /* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as

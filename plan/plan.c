@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -36,18 +37,6 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     plan->fallbacks += weft_step_has(&step, WEFT_STEP_EVALUATES);
     plan->relayouts += weft_step_has(&step, WEFT_STEP_COPIES) && !step.bound;
     plan->step[plan->steps++] = step;
-}
-
-int64_t *weft_plan_hint_symbols(const struct weft_graph *g)
-{
-    const uint32_t count = weft_symbol_count(g->dims);
-    int64_t *symbols = weft_new(g->arena, int64_t, count + 1);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct weft_symbol_info *info = weft_symbol_at(g->dims, i);
-        symbols[i] = info->hint ? info->hint : info->low > 1 ? info->low : 1;
-    }
-    weft_symbols_at_bounds(g->dims, symbols);
-    return symbols;
 }
 
 static void add_kernel_step(void *user, struct weft_step step)
@@ -86,7 +75,7 @@ static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = weft_step_of(g, n, g->arena);
-    const struct weft_step *const kernel = reference ? NULL : weft_plan_choice(plan, n);
+    const struct weft_step *const kernel = reference ? NULL : weft_plan_pick(plan, n);
     const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;
@@ -173,8 +162,10 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
 void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
+    const char *const pick = getenv("WEFT_CHOICE");
+    plan->pick = pick && atoi(pick) > 1 ? (uint32_t)atoi(pick) - 1 : 0;
     if (!plan->hint)
-        plan->hint = weft_plan_hint_symbols(g);
+        plan->hint = weft_hint_symbols(g, g->arena);
     weft_plan_fill(plan, reference);
     weft_plan_describe(plan);
     weft_plan_list_values(plan);

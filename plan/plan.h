@@ -14,7 +14,7 @@
 #include "kernels/kernels.h"
 #include "sched/alias.h"
 #include "sched/prices.h"
-#include "sched/step.h"
+#include "sched/select.h"
 
 struct weft_execution;
 
@@ -84,12 +84,14 @@ struct weft_plan {
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
     bool keeps_constants;   /* none are given up */
+    struct weft_prices prices; /* the target's as they were; a target of the caller's may go before the plan */
+    uint32_t pick;          /* which choice every node takes, from 0, or its last: WEFT_CHOICE */
     bool share;             /* results may be views of what the caller has already */
     bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
     size_t descriptor_bytes;
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
-    int32_t priced, other_forms;  /* nodes whose kernel layouts were priced for; those of them that have another one */
+    int32_t priced, other_forms;  /* units of whose kernel there is a record; those of them that have another one */
     int32_t order_changes;        /* weft_plan_relayouts */
     weft_val *value;              /* those that weft_plan_value tells about */
     uint32_t values;
@@ -111,8 +113,6 @@ bool weft_plan_check_layouts(const struct weft_graph *graph, const int64_t *symb
 
 /* An empty plan that its caller holds, or NULL if memory is refused. */
 struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target);
-/* The values of a graph's symbols that its hints give, by symbol; those of data at their bounds. */
-int64_t *weft_plan_hint_symbols(const struct weft_graph *graph);
 /* All of a plan whose graph and workers are set. Under weft_protected. */
 void weft_plan_build(struct weft_plan *plan, bool reference);
 /* Homes and steps of a plan whose graph, target and, for a body, layouts are set. */
@@ -198,11 +198,22 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
 /* The step of a node, of one of weft's kernels: made once, whoever asks. `kind` is NULL where none takes the node, and
  * `why` says why not. */
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node);
+/* All ways to compute a node whose values have homes, best first, or NULL: what custom functions and bodies compute has
+ * none. In memory of the arena's. */
+const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, weft_node node,
+                                                  struct weft_arena *arena);
+/* The one that a plan takes: the first, or the one that WEFT_CHOICE names. */
+const struct weft_step *weft_plan_pick(struct weft_plan *plan, weft_node node);
+/* The plan, or the one of a body in it, that a graph belongs to. */
+const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct weft_graph *graph);
 /* What is known before a step is bound to sizes. */
 struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_step *step,
                                 const struct weft_places *places, const int64_t *symbols);
 /* Where the plan's values lie. */
 struct weft_places weft_plan_places(const struct weft_plan *plan);
+/* For questions about kernels, sizes at their hints, where the plan's values lie. */
+struct weft_select weft_plan_select(const struct weft_plan *plan, const struct weft_places *places,
+                                    struct weft_arena *arena);
 extern const struct weft_step_kind weft_step_if, weft_step_loop;
 
 /* --- frame.c ------------------------------------------------------------------------------------------------------ */

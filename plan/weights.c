@@ -6,8 +6,9 @@
  * of arrays that may be a third of a model, do so at any address; for others a constant whose address does not suit its
  * type is copied (or where there are no bytes yet, as for random constants). Where nothing reads it, there is no copy,
  * and the pages of the file are given back. A packed constant stays readable where other sizes may lead to loops that
- * want another pack (step_contract.c says where and why). Relayouts of constants are constants too (load.c). What
- * passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given up. */
+ * want another pack (step_gemm.c and step_conv.c say where and why). Relayouts of constants are constants too (load.c).
+ * What passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given
+ * up. */
 #include "passes/passes.h"
 #include "plan/plan.h"
 
@@ -16,7 +17,6 @@
 #include <string.h>
 
 #define LEAST ((size_t)64 << 10) /* bytes that are worth giving up */
-#define LARGEST ((int64_t)1 << 12) /* that a size is made in order to find one at which something is computed */
 
 static const struct weft_constant *constant_of(const struct weft_plan *plan, const struct weft_storage *storage)
 {
@@ -74,47 +74,6 @@ static const void *elements_of(struct weft_plan *plan, const struct weft_storage
 
 static bool is_packed(const struct weft_step *step) { return step->pack != 0; }
 
-/* Some sizes twice as large as these and larger still, within their ranges; false if there are none. */
-static bool raise(const struct weft_plan *plan, int64_t *symbols)
-{
-    const struct weft_dims *dims = plan->graph->dims;
-    bool raised = false;
-    for (uint32_t i = 0; i < weft_symbol_count(dims); i++) {
-        const struct weft_symbol_info *info = weft_symbol_at(dims, i);
-        const int64_t before = symbols[i], most = info->high < LARGEST ? info->high : LARGEST;
-        if (info->data || before >= most)
-            continue;
-        symbols[i] = 2 * before + 1 < most ? 2 * before + 1 : most;
-        raised = true;
-    }
-    weft_symbols_at_bounds(dims, symbols);
-    return raised;
-}
-
-/* How the weights are to be packed for these sizes, for raised ones if there is nothing to compute; false: not at all.
- * What is packed for sizes at which no weights are read would serve no others. */
-static bool plan_pack(const struct weft_plan *plan, const struct weft_step *step, struct weft_step_pack *ret)
-{
-    const size_t count = weft_symbol_count(plan->graph->dims);
-    const struct weft_places places = weft_plan_places(plan);
-    int64_t *const symbols = weft_new(&plan->graph->root->scratch, int64_t, count + 1);
-    memcpy(symbols, plan->hint, count * sizeof *symbols);
-    for (;;) {
-        struct weft_bind bind = weft_plan_bind(plan, step, &places, symbols);
-        bind.out = weft_home_tensor(plan, step->out[0], symbols);
-        bind.in[0] = weft_home_tensor(plan, step->in[0], symbols);
-        bind.in[1] = weft_home_tensor(plan, step->in[1], symbols);
-        if (step->kind->plan_pack(&bind, ret))
-            return true;
-        const struct weft_tensor *out = &bind.out;
-        bool empty = false;
-        for (int i = 0; i < out->rank; i++)
-            empty |= out->extent[i] == 0;
-        if (!empty || !raise(plan, symbols))
-            return false;
-    }
-}
-
 /* A computed constant that only this step reads, once: its elements and their pack are not in memory together, as those
  * of a file are not. Views and relayouts may have more readers, and a body may be planned for several loops. */
 static void give_up_at_once(struct weft_plan *plan, const struct weft_step *step, const char *plain)
@@ -136,10 +95,12 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
     const weft_val weights = step->in[1];
     const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
     const weft_dim first = plan->home[weights.id].layout->offset;
+    const struct weft_places places = weft_plan_places(plan);
+    const struct weft_select select = weft_plan_select(plan, &places, &plan->graph->root->scratch);
     struct weft_step_pack how;
     if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
         !weft_dim_is_constant(first) || /* or other sizes would read the hint's */
-        !plan_pack(plan, step, &how) || (alone && how.plain))
+        !weft_select_pack(&select, step, &how) || (alone && how.plain))
         return;
     step->pack = weft_plan_add_pack(plan, how.bytes);
     struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);

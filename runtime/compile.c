@@ -83,7 +83,7 @@ static int compile(void *arg)
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))
         return WEFT_ERR_UNSUPPORTED;
-    plan->hint = weft_plan_hint_symbols(plan->graph);
+    plan->hint = weft_hint_symbols(plan->graph, plan->graph->arena);
     if (!weft_plan_check_layouts(plan->graph, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
     plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
@@ -112,13 +112,14 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     c.plan = weft_plan_new(context, c.options.target ? c.options.target : &context->target);
     if (!c.plan)
         return WEFT_ERR_NOMEM;
+    c.plan->prices = *weft_prices_of(&c.plan->target);
+    c.plan->target.prices = &c.plan->prices; /* also of the plans of bodies */
     c.plan->share = c.options.flags & WEFT_COMPILE_SHARE_RESULTS;
     if (c.options.flags & (WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4))
         c.plan->target.arithmetic = c.options.flags & WEFT_COMPILE_WINOGRAD_4 ? WEFT_CONV_F4 : WEFT_CONV_CHAIN;
     c.plan->workers =
         context->target.threads < c.plan->target.threads ? context->target.threads : c.plan->target.threads;
     const int status = weft_protected(context, compile, &c);
-    c.plan->target.prices = NULL; /* they are the target's, which may go before the plan; runs ask for none */
     if (status == WEFT_OK)
         *ret_plan = c.plan;
     else {

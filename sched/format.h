@@ -224,6 +224,9 @@ int64_t weft_format_write_ps(const struct weft_formats *formats, weft_val value,
  * bodies: while what the operand is handed to lies in another (weft_format_handed_to). */
 int64_t weft_format_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
+/* What reading an operand in another order than that of the result takes more than streaming it, of most ops. */
+int64_t weft_format_across_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                              uint32_t result);
 /* Is the node a reshape that is no view of an operand that lies so? It writes its result in any layout. */
 bool weft_format_is_copied(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
 /* What a kernel is taken to cost in another order than row-major: estimates are not exact, and what another order saves
@@ -254,8 +257,6 @@ bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32
 
 /* --- format_kernel.c ---------------------------------------------------------------------------------------------- */
 
-/* Does the op have a kernel with a price by order of channels: pooling, resize? */
-bool weft_format_is_window(int op);
 /* The kernel's time, channels-last or row-major; 0 of all other ops. */
 int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node, bool last);
 /* What counts of a part of a concat beside its type: where it lives, and what writes it. */
@@ -290,8 +291,10 @@ bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32
                       uint32_t result, struct weft_gemm *ret);
 bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
                         struct weft_reduce *ret);
-/* The name of the kernel that such a node takes, as its values lie now; NULL: it is none, or axes are split. */
-const char *weft_format_form(const struct weft_formats *formats, weft_node node);
+/* What a node takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for
+ * views, for what has no choices, and where axes are split. */
+const struct weft_choices *weft_format_form(const struct weft_formats *formats, const int64_t *symbols,
+                                            weft_node node);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */
 

@@ -5,7 +5,9 @@
  *
  *   %y = conv %x, %w      y {0 2 3 1}, x {0 2 3 1}: weft_conv_f32_winograd_2__avx512
  *                         y {0 1 2 3}, x {0 1 2 3}: weft_conv_f32_direct__avx512 */
+#include "sched/alias.h"
 #include "sched/format.h"
+#include "sched/select.h"
 
 /* Extents and strides at the hints; false where axes are split. */
 static bool set_tensor(const struct weft_formats *f, weft_val v, uint32_t layout, struct weft_tensor *ret)
@@ -67,25 +69,45 @@ bool weft_format_reduce(const struct weft_formats *f, weft_node n, uint32_t oper
     return weft_reduce_supports(ret->in_dtype, ret->out_dtype, ret->cpu);
 }
 
-static uint32_t layout_of(const struct weft_graph *g, weft_val v) { return g->value[v.id].layout; }
+/* --- the kernel of a node as its values lie now ------------------------------------------------------------------- */
 
-const char *weft_format_form(const struct weft_formats *f, weft_node n)
+static struct weft_tensor tensor_at(const void *user, weft_val v, const int64_t *symbols)
+{
+    const struct weft_formats *f = user;
+    struct weft_tensor tensor;
+    set_tensor(f, v, f->graph->value[v.id].layout, &tensor);
+    return tensor;
+}
+
+static const weft_dim *stride_at(const void *user, weft_val v)
+{
+    const struct weft_formats *f = user;
+    const struct weft_graph *g = f->graph;
+    const struct weft_layout layout = weft_own_layout(g, v);
+    weft_dim *const stride = weft_new(&g->root->scratch, weft_dim, WEFT_MAX_RANK);
+    weft_layout_logical_strides(g->dims, &layout, weft_type_of(g, v), stride);
+    return stride;
+}
+
+static uintptr_t alignment_at(const void *user, weft_val v, const int64_t *symbols) { return 1; }
+
+/* Is there a stride for each axis? */
+static bool has_strides(const struct weft_formats *f, weft_val v)
+{
+    const uint32_t layout = f->graph->value[v.id].layout;
+    return layout == 0 || f->graph->root->layout[layout].axes == weft_type_of(f->graph, v)->rank;
+}
+
+const struct weft_choices *weft_format_form(const struct weft_formats *f, const int64_t *symbols, weft_node n)
 {
     const struct weft_graph *g = f->graph;
-    const int op = weft_opcode_of(g, n);
-    struct weft_conv conv;
-    struct weft_gemm gemm;
-    if ((op != WEFT_OP_matmul && op != WEFT_OP_conv && op != WEFT_OP_conv_transpose) || !weft_step_is_f32(g, n))
+    const struct weft_places places = {.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
+    const struct weft_select select = {.graph = g, .target = f->target, .arena = g->arena, .places = &places,
+                                       .symbols = symbols, .workers = f->target->threads};
+    if (weft_is_view(g, n))
         return NULL;
-    const weft_val first = weft_operand(g, n, 0), second = weft_operand(g, n, 1), result = weft_result(g, n, 0);
-    if (op == WEFT_OP_matmul) {
-        if (!weft_format_gemm(f, n, layout_of(g, first), layout_of(g, second), layout_of(g, result), &gemm))
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+        if (!has_strides(f, weft_operand(g, n, i)))
             return NULL;
-        weft_gemm_prepare(&gemm, f->target->threads);
-        return weft_gemm_name(&gemm);
-    }
-    if (!weft_format_conv(f, n, layout_of(g, first), layout_of(g, result), &conv))
-        return NULL;
-    weft_conv_prepare(&conv, f->target->threads);
-    return weft_conv_name(&conv);
+    return has_strides(f, weft_result(g, n, 0)) ? weft_select_first(&select, n) : NULL;
 }

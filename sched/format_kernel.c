@@ -12,14 +12,8 @@
 
 #include <string.h>
 
-enum { WIDE_ROW = 16 };
 /* Bytes of a piece that is moved by elements below, that is copied below, and that is written at full speed from. */
 enum { SINGLE_RUN = 16, COPIED_RUN = 64, LONG_RUN = 4096 };
-
-bool weft_format_is_window(int op)
-{
-    return op == WEFT_OP_max_pool || op == WEFT_OP_mean_pool || op == WEFT_OP_resize;
-}
 
 static int64_t extent_at(const struct weft_graph *g, weft_val v, int axis)
 {
@@ -27,31 +21,21 @@ static int64_t extent_at(const struct weft_graph *g, weft_val v, int axis)
     return extent > 0 ? extent : 0;
 }
 
-static bool has_wide_rows(const struct weft_graph *g, weft_val v)
-{
-    return extent_at(g, v, weft_type_of(g, v)->rank - 1) >= WIDE_ROW;
-}
-
-/* The row of an order, given that of row-major. */
-static enum weft_price in_order(enum weft_price first, bool last) { return first + last; }
-
 /* --- windows and resizes ------------------------------------------------------------------------------------------ */
 
-static double pool_taps(const struct weft_graph *g, weft_node n)
+static int64_t pool_ps(const struct weft_formats *f, weft_node n, bool last)
 {
-    const weft_val result = weft_result(g, n, 0);
-    double taps = (double)weft_format_elements(g, result);
-    for (int i = 2; i < weft_type_of(g, result)->rank; i++)
-        taps *= (double)weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_kernel, (unsigned)(i - 2)));
-    return taps;
-}
-
-/* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
-static double pool_waste(const struct weft_formats *f, weft_val result)
-{
-    enum { FEWEST = 4, SCATTERED = 16 };
-    const int64_t channels = extent_at(f->graph, result, 1), lanes = f->target->cpu & WEFT_CPU_AVX512 ? 16 : 8;
-    return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
+    const struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, weft_result(g, n, 0));
+    int64_t extent[WEFT_MAX_RANK], kernel[WEFT_MAX_RANK];
+    enum weft_price price;
+    for (int i = 0; i < type->rank; i++) {
+        const int64_t hint = weft_dim_hint(g->dims, type->extent[i]);
+        extent[i] = hint > 0 ? hint : 0;
+        kernel[i] = i < 2 ? 1 : weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_kernel, (unsigned)(i - 2)));
+    }
+    const double taps = weft_step_pool_taps(type->rank, extent, kernel + 2, last, f->target->cpu, &price);
+    return weft_format_rate_ps(f, taps, price);
 }
 
 /* What a run of neighbours takes besides them, in elements: a row of a row-major result, a pixel of one that is
@@ -78,29 +62,21 @@ static bool repeats(const struct weft_graph *g, weft_node n)
     return strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "nearest") == 0;
 }
 
-int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool last)
+static int64_t resize_ps(const struct weft_formats *f, weft_node n, bool last)
 {
     const struct weft_graph *g = f->graph;
     const weft_val result = weft_result(g, n, 0);
-    enum weft_price first;
-    double count, waste_first = 1, waste = 1;
-    switch (weft_opcode_of(g, n)) {
-    case WEFT_OP_max_pool: case WEFT_OP_mean_pool:
-        first = has_wide_rows(g, result) ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first;
-        count = pool_taps(g, n);
-        waste = pool_waste(f, result);
-        break;
-    case WEFT_OP_resize:
-        first = repeats(g, n) ? WEFT_PRICE_repeat_first : WEFT_PRICE_blend_first;
-        count = (double)weft_format_elements(g, result);
-        waste = repeats(g, n) ? pixel_waste(g, result) : 1;
-        waste_first = repeats(g, n) ? row_waste(g, result) : 1;
-        break;
-    default:
-        return 0;
-    }
-    const int64_t ps = weft_format_rate_ps(f, count * waste_first, first);
-    return last ? weft_format_doubted_ps(ps, weft_format_rate_ps(f, count * waste, in_order(first, last))) : ps;
+    const double waste = !repeats(g, n) ? 1 : last ? pixel_waste(g, result) : row_waste(g, result);
+    const enum weft_price first = repeats(g, n) ? WEFT_PRICE_repeat_first : WEFT_PRICE_blend_first;
+    return weft_format_rate_ps(f, (double)weft_format_elements(g, result) * waste, first + last);
+}
+
+int64_t weft_format_kernel_ps(const struct weft_formats *f, weft_node n, bool last)
+{
+    int64_t (*const ps)(const struct weft_formats *, weft_node, bool) =
+        weft_opcode_of(f->graph, n) == WEFT_OP_resize ? resize_ps : pool_ps;
+    const int64_t first = ps(f, n, false);
+    return last ? weft_format_doubted_ps(first, ps(f, n, true)) : first;
 }
 
 /* --- concats and paddings ----------------------------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
  * to leave an order. */
 #include "sched/format.h"
 
-enum { EMPTY_VECTORS = 5 }; /* a vector of results in which none has work takes a fifth of a line */
 enum { FEW_LINES = 8 };     /* fewer side by side wait for each other's sums */
 
 int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
@@ -22,12 +21,8 @@ int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin oper
     if (weft_format_elements(g, value) == 0 || !weft_format_reduce(f, n, layout, 0, &reduce))
         return 0;
     weft_reduce_prepare(&reduce, 1);
-    int64_t lanes;
-    const int64_t columns = weft_reduce_columns(&reduce, &lanes);
-    double lines = (double)weft_format_elements(g, weft_result(g, n, 0));
-    if (columns > 0)
-        lines = columns >= lanes ? 0 : (double)weft_format_elements(g, value) / (double)columns *
-                                           (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
+    const double lines = weft_step_reduce_lines(&reduce, (double)weft_format_elements(g, value),
+                                                (double)weft_format_elements(g, weft_result(g, n, 0)));
     return weft_format_beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line));
 }
 

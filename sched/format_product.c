@@ -41,13 +41,12 @@ static bool open_product(const struct weft_formats *f, weft_node n, uint32_t fir
            (ret->c_row == 1 || ret->c_col == 1);
 }
 
-/* Multiply-adds, those of empty lanes included. */
+/* Multiply-adds of all products of the node, those of empty lanes included; prepares one. */
 static double products_of(const struct weft_formats *f, weft_node n, struct weft_gemm *p)
 {
     const double results = (double)weft_format_elements(f->graph, weft_result(f->graph, n, 0));
     weft_gemm_prepare(p, 1);
-    const int64_t columns = p->swapped ? p->m : p->n, lanes = p->kernel->lanes;
-    return results * (double)p->k * (columns < lanes ? (double)lanes / (double)columns : 1);
+    return results * (double)p->k * weft_step_gemm_waste(p);
 }
 
 /* What is less than a step costs decides nothing. */

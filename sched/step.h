@@ -2,7 +2,7 @@
 /* step.h: kernel calls. A step is one call: its kind, the values that it reads and writes, and what was decided about
  * it. Kinds are what weft has kernels for, a file each or a few that belong together (step_*.c).
  *
- *   node ──weft_step_choose──► step: kind, arguments          once, when a plan is made
+ *   node ──weft_step_choose──► step: kind, arguments          once, when a plan is made (sched/select.h)
  *        ──kind->expand─────► several steps, where one call cannot do it (a concat: one for each operand)
  *        ──kind->bind───────► descriptor: a kernel prepared for sizes and strides, parts, scratch memory
  *        ──kind->run────────► the work of one part
@@ -17,6 +17,7 @@
 
 #include "ir/ir.h"
 #include "kernels/kernels.h"
+#include "sched/prices.h"
 
 struct weft_custom_entry;
 
@@ -34,6 +35,8 @@ struct weft_step {
     weft_dim before;        /* of a concat: elements along the axis that stand before this operand's */
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
+    int32_t form;           /* one of kind->forms; 0: the kernel chooses by sizes */
+    uint32_t without;       /* CPU levels of the target that it leaves aside: WEFT_CPU_* */
     const char *why;        /* of a reference step: why no kernel takes the node */
     double param[2];
     /* decided by the plan */
@@ -74,6 +77,15 @@ struct weft_bind {
     int64_t out_offset,
         in_offset; /* elements added to the places of the result and of operand 0 (concat, pad, slice) */
 };
+/* The CPU levels that the step may use. */
+static inline uint32_t weft_bind_cpu(const struct weft_bind *bind)
+{
+    return bind->target->cpu & ~bind->step->without;
+}
+/* Does the pack of the step serve loops that want this packing? If not, the weights are there as they are. */
+bool weft_bind_serves(const struct weft_bind *bind, const struct weft_packing *wanted);
+/* Is the number the same for all sizes? */
+bool weft_bind_is_fixed(const struct weft_bind *bind, weft_dim dim);
 /* Element i of a list attribute of the step's node, for the sizes at hand. */
 int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i);
 /* Any operand or result of the step's node. */
@@ -113,6 +125,32 @@ struct weft_step_pack {
     const char *plain;      /* why other sizes may want another packing; NULL: none does */
 };
 
+/* --- what a choice says of itself (sched/select.h) -----------------------------------------------------------------
+ */
+
+/* How numbers are rounded on the way to a result. Two choices of one node whose signatures are the same give the same
+ * bits. */
+enum weft_arithmetic {
+    WEFT_ARITHMETIC_MOVES,    /* there are no roundings */
+    WEFT_ARITHMETIC_OP,       /* each element by the op's kernel */
+    WEFT_ARITHMETIC_SUMS,     /* terms in the fixed order of the reduction kernels */
+    WEFT_ARITHMETIC_CHAIN,    /* one chain of multiply-adds for each result, or as the numbers below say */
+    WEFT_ARITHMETIC_PLAIN,    /* by plain loops of their own */
+    WEFT_ARITHMETIC_EVALUATOR /* in double or exact, rounded at the end */
+};
+struct weft_signature {
+    uint8_t arithmetic;
+    uint8_t winograd;         /* results of a transform along an axis, or 0 */
+    uint16_t lanes, slices;   /* chains side by side, chains one behind the other, where they are more than one */
+};
+
+/* What a bound step has to do besides reading and writing memory, and how it rounds. */
+struct weft_account {
+    double count;             /* so many of what the price is for; 0: memory is all that takes time */
+    enum weft_price price;
+    struct weft_signature signature;
+};
+
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
 
 enum weft_step_trait {
@@ -123,6 +161,8 @@ enum weft_step_trait {
     WEFT_STEP_EVALUATES = 1 << 4, /* is the reference evaluator */
     WEFT_STEP_ODD_ADDRESS = 1 << 5, /* reads operand 0 at any address */
 };
+
+enum { WEFT_STEP_FORMS = 16 };
 
 /* Where the steps of a node go. */
 struct weft_step_sink {
@@ -146,6 +186,12 @@ struct weft_step_kind {
     void (*expand)(const struct weft_graph *graph, const struct weft_step *step, struct weft_step_sink *sink);
     /* Finds the values of the data symbols that the node defines, into call->symbols. NULL: the evaluator does. */
     void (*define)(const void *descriptor, struct weft_call *call);
+    uint8_t arithmetic;       /* of the signature, if account says nothing */
+    /* After bind: what there is to do. NULL: memory is all. */
+    void (*account)(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret);
+    /* After bind with form 0: other forms that fit, for step->form, at most WEFT_STEP_FORMS; their number. NULL: none.
+     * */
+    uint32_t (*forms)(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form);
     /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
     bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
     /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if there is one.
@@ -163,25 +209,30 @@ static inline bool weft_step_has(const struct weft_step *step, enum weft_step_tr
 struct weft_step weft_step_of(const struct weft_graph *graph, weft_node node, struct weft_arena *arena);
 /* Replaces what a step reads. */
 void weft_step_read(struct weft_step *step, struct weft_arena *arena, uint32_t ins, const weft_val *in);
-/* Fills a step of weft_step_of if one of weft's kernels computes the node: `kind` and what it needs. Else `why` says
- * why not. */
-bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
-                      struct weft_step *step);
 /* Finds the values of the data symbols that the step's node defines. */
 void weft_step_define(const void *descriptor, struct weft_call *call);
 
 /* Are all operands, the result and what is added up of f32? Products, convolutions and pools of others have other
  * kernels, or plain ones. */
 bool weft_step_is_f32(const struct weft_graph *graph, weft_node node);
-/* step_contract.c: what the kernel of a product or of a convolution is prepared from, all of the descriptor but what
- * weft_gemm_prepare and weft_conv_prepare fill in: strides and extents of the tensors in `bind`. Whoever prices forms
- * asks the kernel for them as whoever runs it does. Of a product: is it a single one, whose operand 1 may be packed? */
+/* step_gemm.c, step_conv.c: what the kernel of a product or of a convolution is prepared from, all of the descriptor
+ * but what weft_gemm_prepare and weft_conv_prepare fill in: strides and extents of the tensors in `bind`. Whoever
+ * prices forms asks the kernel for them as whoever runs it does. Of a product: is it a single one, whose operand 1 may
+ * be packed? */
 bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
-/* Is it a sum, mean, product or extreme over axes? */
-bool weft_step_is_reduction(const struct weft_graph *graph, weft_node node);
-/* step_sweep.c: the same of a sum, mean, product or extreme. */
+/* After prepare. Of a product: vectors that are not filled take the time of full ones, so many times that of their
+ * lanes at work. Of a convolution: the multiply-adds in whose time it is done; what turns, gathers and pads is in it
+ * where its loops have a model of that. */
+double weft_step_gemm_waste(const struct weft_gemm *gemm);
+double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *ret_price, bool *ret_modelled);
+/* step_sweep.c: the same of a sum, mean, product or extreme of so many elements; after prepare, lines of terms besides
+ * them, where empty lanes of rows of results count as parts of lines. Of a pool: taps, those of empty lanes included.
+ */
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
+double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
+double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
+                           enum weft_price *ret_price);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

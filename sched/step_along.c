@@ -48,7 +48,7 @@ static void bind_along(struct weft_bind *bind, void *descriptor)
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
     struct weft_along *along = descriptor;
     *along = (struct weft_along){.op = along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
-                                 .cpu = bind->target->cpu};
+                                 .cpu = weft_bind_cpu(bind)};
     read_flags(g, n, along);
     struct weft_tensor index = {0};
     if (along->op == WEFT_K_SORT)
@@ -124,8 +124,10 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
 }
 
 const struct weft_step_kind weft_step_along = {
-    .name = "along", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
+    .name = "along", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
     .run = run_along, .kernel = name_along, .expand = expand_along};
 const struct weft_step_kind weft_step_totals = {
-    .name = "totals", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_along), .bind = bind_totals,
+    .name = "totals", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_along), .bind = bind_totals,
     .run = run_totals, .kernel = name_along};

@@ -13,7 +13,7 @@ static void fill_bytes(struct weft_bind *bind, struct weft_copy *copy)
         elements *= bind->out.extent[i];
     *copy = (struct weft_copy){.bytes = 1,
                                .rank = 1,
-                               .cpu = bind->target->cpu,
+                               .cpu = weft_bind_cpu(bind),
                                .cache = bind->target->l3,
                                .extent = {weft_dtype_bytes(bind->out.dtype, elements)},
                                .out_stride = {1},
@@ -30,7 +30,7 @@ static void fill_copy(struct weft_bind *bind, struct weft_copy *copy, int rank, 
         return;
     }
     *copy = (struct weft_copy){.bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8, .rank = rank,
-                               .cpu = bind->target->cpu, .cache = bind->target->l3};
+                               .cpu = weft_bind_cpu(bind), .cache = bind->target->l3};
     for (int i = 0; i < rank; i++) {
         copy->extent[i] = extent[i];
         copy->out_stride[i] = out_stride[i];
@@ -112,7 +112,7 @@ static void bind_reshape(struct weft_bind *bind, void *descriptor)
     struct weft_reshape *reshape = descriptor;
     const struct weft_tensor *out = &bind->out, *in = &bind->in[0];
     *reshape = (struct weft_reshape){.bytes = (int32_t)weft_dtype_bits(out->dtype) / 8, .out_rank = out->rank,
-                                     .in_rank = in->rank, .cpu = bind->target->cpu,
+                                     .in_rank = in->rank, .cpu = weft_bind_cpu(bind),
                                      .cache = bind->target->l3};
     for (int i = 0; i < out->rank; i++) {
         reshape->out_extent[i] = out->extent[i];

@@ -13,7 +13,7 @@ struct index_step {
 
 static struct weft_gather *open_step(const struct weft_bind *bind, struct index_step *s, bool scatter)
 {
-    *s = (struct index_step){.gather = {.cpu = bind->target->cpu, .scatter = scatter, .from_end = true,
+    *s = (struct index_step){.gather = {.cpu = weft_bind_cpu(bind), .scatter = scatter, .from_end = true,
                                         .index_dtype = bind->in[1].dtype,
                                         .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8}};
     return &s->gather;
@@ -184,5 +184,6 @@ static void expand_scatter(const struct weft_graph *g, const struct weft_step *s
 }
 
 const struct weft_step_kind weft_step_scatter = {
-    .name = "scatter", .descriptor_bytes = sizeof(struct index_step), .bind = bind_scatter, .run = run_index,
+    .name = "scatter", .arithmetic = WEFT_ARITHMETIC_OP, .descriptor_bytes = sizeof(struct index_step),
+    .bind = bind_scatter, .run = run_index,
     .kernel = name_index, .expand = expand_scatter};

@@ -127,5 +127,6 @@ static const char *name_plain(const void *descriptor, const struct weft_step *st
 }
 
 const struct weft_step_kind weft_step_plain = {
-    .name = "plain", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_plain), .bind = bind_plain,
+    .name = "plain", .arithmetic = WEFT_ARITHMETIC_PLAIN, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_plain), .bind = bind_plain,
     .run = run_plain, .kernel = name_plain, .define = count};

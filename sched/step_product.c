@@ -64,7 +64,7 @@ static void bind_product(struct weft_bind *bind, void *descriptor)
         fill_conv(bind, p);
     else
         fill_matmul(bind, p);
-    p->cpu = bind->target->cpu;
+    p->cpu = weft_bind_cpu(bind);
     p->a_dtype = (uint8_t)bind->in[conv].dtype;
     p->b_dtype = (uint8_t)bind->in[!conv].dtype;
     p->c_dtype = (uint8_t)bind->out.dtype;
@@ -85,5 +85,6 @@ static const char *name_product(const void *descriptor, const struct weft_step *
 }
 
 const struct weft_step_kind weft_step_product = {
-    .name = "product", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_product),
+    .name = "product", .arithmetic = WEFT_ARITHMETIC_CHAIN, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weft_product),
     .bind = bind_product, .run = run_product, .kernel = name_product};

@@ -50,5 +50,6 @@ void weft_step_define(const void *descriptor, struct weft_call *call)
 static const char *name_reference(const void *descriptor, const struct weft_step *step) { return "weft_reference"; }
 
 const struct weft_step_kind weft_step_reference = {
-    .name = "reference", .traits = WEFT_STEP_EVALUATES, .bind = bind_reference, .run = run_reference,
+    .name = "reference", .arithmetic = WEFT_ARITHMETIC_EVALUATOR, .traits = WEFT_STEP_EVALUATES,
+    .bind = bind_reference, .run = run_reference,
     .kernel = name_reference};

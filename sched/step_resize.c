@@ -54,7 +54,7 @@ static void bind_blend(struct weft_bind *bind, void *descriptor)
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
-    *s = (struct blend_step){.blend = {.cpu = bind->target->cpu, .rows = 1, .columns = 1, .in_columns = 1,
+    *s = (struct blend_step){.blend = {.cpu = weft_bind_cpu(bind), .rows = 1, .columns = 1, .in_columns = 1,
                                        .inner = 1}};
     s->column = axis_to_resize(bind, out->rank);
     s->row = axis_to_resize(bind, s->column);
@@ -132,5 +132,6 @@ static const char *name_blend(const void *descriptor, const struct weft_step *st
 }
 
 const struct weft_step_kind weft_step_blend = {
-    .name = "resize", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct blend_step), .bind = bind_blend,
+    .name = "resize", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct blend_step), .bind = bind_blend,
     .run = run_blend, .kernel = name_blend};

@@ -35,7 +35,7 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
 
 const struct weft_step_kind weft_step_map = {
     .name = "map", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_map), .bind = bind_map,
-    .run = run_map, .kernel = name_map};
+    .run = run_map, .kernel = name_map, .arithmetic = WEFT_ARITHMETIC_OP};
 
 /* --- reduce ------------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *red
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     *reduce = (struct weft_reduce){.op = reduce_op(weft_opcode_of(g, n)), .in_dtype = (uint8_t)bind->in[0].dtype,
-                                   .out_dtype = (uint8_t)bind->out.dtype, .cpu = bind->target->cpu};
+                                   .out_dtype = (uint8_t)bind->out.dtype, .cpu = weft_bind_cpu(bind)};
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
     const bool keepdims = weft_attr_int(g, n, WEFT_ATTR_keepdims);
     uint32_t next = 0;
@@ -84,6 +84,27 @@ static void bind_reduce(struct weft_bind *bind, void *descriptor)
     bind->shared = reduce->shared;
 }
 
+enum { EMPTY_VECTORS = 5 }; /* a vector of results in which none has work takes a fifth of a line */
+
+double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results)
+{
+    int64_t lanes;
+    const int64_t columns = weft_reduce_columns(reduce, &lanes);
+    if (columns == 0)
+        return results;
+    return columns >= lanes
+               ? 0 : elements / (double)columns * (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
+}
+
+static double elements_of(const struct weft_tensor *tensor) { return (double)weft_tensor_count(tensor); }
+
+static void account_reduce(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    *ret = (struct weft_account){
+        .count = weft_step_reduce_lines(descriptor, elements_of(&bind->in[0]), elements_of(&bind->out)),
+        .price = WEFT_PRICE_reduce_line, .signature = {.arithmetic = WEFT_ARITHMETIC_SUMS}};
+}
+
 static void run_reduce(const void *descriptor, struct weft_call *call)
 {
     weft_reduce_run(descriptor, call->out, call->in[0], call->shared, call->part, call->parts);
@@ -96,7 +117,7 @@ static const char *name_reduce(const void *descriptor, const struct weft_step *s
 
 const struct weft_step_kind weft_step_reduce = {
     .name = "reduce", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_reduce), .bind = bind_reduce,
-    .run = run_reduce, .kernel = name_reduce};
+    .run = run_reduce, .kernel = name_reduce, .account = account_reduce};
 
 /* --- pool --------------------------------------------------------------------------------------------------------- */
 
@@ -108,7 +129,7 @@ static void bind_pool(struct weft_bind *bind, void *descriptor)
     const bool mean = weft_opcode_of(g, n) == WEFT_OP_mean_pool;
     const int spatial = bind->in[0].rank - 2;
     *pool = (struct weft_pool){.mean = mean, .count_pad = mean && weft_attr_int(g, n, WEFT_ATTR_count_pad),
-                               .cpu = bind->target->cpu, .spatial = spatial, .n = bind->in[0].extent[0],
+                               .cpu = weft_bind_cpu(bind), .spatial = spatial, .n = bind->in[0].extent[0],
                                .c = bind->in[0].extent[1]};
     for (int i = 0; i < spatial + 2; i++) {
         pool->in_stride[i] = bind->in[0].stride[i];
@@ -128,6 +149,35 @@ static void bind_pool(struct weft_bind *bind, void *descriptor)
     bind->parts = pool->parts;
 }
 
+enum { WIDE_ROW = 16, FEWEST = 4, SCATTERED = 16 };
+
+/* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
+static double pool_waste(int64_t channels, uint32_t cpu)
+{
+    const int64_t lanes = cpu & WEFT_CPU_AVX512 ? 16 : 8;
+    return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
+}
+
+double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
+                           enum weft_price *ret_price)
+{
+    double taps = 1;
+    for (int i = 0; i < rank; i++)
+        taps *= (double)extent[i];
+    for (int i = 2; i < rank; i++)
+        taps *= (double)kernel[i - 2];
+    *ret_price = (extent[rank - 1] >= WIDE_ROW ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first) + last;
+    return last ? taps * pool_waste(extent[1], cpu) : taps;
+}
+
+static void account_pool(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    const struct weft_pool *pool = descriptor;
+    *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_SUMS}};
+    ret->count = weft_step_pool_taps(bind->out.rank, bind->out.extent, pool->kernel,
+                                     /* last= */ pool->out_stride[1] == 1, pool->cpu, &ret->price);
+}
+
 static void run_pool(const void *descriptor, struct weft_call *call)
 {
     weft_pool_run(descriptor, call->out, call->in[0], call->part, call->parts);
@@ -140,4 +190,4 @@ static const char *name_pool(const void *descriptor, const struct weft_step *ste
 
 const struct weft_step_kind weft_step_pool = {
     .name = "pool", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_pool), .bind = bind_pool,
-    .run = run_pool, .kernel = name_pool};
+    .run = run_pool, .kernel = name_pool, .account = account_pool};

@@ -13,7 +13,7 @@ static int64_t most_spans(int64_t n, int64_t extent) { return extent > 1 ? n / (
 static void bind_table(struct weft_bind *bind, void *descriptor)
 {
     struct weft_table *t = descriptor;
-    *t = (struct weft_table){.cpu = bind->target->cpu, .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8,
+    *t = (struct weft_table){.cpu = weft_bind_cpu(bind), .bytes = (int32_t)weft_dtype_bits(bind->out.dtype) / 8,
                              .rank = bind->out.rank, .spans = is_padding(bind->graph, bind->step->node)};
     bool empty = false;
     int64_t spans = 0;

@@ -79,5 +79,6 @@ static void run_weigh(const void *descriptor, struct weft_call *call)
 static const char *name_weigh(const void *descriptor, const struct weft_step *step) { return "weft_weigh__ref"; }
 
 const struct weft_step_kind weft_step_weigh = {
-    .name = "weigh", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weigh_step), .bind = bind_weigh,
+    .name = "weigh", .arithmetic = WEFT_ARITHMETIC_PLAIN, .traits = WEFT_STEP_STRIDED,
+    .descriptor_bytes = sizeof(struct weigh_step), .bind = bind_weigh,
     .run = run_weigh, .kernel = name_weigh};

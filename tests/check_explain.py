@@ -51,6 +51,7 @@ def check_small(path):
     product = nodes["%p"]["now"][0]
     assert product["operations"] == 54 and product["bytes"] == 3 * 72
     assert nodes["%k"]["now"][0]["kernel"] == "weft_reference"
+    assert [c["kernel"] for c in nodes["%k"]["now"][0]["choices"]] == ["weft_reference"], nodes["%k"]
     assert any(r["verdict"] == "fallback" and "no kernel" in r["reason"] for r in nodes["%k"]["remarks"])
     assert nodes["%r"]["source"][0]["values"] == [{"name": "r", "type": "f32[2]"}]
     head = lines[0]
@@ -225,6 +226,11 @@ def check_model():
     kernels = [n["kernel"] for node in nodes for n in node["now"] if "kernel" in n]
     steps = [kernel for kernel in kernels if kernel != "weft_placed"]  # what is placed is not moved: no step
     assert 100 < len(steps) <= lines[0]["steps"]
+    listed = [n for node in nodes for n in node["now"] if "choices" in n]
+    assert len(listed) > 100 and all(n["choices"][0]["kernel"] == n["kernel"] and n["choices"][0]["predicted_ps"] > 0
+                                     for n in listed)
+    text = explain(model, "--node", "246")
+    assert "choices, best first:\n      1 weft_conv" in text and "weft_reference" in text, text
     assert sum(n.get("operations", 0) for node in nodes for n in node["now"]) > 1e8
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Layouts are chosen by the price of the kernel that then runs: for every model folder, at every processor level and
-# under every compile flag that changes what a kernel may do, `weft explain` counts no product or convolution whose
-# kernel is another than the one that was priced.
+# Layouts are chosen for the kernels that then run: for every model folder, at every processor level and under every
+# compile flag that changes what a kernel may do, `weft explain` counts no unit whose kernel is another than the one
+# that was expected when layouts were chosen.
 # usage: check_forms.sh WEFT FOLDER…
 set -u
 weft=$1
@@ -16,7 +16,7 @@ check() {
     if [ $# -gt 3 ] && [ "$3" -gt 0 ] && [ "$3" = "$5" ]; then
         passed=$((passed + 1))
     else
-        echo "FAILED: weft explain $1: ${line:-no product or convolution was priced}"
+        echo "FAILED: weft explain $1: ${line:-no unit was counted}"
         "$weft" explain $1 2>&1 | grep 'unpriced'
         failed=$((failed + 1))
     fi

@@ -70,6 +70,14 @@ const char *explain_type(const struct explain *explain, const struct weft_graph 
 /* What the kernel's name does not say: why there is none, or why a view is copied; else the empty text. */
 const char *explain_kernel(const struct explain *explain, const struct explain_pair *pair, weft_node node);
 
+/* explain_choices.c: the ways to compute a node, for people and as a member of its object; nothing where it has no
+ * list. And "1.5 M operations", "120 B". */
+void explain_choices_text(const struct explain *explain, const struct explain_pair *pair, weft_node node,
+                          struct weft_text *text);
+void explain_choices_json(const struct explain *explain, const struct explain_pair *pair, weft_node node,
+                          struct weft_text *text);
+void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large);
+
 /* A relayout that propagate_memory_format put in. */
 struct explain_relayout {
     const struct explain_pair *pair;

@@ -156,6 +156,7 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
         add_number(text, "operations", cost.operations);
         add_number(text, "bytes", cost.bytes);
     }
+    explain_choices_json(e, pair, n, text);
     weft_text_add(text, "}");
 }
 

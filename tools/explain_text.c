@@ -10,18 +10,6 @@
 
 #include <string.h>
 
-/* "1.5 M operations", "120 B". */
-static void add_amount(struct weft_text *text, double amount, const char *small, const char *large)
-{
-    unsigned i = 0;
-    for (; i < 4 && amount >= 1000; i++)
-        amount /= 1000;
-    if (i == 0)
-        weft_text_format(text, "%.0f%s", amount, small);
-    else
-        weft_text_format(text, "%.1f %c%s", amount, " kMGT"[i], large);
-}
-
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static void print_refusals(const struct explain *e, const char *pass, struct weft_text *text)
@@ -44,7 +32,7 @@ static void print_summary(const struct explain *e, struct weft_text *text)
                      e->path, e->from->live_nodes, e->to->live_nodes, e->plan->steps, e->plan->fallbacks);
     if (e->plan->priced)
         weft_text_format(text,
-                         "forms: %d of %d products and convolutions run in the kernel that layouts were priced for\n",
+                         "forms: %d of %d units run in the kernel that was expected when layouts were chosen\n",
                          e->plan->priced - e->plan->other_forms, e->plan->priced);
     weft_text_format(text, "passes: %lld rewrites\n", (long long)e->to->root->rewrites);
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
@@ -82,7 +70,7 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
         const weft_val from = r.record->from, to = r.record->to;
         weft_text_format(text, "  %%%s as %%%s%s%s: %s to %s, ", r.pair->to_label[from.id], r.pair->to_label[to.id],
                          r.pair->inside[0] ? " in body @" : "", r.pair->inside, r.from, r.to);
-        add_amount(text, r.bytes, " B, ", "B, ");
+        explain_add_amount(text, r.bytes, " B, ", "B, ");
         weft_text_format(text, "%.3f us ", (double)r.record->ps * 1e-6);
         if (r.record->once)
             weft_text_add(text, "once,");
@@ -116,11 +104,12 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
         return;
     }
     weft_text_add(text, "; ");
-    add_amount(text, cost.operations, " operations, ", " operations, ");
-    add_amount(text, cost.bytes, " B\n", "B\n");
+    explain_add_amount(text, cost.operations, " operations, ", " operations, ");
+    explain_add_amount(text, cost.bytes, " B\n", "B\n");
 }
 
-static void print_origin(const struct explain *e, const struct explain_origin *origin, struct weft_text *text)
+static void print_origin(const struct explain *e, const struct explain_origin *origin, bool with_choices,
+                         struct weft_text *text)
 {
     const struct explain_pair *pair = &e->pair[origin->pair];
     weft_text_format(text, "%s ", origin->name);
@@ -133,8 +122,11 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
         if (strcmp(remark->who, "plan") != 0 || strcmp(remark->verdict, "chosen") != 0)
             weft_text_format(text, "  %s %s at %s: %s\n", remark->who, remark->verdict, remark->where, remark->reason);
     }
-    for (uint32_t n = origin->final; n; n = pair->next_final[n])
+    for (uint32_t n = origin->final; n; n = pair->next_final[n]) {
         print_final(e, pair, (weft_node){.id = n}, text);
+        if (with_choices)
+            explain_choices_text(e, pair, (weft_node){.id = n}, text);
+    }
 }
 
 void explain_print_text(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
@@ -143,5 +135,5 @@ void explain_print_text(const struct explain *e, const struct explain_origin *on
     print_relayouts(e, text);
     for (uint32_t i = 0; i < e->origins; i++)
         if (only ? &e->origin[i] == only : e->origin[i].fate != EXPLAIN_CONSTANT)
-            print_origin(e, &e->origin[i], text);
+            print_origin(e, &e->origin[i], /* with_choices= */ only, text);
 }

@@ -18,5 +18,7 @@ enum weft_conv_kind {
  * nothing else were to do: what turns, gathers and pads is in it. 0 where there is no model: then it is the
  * multiply-adds of the formula that count, and x lies as y does. */
 enum weft_conv_kind weft_conv_kind(const struct weft_conv *conv, double *ret_products);
+/* After prepare: m of the transform F(m x m, 3 x 3), or 0: another formula, with other bits. */
+int weft_conv_winograd(const struct weft_conv *conv);
 
 #endif

@@ -26,16 +26,37 @@ static void line_of(const struct weft_plain *plain, const struct weft_array *arr
 
 enum scan { SUM, PRODUCT, LARGEST, LEAST };
 
-static double neutral(enum scan op)
+/* The least or the largest number of a type. */
+static union weft_k_number end_of(int dtype, bool largest)
 {
-    return op == SUM ? 0 : op == PRODUCT ? 1 : op == LARGEST ? -INFINITY : INFINITY;
+    const int64_t bits = 8 * weft_k_bytes(dtype);
+    if (weft_k_is_float(dtype))
+        return (union weft_k_number){.real = largest ? INFINITY : -INFINITY};
+    if (dtype == WEFT_K_BOOL)
+        return (union weft_k_number){.integer = largest};
+    if (!weft_k_is_signed(dtype))
+        return (union weft_k_number){.bits = largest ? ~(uint64_t)0 >> (64 - bits) : 0};
+    const int64_t most = (int64_t)(~(uint64_t)0 >> (65 - bits));
+    return (union weft_k_number){.integer = largest ? most : -most - 1};
 }
 
-static double fold(enum scan op, double sum, double x)
+static union weft_k_number neutral(enum scan op, int dtype)
 {
-    if (op == SUM || op == PRODUCT)
-        return op == SUM ? sum + x : sum * x;
-    return sum != sum || (op == LARGEST ? sum > x : sum < x) ? sum : x;
+    if (op == LARGEST || op == LEAST)
+        return end_of(dtype, op == LEAST);
+    const int first = op == PRODUCT;
+    return weft_k_is_float(dtype) ? (union weft_k_number){.real = first} : (union weft_k_number){.integer = first};
+}
+
+static union weft_k_number fold(enum scan op, int dtype, union weft_k_number sum, union weft_k_number x)
+{
+    if (op == LARGEST || op == LEAST) {
+        const bool keeps = op == LARGEST ? weft_k_less(dtype, x, sum) : weft_k_less(dtype, sum, x);
+        return weft_k_is_nan(dtype, sum) || keeps ? sum : x;
+    }
+    if (weft_k_is_float(dtype))
+        return (union weft_k_number){.real = op == SUM ? sum.real + x.real : sum.real * x.real};
+    return (union weft_k_number){.bits = op == SUM ? sum.bits + x.bits : sum.bits * x.bits};
 }
 
 static void scan(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end,
@@ -49,13 +70,12 @@ static void scan(const struct weft_plain *plain, const struct weft_plain_data *d
         int64_t from, to;
         line_of(plain, in, unit, &from);
         line_of(plain, out, unit, &to);
-        double sum = neutral(op);
+        union weft_k_number sum = neutral(op, in->dtype);
         for (int64_t i = 0; i < n; i++) {
             const int64_t at = reverse ? n - 1 - i : i;
-            const double before = sum;
-            sum = fold(op, sum, weft_k_at(in->dtype, data->in[0], from + at * in->stride[axis]).real);
-            weft_k_put(out->dtype, data->out[0], to + at * out->stride[axis],
-                       (union weft_k_number){.real = exclusive ? before : sum});
+            const union weft_k_number before = sum;
+            sum = fold(op, in->dtype, sum, weft_k_at(in->dtype, data->in[0], from + at * in->stride[axis]));
+            weft_k_put(out->dtype, data->out[0], to + at * out->stride[axis], exclusive ? before : sum);
         }
     }
 }

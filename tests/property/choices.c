@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-unsigned weft_choose(struct weft_choices *choices, unsigned n)
+unsigned weft_choose(struct weft_draws *choices, unsigned n)
 {
     if (choices->replay)
         return choices->next < choices->count ? choices->value[choices->next++] % n : 0;
@@ -24,15 +24,15 @@ unsigned weft_choose(struct weft_choices *choices, unsigned n)
     return chosen;
 }
 
-void weft_choices_seed(struct weft_choices *choices, uint64_t seed)
+void weft_choices_seed(struct weft_draws *choices, uint64_t seed)
 {
-    *choices = (struct weft_choices){.state = (seed + 1) * 0x9E3779B97F4A7C15u};
+    *choices = (struct weft_draws){.state = (seed + 1) * 0x9E3779B97F4A7C15u};
     for (int i = 0; i < 3; i++)
         choices->state = choices->state * 6364136223846793005u + 1442695040888963407u;
 }
 
-void weft_choices_free(struct weft_choices *choices)
+void weft_choices_free(struct weft_draws *choices)
 {
     free(choices->value);
-    *choices = (struct weft_choices){0};
+    *choices = (struct weft_draws){0};
 }

@@ -79,7 +79,7 @@ weft_node weft_emit(struct weft_maker *m, int op, unsigned operands, const weft_
 void weft_draw_nodes(struct weft_maker *m, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct weft_choices *choices = m->choices;
+        struct weft_draws *choices = m->choices;
         if (!choices->replay && !m->outer && choices->spans < WEFT_MOST_SPANS)
             choices->span[choices->spans++] = choices->count;
         const int op = 1 + (int)weft_draw(m, WEFT_OP_COUNT - 1);
@@ -217,7 +217,7 @@ static void draw_layouts(struct weft_maker *m)
     }
 }
 
-struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_choices *choices, uint64_t name,
+struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_draws *choices, uint64_t name,
                                    uint32_t *drawn)
 {
     char text[32];

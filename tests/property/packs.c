@@ -57,7 +57,7 @@ struct drawn {
 static int draw(void *argument)
 {
     struct drawn *d = argument;
-    struct weft_choices choices;
+    struct weft_draws choices;
     weft_choices_seed(&choices, d->seed);
     weft_packs_draw(d->context, &choices, d->seed, &d->made);
     weft_choices_free(&choices);

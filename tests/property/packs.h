@@ -22,7 +22,7 @@ struct weft_packs_case {
     int64_t size[WEFT_PACKS_RUNS][WEFT_PACKS_SYMBOLS]; /* what the symbols are in each run */
 };
 /* To be called under weft_protected. */
-void weft_packs_draw(struct weft_context *context, struct weft_choices *choices, uint64_t seed,
+void weft_packs_draw(struct weft_context *context, struct weft_draws *choices, uint64_t seed,
                      struct weft_packs_case *ret);
 
 /* packs_tally.c: which loops read which packs. */

@@ -11,7 +11,7 @@
 enum { MOST_TERMS = 1 << 18 }; /* of all sums of a run: the evaluator takes 10 ns for one */
 
 struct drawing {
-    struct weft_choices *choices;
+    struct weft_draws *choices;
     struct weft_graph *graph;
     struct weft_packs_case *made;
     int64_t most;           /* that a symbol may be */
@@ -286,7 +286,7 @@ static void draw_convolution(struct drawing *d)
     finish(d, build(d, op, x, weights, w.transposed ? 5 : 4, attr), true);
 }
 
-void weft_packs_draw(struct weft_context *context, struct weft_choices *choices, uint64_t seed,
+void weft_packs_draw(struct weft_context *context, struct weft_draws *choices, uint64_t seed,
                      struct weft_packs_case *ret)
 {
     char name[32];

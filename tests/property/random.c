@@ -24,7 +24,7 @@ enum { BATCH = 25, MOST_WORKERS = 16, SECONDS = 60 };
 
 struct drawing {
     struct weft_context *context;
-    struct weft_choices *choices;
+    struct weft_draws *choices;
     uint64_t name;
     uint32_t *drawn;
     struct weft_graph *graph;
@@ -46,7 +46,7 @@ static void print_graph(const struct weft_graph *graph)
 }
 
 /* Draws what the choices say and checks it. */
-static enum weft_outcome check_choices(const struct weft_machine *machine, struct weft_choices *choices, uint64_t name,
+static enum weft_outcome check_choices(const struct weft_machine *machine, struct weft_draws *choices, uint64_t name,
                                        uint32_t *drawn, bool quiet)
 {
     struct drawing d = {.context = machine->context[0], .choices = choices, .name = name, .drawn = drawn};
@@ -64,7 +64,7 @@ struct reproduction {
 };
 
 /* In a child: what becomes of the choices; a signal counts as an outcome of its own. */
-static int outcome_of(struct weft_choices *choices, uint64_t seed)
+static int outcome_of(struct weft_draws *choices, uint64_t seed)
 {
     fflush(stdout);
     const pid_t child = fork();
@@ -83,14 +83,14 @@ static int outcome_of(struct weft_choices *choices, uint64_t seed)
     return WIFSIGNALED(status) ? 256 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static bool still_fails(void *user, struct weft_choices *choices)
+static bool still_fails(void *user, struct weft_draws *choices)
 {
     const struct reproduction *r = user;
     return outcome_of(choices, r->seed) == r->outcome;
 }
 
 /* Draws in a child, since drawing itself may crash, but prints in this process when it does not. */
-static void show(struct weft_choices *choices, uint64_t seed)
+static void show(struct weft_draws *choices, uint64_t seed)
 {
     fflush(stdout);
     const pid_t child = fork();
@@ -114,7 +114,7 @@ static void show(struct weft_choices *choices, uint64_t seed)
 
 static int shrink_seed(uint64_t seed)
 {
-    struct weft_choices choices;
+    struct weft_draws choices;
     weft_choices_seed(&choices, seed);
     struct weft_machine machine;
     if (!weft_machine_open(&machine))
@@ -138,7 +138,7 @@ static int shrink_seed(uint64_t seed)
 
 static int show_seed(uint64_t seed)
 {
-    struct weft_choices choices;
+    struct weft_draws choices;
     weft_choices_seed(&choices, seed);
     show(&choices, seed);
     return 0;
@@ -175,7 +175,7 @@ static void work_at(struct board *board, int worker, uint64_t last)
         if (board->at[worker] > last)
             break;
         for (; board->at[worker] < board->end[worker] && board->at[worker] <= last; board->at[worker]++) {
-            struct weft_choices choices;
+            struct weft_draws choices;
             weft_choices_seed(&choices, board->at[worker]);
             alarm(SECONDS);
             if (check_choices(&machine, &choices, board->at[worker], drawn, false)) {

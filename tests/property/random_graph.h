@@ -39,7 +39,7 @@
 /* --- choices.c ---------------------------------------------------------------------------------------------------- */
 
 #define WEFT_MOST_SPANS 64
-struct weft_choices {
+struct weft_draws {
     uint32_t *value;
     size_t count, capacity, next;
     uint64_t state;               /* of the generator, while a sequence is being drawn */
@@ -48,9 +48,9 @@ struct weft_choices {
     int spans;
 };
 /* One of n > 0 numbers, from 0. */
-unsigned weft_choose(struct weft_choices *choices, unsigned n);
-void weft_choices_seed(struct weft_choices *choices, uint64_t seed);
-void weft_choices_free(struct weft_choices *choices);
+unsigned weft_choose(struct weft_draws *choices, unsigned n);
+void weft_choices_seed(struct weft_draws *choices, uint64_t seed);
+void weft_choices_free(struct weft_draws *choices);
 
 /* --- draw.c: graphs ----------------------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ enum { WEFT_DRAW_REAL = 1, WEFT_DRAW_INTEGER = 2, WEFT_DRAW_NUMERIC = 3, WEFT_DR
 enum { WEFT_MOST_VALUES = 512, WEFT_MOST_DIMS = 10, WEFT_MOST_NEW_PARAMS = 14, WEFT_MOST_ATTRS = 12 };
 
 struct weft_maker {
-    struct weft_choices *choices;
+    struct weft_draws *choices;
     struct weft_graph *graph;
     struct weft_maker *outer;     /* of a body */
     weft_val value[WEFT_MOST_VALUES];
@@ -74,7 +74,7 @@ struct weft_maker {
 
 static inline unsigned weft_draw(struct weft_maker *m, unsigned n) { return weft_choose(m->choices, n); }
 /* Draws a graph; `drawn` counts the nodes by opcode, or NULL. To be called under weft_protected. */
-struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_choices *choices, uint64_t name,
+struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_draws *choices, uint64_t name,
                                    uint32_t *drawn);
 /* Some nodes of random ops. */
 void weft_draw_nodes(struct weft_maker *m, unsigned count);
@@ -190,6 +190,6 @@ enum weft_outcome weft_check_graph(const struct weft_machine *machine, const str
 /* --- shrink.c ----------------------------------------------------------------------------------------------------- */
 
 /* Makes the sequence of a failing graph smaller while `fails` says that it still fails in the same way. */
-void weft_shrink(struct weft_choices *choices, bool (*fails)(void *user, struct weft_choices *choices), void *user);
+void weft_shrink(struct weft_draws *choices, bool (*fails)(void *user, struct weft_draws *choices), void *user);
 
 #endif

@@ -11,8 +11,8 @@
 enum { MOST_TRIALS = 3000, MOST_SECONDS = 60 };
 
 struct shrinking {
-    struct weft_choices *best;
-    bool (*fails)(void *user, struct weft_choices *choices);
+    struct weft_draws *best;
+    bool (*fails)(void *user, struct weft_draws *choices);
     void *user;
     int trials;
     time_t end;
@@ -23,7 +23,7 @@ static bool try_sequence(struct shrinking *s, const uint32_t *value, size_t coun
 {
     if (s->trials++ >= MOST_TRIALS || time(NULL) > s->end)
         return false;
-    struct weft_choices trial = {.replay = true, .count = count, .capacity = count + 1};
+    struct weft_draws trial = {.replay = true, .count = count, .capacity = count + 1};
     trial.value = malloc((count + 1) * sizeof *value);
     if (!trial.value)
         return false;
@@ -73,7 +73,7 @@ static bool lower(struct shrinking *s, uint32_t *copy)
     return smaller;
 }
 
-void weft_shrink(struct weft_choices *choices, bool (*fails)(void *user, struct weft_choices *choices), void *user)
+void weft_shrink(struct weft_draws *choices, bool (*fails)(void *user, struct weft_draws *choices), void *user)
 {
     struct shrinking s = {.best = choices, .fails = fails, .user = user, .end = time(NULL) + MOST_SECONDS};
     uint32_t *copy = malloc((choices->count + 1) * sizeof *copy);

@@ -52,6 +52,29 @@ static inline struct weft_graph *sample_graph(struct weft_context *context, cons
     return weft_parse(context, text, strlen(text), "sample", &graph) == WEFT_OK ? graph : NULL;
 }
 
+/* Elementwise ops that have no sample, by their number of operands: the result is of the operands' type, or a bool. */
+static inline struct weft_graph *sample_elementwise(struct weft_context *context, int op, int dtype)
+{
+    const unsigned operands = (unsigned)weft_ops[op].min_operands;
+    static const char *const params[] = {"%x: T[5,N]", "%x: T[5,N], %z: T[5,N]", "%x: T[5,N], %z: T[5,N], %u: T[5,N]"};
+    static const char *const names[] = {"%x", "%x, %z", "%x, %z, %u"};
+    static const char *const results[] = {"T", "bool", "f32"};
+    for (int i = 0; i < 3; i++) {
+        char lines[128], types[128];
+        if (op == WEFT_OP_cast && i < 2)
+            continue;
+        snprintf(types, sizeof types, "%s",
+                 op == WEFT_OP_select ? "%x: bool[5,N], %z: T[5,N], %u: T[5,N]"
+                 : op == WEFT_OP_dequantize ? "%x: T[5,N], %z: f32[5,N]" : params[operands - 1]);
+        snprintf(lines, sizeof lines, "%%y: %s[5,N] = %s %s", results[i], weft_ops[op].name, names[operands - 1]);
+        struct weft_graph *graph =
+            sample_graph(context, &(struct sample){op, types, lines, "%y"}, dtype);
+        if (graph)
+            return graph;
+    }
+    return NULL;
+}
+
 /* Extents for N = n, elements, and memory for all of it. */
 static inline void sample_fill(const struct weft_graph *g, struct weft_tensor *in, int64_t n, char *memory)
 {

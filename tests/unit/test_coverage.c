@@ -27,31 +27,6 @@ static const struct {
 #include "sched/no_kernel.def"
 };
 
-/* --- graphs ------------------------------------------------------------------------------------------------------- */
-
-/* The rest of the ops, by their number of operands: the result is of the operands' type, or a bool. */
-static struct weft_graph *elementwise(struct weft_context *context, int op, int dtype)
-{
-    const unsigned operands = (unsigned)weft_ops[op].min_operands;
-    static const char *const params[] = {"%x: T[5,N]", "%x: T[5,N], %z: T[5,N]", "%x: T[5,N], %z: T[5,N], %u: T[5,N]"};
-    static const char *const names[] = {"%x", "%x, %z", "%x, %z, %u"};
-    static const char *const results[] = {"T", "bool", "f32"};
-    for (int i = 0; i < 3; i++) {
-        char lines[128], types[128];
-        if (op == WEFT_OP_cast && i < 2)
-            continue;
-        snprintf(types, sizeof types, "%s",
-                 op == WEFT_OP_select ? "%x: bool[5,N], %z: T[5,N], %u: T[5,N]"
-                 : op == WEFT_OP_dequantize ? "%x: T[5,N], %z: f32[5,N]" : params[operands - 1]);
-        snprintf(lines, sizeof lines, "%%y: %s[5,N] = %s %s", results[i], weft_ops[op].name, names[operands - 1]);
-        struct weft_graph *graph =
-            sample_graph(context, &(struct sample){op, types, lines, "%y"}, dtype);
-        if (graph)
-            return graph;
-    }
-    return NULL;
-}
-
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 static void compare(const char *what, int dtype, const struct weft_tensor *got, const struct weft_tensor *want)
@@ -153,7 +128,7 @@ static enum cover cover_of(struct weft_context *const *context, int op, int dtyp
         cover = form > cover ? form : cover;
     }
     if (!sampled && (weft_ops[op].traits & WEFT_ELEMENTWISE)) {
-        struct weft_graph *graph = elementwise(context[0], op, dtype);
+        struct weft_graph *graph = sample_elementwise(context[0], op, dtype);
         if (graph)
             cover = check(context, graph, dtype, weft_ops[op].name);
     }

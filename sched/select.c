@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select.c: who schedules an op, and the kind of step that computes a node. */
+#include "sched/select.h"
+
+static const struct weft_scheduler *const scheduler_of[WEFT_OP_COUNT] = {
+#define SCHEDULER(name)
+#define SCHEDULE(op, scheduler, kind) [WEFT_OP_##op] = &weft_scheduler_##scheduler,
+#include "sched/schedulers.def"
+#undef SCHEDULE
+};
+
+static const struct weft_step_kind *const kind_of[WEFT_OP_COUNT] = {
+#define SCHEDULE(op, scheduler, kind) [WEFT_OP_##op] = &weft_step_##kind,
+#include "sched/schedulers.def"
+#undef SCHEDULE
+#undef SCHEDULER
+};
+
+const struct weft_scheduler *weft_scheduler_of(int opcode)
+{
+    return scheduler_of[opcode]                          ? scheduler_of[opcode]
+           : weft_ops[opcode].traits & WEFT_ELEMENTWISE ? &weft_scheduler_pointwise
+                                                         : &weft_scheduler_other;
+}
+
+bool weft_schedule_refuse(struct weft_step *step, const char *why)
+{
+    step->why = why;
+    return false;
+}
+
+bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
+{
+    const int op = weft_opcode_of(s->graph, step->node);
+    return weft_scheduler_of(op)->choose(s, step, kind_of[op] ? kind_of[op] : &weft_step_map);
+}
+
+bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
+                      struct weft_step *step)
+{
+    const struct weft_scheduling s = {graph, target, arena};
+    if (weft_select_family(&s, step))
+        return true;
+    if (!weft_step_is_plain(graph, step->node))
+        return false;
+    step->kind = &weft_step_plain;
+    return true;
+}
+
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+enum { LARGEST = 1 << 12 }; /* that a size is made in order to find one at which something is computed */
+
+/* Some sizes twice as large as these and larger still, within their ranges; false if there are none. */
+static bool raise(const struct weft_dims *dims, int64_t *symbols)
+{
+    bool raised = false;
+    for (uint32_t i = 0; i < weft_symbol_count(dims); i++) {
+        const struct weft_symbol_info *info = weft_symbol_at(dims, i);
+        const int64_t before = symbols[i], most = info->high < LARGEST ? info->high : LARGEST;
+        if (info->data || before >= most)
+            continue;
+        symbols[i] = 2 * before + 1 < most ? 2 * before + 1 : most;
+        raised = true;
+    }
+    weft_symbols_at_bounds(dims, symbols);
+    return raised;
+}
+
+struct weft_bind weft_select_bind(const struct weft_select *s, const struct weft_step *step, const int64_t *symbols)
+{
+    struct weft_bind bind = {.graph = s->graph, .step = step, .target = s->target, .places = s->places,
+                             .symbols = symbols, .workers = s->workers, .parts = 1};
+    bind.out = weft_bind_tensor(&bind, step->out[0]);
+    for (uint32_t i = 0; i < step->ins && i < WEFT_STEP_POINTERS; i++)
+        bind.in[i] = weft_bind_tensor(&bind, step->in[i]);
+    return bind;
+}
+
+bool weft_select_pack(const struct weft_select *s, const struct weft_step *step, struct weft_step_pack *ret)
+{
+    const struct weft_dims *dims = s->graph->dims;
+    const size_t count = weft_symbol_count(dims);
+    int64_t *const symbols = weft_new(s->arena, int64_t, count + 1);
+    for (size_t i = 0; i < count; i++)
+        symbols[i] = s->symbols[i];
+    for (;;) {
+        const struct weft_bind bind = weft_select_bind(s, step, symbols);
+        if (step->kind->plan_pack(&bind, ret))
+            return true;
+        if (weft_tensor_count(&bind.out) > 0 || !raise(dims, symbols))
+            return false;
+    }
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select.h: in which ways a node can be computed, best first.
+ *
+ *   schedulers.def ──► scheduler of the op ──choose──► the kind of step that takes the node, at a CPU level
+ *                                                          │ kind->bind, sizes at their hints, once for each form that
+ *                                                          ▼ the kernel has: what prepare makes of it is the choice
+ *                                                      list of choices, kept
+ *
+ *   %y = conv %x, %w          1  weft_conv_f32_phases__avx512    one chain  104 us   packs 1.7 kB, scratch 70 kB
+ *   f32[1,16,120,160], 3x3    2  weft_conv_f32_columns__avx512   one chain  153 us   packs 1.7 kB, scratch 7 kB
+ *   at steps of 2             3  weft_conv_f32_direct__avx512    one chain  183 us   packs 1.8 kB, scratch 275 kB
+ *                             …
+ *                             8  weft_reference                  evaluator  5.8 ms
+ *
+ * The first is what a kernel family chooses by itself; then come its other forms and lower CPU levels by predicted
+ * time, then plain loops, and at last the reference evaluator, which takes everything: no list is empty. What is bound
+ * when a plan runs is bound by the same code from the same step, so what is listed is what would run.
+ *
+ * The search for layouts asks for the first choice with values where it puts them and leaves it in the graph
+ * (weft_node_info.choices); whoever plans compares (plan/describe.c). Lists are made when somebody asks: the planner
+ * needs the first alone. */
+#ifndef WEFT_SELECT_H
+#define WEFT_SELECT_H
+
+#include "sched/pins.h"
+#include "sched/step.h"
+
+struct weft_formats;
+
+/* --- what is asked ------------------------------------------------------------------------------------------------ */
+
+struct weft_select {
+    const struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_arena *arena;          /* of what is answered */
+    const struct weft_places *places;  /* where values lie */
+    const int64_t *symbols;            /* sizes: those of the hints (weft_hint_symbols) */
+    int workers;
+    const bool *inside;                /* parts that are in their places already (weft_step_sink), or NULL */
+};
+
+/* --- what is answered --------------------------------------------------------------------------------------------- */
+
+/* One way to compute a node. Whatever it depends on is in it: the step says kind, arguments, form and CPU level. */
+struct weft_choice {
+    struct weft_step step;
+    const char *kernel;                /* by its name */
+    int64_t ps;                        /* predicted, with all threads at work */
+    struct weft_signature signature;
+    size_t scratch, shared;            /* bytes: for each worker, for all together */
+    struct weft_packing *packing;      /* how constant weights are packed for it, or NULL: they are read as they are */
+    size_t pack_bytes;
+    const char *plain;                 /* why they stay readable beside their pack, or NULL */
+};
+
+struct weft_choices {
+    struct weft_choice *choice;        /* best first */
+    uint32_t count, capacity;
+    bool complete;                     /* or it is only the first */
+    const char *why;                   /* of a list that begins with the reference evaluator: why no kernel does */
+};
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+/* Fills a step of weft_step_of if one of weft's kernels computes the node: `kind` and what it needs. Else `why` says
+ * why not. Asks for types, attributes and the CPU only, not for layouts. */
+bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
+                      struct weft_step *step);
+/* The first of the list; custom functions, control and constants have none: NULL. */
+const struct weft_choices *weft_select_first(const struct weft_select *select, weft_node node);
+/* All of it. */
+const struct weft_choices *weft_select_all(const struct weft_select *select, weft_node node);
+/* How the constant operand 1 of a step is packed for these sizes, for raised ones if there is nothing to compute at
+ * these: what is packed for sizes at which no weights are read would serve no others. False: not at all. */
+bool weft_select_pack(const struct weft_select *select, const struct weft_step *step, struct weft_step_pack *ret);
+
+/* "winograd=2", "lanes=8 slices=4", "one chain": equal for two choices that give the same bits. */
+const char *weft_signature_text(const struct weft_signature *signature, struct weft_arena *arena);
+bool weft_signature_same(const struct weft_signature *a, const struct weft_signature *b);
+
+/* For select_list.c: the kind of a family's step; a step with tensors for these sizes, to be bound. */
+struct weft_scheduling;
+bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
+struct weft_bind weft_select_bind(const struct weft_select *select, const struct weft_step *step,
+                                  const int64_t *symbols);
+
+/* --- schedulers --------------------------------------------------------------------------------------------------- */
+
+/* Whoever knows which kernels compute a family of ops: schedule_*.c. */
+struct weft_scheduling {
+    const struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_arena *arena;
+};
+struct weft_scheduler {
+    const char *name;
+    /* Fills in `kind`, the one of the op's line unless another takes the node, and what it reads; false: none takes it,
+     * and `why` says why. */
+    bool (*choose)(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
+    /* For the search for layouts, in picoseconds. What a node pays for writing result 0 in this layout, operands lying
+     * as it likes best; NULL: nothing in any. And what it pays more for reading an operand in one layout while it
+     * writes in another; NULL: weft_format_across_ps. Asked for pins whose axes are those of the result (sched/pins.h),
+     * or for all with `own_pins`. */
+    int64_t (*write_ps)(const struct weft_formats *formats, weft_node node, uint32_t layout);
+    int64_t (*read_ps)(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout, uint32_t result);
+    bool own_pins;
+};
+/* Of an op: by its line in schedulers.def, or by its traits. Never NULL. */
+const struct weft_scheduler *weft_scheduler_of(int opcode);
+/* For schedulers: leaves the reason, and is false. What moves whole bytes, of all operands; of operand 0. */
+bool weft_schedule_refuse(struct weft_step *step, const char *why);
+bool weft_schedule_move(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
+bool weft_schedule_copy(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
+
+#define SCHEDULER(name) extern const struct weft_scheduler weft_scheduler_##name;
+#define SCHEDULE(op, scheduler, kind)
+#include "sched/schedulers.def"
+#undef SCHEDULER
+#undef SCHEDULE
+
+#endif

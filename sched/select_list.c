@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select_list.c: the list of choices. Each is a step that is bound at the hints, to see which kernel that makes of it
+ * and what it needs; what it takes is predicted from what the kind says that there is to do, and from the bytes that
+ * have to be read and written. */
+#include "sched/format.h"
+#include "sched/select.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+/* --- how long it takes -------------------------------------------------------------------------------------------- */
+
+/* Bytes that are there, not those that are found again along repeated axes. */
+static double stored_bytes(const struct weft_tensor *t)
+{
+    double bytes = (double)weft_dtype_bits(t->dtype) / 8;
+    for (int i = 0; i < t->rank; i++)
+        bytes *= t->stride[i] != 0 || t->extent[i] == 0 ? (double)t->extent[i] : 1;
+    return bytes;
+}
+
+static double elements_of(const struct weft_tensor *t)
+{
+    double elements = 1;
+    for (int i = 0; i < t->rank; i++)
+        elements *= (double)t->extent[i];
+    return elements;
+}
+
+/* Narrow vectors take longer for what lies near; memory does not wait for them. */
+static double stream_ps(const struct weft_target *target, const struct weft_tensor *t, enum weft_price first,
+                        double slower)
+{
+    const double bytes = stored_bytes(t);
+    const enum weft_price level = weft_format_level(target, first, (int64_t)bytes);
+    return bytes * (double)weft_price_of(target, level) * 1e-3 * (level == first ? slower : 1);
+}
+
+/* Prices are those of the target's widest vectors. */
+static double slower_at(const struct weft_target *target, uint32_t without, const char *kernel)
+{
+    const double lanes = target->cpu & WEFT_CPU_AVX512 ? 16 : target->cpu & WEFT_CPU_AVX2 ? 8 : 1;
+    const uint32_t cpu = weft_kernel_is_plain(kernel) ? 0 : target->cpu & ~without;
+    return lanes / (cpu & WEFT_CPU_AVX512 ? 16 : cpu & WEFT_CPU_AVX2 ? 8 : 1);
+}
+
+/* What the evaluator and plain loops take for an element that they load or store, by its type, and for a point that
+ * they visit: as measured on Zen 4, to a factor of three, which is near enough for what comes last. */
+enum { ELEMENT_PS = 3000, CONVERTED_PS = 20000, POINT_PS = 500 };
+
+static double element_ps(const struct weft_tensor *t)
+{
+    const bool is_converted = t->dtype != WEFT_F32 && t->dtype != WEFT_F64 && weft_dtype_is_float(t->dtype);
+    return elements_of(t) * (is_converted ? CONVERTED_PS : ELEMENT_PS);
+}
+
+static double one_by_one_ps(const struct weft_select *s, const struct weft_bind *bind)
+{
+    const struct weft_step *const step = bind->step;
+    struct weft_space space;
+    double ps = 0, points = POINT_PS;
+    for (uint32_t i = 0; i < step->ins + step->outs; i++) {
+        const struct weft_tensor t = weft_bind_tensor(bind, i < step->ins ? step->in[i] : step->out[i - step->ins]);
+        ps += element_ps(&t);
+    }
+    if (!weft_index_space(s->graph, step->node, &space))
+        return ps;
+    for (int i = 0; i < space.axes; i++)
+        points *= (double)weft_dim_evaluate(s->graph->dims, space.axis[i].extent, s->symbols);
+    return ps + points;
+}
+
+/* Prices are of so many threads at work; a step has no more than its parts. */
+static double shared_by(const struct weft_select *s, const struct weft_bind *bind)
+{
+    const int workers = bind->parts < s->workers ? bind->parts : s->workers;
+    return (double)weft_prices_of(s->target)->threads / (workers > 1 ? workers : 1);
+}
+
+/* The longer one of arithmetic and memory, since they go on at the same time. */
+static int64_t predict(const struct weft_select *s, const struct weft_bind *bind, const struct weft_account *account,
+                       const char *kernel)
+{
+    const double most = 1e17, shared = shared_by(s, bind);
+    const double slower = slower_at(s->target, bind->step->without, kernel) * shared;
+    double memory = stream_ps(s->target, &bind->out, WEFT_PRICE_write_private, slower);
+    for (uint32_t i = 0; i < bind->step->ins && i < WEFT_STEP_POINTERS; i++)
+        memory += stream_ps(s->target, &bind->in[i], WEFT_PRICE_read_private, slower);
+    double ps = account->count * (double)weft_price_of(s->target, account->price) * 1e-3 * slower;
+    if (account->signature.arithmetic == WEFT_ARITHMETIC_PLAIN ||
+        account->signature.arithmetic == WEFT_ARITHMETIC_EVALUATOR)
+        ps = one_by_one_ps(s, bind) / (bind->parts < s->workers ? bind->parts : s->workers);
+    ps = (ps > memory ? ps : memory) + (double)weft_price_of(s->target, WEFT_PRICE_step) * 1e3;
+    return (int64_t)(ps < most ? ps : most);
+}
+
+/* --- one choice --------------------------------------------------------------------------------------------------- */
+
+struct listing {
+    const struct weft_select *select;
+    struct weft_choices *list;
+    struct weft_choice choice; /* being made */
+};
+
+/* Is operand 1 a constant, or one that has been moved? The plan asks once more, when it knows where constants are. */
+static bool reads_weights(const struct weft_graph *g, const struct weft_step *step)
+{
+    if (!step->kind->plan_pack || step->ins < 2)
+        return false;
+    weft_val v = step->in[1];
+    while (weft_def(g, v).id && (weft_is_view(g, weft_def(g, v)) || weft_def_opcode(g, v) == WEFT_OP_relayout))
+        v = weft_operand(g, weft_def(g, v), 0);
+    return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
+}
+
+enum { DESCRIPTOR_BYTES = 2048 };
+
+/* Most descriptors have room on the stack. */
+static void *descriptor_of(const struct weft_select *s, const struct weft_step_kind *kind, char *room)
+{
+    return kind->descriptor_bytes <= DESCRIPTOR_BYTES
+               ? room : weft_arena_new(&s->graph->root->scratch, kind->descriptor_bytes);
+}
+
+/* One of the steps that make up a choice. */
+static void bind_one(void *user, struct weft_step step)
+{
+    struct listing *const l = user;
+    const struct weft_select *s = l->select;
+    struct weft_choice *choice = &l->choice;
+    struct weft_bind bind = weft_select_bind(s, &step, s->symbols);
+    struct weft_step_pack pack = {.bytes = 0};
+    if (reads_weights(s->graph, &step) && weft_select_pack(s, &step, &pack)) {
+        choice->packing = weft_new(s->arena, struct weft_packing, 1);
+        *choice->packing = *pack.packing;
+        choice->pack_bytes = pack.bytes;
+        choice->plain = step.plain = pack.plain;
+        bind.packed = choice->packing;
+    }
+    alignas(64) char room[DESCRIPTOR_BYTES];
+    void *const descriptor = descriptor_of(s, step.kind, room);
+    step.kind->bind(&bind, descriptor);
+    struct weft_account account = {.signature = {.arithmetic = step.kind->arithmetic}};
+    if (step.kind->account)
+        step.kind->account(&bind, descriptor, &account);
+    choice->kernel = step.kind->kernel(descriptor, &step);
+    choice->signature = account.signature;
+    choice->ps += predict(s, &bind, &account, choice->kernel);
+    choice->scratch = bind.scratch > choice->scratch ? bind.scratch : choice->scratch;
+    choice->shared = bind.shared > choice->shared ? bind.shared : choice->shared;
+}
+
+static bool is_listed(const struct weft_choices *list, const struct weft_choice *choice)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (strcmp(list->choice[i].kernel, choice->kernel) == 0 &&
+            weft_signature_same(&list->choice[i].signature, &choice->signature))
+            return true;
+    return false;
+}
+
+/* False where the list has the same kernel already. */
+static bool add(struct listing *l, const struct weft_step *step)
+{
+    struct weft_choices *list = l->list;
+    struct weft_step_sink sink = {.add = bind_one, .user = l, .arena = l->select->arena,
+                                  .inside = l->select->inside};
+    l->choice = (struct weft_choice){.step = *step};
+    if (step->kind->expand)
+        step->kind->expand(l->select->graph, step, &sink);
+    else
+        bind_one(l, *step);
+    if (!l->choice.kernel || is_listed(list, &l->choice))
+        return false;
+    if (list->count == list->capacity) /* often one is all that is asked for */
+        list->choice = list->capacity == 0 ? weft_new(l->select->arena, struct weft_choice, list->capacity = 1)
+                                           : weft_grow(l->select->arena, list->choice, &list->capacity,
+                                                       list->count + 1, sizeof *list->choice);
+    list->choice[list->count++] = l->choice;
+    return true;
+}
+
+/* --- all choices -------------------------------------------------------------------------------------------------- */
+
+static void add_forms(struct listing *l, const struct weft_step *step)
+{
+    const struct weft_select *s = l->select;
+    if (!step->kind->forms)
+        return;
+    struct weft_step formed = *step;
+    struct weft_bind bind = weft_select_bind(s, &formed, s->symbols);
+    alignas(64) char room[DESCRIPTOR_BYTES];
+    void *const descriptor = descriptor_of(s, step->kind, room);
+    int32_t form[WEFT_STEP_FORMS];
+    step->kind->bind(&bind, descriptor);
+    const uint32_t forms = step->kind->forms(&bind, descriptor, form);
+    for (uint32_t i = 0; i < forms; i++) {
+        formed.form = form[i];
+        add(l, &formed);
+    }
+}
+
+/* What the family has at the target's CPU level, and then at the ones below. */
+static void add_family(struct listing *l, weft_node node, bool all)
+{
+    const struct weft_select *s = l->select;
+    struct weft_target target = *s->target;
+    bool lower = true;
+    while (lower) {
+        const struct weft_scheduling scheduling = {s->graph, &target, s->arena};
+        struct weft_step step = weft_step_of(s->graph, node, s->arena);
+        step.without = s->target->cpu & ~target.cpu;
+        if (weft_select_family(&scheduling, &step)) {
+            add(l, &step);
+            if (!all)
+                return;
+            add_forms(l, &step);
+        } else if (target.cpu == s->target->cpu) {
+            l->list->why = step.why;
+        }
+        lower = weft_cpu_lower(target.cpu, &target.cpu);
+    }
+}
+
+static void add_other(struct listing *l, weft_node node, const struct weft_step_kind *kind)
+{
+    struct weft_step step = weft_step_of(l->select->graph, node, l->select->arena);
+    step.kind = kind;
+    step.why = l->list->why;
+    add(l, &step);
+}
+
+/* By time, and of equal times as they came: lists are short. */
+static void sort_by_time(struct weft_choice *choice, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        const struct weft_choice moved = choice[i];
+        uint32_t to = i;
+        for (; to > 0 && choice[to - 1].ps > moved.ps; to--)
+            choice[to] = choice[to - 1];
+        choice[to] = moved;
+    }
+}
+
+/* A node that is computed by no step of one of these kinds: by the caller, by bodies, or not at all. */
+static bool has_choices(const struct weft_graph *g, weft_node node)
+{
+    return weft_opcode_of(g, node) != WEFT_OP_custom && !(weft_op_of(g, node)->traits & (WEFT_CONTROL | WEFT_SOURCE));
+}
+
+static const struct weft_choices *list_choices(const struct weft_select *s, weft_node node, bool all)
+{
+    if (!has_choices(s->graph, node))
+        return NULL;
+    struct weft_choices *const list = weft_new(s->arena, struct weft_choices, 1);
+    struct listing l = {.select = s, .list = list};
+    add_family(&l, node, all);
+    if (all && list->count > 1)
+        sort_by_time(list->choice + 1, list->count - 1);
+    if ((all || list->count == 0) && weft_step_is_plain(s->graph, node))
+        add_other(&l, node, &weft_step_plain);
+    if (all || list->count == 0)
+        add_other(&l, node, &weft_step_reference);
+    list->complete = all;
+    return list;
+}
+
+const struct weft_choices *weft_select_first(const struct weft_select *select, weft_node node)
+{
+    return list_choices(select, node, false);
+}
+
+const struct weft_choices *weft_select_all(const struct weft_select *select, weft_node node)
+{
+    return list_choices(select, node, true);
+}
+
+/* --- signatures --------------------------------------------------------------------------------------------------- */
+
+bool weft_signature_same(const struct weft_signature *a, const struct weft_signature *b)
+{
+    return a->arithmetic == b->arithmetic && a->winograd == b->winograd && a->lanes == b->lanes &&
+           a->slices == b->slices;
+}
+
+const char *weft_signature_text(const struct weft_signature *s, struct weft_arena *arena)
+{
+    static const char *const words[] = {
+        [WEFT_ARITHMETIC_MOVES] = "moves",    [WEFT_ARITHMETIC_OP] = "by element",
+        [WEFT_ARITHMETIC_SUMS] = "sums",      [WEFT_ARITHMETIC_CHAIN] = "one chain",
+        [WEFT_ARITHMETIC_PLAIN] = "plain",    [WEFT_ARITHMETIC_EVALUATOR] = "evaluator"};
+    if (s->winograd)
+        return weft_arena_format(arena, "winograd=%d", s->winograd);
+    if (s->lanes > 1 && s->slices > 1)
+        return weft_arena_format(arena, "lanes=%d slices=%d", s->lanes, s->slices);
+    if (s->lanes > 1 || s->slices > 1)
+        return weft_arena_format(arena, s->lanes > 1 ? "lanes=%d" : "slices=%d", s->lanes > 1 ? s->lanes : s->slices);
+    return words[s->arithmetic];
+}

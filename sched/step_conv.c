@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_conv.c: convolutions of f32, and their adjoints; constant weights are packed as in step_gemm.c. */
+#include "kernels/conv/costs.h"
+#include "sched/step.h"
+
+void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
+{
+    const struct weft_graph *g = bind->graph;
+    const weft_node n = bind->step->node;
+    const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
+    *conv = (struct weft_conv){.cpu = weft_bind_cpu(bind),
+                               .cache = bind->target->l2,
+                               .arithmetic = (enum weft_conv_arithmetic)bind->target->arithmetic,
+                               .spatial = x->rank - 2,
+                               .n = x->extent[0],
+                               .c = x->extent[1],
+                               .o = y->extent[1],
+                               .wanted = bind->step->form,
+                               .transposed = weft_opcode_of(g, n) == WEFT_OP_conv_transpose,
+                               .groups = weft_attr_int(g, n, WEFT_ATTR_groups)};
+    for (int i = 0; i < x->rank; i++) {
+        conv->x_stride[i] = x->stride[i];
+        conv->y_stride[i] = y->stride[i];
+        conv->w_stride[i] = w->stride[i];
+    }
+    for (int i = 0; i < conv->spatial; i++) {
+        const unsigned axis = (unsigned)i;
+        conv->in_extent[i] = x->extent[2 + i];
+        conv->out_extent[i] = y->extent[2 + i];
+        conv->kernel[i] = w->extent[2 + i];
+        conv->stride[i] = weft_bind_attr(bind, WEFT_ATTR_stride, axis);
+        conv->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
+        conv->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
+    }
+}
+
+/* Are extents and strides the same for all sizes, those of the images aside? */
+static bool lies_one_way(const struct weft_bind *bind, weft_val v)
+{
+    const struct weft_type *type = weft_type_of(bind->graph, v);
+    const weft_dim *const stride = bind->places->stride(bind->places->user, v);
+    bool fixed = true;
+    for (int i = 1; i < type->rank; i++)
+        fixed = fixed && weft_bind_is_fixed(bind, type->extent[i]) && weft_bind_is_fixed(bind, stride[i]);
+    return fixed;
+}
+
+/* Why other sizes may want another packing, or NULL: the packing follows from all that fill_conv reads but the images'
+ * number and strides. The weights are constant. */
+static const char *why_conv_differs(const struct weft_bind *bind, const struct weft_conv *conv)
+{
+    static const int keys[] = {WEFT_ATTR_stride, WEFT_ATTR_dilation, WEFT_ATTR_pad};
+    const struct weft_graph *g = bind->graph;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        for (unsigned axis = 0; axis < (unsigned)conv->spatial; axis++)
+            if (!weft_bind_is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
+                return "its attributes depend on sizes";
+    if (weft_conv_packs_one_way(conv) ||
+        (lies_one_way(bind, bind->step->out[0]) && lies_one_way(bind, bind->step->in[0])))
+        return NULL;
+    return "other sizes may be computed in another form";
+}
+
+static void bind_conv(struct weft_bind *bind, void *descriptor)
+{
+    struct weft_conv *conv = descriptor;
+    weft_step_fill_conv(bind, conv);
+    conv->w_packed = bind->packed != NULL;
+    weft_conv_prepare(conv, bind->workers);
+    if (conv->w_packed && !weft_bind_serves(bind, &conv->packing)) {
+        conv->w_packed = false;
+        weft_conv_prepare(conv, bind->workers);
+    }
+    bind->parts = conv->parts;
+    bind->scratch = conv->scratch;
+}
+
+static uint32_t forms_conv(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form)
+{
+    uint32_t count = 0;
+    for (int form = 0; form < WEFT_CONV_FORMS; form++)
+        if (weft_conv_fits(descriptor, form))
+            ret_form[count++] = 1 + form;
+    return count;
+}
+
+/* --- what it takes ------------------------------------------------------------------------------------------------ */
+
+enum { WIDE_ROW = 16, SMALL_WINDOW = 9 };
+
+/* Multiply-adds of the formula: each result has the weights of its filter; each operand of an adjoint adds to its own.
+ * */
+static double formula(const struct weft_conv *conv)
+{
+    double products = (double)conv->n * (double)conv->c * (double)conv->o / (double)conv->groups;
+    for (int i = 0; i < conv->spatial; i++)
+        products *= (double)conv->kernel[i] * (double)(conv->transposed ? conv->in_extent : conv->out_extent)[i];
+    return products;
+}
+
+static enum weft_price depthwise_price(const struct weft_conv *conv)
+{
+    const bool wide = conv->out_extent[conv->spatial - 1] >= WIDE_ROW;
+    int64_t taps = 1;
+    for (int i = 0; i < conv->spatial; i++)
+        taps *= conv->kernel[i];
+    return taps <= SMALL_WINDOW ? wide ? WEFT_PRICE_depth_small_wide_first : WEFT_PRICE_depth_small_narrow_first
+           : wide               ? WEFT_PRICE_depth_large_wide_first
+                                : WEFT_PRICE_depth_large_narrow_first;
+}
+
+/* By the order of y the row of a price is taken: row-major, channels-last. */
+double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *ret_price, bool *ret_modelled)
+{
+    static const enum weft_price first[] = {[WEFT_CONV_KIND_DIRECT] = WEFT_PRICE_conv_direct_first,
+                                            [WEFT_CONV_KIND_POINT] = WEFT_PRICE_conv_point_first,
+                                            [WEFT_CONV_KIND_WINOGRAD] = WEFT_PRICE_conv_winograd_first,
+                                            [WEFT_CONV_KIND_OTHER] = WEFT_PRICE_conv_grouped_first};
+    double products;
+    const enum weft_conv_kind kind = weft_conv_kind(conv, &products);
+    const bool depthwise = kind == WEFT_CONV_KIND_PLANES || kind == WEFT_CONV_KIND_CHANNELS;
+    const bool last = depthwise ? kind == WEFT_CONV_KIND_CHANNELS : conv->y_stride[1] == 1 && conv->o > 1;
+    *ret_price = (depthwise ? depthwise_price(conv) : first[kind]) + last;
+    *ret_modelled = products > 0;
+    return products > 0 ? products : formula(conv);
+}
+
+static void account_conv(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    const struct weft_conv *conv = descriptor;
+    bool modelled;
+    *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN,
+                                               .winograd = (uint8_t)weft_conv_winograd(conv)}};
+    ret->count = weft_step_conv_products(conv, &ret->price, &modelled);
+}
+
+static void run_conv(const void *descriptor, struct weft_call *call)
+{
+    const struct weft_conv *conv = descriptor;
+    const float *w = conv->w_packed ? call->packed : call->in[1];
+    const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .scratch = call->scratch};
+    weft_conv_run(conv, &data, call->part, call->parts);
+}
+
+static const char *name_conv(const void *descriptor, const struct weft_step *step)
+{
+    return weft_conv_name(descriptor);
+}
+
+static bool plan_conv_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
+{
+    *ret = (struct weft_step_pack){.bytes = 0};
+    weft_step_fill_conv(bind, &ret->conv);
+    ret->conv.w_packed = true;
+    weft_conv_prepare(&ret->conv, bind->workers);
+    ret->bytes = weft_conv_pack_bytes(&ret->conv);
+    ret->packing = &ret->conv.packing;
+    ret->plain = why_conv_differs(bind, &ret->conv);
+    return ret->bytes > 0;
+}
+
+static void write_conv_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
+                            const struct weft_constant *source)
+{
+    weft_conv_pack(&how->conv, to, data);
+}
+
+const struct weft_step_kind weft_step_conv = {
+    .name = "conv", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_conv), .bind = bind_conv,
+    .run = run_conv, .kernel = name_conv, .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack,
+    .write_pack = write_conv_pack};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_choices.c: in which ways a node could be computed (sched/select.h): what was taken, and what was not.
+ *
+ *     choices, best first:
+ *       1 weft_conv_f32_winograd_2__avx512  winograd=2  predicted 410.2 us  packs 2.4 MB
+ *       2 weft_conv_f32_direct__avx512      one chain   predicted 761.0 us  packs 147.5 kB
+ */
+#include "tools/explain.h"
+#include "tools/tools.h"
+
+#include <string.h>
+
+static const struct weft_choices *choices_of(const struct explain *e, const struct explain_pair *pair, weft_node node)
+{
+    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
+    const struct weft_plan_note *const note = pair->to->node[node.id].plan;
+    const bool is_done = note && note->count > 0 && strcmp(note->key[0], "when") == 0; /* before the first run */
+    return plan && note && note->kernel && !is_done ? weft_plan_list_choices(plan, node, e->arena) : NULL;
+}
+
+void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large)
+{
+    unsigned i = 0;
+    for (; i < 4 && amount >= 1000; i++)
+        amount /= 1000;
+    if (i == 0)
+        weft_text_format(text, "%.0f%s", amount, small);
+    else
+        weft_text_format(text, "%.1f %c%s", amount, " kMGT"[i], large);
+}
+
+void explain_choices_text(const struct explain *e, const struct explain_pair *pair, weft_node node,
+                          struct weft_text *text)
+{
+    const struct weft_choices *const list = choices_of(e, pair, node);
+    int kernel = 0, signature = 0;
+    for (uint32_t i = 0; list && i < list->count; i++) {
+        const struct weft_choice *const c = &list->choice[i];
+        const int k = (int)strlen(c->kernel), s = (int)strlen(weft_signature_text(&c->signature, e->arena));
+        kernel = k > kernel ? k : kernel;
+        signature = s > signature ? s : signature;
+    }
+    if (list)
+        weft_text_add(text, "    choices, best first:\n");
+    for (uint32_t i = 0; list && i < list->count; i++) {
+        const struct weft_choice *const c = &list->choice[i];
+        weft_text_format(text, "      %u %-*s  %-*s  predicted %.1f us", i + 1, kernel, c->kernel, signature,
+                         weft_signature_text(&c->signature, e->arena), (double)c->ps * 1e-6);
+        if (c->packing) {
+            weft_text_add(text, ", packs ");
+            explain_add_amount(text, (double)c->pack_bytes, " B", "B");
+        }
+        if (c->scratch) {
+            weft_text_add(text, ", scratch ");
+            explain_add_amount(text, (double)c->scratch, " B", "B");
+        }
+        weft_text_add(text, "\n");
+    }
+}
+
+void explain_choices_json(const struct explain *e, const struct explain_pair *pair, weft_node node,
+                          struct weft_text *text)
+{
+    const struct weft_choices *const list = choices_of(e, pair, node);
+    if (!list)
+        return;
+    weft_text_add(text, ",\"choices\":[");
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct weft_choice *const c = &list->choice[i];
+        weft_text_format(text, "%s{\"kernel\":\"%s\",\"signature\":\"%s\",\"predicted_ps\":%lld", i ? "," : "",
+                         c->kernel, weft_signature_text(&c->signature, e->arena), (long long)c->ps);
+        weft_text_format(text, ",\"pack_bytes\":%zu,\"scratch_bytes\":%zu}", c->pack_bytes, c->scratch);
+    }
+    weft_text_add(text, "]");
+}
