@@ -115,11 +115,6 @@ static weft_val fill_up(struct lowering *l, weft_val v, const struct weft_type *
     return weft_build(&l->build, WEFT_OP_pad, 2, both, 1, &attr, NULL);
 }
 
-static void store(struct lowering *l, weft_val v, const struct weft_layout *layout)
-{
-    weft_set_value_layout(l->graph, v, layout);
-}
-
 static weft_val reshape(struct lowering *l, weft_val v, const struct weft_type *type)
 {
     return weft_type_same(weft_type_of(l->graph, v), type) ? v : weft_build_reshape(&l->build, v, type);
@@ -176,7 +171,7 @@ static weft_val plain_of(struct lowering *l, weft_val v, const struct blocks *b)
     if (own && same_blocks(own, b) && l->plain[v.id].id)
         return l->plain[v.id];
     const weft_val array = weft_build_unary(&l->build, WEFT_OP_relayout, split(l, whole_of(l, v), b));
-    store(l, array, &b->layout);
+    weft_set_value_layout(l->graph, array, &b->layout);
     if (own && same_blocks(own, b))
         l->plain[v.id] = array;
     return array;
@@ -276,22 +271,27 @@ static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks 
     if (!lies_as(g, from, &images, &read) || !lies_as(g, b, &results, &written))
         return WEFT_NO_VALUE;
     const weft_val x = reshape(l, plain_of(l, weft_operand(g, n, 0), from), &images);
-    store(l, x, &read);
+    weft_set_value_layout(l->graph, x, &read);
     const weft_val y = rebuild(l, n, 1, &x, NULL);
-    store(l, y, &written);
+    weft_set_value_layout(l->graph, y, &written);
     return reshape(l, y, &b->type);
+}
+
+static weft_val on_conversion(struct lowering *l, weft_node n, const struct blocks *b)
+{
+    return plain_of(l, weft_operand(l->graph, n, 0), b);
 }
 
 static weft_val find_plain(struct lowering *l, weft_node n, const struct blocks *b)
 {
-    const int op = weft_opcode_of(l->graph, n);
-    switch (op) {
-    case WEFT_OP_bcast: return on_broadcast(l, n, b);
-    case WEFT_OP_concat: return on_concat(l, n, b);
-    case WEFT_OP_max_pool: case WEFT_OP_mean_pool: return on_windows(l, n, b);
-    case WEFT_OP_relayout: return plain_of(l, weft_operand(l->graph, n, 0), b);
-    default: return weft_ops[op].traits & WEFT_ELEMENTWISE ? on_elements(l, n, b) : WEFT_NO_VALUE;
-    }
+    static weft_val (*const rules[WEFT_OP_COUNT])(struct lowering *, weft_node, const struct blocks *) = {
+#define BLOCKS(op, rule) [WEFT_OP_##op] = on_##rule,
+#include "passes/blocks.def"
+#undef BLOCKS
+    };
+    weft_val (*const rule)(struct lowering *, weft_node, const struct blocks *) =
+        weft_op_of(l->graph, n)->traits & WEFT_ELEMENTWISE ? on_elements : rules[weft_opcode_of(l->graph, n)];
+    return rule ? rule(l, n, b) : WEFT_NO_VALUE;
 }
 
 /* --- rules: the node's result, not split, or none ----------------------------------------------------------------- */
@@ -363,7 +363,7 @@ static weft_val on_relayout(struct lowering *l, weft_node n)
             order[axes++] = k;
     const struct weft_layout array = weft_layout_order(axes, order);
     const weft_val plain = plain_of(l, x, b), turned = weft_build_unary(&l->build, WEFT_OP_relayout, plain);
-    store(l, turned, &array);
+    weft_set_value_layout(l->graph, turned, &array);
     for (uint32_t i = 0; i < g->conversions; i++)
         if (weft_is(g->conversion[i].to, y)) {
             g->conversion[i].from = plain;
@@ -419,7 +419,7 @@ static bool lower_node(struct lowering *l, weft_node n)
     }
     const weft_val plain = b && g->node[n.id].results == 1 ? find_plain(l, n, b) : WEFT_NO_VALUE;
     if (plain.id) {
-        store(l, plain, &b->layout);
+        weft_set_value_layout(l->graph, plain, &b->layout);
         l->plain[v.id] = plain;
         g->value[v.id].heir = plain;
         if (g->value[v.id].name && !g->value[plain.id].name)

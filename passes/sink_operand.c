@@ -37,44 +37,66 @@ static bool carries_in_order(const struct weft_graph *g, weft_node bcast, const 
     return true;
 }
 
-bool weft_sink_is_free(struct weft_graph *g, weft_val v, const struct weft_turn *want)
+static bool straight_bcast(struct weft_graph *g, weft_val v, const struct weft_turn *want)
 {
-    struct weft_element element;
-    switch (weft_def_opcode(g, v)) {
-    case WEFT_OP_const:
-        if (weft_const_splat(g, v, &element))
-            return true;
-        return weft_const_data(g, v) && weft_type_is_constant(weft_type_of(g, v)) &&
-               weft_constant_bytes(g, v) <= (weft_has_one_use(g, v) ? FREE_BYTES : FREE_COPY_BYTES);
-    case WEFT_OP_bcast: return carries_in_order(g, weft_def(g, v), want);
-    case WEFT_OP_iota: return true;
-    default: return false;
-    }
+    return carries_in_order(g, weft_def(g, v), want);
 }
 
-static weft_val build_free(struct weft_builder *b, weft_val v, const struct weft_turn *want)
+static weft_val build_bcast(struct weft_builder *b, weft_val v, const struct weft_turn *want,
+                            const struct weft_type *type)
 {
-    struct weft_graph *g = b->graph;
-    const struct weft_type type = weft_turn_straight(weft_type_of(g, v), want);
+    const struct weft_graph *g = b->graph;
     const weft_node def = weft_def(g, v);
-    struct weft_element element;
+    const weft_val x = weft_operand(g, def, 0);
     int axis[WEFT_MAX_RANK];
-    if (weft_opcode_of(g, def) == WEFT_OP_iota) {
-        const struct weft_attr attr =
-            weft_attr_of_int(WEFT_ATTR_axis, want->axis[weft_attr_int(g, def, WEFT_ATTR_axis)]);
-        return weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, &type);
-    }
-    if (weft_opcode_of(g, def) == WEFT_OP_bcast) {
-        const weft_val x = weft_operand(g, def, 0);
-        for (unsigned i = 0; i < weft_type_of(g, x)->rank; i++)
-            axis[i] = want->axis[weft_dim_value(weft_attr_at(g, def, WEFT_ATTR_dims, i))];
-        return weft_build_bcast(b, x, &type, axis);
-    }
+    for (unsigned i = 0; i < weft_type_of(g, x)->rank; i++)
+        axis[i] = want->axis[weft_dim_value(weft_attr_at(g, def, WEFT_ATTR_dims, i))];
+    return weft_build_bcast(b, x, type, axis);
+}
+
+static bool straight_const(struct weft_graph *g, weft_val v, const struct weft_turn *want)
+{
+    struct weft_element element;
     if (weft_const_splat(g, v, &element))
-        return weft_build_element(b, &type, &element);
-    for (unsigned i = 0; i < type.rank; i++)
-        axis[want->axis[i]] = (int)i;
-    return weft_build_transpose(b, v, axis);
+        return true;
+    return weft_const_data(g, v) && weft_type_is_constant(weft_type_of(g, v)) &&
+           weft_constant_bytes(g, v) <= (weft_has_one_use(g, v) ? FREE_BYTES : FREE_COPY_BYTES);
+}
+
+static weft_val build_const(struct weft_builder *b, weft_val v, const struct weft_turn *want,
+                            const struct weft_type *type)
+{
+    struct weft_element element;
+    int perm[WEFT_MAX_RANK];
+    if (weft_const_splat(b->graph, v, &element))
+        return weft_build_element(b, type, &element);
+    for (unsigned i = 0; i < type->rank; i++)
+        perm[want->axis[i]] = (int)i;
+    return weft_build_transpose(b, v, perm);
+}
+
+static bool straight_iota(struct weft_graph *g, weft_val v, const struct weft_turn *want) { return true; }
+
+static weft_val build_iota(struct weft_builder *b, weft_val v, const struct weft_turn *want,
+                           const struct weft_type *type)
+{
+    const int64_t axis = weft_attr_int(b->graph, weft_def(b->graph, v), WEFT_ATTR_axis);
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, want->axis[axis]);
+    return weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, type);
+}
+
+static const struct free_form {
+    bool (*is_free)(struct weft_graph *, weft_val, const struct weft_turn *want);
+    weft_val (*build)(struct weft_builder *, weft_val, const struct weft_turn *want, const struct weft_type *straight);
+} free_form[WEFT_OP_COUNT] = {
+#define FREE(op) [WEFT_OP_##op] = {straight_##op, build_##op},
+#include "passes/sink.def"
+};
+
+bool weft_sink_is_free(struct weft_graph *g, weft_val v, const struct weft_turn *want)
+{
+    const struct free_form *form = &free_form[weft_def_opcode(g, v)];
+    return form->is_free && form->is_free(g, v, want);
 }
 
 /* A straight form may have axes of extent 1 elsewhere than where they are wanted. */
@@ -85,10 +107,9 @@ static weft_val move_units(struct weft_builder *b, weft_val x, const struct weft
 
 static weft_val build_operand(struct weft_builder *b, weft_val v, weft_val straight, const struct weft_turn *want)
 {
-    if (!straight.id)
-        return build_free(b, v, want);
     const struct weft_type type = weft_turn_straight(weft_type_of(b->graph, v), want);
-    return move_units(b, straight, &type);
+    return straight.id ? move_units(b, straight, &type)
+                       : free_form[weft_def_opcode(b->graph, v)].build(b, v, want, &type);
 }
 
 static bool is_renamed(const struct weft_sink_plan *plan, int key)

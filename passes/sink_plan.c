@@ -5,9 +5,10 @@
  *   %y: f32[4,3] = sum %t axes=[1]                      →          %y: f32[4,3] = transpose %s perm=[1 0]
  *
  * Axes in attributes are renamed, lists with an entry for each axis are put into the order of the straight form, and a
- * stated type likewise. What is computed for an element stays the same, term by term: a reduction of floats over
- * several axes moves only if these keep their order among each other, since sums round. So every bit of the result
- * stays.
+ * stated type likewise; which ops and attributes, says sink.def. How the result is turned then says the op's index map
+ * (ir/index.h): the axes of the result that run with an axis of the operand go where that goes. What is computed for an
+ * element stays the same, term by term: a reduction of floats over several axes moves only if these keep their order
+ * among each other, since sums round. So every bit of the result stays.
  *
  * An op on several operands asks that all are turned alike, but for those that are straightened at no cost
  * (sink_operand.c). */
@@ -77,167 +78,141 @@ struct planning {
     weft_node node;
     const struct weft_type *from, *to; /* types of operand 0 and of the result */
     const struct weft_turn *turn;      /* of operand 0, or of whichever operand decides */
+    const struct weft_turn *const *turns; /* of all operands; NULL: not turned */
     struct weft_sink_plan *plan;
 };
 
-static void set_axis(struct planning *p, unsigned axis)
+/* How an attribute speaks of axes of operand 0. */
+static void rename_one(struct planning *p, const struct weft_attr *attr)
 {
-    p->plan->attr[p->plan->attrs++] = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    p->plan->attr[p->plan->attrs++] = weft_attr_of_int(attr->key, p->turn->axis[weft_dim_value(attr->integer)]);
 }
 
-/* A list with an entry for each axis of operand 0, or with several times that many. */
-static void set_list(struct planning *p, int key, unsigned times)
+static void rename_set(struct planning *p, const struct weft_attr *attr)
+{
+    weft_dim *list = p->plan->list[p->plan->attrs];
+    unsigned count = 0;
+    for (unsigned place = 0; place < p->from->rank; place++)
+        for (unsigned i = 0; i < attr->count; i++)
+            if (p->turn->axis[weft_dim_value(attr->integers[i])] == place)
+                list[count++] = weft_dim_of(place);
+    p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(attr->key, count, list);
+}
+
+static void rename_each(struct planning *p, const struct weft_attr *attr)
 {
     weft_dim *list = p->plan->list[p->plan->attrs];
     const unsigned rank = p->from->rank;
-    for (unsigned t = 0; t < times; t++)
-        for (unsigned i = 0; i < rank; i++)
-            list[t * rank + p->turn->axis[i]] = weft_attr_at(p->graph, p->node, key, t * rank + i);
-    p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(key, times * rank, list);
+    for (unsigned i = 0; i < attr->count; i++)
+        list[i - i % rank + p->turn->axis[i % rank]] = attr->integers[i];
+    p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(attr->key, attr->count, list);
+}
+
+static void rename_axes(struct planning *p)
+{
+    static void (*const how[WEFT_ATTR_COUNT])(struct planning *, const struct weft_attr *) = {
+#define NAMES(attribute, how) [WEFT_ATTR_##attribute] = rename_##how,
+#include "passes/sink.def"
+    };
+    const struct weft_node_info *info = &p->graph->node[p->node.id];
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (how[info->attr[i].key]) {
+            weft_assert(p->plan->attrs < sizeof p->plan->attr / sizeof *p->plan->attr);
+            how[info->attr[i].key](p, &info->attr[i]);
+        }
+}
+
+/* Where axes of the result run with one of operand 0, they stand in its place, one, several or none, in the order of
+ * operand 0. */
+static bool plan_renamed(struct planning *p)
+{
+    struct weft_follow follow[WEFT_MAX_RANK];
+    if (!weft_index_follow(p->graph, (struct weft_pin){.node = p->node}, follow))
+        return false;
+    p->plan->raw = weft_turn_none();
+    for (unsigned i = 0; i < p->from->rank; i++) {
+        unsigned place = 0;
+        for (unsigned j = 0; j < p->from->rank; j++)
+            place += p->turn->axis[j] < p->turn->axis[i] ? follow[j].axes : 0;
+        for (unsigned k = 0; k < follow[i].axes; k++)
+            p->plan->raw.axis[(unsigned)follow[i].axis + k] = (uint8_t)(place + k);
+    }
+    rename_axes(p);
+    return true;
+}
+
+/* The axes of the space that the index depends on. */
+static uint32_t axes_at(const struct weft_index *index)
+{
+    uint32_t axes = 0;
+    for (unsigned t = 0; t < index->terms; t++)
+        axes |= 1u << index->term[t].axis;
+    return axes;
+}
+
+/* The axes of operand 0 that are reduced, and with `shared` those that another operand has, too. */
+static bool find_bound(const struct planning *p, bool shared, bool *ret)
+{
+    struct weft_space space;
+    struct weft_index_map map, other;
+    uint32_t bound = 0;
+    if (!weft_index_space(p->graph, p->node, &space) ||
+        !weft_index_map(p->graph, (struct weft_pin){.node = p->node}, &map))
+        return false;
+    for (int a = 0; a < space.axes; a++)
+        bound |= space.axis[a].role == WEFT_AXIS_REDUCED ? 1u << a : 0;
+    for (unsigned i = 1; shared && i < p->graph->node[p->node.id].operands; i++) {
+        if (!weft_index_map(p->graph, (struct weft_pin){p->node, .index = i}, &other))
+            return false;
+        for (int k = 0; k < other.rank; k++)
+            bound |= axes_at(&other.at[k]);
+    }
+    for (int i = 0; i < map.rank; i++)
+        ret[i] = axes_at(&map.at[i]) & bound;
+    return true;
+}
+
+static bool plan_ordered(struct planning *p)
+{
+    bool reduced[WEFT_MAX_RANK];
+    int previous = -1;
+    if (!find_bound(p, /* shared= */ false, reduced))
+        return false;
+    for (unsigned axis = 0; axis < p->from->rank && weft_dtype_is_float(p->from->dtype); axis++) {
+        const int place = p->turn->axis[axis];
+        if (!reduced[axis] || is_unit(p->from, axis))
+            continue;
+        if (place < previous)
+            return false;
+        previous = place;
+    }
+    return plan_renamed(p);
+}
+
+static bool plan_fixed(struct planning *p)
+{
+    bool bound[WEFT_MAX_RANK];
+    if (!find_bound(p, /* shared= */ true, bound))
+        return false;
+    for (unsigned axis = 0; axis < p->from->rank; axis++)
+        if (bound[axis] && p->turn->axis[axis] != axis)
+            return false;
+    return plan_renamed(p);
 }
 
 /* All that are turned agree with `turn`, and the others are free. */
-static bool plan_alike(struct planning *p, const struct weft_turn *const *turn)
+static bool plan_alike(struct planning *p)
 {
     struct weft_graph *g = p->graph;
     for (unsigned i = 0; i < g->node[p->node.id].operands; i++) {
         const weft_val v = weft_operand(g, p->node, i);
-        if (turn[i] ? !weft_turn_agrees(weft_type_of(g, v), turn[i], p->turn)
-                    : !weft_sink_is_free(g, v, p->turn))
+        if (p->turns[i] ? !weft_turn_agrees(weft_type_of(g, v), p->turns[i], p->turn)
+                        : !weft_sink_is_free(g, v, p->turn))
             return false;
     }
     p->plan->all = true;
     p->plan->raw = *p->turn;
-    return true;
-}
-
-/* An operand that is long along the axis knows best how the result is turned. */
-static bool plan_concat(struct planning *p, const struct weft_turn *const *turn)
-{
-    const unsigned axis = (unsigned)weft_attr_int(p->graph, p->node, WEFT_ATTR_axis);
-    for (unsigned i = p->graph->node[p->node.id].operands; i > 0; i--)
-        if (turn[i - 1] && !is_unit(weft_type_of(p->graph, weft_operand(p->graph, p->node, i - 1)), axis))
-            p->turn = turn[i - 1];
-    set_axis(p, p->turn->axis[axis]);
-    return plan_alike(p, turn);
-}
-
-/* May terms be taken in any order? */
-static bool order_matters(const struct planning *p)
-{
-    const int op = weft_opcode_of(p->graph, p->node);
-    return op != WEFT_OP_reduce_max && op != WEFT_OP_reduce_min && weft_dtype_is_float(p->from->dtype);
-}
-
-/* The result of a reduction: reduced axes vanish or have extent 1. */
-static void drop_axes(struct planning *p, const bool *reduced, bool keepdims)
-{
-    struct weft_turn raw = weft_turn_none();
-    for (unsigned i = 0, to = 0; i < p->from->rank; i++) {
-        unsigned before = 0;
-        for (unsigned j = 0; j < p->from->rank; j++)
-            before += reduced[j] && p->turn->axis[j] < p->turn->axis[i];
-        if (!reduced[i] || keepdims)
-            raw.axis[to++] = (uint8_t)(p->turn->axis[i] - (keepdims ? 0 : before));
-    }
-    p->plan->raw = raw;
-}
-
-static bool plan_reduce(struct planning *p)
-{
-    const struct weft_attr *axes = weft_attr_find(p->graph, p->node, WEFT_ATTR_axes);
-    weft_dim *list = p->plan->list[0];
-    bool reduced[WEFT_MAX_RANK] = {false};
-    unsigned places[WEFT_MAX_RANK] = {0}, count = 0;
-    int previous = -1;
-    for (unsigned i = 0; i < axes->count; i++) {
-        const unsigned axis = (unsigned)weft_dim_value(axes->integers[i]);
-        const int place = p->turn->axis[axis];
-        if (!is_unit(p->from, axis) && place < previous && order_matters(p))
-            return false;
-        previous = is_unit(p->from, axis) ? previous : place;
-        reduced[axis] = true;
-        places[place] = 1;
-    }
-    for (unsigned place = 0; place < WEFT_MAX_RANK; place++)
-        if (places[place])
-            list[count++] = weft_dim_of(place);
-    p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(WEFT_ATTR_axes, count, list);
-    drop_axes(p, reduced, weft_attr_int(p->graph, p->node, WEFT_ATTR_keepdims) != 0);
-    return true;
-}
-
-static bool plan_arg(struct planning *p)
-{
-    const unsigned axis = (unsigned)weft_attr_int(p->graph, p->node, WEFT_ATTR_axis);
-    bool reduced[WEFT_MAX_RANK] = {false};
-    reduced[axis] = true;
-    set_axis(p, p->turn->axis[axis]);
-    drop_axes(p, reduced, weft_attr_int(p->graph, p->node, WEFT_ATTR_keepdims) != 0);
-    return true;
-}
-
-static bool plan_along_axis(struct planning *p)
-{
-    set_axis(p, p->turn->axis[weft_attr_int(p->graph, p->node, WEFT_ATTR_axis)]);
-    p->plan->raw = *p->turn;
-    return true;
-}
-
-static bool plan_flip(struct planning *p)
-{
-    const struct weft_attr *axes = weft_attr_find(p->graph, p->node, WEFT_ATTR_axes);
-    unsigned count = 0;
-    for (unsigned place = 0; place < p->from->rank; place++)
-        for (unsigned i = 0; i < axes->count; i++)
-            if (p->turn->axis[weft_dim_value(axes->integers[i])] == place)
-                p->plan->list[0][count++] = weft_dim_of(place);
-    p->plan->attr[p->plan->attrs++] = weft_attr_of_dims(WEFT_ATTR_axes, count, p->plan->list[0]);
-    p->plan->raw = *p->turn;
-    return true;
-}
-
-/* The axes from `first` on stay what they are: operands 1 and 2 have their shape. */
-static bool plan_norm(struct planning *p, unsigned first, unsigned end)
-{
-    for (unsigned axis = first; axis < end; axis++)
-        if (p->turn->axis[axis] != axis)
-            return false;
-    p->plan->raw = *p->turn;
-    return true;
-}
-
-static bool plan_slice(struct planning *p)
-{
-    set_list(p, WEFT_ATTR_start, 1);
-    set_list(p, WEFT_ATTR_end, 1);
-    set_list(p, WEFT_ATTR_step, 1);
-    p->plan->raw = *p->turn;
-    return true;
-}
-
-static bool plan_pad(struct planning *p)
-{
-    set_list(p, WEFT_ATTR_pad, 2);
-    p->plan->raw = *p->turn;
-    return true;
-}
-
-/* The axes of the indices stand in the place of one axis. */
-static bool plan_gather(struct planning *p)
-{
-    const unsigned axis = (unsigned)weft_attr_int(p->graph, p->node, WEFT_ATTR_axis), place = p->turn->axis[axis];
-    const unsigned more = weft_type_of(p->graph, weft_operand(p->graph, p->node, 1))->rank;
-    struct weft_turn raw = weft_turn_none();
-    for (unsigned i = 0; i < p->from->rank; i++) {
-        const unsigned to = p->turn->axis[i];
-        if (i != axis)
-            raw.axis[i < axis ? i : i + more - 1] = (uint8_t)(to < place ? to : to + more - 1);
-    }
-    for (unsigned i = 0; i < more; i++)
-        raw.axis[axis + i] = (uint8_t)(place + i);
-    set_axis(p, place);
-    p->plan->raw = raw;
+    rename_axes(p);
     return true;
 }
 
@@ -272,57 +247,59 @@ static bool plan_bcast(struct planning *p)
 
 static bool plan_reshape(struct planning *p)
 {
-    return weft_sink_reshape(p->graph->dims, p->from, p->turn, p->to, &p->plan->raw);
+    if (!weft_sink_reshape(p->graph->dims, p->from, p->turn, p->to, &p->plan->raw))
+        return false;
+    p->plan->raw = weft_turn_settle(p->to, &p->plan->raw);
+    return true;
 }
 
-static bool plan_by_op(struct planning *p)
+static unsigned count_units(const struct weft_type *type)
 {
-    switch (weft_opcode_of(p->graph, p->node)) {
-    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min:
-    case WEFT_OP_any: case WEFT_OP_all: case WEFT_OP_log_sum_exp: case WEFT_OP_variance:
-        return plan_reduce(p);
-    case WEFT_OP_arg_max: case WEFT_OP_arg_min: return plan_arg(p);
-    case WEFT_OP_softmax: case WEFT_OP_log_softmax: case WEFT_OP_hardmax:
-    case WEFT_OP_cumsum: case WEFT_OP_cumprod: case WEFT_OP_cummax: case WEFT_OP_cummin:
-        return plan_along_axis(p);
-    case WEFT_OP_flip: return plan_flip(p);
-    case WEFT_OP_batch_norm: return plan_norm(p, 1, 2);
-    case WEFT_OP_layer_norm: case WEFT_OP_rms_norm:
-        return plan_norm(p, (unsigned)weft_attr_int(p->graph, p->node, WEFT_ATTR_axis), p->from->rank);
-    case WEFT_OP_slice: return plan_slice(p);
-    case WEFT_OP_pad: return plan_pad(p);
-    case WEFT_OP_gather: return plan_gather(p);
-    case WEFT_OP_bcast: return plan_bcast(p);
-    case WEFT_OP_reshape: return plan_reshape(p);
-    default: return false;
+    unsigned count = 0;
+    for (unsigned i = 0; i < type->rank; i++)
+        count += is_unit(type, i);
+    return count;
+}
+
+/* An operand of a concat that is long along its axis knows best how the result is turned. */
+static const struct weft_turn *best_turn(const struct weft_graph *g, weft_node n, const struct weft_turn *const *turn)
+{
+    const struct weft_turn *best = NULL;
+    unsigned fewest = WEFT_MAX_RANK + 1;
+    for (unsigned i = 0; i < g->node[n.id].operands; i++) {
+        const unsigned units = count_units(weft_type_of(g, weft_operand(g, n, i)));
+        if (turn[i] && units < fewest) {
+            best = turn[i];
+            fewest = units;
+        }
     }
+    return best;
 }
 
 bool weft_sink_plan(struct weft_graph *graph, weft_node n, const struct weft_turn *const *turn,
                     struct weft_sink_plan *ret)
 {
-    const unsigned operands = graph->node[n.id].operands;
-    const struct weft_type *to = weft_type_of(graph, weft_result(graph, n, 0));
-    struct planning p = {.graph = graph, .node = n, .to = to, .plan = ret};
-    unsigned turned = 0;
-    *ret = (struct weft_sink_plan){.stated = *to};
-    for (unsigned i = operands; i > 0; i--)
-        if (turn[i - 1]) {
-            p.turn = turn[i - 1];
-            turned++;
-        }
-    p.from = weft_type_of(graph, weft_operand(graph, n, 0));
-    const int op = weft_opcode_of(graph, n);
-    const bool alike = (weft_op_of(graph, n)->traits & WEFT_ELEMENTWISE) || op == WEFT_OP_concat;
-    if (!alike && (turned != 1 || !turn[0]))
+    static bool (*const rules[WEFT_OP_COUNT])(struct planning *) = {
+#define SINK(op, rule) [WEFT_OP_##op] = plan_##rule,
+#include "passes/sink.def"
+    };
+    bool (*const rule)(struct planning *) =
+        weft_op_of(graph, n)->traits & WEFT_ELEMENTWISE ? plan_alike : rules[weft_opcode_of(graph, n)];
+    if (!rule)
         return false;
-    const bool fits = op == WEFT_OP_concat ? plan_concat(&p, turn) : alike ? plan_alike(&p, turn) : plan_by_op(&p);
-    if (!fits)
+    const struct weft_type *to = weft_type_of(graph, weft_result(graph, n, 0));
+    struct planning p = {.graph = graph, .node = n, .from = weft_type_of(graph, weft_operand(graph, n, 0)), .to = to,
+                         .turn = best_turn(graph, n, turn), .turns = turn, .plan = ret};
+    unsigned turned = 0;
+    for (unsigned i = 0; i < graph->node[n.id].operands; i++)
+        turned += turn[i] != NULL;
+    if (rule != plan_alike && (turned != 1 || !turn[0]))
+        return false;
+    *ret = (struct weft_sink_plan){.stated = *to};
+    if (!rule(&p))
         return false;
     ret->want = *p.turn;
     ret->turn = weft_turn_settle(to, &ret->raw);
-    if (op == WEFT_OP_reshape)
-        ret->raw = ret->turn;
     ret->stated = weft_turn_straight(to, &ret->raw);
     return true;
 }
