@@ -256,48 +256,25 @@ static bool fill_iota(struct content *c)
     return true;
 }
 
-static bool is_flipped(const struct content *c, unsigned axis)
-{
-    const struct weft_attr *axes = weft_attr_find(c->graph, c->node, WEFT_ATTR_axes);
-    for (unsigned i = 0; i < axes->count; i++)
-        if (weft_dim_is(axes->integers[i], axis))
-            return true;
-    return false;
-}
-
-/* Views: the index of the operand's element that result element `index` shows. */
-static bool view_index(const struct content *c, int op, const int64_t *index, int64_t *ret_index)
+/* Where result elements of a view or a flip stand in the operand says their index map (ir/index.h). */
+static bool fill_moved(struct content *c)
 {
     const struct weft_type *from = operand_type(c, 0);
-    for (unsigned axis = 0; axis < from->rank; axis++) {
-        if (op == WEFT_OP_transpose) {
-            ret_index[weft_dim_value(weft_attr_at(c->graph, c->node, WEFT_ATTR_perm, axis))] = index[axis];
-        } else if (op == WEFT_OP_bcast) {
-            const int64_t carried = index[weft_dim_value(weft_attr_at(c->graph, c->node, WEFT_ATTR_dims, axis))];
-            ret_index[axis] = weft_dim_is(from->extent[axis], 1) ? 0 : carried;
-        } else if (op == WEFT_OP_flip) {
-            ret_index[axis] = is_flipped(c, axis) ? weft_dim_value(from->extent[axis]) - 1 - index[axis] : index[axis];
-        } else {
-            const weft_dim start = weft_attr_at(c->graph, c->node, WEFT_ATTR_start, axis);
-            const weft_dim step = weft_attr_at(c->graph, c->node, WEFT_ATTR_step, axis);
-            if (!weft_dim_is_constant(start))
-                return false;
-            ret_index[axis] = weft_dim_value(start) + index[axis] * weft_dim_value(step);
-            if (ret_index[axis] < 0 || ret_index[axis] >= weft_dim_value(from->extent[axis]))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool fill_view(struct content *c, int op)
-{
+    struct weft_index_map map;
+    if (!weft_index_map(c->graph, (struct weft_pin){.node = c->node}, &map))
+        return false;
+    for (int axis = 0; axis < map.rank; axis++)
+        if (!weft_dim_is_constant(map.at[axis].base))
+            return false;
     for (int64_t i = 0; i < c->count; i++) {
         int64_t index[WEFT_MAX_RANK], place[WEFT_MAX_RANK];
         split_index(c->type, i, index);
-        if (!view_index(c, op, index, place))
-            return false;
-        c->element[i] = of_operand(c, 0)[join_index(operand_type(c, 0), place)];
+        for (int axis = 0; axis < map.rank; axis++) {
+            place[axis] = weft_index_at(c->dims, &map.at[axis], NULL, index);
+            if (place[axis] < 0 || place[axis] >= weft_dim_value(from->extent[axis]))
+                return false;
+        }
+        c->element[i] = of_operand(c, 0)[join_index(from, place)];
     }
     return true;
 }
@@ -382,13 +359,16 @@ static bool fill(struct content *c, int op, unsigned operands)
             c->element[i] = weft_attr_at(c->graph, c->node, WEFT_ATTR_value, (unsigned)i);
         return true;
     case WEFT_OP_iota: return fill_iota(c);
-    case WEFT_OP_transpose: case WEFT_OP_bcast: case WEFT_OP_slice: case WEFT_OP_flip: return fill_view(c, op);
+    case WEFT_OP_flip: return fill_moved(c);
     case WEFT_OP_concat: return fill_concat(c, operands);
     case WEFT_OP_gather: return fill_gather(c);
     case WEFT_OP_sum: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min: return fill_reduce(c, op);
     case WEFT_OP_reshape: case WEFT_OP_relayout: return fill_elementwise(c, op, operands);
-    default: return (weft_ops[op].traits & WEFT_ELEMENTWISE) && fill_elementwise(c, op, operands);
+    default: break;
     }
+    if (weft_ops[op].traits & WEFT_VIEW)
+        return fill_moved(c);
+    return (weft_ops[op].traits & WEFT_ELEMENTWISE) && fill_elementwise(c, op, operands);
 }
 
 static bool is_countable(struct weft_dims *dims, const struct weft_type *type)
