@@ -13,7 +13,7 @@
 #include <string.h>
 
 static void (*const rule_of[WEFT_OP_COUNT])(struct weft_eval *) = {
-#define OP(name, min, max, results, traits, infer, index, ...) [WEFT_OP_##name] = weft_eval_##name,
+#define OP(name, min, max, results, traits, infer, index, walked, ...) [WEFT_OP_##name] = weft_eval_##name,
 #include "ir/ops.def"
 #undef OP
 };

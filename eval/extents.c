@@ -20,7 +20,7 @@ static const struct {
 enum {
     RULES = sizeof rules / sizeof *rules,
     DATA_OPS = 0
-#define OP(name, min, max, results, traits, infer, index, ...) + (((traits) & WEFT_DATA) != 0)
+#define OP(name, min, max, results, traits, infer, index, walked, ...) + (((traits) & WEFT_DATA) != 0)
 #include "ir/ops.def"
 #undef OP
 };

@@ -6,7 +6,7 @@
 #include "eval/eval.h"
 
 /* A rule for each row of ops.def, called as the op. One that is missing does not link. */
-#define OP(name, min, max, results, traits, infer, index, ...) void weft_eval_##name(struct weft_eval *);
+#define OP(name, min, max, results, traits, infer, index, walked, ...) void weft_eval_##name(struct weft_eval *);
 #include "ir/ops.def"
 #undef OP
 

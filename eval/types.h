@@ -8,7 +8,8 @@
 
 #include "ir/ops.h"
 
-#define OP(name, min, max, results, traits, infer, index, ...) extern struct weft_types_##infer *weft_types_of_##name;
+#define OP(name, min, max, results, traits, infer, index, walked, ...) \
+    extern struct weft_types_##infer *weft_types_of_##name;
 #include "ir/ops.def"
 #undef OP
 

@@ -42,7 +42,7 @@ void weft_index_offset(struct weft_indexing *r, int at, weft_dim base);
 int weft_index_attr(const struct weft_indexing *r, int key, int i);
 weft_dim weft_index_attr_dim(const struct weft_indexing *r, int key, int i);
 
-#define OP(name, min, max, results, traits, infer, index, ...) void weft_index_##index(struct weft_indexing *r);
+#define OP(name, min, max, results, traits, infer, index, walked, ...) void weft_index_##index(struct weft_indexing *r);
 #include "ir/ops.def"
 #undef OP
 

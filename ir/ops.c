@@ -11,7 +11,7 @@
 #define D(k, value) {.key = WEFT_ATTR_##k, .has_default = true, .fallback = (value)}
 #define W(k, first, others) {.key = WEFT_ATTR_##k, .has_default = true, .words = first " " others, .word = first}
 #define END {.key = WEFT_ATTR_NONE}
-#define OP(name, min, max, results, traits, infer, index, ...) \
+#define OP(name, min, max, results, traits, infer, index, walked, ...) \
     static const struct weft_attr_spec attrs_##name[] = {__VA_ARGS__};
 #include "ir/ops.def"
 #undef OP
@@ -23,8 +23,8 @@
 
 const struct weft_op_info weft_ops[WEFT_OP_COUNT] = {
     [WEFT_OP_NONE] = {.name = "none", .attrs = (const struct weft_attr_spec[]){{.key = WEFT_ATTR_NONE}}},
-#define OP(name, min, max, results, traits, infer, index, ...) \
-    [WEFT_OP_##name] = {#name, min, max, results, traits, weft_infer_##infer, weft_index_##index, attrs_##name},
+#define OP(name, min, max, results, traits, infer, index, walked, ...) \
+    [WEFT_OP_##name] = {#name, min, max, results, walked, traits, weft_infer_##infer, weft_index_##index, attrs_##name},
 #include "ir/ops.def"
 #undef OP
 };

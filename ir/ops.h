@@ -17,7 +17,7 @@ enum weft_attr_kind {
 };
 enum weft_opcode {
     WEFT_OP_NONE,
-#define OP(name, min, max, results, traits, infer, index, ...) WEFT_OP_##name,
+#define OP(name, min, max, results, traits, infer, index, walked, ...) WEFT_OP_##name,
 #include "ops.def"
 #undef OP
     WEFT_OP_COUNT
@@ -38,6 +38,14 @@ enum weft_trait {
     WEFT_RANDOM = 1 << 12,      /* a function of its seed and of places: other programs get other numbers */
     WEFT_OPAQUE = 1 << 13,      /* a function of the caller's: never computed while compiling */
     WEFT_SCAN = 1 << 14,        /* along an axis an element depends on those before it, or behind it (reverse=1) */
+    WEFT_BIJECTIVE = 1 << 15,   /* of a view: shows each element of the operand once */
+    WEFT_UPDATE = 1 << 16,      /* operand 0, but for elements that the others say */
+    WEFT_LINEAR = 1 << 17,      /* takes a time like that of reading the operands and writing the result, as elementwise
+                                 * ops, views, movement, scans and sources do */
+    WEFT_ROUNDING = 1 << 18,    /* gives a whole number next to the operand's element: of a whole one, itself */
+    WEFT_UNSIGNED_ZERO = 1 << 19, /* gives no -0, whatever it is given */
+    WEFT_EXACT = 1 << 20,       /* gives elements of operands, at most with another sign, or 0: nothing is rounded */
+    WEFT_RECURRENT = 1 << 21,   /* goes through the times of operand 0, with states */
 };
 
 struct weft_attr_spec {
@@ -54,6 +62,7 @@ struct weft_op_info {
     const char *name;
     int8_t min_operands, max_operands; /* max -1: any number */
     int8_t results;                    /* -1: as many as the bodies return */
+    int8_t walked;                     /* operands that kernels walk in any order of axes, from the first on; -1: all */
     uint32_t traits;
     bool (*infer)(struct weft_infer *);
     void (*index)(struct weft_indexing *);

@@ -6,7 +6,7 @@
 
 #include "ir/ir.h"
 
-#define OP(name, min, max, results, traits, infer, index, ...) bool weft_infer_##infer(struct weft_infer *);
+#define OP(name, min, max, results, traits, infer, index, walked, ...) bool weft_infer_##infer(struct weft_infer *);
 #include "ir/ops.def"
 #undef OP
 

@@ -140,15 +140,8 @@ static bool has_symbols(const struct weft_node_info *info)
 /* Does the op take a time like that of reading its operands and writing its result? */
 static bool is_cheap(int op)
 {
-    if (weft_ops[op].traits & (WEFT_ELEMENTWISE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_SOURCE))
-        return true;
-    switch (op) {
-    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min:
-    case WEFT_OP_any: case WEFT_OP_all: case WEFT_OP_arg_max: case WEFT_OP_arg_min:
-    case WEFT_OP_cumsum: case WEFT_OP_cumprod: case WEFT_OP_cummax: case WEFT_OP_cummin:
-    case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd: return true;
-    default: return false;
-    }
+    return weft_ops[op].traits &
+           (WEFT_LINEAR | WEFT_ELEMENTWISE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_SCAN | WEFT_SOURCE);
 }
 
 /* May the node be gone through at all? */

@@ -78,15 +78,9 @@ bool weft_has_no_negative_zero(const struct weft_graph *g, weft_val v)
         return true;
     const weft_node def = weft_def(g, v);
     struct weft_element element;
-    switch (weft_opcode_of(g, def)) {
-    case WEFT_OP_abs:
-    case WEFT_OP_exp:
-    case WEFT_OP_relu:
-    case WEFT_OP_sigmoid:
-    case WEFT_OP_softmax:
-    case WEFT_OP_iota:
-    case WEFT_OP_sum: /* begins with 0 */
+    if (weft_op_of(g, def)->traits & WEFT_UNSIGNED_ZERO)
         return true;
+    switch (weft_opcode_of(g, def)) {
     case WEFT_OP_mul:
         return weft_is(weft_operand(g, def, 0), weft_operand(g, def, 1));
     case WEFT_OP_add: /* only -0 + (-0) is -0 */
@@ -203,18 +197,13 @@ static weft_val undone(struct weft_rewriting *r, weft_node n)
     return weft_rewrite_to(r, weft_operand(g, weft_def(g, inner), 0));
 }
 
-static bool rounds(int op)
-{
-    return op == WEFT_OP_floor || op == WEFT_OP_ceil || op == WEFT_OP_round || op == WEFT_OP_trunc;
-}
-
 /* f(g(x)) = g(x) where g makes what f asks for: relu, abs, sign, and rounding of what has been rounded. */
 static weft_val idempotent(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
     const weft_val inner = weft_operand(g, n, 0);
     const int outer_op = weft_opcode_of(g, n), inner_op = weft_def_opcode(g, inner);
-    const bool fits = outer_op == inner_op || (rounds(outer_op) && rounds(inner_op));
+    const bool fits = outer_op == inner_op || (weft_ops[outer_op].traits & weft_ops[inner_op].traits & WEFT_ROUNDING);
     return fits ? weft_rewrite_to(r, inner) : WEFT_NO_VALUE;
 }
 

@@ -275,8 +275,7 @@ static void lower(struct weft_graph *graph, weft_node node, uint32_t *cells)
 
 static bool is_open(const struct weft_graph *graph, weft_node node)
 {
-    const int op = weft_opcode_of(graph, node);
-    if ((op != WEFT_OP_lstm && op != WEFT_OP_gru && op != WEFT_OP_rnn) || weft_is_decided(graph, node))
+    if (!(weft_op_of(graph, node)->traits & WEFT_RECURRENT) || weft_is_decided(graph, node))
         return false;
     for (unsigned i = 0; i < graph->node[node.id].results; i++) {
         const struct weft_value *result = weft_value_of(graph, weft_result(graph, node, i));

@@ -168,7 +168,7 @@ static const char *refuse_reader(struct survey *s, const struct seen *seen, weft
         push(s, weft_result(g, n, 0), &view);
         return NULL;
     }
-    if (op == WEFT_OP_concat || op == WEFT_OP_pad || op == WEFT_OP_reshape)
+    if (op == WEFT_OP_concat || op == WEFT_OP_pad)
         return weft_arena_format(&g->root->scratch, "%s may have it computed in place",
                                  weft_value_text(g, weft_result(g, n, 0)));
     if (weft_op_of(g, n)->traits & WEFT_CONTROL)

@@ -219,8 +219,9 @@ static struct weft_range unary(const struct ranging *r, struct weft_range a)
 {
     if (!a.whole)
         return unknown;
+    if (weft_ops[r->op].traits & WEFT_ROUNDING)
+        return a;
     switch (r->op) {
-    case WEFT_OP_ceil: case WEFT_OP_floor: case WEFT_OP_round: case WEFT_OP_trunc: return a;
     case WEFT_OP_cast: /* -0 has no place in an integer */
         a.negative_zero &= weft_dtype_is_float(r->dtype);
         return a;
@@ -284,12 +285,13 @@ static struct weft_range of_concat(const struct ranging *r)
 
 static struct weft_range by_op(const struct ranging *r, weft_val result)
 {
+    const uint32_t traits = weft_ops[r->op].traits;
+    if (traits & WEFT_VIEW)
+        return of_operand(r, 0);
     switch (r->op) {
     case WEFT_OP_const: return of_const(r, result);
     case WEFT_OP_iota: return of_iota(r, result);
-    case WEFT_OP_transpose: case WEFT_OP_reshape: case WEFT_OP_bcast: case WEFT_OP_slice: case WEFT_OP_flip:
-    case WEFT_OP_relayout: case WEFT_OP_dynamic_slice:
-        return of_operand(r, 0);
+    case WEFT_OP_flip: case WEFT_OP_relayout: case WEFT_OP_dynamic_slice: return of_operand(r, 0);
     case WEFT_OP_concat: return of_concat(r);
     case WEFT_OP_pad: return join(of_operand(r, 0), of_operand(r, 1));
     case WEFT_OP_gather: case WEFT_OP_gather_elements: case WEFT_OP_gather_nd: case WEFT_OP_triangle:
@@ -301,7 +303,7 @@ static struct weft_range by_op(const struct ranging *r, weft_val result)
     case WEFT_OP_arg_max: case WEFT_OP_arg_min: return of_index(r);
     default: break;
     }
-    if (!(weft_op_of(r->graph, r->node)->traits & WEFT_ELEMENTWISE))
+    if (!(traits & WEFT_ELEMENTWISE))
         return unknown;
     const unsigned operands = r->graph->node[r->node.id].operands;
     return operands == 1   ? unary(r, of_operand(r, 0))

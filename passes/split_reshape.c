@@ -160,10 +160,10 @@ static bool has_shape(const struct region *r, weft_val v)
     return same;
 }
 
+/* A reduction over axes that it lists. */
 static bool is_reduction(int op)
 {
-    return op == WEFT_OP_sum || op == WEFT_OP_mean || op == WEFT_OP_prod || op == WEFT_OP_reduce_max ||
-           op == WEFT_OP_reduce_min || op == WEFT_OP_any || op == WEFT_OP_all;
+    return (weft_ops[op].traits & WEFT_REDUCTION) && weft_attr_spec_find(op, WEFT_ATTR_axes);
 }
 
 static void add_member(struct splitting *s, weft_val v)

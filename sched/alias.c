@@ -17,7 +17,7 @@ struct weft_layout weft_alias_param_layout(const struct weft_alias_query *q, uin
 
 static bool keeps_all(const struct weft_graph *g, weft_node view)
 {
-    return weft_opcode_of(g, view) == WEFT_OP_reshape || weft_opcode_of(g, view) == WEFT_OP_transpose;
+    return weft_op_of(g, view)->traits & WEFT_BIJECTIVE;
 }
 
 /* What v is a view of, and how v lies if that is stored as its layout says: through reshapes and transposes, which keep

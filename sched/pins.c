@@ -1,45 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pins.c: the dimensions that the axes of operands and results belong to: those of result 0, as index maps tell
- * (ir/index.h). What they do not tell is which kernels walk their operands and results in any order. */
+ * (ir/index.h). What they do not tell, which kernels walk their operands and results in any order, is a column of
+ * ir/ops.def. */
 #include "sched/pins.h"
 
-enum { OWN = 100, ALL = 255 };
-
-/* How many operands are walked in any order, as results are; others are small, or packed in any case. 0: results and
- * operands are row-major. */
-static unsigned walked(int op)
-{
-    switch (op) {
-    case WEFT_OP_bcast: case WEFT_OP_transpose: case WEFT_OP_slice: case WEFT_OP_relayout: case WEFT_OP_concat:
-    case WEFT_OP_flip: case WEFT_OP_triangle: case WEFT_OP_gather: case WEFT_OP_gather_elements:
-    case WEFT_OP_scatter_elements: case WEFT_OP_iota:
-    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min:
-    case WEFT_OP_any: case WEFT_OP_all: case WEFT_OP_arg_max: case WEFT_OP_arg_min: case WEFT_OP_log_sum_exp:
-    case WEFT_OP_variance: case WEFT_OP_cumsum: case WEFT_OP_cumprod: case WEFT_OP_cummax: case WEFT_OP_cummin:
-    case WEFT_OP_sort: case WEFT_OP_top_k: case WEFT_OP_softmax: case WEFT_OP_log_softmax: case WEFT_OP_hardmax:
-    case WEFT_OP_max_pool: case WEFT_OP_mean_pool: case WEFT_OP_norm_pool: case WEFT_OP_resize:
-    case WEFT_OP_matmul: case WEFT_OP_attention:
-        return ALL;
-    case WEFT_OP_pad: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_batch_norm: case WEFT_OP_layer_norm:
-    case WEFT_OP_rms_norm: case WEFT_OP_group_norm: case WEFT_OP_dynamic_slice: case WEFT_OP_reverse_sequence:
-    case WEFT_OP_one_hot:
-        return 1;
-    case WEFT_OP_dynamic_update: /* data, update; places */
-        return 2;
-    default:
-        return weft_ops[op].traits & WEFT_ELEMENTWISE ? ALL : 0;
-    }
-}
+enum { OWN = 100 };
 
 enum weft_pin_kind weft_pin_kind_of(const struct weft_graph *g, struct weft_pin pin)
 {
-    const int op = weft_opcode_of(g, pin.node);
-    const unsigned count = walked(op);
-    if (op == WEFT_OP_const)
+    const int walked = weft_op_of(g, pin.node)->walked;
+    if (weft_opcode_of(g, pin.node) == WEFT_OP_const)
         return WEFT_PIN_ANY;
-    if (count == 0)
+    if (walked == 0)
         return WEFT_PIN_PLAIN;
-    return pin.result || count == ALL || pin.index < count ? WEFT_PIN_MAPPED : WEFT_PIN_ANY;
+    return pin.result || walked < 0 || pin.index < (uint32_t)walked ? WEFT_PIN_MAPPED : WEFT_PIN_ANY;
 }
 
 /* Rows of the right operand of a product that are mixed run with those of the result, which likes to have its rows

@@ -67,19 +67,11 @@ static double own_roundings(const struct weft_graph *graph, weft_node node)
     case WEFT_OP_softmax:
     case WEFT_OP_log_softmax:
         return 6 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
-    case WEFT_OP_abs:
-    case WEFT_OP_neg:
-    case WEFT_OP_relu:
-    case WEFT_OP_max:
-    case WEFT_OP_min:
-    case WEFT_OP_select:
-    case WEFT_OP_reduce_max:
-    case WEFT_OP_reduce_min:
-    case WEFT_OP_max_pool:
-        return 0;
     default:
         break;
     }
+    if (traits & WEFT_EXACT)
+        return 0;
     if (traits & WEFT_REDUCTION) {
         const double out = elements_of(graph, weft_result(graph, node, 0), 0);
         return 2 + sqrt(elements_of(graph, weft_operand(graph, node, 0), 0) / (out > 0 ? out : 1));

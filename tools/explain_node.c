@@ -132,14 +132,11 @@ static double operations(const struct explain *e, const struct weft_graph *graph
                          const struct weft_tensor *in, const struct weft_tensor *out)
 {
     const uint32_t traits = weft_op_of(graph, node)->traits;
-    switch (weft_opcode_of(graph, node)) {
-    case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_deform_conv: case WEFT_OP_conv_transpose:
-        return 2 * points(e, graph, node);
-    case WEFT_OP_attention: /* two products, one after the other */
+    const bool multiplies = traits & WEFT_CONTRACTION && graph->node[node.id].operands > 1;
+    if (weft_opcode_of(graph, node) == WEFT_OP_attention) /* two products, one after the other */
         return 2 * (elements(&in[0]) + elements(out)) * (double)in[1].extent[2];
-    default:
-        break;
-    }
+    if (multiplies && !(traits & WEFT_RECURRENT)) /* whose index maps are not known */
+        return 2 * points(e, graph, node);
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))
         return 0;
     return traits & WEFT_REDUCTION ? points(e, graph, node) : elements(out);

@@ -11,8 +11,10 @@
 void weft_opt_print_ops(void)
 {
     static const char *const traits[] = {"elementwise", "view", "reduction", "contraction", "movement", "composite",
-                                         "commutative", "stated", "source", "control", "placement",
-                                         "data", "random", "opaque"};
+                                         "commutative", "stated", "source", "control", "placement", "data", "random",
+                                         "opaque", "scan", "bijective", "update", "linear", "rounding",
+                                         "unsigned_zero", "exact", "recurrent"};
+    _Static_assert(WEFT_RECURRENT == 1 << (sizeof traits / sizeof *traits - 1), "every trait has a name");
     printf("# op, operands, traits, attributes: a? may be left out, a=x is x then, a=(x y) is one of these words\n");
     for (int op = 1; op < WEFT_OP_COUNT; op++) {
         const struct weft_op_info *info = &weft_ops[op];
