@@ -62,7 +62,8 @@ int64_t weft_layout_place(struct weft_dims *dims, const struct weft_layout *layo
 weft_dim weft_layout_elements(struct weft_dims *dims, const struct weft_layout *layout,
                               const struct weft_type *type); /* elements of storage, padding included, from offset on */
 /* The layout of the result of a view op whose operand is stored in `operand`: false where no strided layout of the
- * result addresses the same storage. transpose: result axis i is operand axis perm[i]. */
+ * result addresses the same storage. transpose: result axis i is operand axis perm[i]. broadcast: operand axis i is
+ * result axis result_axis[i]; of one whose only element is repeated, that may be -1. */
 bool weft_layout_transpose(const struct weft_layout *operand, const int *perm, struct weft_layout *ret);
 bool weft_layout_reshape(struct weft_dims *dims, const struct weft_layout *operand, const struct weft_type *from,
                          const struct weft_type *to, struct weft_layout *ret);

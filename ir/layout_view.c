@@ -164,7 +164,7 @@ bool weft_layout_broadcast(struct weft_dims *dims, const struct weft_layout *ope
     bool carried[WEFT_MAX_RANK] = {false};
     for (int axis = from->rank - 1; axis >= 0; axis--) {
         const int result = result_axis[axis];
-        if (!weft_dim_same(from->extent[axis], to->extent[result])) {
+        if (result < 0 || !weft_dim_same(from->extent[axis], to->extent[result])) {
             if (!weft_dim_is(from->extent[axis], 1))
                 return false;
             continue; /* one element for all of the result's axis */

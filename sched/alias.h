@@ -97,6 +97,10 @@ struct weft_layout weft_own_layout(const struct weft_graph *graph, weft_val valu
 /* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
 bool weft_view_layout(const struct weft_graph *graph, weft_node view, const struct weft_layout *from,
                       struct weft_layout *ret);
+/* The other way round, of views that show each element once (WEFT_BIJECTIVE): how the operand is stored where the
+ * result is stored like this. */
+bool weft_viewed_layout(const struct weft_graph *graph, weft_node view, const struct weft_layout *to,
+                        struct weft_layout *ret);
 /* Does the node only replace some elements of operand 0, in one of the ways that kernels can do in place? */
 bool weft_is_update(const struct weft_graph *graph, weft_node node);
 /* How many operands have a place in the node's result: those of a concat, the body of a padding, operand 0 of an

@@ -15,38 +15,61 @@ struct weft_layout weft_own_layout(const struct weft_graph *g, weft_val v)
 
 /* --- views -------------------------------------------------------------------------------------------------------- */
 
-static bool slice_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from,
-                         struct weft_layout *ret)
-{
-    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0));
+/* Index maps of views that are none of the reshapes: along each axis of the operand, one axis of the result or none. */
+struct shown {
+    int axis[WEFT_MAX_RANK];       /* of the result; -1: one element is repeated along any other */
     weft_dim start[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
-    for (unsigned i = 0; i < type->rank; i++) {
-        start[i] = weft_attr_at(g, n, WEFT_ATTR_start, i);
-        step[i] = weft_attr_at(g, n, WEFT_ATTR_step, i);
+    bool cuts;                     /* some elements are left out */
+    bool renames;                  /* axes of the result are other ones than those of the operand */
+};
+
+/* False where a reshape mixes axes. */
+static bool find_shown(const struct weft_graph *g, weft_node n, struct shown *ret)
+{
+    const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0)), *to = weft_type_of(g, weft_result(g, n, 0));
+    struct weft_index_map map;
+    if (weft_opcode_of(g, n) == WEFT_OP_reshape || !weft_index_map(g, (struct weft_pin){.node = n}, &map))
+        return false;
+    ret->cuts = false;
+    ret->renames = type->rank != to->rank;
+    for (int i = 0; i < map.rank; i++) {
+        const struct weft_index *at = &map.at[i];
+        ret->axis[i] = at->terms ? at->term[0].axis : -1;
+        ret->start[i] = at->base;
+        ret->step[i] = at->terms ? at->term[0].step : weft_dim_of(1);
+        ret->cuts |= at->terms && (weft_index_axis(at) < 0 ||
+                                   !weft_dim_same(type->extent[i], to->extent[at->term[0].axis]));
+        ret->renames |= ret->axis[i] != i;
     }
-    return weft_layout_slice(g->dims, from, type, start, step, ret);
+    return true;
 }
 
 bool weft_view_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *from, struct weft_layout *ret)
 {
     const struct weft_type *type = weft_type_of(g, weft_operand(g, n, 0)), *to = weft_type_of(g, weft_result(g, n, 0));
-    const int op = weft_opcode_of(g, n);
-    int axis[WEFT_MAX_RANK];
+    struct shown shown;
     bool view = false;
     if (weft_dtype_bits(type->dtype) < 8)
         return false;
-    for (unsigned i = 0; i < type->rank && (op == WEFT_OP_transpose || op == WEFT_OP_bcast); i++)
-        axis[i] = (int)weft_dim_value(weft_attr_at(g, n, op == WEFT_OP_transpose ? WEFT_ATTR_perm : WEFT_ATTR_dims, i));
-    if (op == WEFT_OP_transpose)
-        view = weft_layout_transpose(from, axis, ret);
-    else if (op == WEFT_OP_bcast)
-        view = weft_layout_broadcast(g->dims, from, type, to, axis, ret);
-    else if (op == WEFT_OP_reshape)
+    if (!find_shown(g, n, &shown))
         view = weft_layout_reshape(g->dims, from, type, to, ret);
-    else if (op == WEFT_OP_slice)
-        view = slice_layout(g, n, from, ret);
+    else if (shown.cuts)
+        view = !shown.renames && weft_layout_slice(g->dims, from, type, shown.start, shown.step, ret);
+    else if (weft_op_of(g, n)->traits & WEFT_BIJECTIVE)
+        view = weft_layout_untranspose(from, shown.axis, ret);
+    else
+        view = weft_layout_broadcast(g->dims, from, type, to, shown.axis, ret);
     weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
     return view && weft_layout_logical_strides(g->dims, ret, to, stride);
+}
+
+bool weft_viewed_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *to, struct weft_layout *ret)
+{
+    struct shown shown;
+    return find_shown(g, n, &shown)
+               ? weft_layout_transpose(to, shown.axis, ret)
+               : weft_layout_reshape(g->dims, to, weft_type_of(g, weft_result(g, n, 0)),
+                                     weft_type_of(g, weft_operand(g, n, 0)), ret);
 }
 
 bool weft_same_places(const struct weft_graph *g, const struct weft_type *type, const struct weft_layout *a,
@@ -79,12 +102,10 @@ static bool pads_only(const struct weft_graph *g, weft_node n)
 
 bool weft_is_update(const struct weft_graph *g, weft_node n)
 {
-    const int op = weft_opcode_of(g, n);
-    if (op == WEFT_OP_dynamic_update)
-        return true;
-    if (op != WEFT_OP_scatter_elements && op != WEFT_OP_scatter_nd)
+    if (!(weft_op_of(g, n)->traits & WEFT_UPDATE))
         return false;
-    const char *form = weft_attr_word(g, n, WEFT_ATTR_form);
+    const bool replaces = !weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_form);
+    const char *form = replaces ? "none" : weft_attr_word(g, n, WEFT_ATTR_form);
     return strcmp(form, "none") == 0 ||
            (strcmp(form, "add") == 0 && weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32);
 }

@@ -11,25 +11,16 @@ const char *weft_alias_root(const struct weft_graph *g, weft_val *v, struct weft
         const weft_node def = weft_def(g, *v);
         if (!def.id)
             return "it is a parameter";
-        const int opcode = weft_opcode_of(g, def);
         struct weft_layout inner;
-        if (opcode == WEFT_OP_slice || opcode == WEFT_OP_bcast)
-            return "it is a part or a repetition of another value";
-        if (opcode != WEFT_OP_transpose && opcode != WEFT_OP_reshape)
+        if (!weft_is_view(g, def))
             return NULL;
-        const weft_val operand = weft_operand(g, def, 0);
-        int perm[WEFT_MAX_RANK];
-        for (int i = 0; opcode == WEFT_OP_transpose && i < weft_type_of(g, *v)->rank; i++)
-            perm[i] = (int)weft_dim_value(weft_attr_at(g, def, WEFT_ATTR_perm, (unsigned)i));
-        const bool found = !layout || (opcode == WEFT_OP_transpose
-                               ? weft_layout_untranspose(layout, perm, &inner)
-                               : weft_layout_reshape(g->dims, layout, weft_type_of(g, *v), weft_type_of(g, operand),
-                                                     &inner));
-        if (!found)
+        if (!(weft_op_of(g, def)->traits & WEFT_BIJECTIVE))
+            return "it is a part or a repetition of another value";
+        if (layout && !weft_viewed_layout(g, def, layout, &inner))
             return "no strides of what it reshapes give it these";
         if (layout)
             *layout = inner;
-        *v = operand;
+        *v = weft_operand(g, def, 0);
     }
 }
 
