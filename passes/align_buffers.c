@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* align_buffers: what the caller's code wants at other addresses, or in another order, than it lies, is copied once for
- * all who want it so.
+/* align_buffers: what the caller's code wants at other addresses than it lies is copied once for all who want it so.
  *
  *   %s: f32[7,64] = slice %x start=[1 0] …                   %s: f32[7,64] = slice %x start=[1 0] …
  *   %y: f32[7,64] = custom %s function=f             →       %0: f32[7,64]{0 1 align=64} = relayout %s
@@ -12,12 +11,10 @@
  * value is copied: by a relayout right behind it, which lies in memory of its own. Where a value is aligned only since
  * it has memory of its own, its layout says so from then on, and nothing computes it inside of another (sched/alias.h).
  *
- * A function that takes its operands packed in one order gets what lies otherwise, a value in another order, a slice, a
- * repeated row, by a relayout too, which fast kernels make, of a constant once; and who reads its result in another
- * order than it writes reads a relayout of that.
- *
  * Only what says that it wants alignment counts (weft_demand.align): custom functions, and kernels of the target.
  * Weft's own kernels read any address, at next to no cost, so that nothing is copied for them.
+ * In which order functions take a value is none of its matters: propagate_memory_format sees to that, and what it turns
+ * or packs for a function is made at the address at once.
  * A function that is called without this pass is safe too: what stands wrong is copied for that call (ir/custom.c).
  * Needs: layouts as propagate_memory_format leaves them. Keeps: nothing. Done again, it changes nothing. */
 #include "passes/passes.h"
@@ -84,8 +81,8 @@ static uint32_t root_alignment(struct aligning *a, weft_val root)
     return OWN_ALIGN;
 }
 
-/* How a value lies, with what is known of its address, and where its memory begins. */
-static struct weft_layout known_layout(struct aligning *a, weft_val v, weft_val *ret_root)
+/* Bytes that the address of the first element is known to be a multiple of, 0: none; and where its memory begins. */
+static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_root)
 {
     struct weft_graph *g = a->graph;
     weft_node view[MOST_VIEWS];
@@ -94,7 +91,7 @@ static struct weft_layout known_layout(struct aligning *a, weft_val v, weft_val 
     for (weft_node n = weft_def(g, v); weft_is_view(g, n); n = weft_def(g, *ret_root)) {
         if (views == MOST_VIEWS) {
             *ret_root = v;
-            return weft_own_layout(g, v);
+            return weft_own_layout(g, v).align;
         }
         view[views++] = n;
         *ret_root = weft_operand(g, n, 0);
@@ -109,13 +106,7 @@ static struct weft_layout known_layout(struct aligning *a, weft_val v, weft_val 
         layout = weft_own_layout(g, *ret_root);
         layout.align = is_handed_out(a, *ret_root) ? 0 : OWN_ALIGN;
     }
-    return layout;
-}
-
-/* Bytes that the address of the first element is known to be a multiple of, 0: none. */
-static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_root)
-{
-    return known_layout(a, v, ret_root).align;
+    return layout.align;
 }
 
 /* What the caller's code wants of operand `slot`, 0: nothing. */
@@ -189,15 +180,22 @@ static void copy_for_readers(struct aligning *a, weft_val v, uint32_t known, uin
 }
 
 /* Nothing may compute it inside of another value from now on. */
-static void hold_in_place(struct aligning *a, weft_val root)
+static void hold_in_place(struct aligning *a, weft_val root, uint32_t align)
 {
     struct weft_graph *g = a->graph;
     struct weft_layout layout = weft_own_layout(g, root);
     if (g->value[root.id].is_param || layout.align || !weft_permit(g, who, root))
         return;
-    layout.align = OWN_ALIGN;
+    layout.align = align;
     weft_set_value_layout(g, root, &layout);
     a->changed = true;
+}
+
+/* Is it a relayout into memory of its own, which may as well begin at a larger page or line? */
+static bool is_own_copy(struct aligning *a, weft_val v, uint32_t known)
+{
+    const struct weft_graph *g = a->graph;
+    return weft_def_opcode(g, v) == WEFT_OP_relayout && known == OWN_ALIGN && !weft_layout_of(g, v).align;
 }
 
 static void look_at(struct aligning *a, weft_val v)
@@ -217,10 +215,12 @@ static void look_at(struct aligning *a, weft_val v)
         return;
     weft_val root;
     const uint32_t known = known_alignment(a, v, &root);
-    if (known < most)
-        copy_for_readers(a, v, known, most, first);
+    if (known >= most)
+        hold_in_place(a, root, OWN_ALIGN);
+    else if (is_own_copy(a, v, known))
+        hold_in_place(a, v, most);
     else
-        hold_in_place(a, root);
+        copy_for_readers(a, v, known, most, first);
 }
 
 /* Nothing copies a result behind a kernel of the target: it lies right, or that is said. */
@@ -236,162 +236,17 @@ static void look_at_results(struct aligning *a, weft_node n)
         weft_val root;
         const uint32_t known = known_alignment(a, v, &root);
         if (known >= walk.align)
-            hold_in_place(a, root);
+            hold_in_place(a, root, OWN_ALIGN);
         else
             weft_add_remark(g, who, v, "refused", "%s wants its result at an address that is a multiple of %u, and %u "
                             "is known", walk.name, walk.align, known ? known : own);
     }
 }
 
-/* --- orders ------------------------------------------------------------------------------------------------------- */
-
-static const char *text_of(struct weft_graph *g, const struct weft_layout *layout)
-{
-    struct weft_text text = {.context = g->context, .arena = g->arena};
-    weft_layout_print(g->dims, layout, &text);
-    return text.length ? text.data : "row-major";
-}
-
-static bool same_places(struct weft_graph *g, weft_val v, const struct weft_layout *a, const struct weft_layout *b)
-{
-    return weft_layout_equal(g->dims, a, b, weft_type_of(g, v));
-}
-
-/* Where the value begins is another matter. */
-static struct weft_layout places_of(struct aligning *a, weft_val v)
-{
-    weft_val root;
-    struct weft_layout layout = known_layout(a, v, &root);
-    layout.offset = weft_dim_of(0);
-    return layout;
-}
-
-/* Elements that are smaller than a byte lie row-major only, and one element that all indices find is not stored. */
-static bool may_be_ordered(const struct weft_graph *g, weft_val v)
-{
-    struct weft_element element;
-    return weft_dtype_bits(weft_type_of(g, v)->dtype) >= 8 &&
-           !(weft_is_const(g, v) && weft_const_splat(g, v, &element));
-}
-
-/* Does the node read operand `slot` in one layout only? */
-static bool is_ordered(struct aligning *a, uint32_t slot, struct weft_caller_walk *ret)
-{
-    struct weft_graph *g = a->graph;
-    const weft_node n = g->slot[slot - 1].node;
-    return weft_opcode_of(g, n) == WEFT_OP_custom &&
-           weft_caller_walk_of(a->target, g, n, slot - 1 - g->node[n.id].first_operand, ret) && ret->packed;
-}
-
-/* One copy for all that read the value in this layout. */
-static void order_for(struct aligning *a, weft_val v, const struct weft_caller_walk *walk,
-                      const struct weft_layout *stored)
-{
-    struct weft_graph *g = a->graph;
-    struct weft_layout layout = walk->layout;
-    struct weft_caller_walk other;
-    uint32_t readers = 0;
-    const weft_val copy = copy_of(a, v, 0);
-    for (uint32_t slot = g->value[v.id].first_use, next; slot; slot = next) {
-        const weft_node n = g->slot[slot - 1].node;
-        next = g->slot[slot - 1].next;
-        if (!is_ordered(a, slot, &other) || !same_places(g, v, &other.layout, &walk->layout))
-            continue;
-        weft_replace_operand(g, n, slot - 1 - g->node[n.id].first_operand, copy);
-        layout.align = other.align > layout.align ? other.align : layout.align;
-        readers++;
-    }
-    weft_set_value_layout(g, copy, &layout);
-    const char *const wanted = weft_arena_format(g->arena, "%s, which takes it in %s", walk->name,
-                                                 text_of(g, &walk->layout));
-    const struct weft_conversion_record *made = record(a, v, copy, stored, wanted);
-    weft_add_remark(g, who, v, "copied", "%.3f us%s: %s; %u operand%s read the copy", (double)made->ps * 1e-6,
-                    made->once ? " once" : "", wanted, readers, readers == 1 ? "" : "s");
-}
-
-static void order_for_readers(struct aligning *a, weft_val v)
-{
-    struct weft_graph *g = a->graph;
-    struct weft_caller_walk walk;
-    if (!may_be_ordered(g, v))
-        return;
-    for (uint32_t slot = g->value[v.id].first_use; slot;) {
-        const bool ordered = is_ordered(a, slot, &walk);
-        const struct weft_layout stored = ordered ? places_of(a, v) : (struct weft_layout){0};
-        slot = g->slot[slot - 1].next;
-        if (!ordered || same_places(g, v, &stored, &walk.layout))
-            continue;
-        if (!weft_permit(g, who, v))
-            return;
-        order_for(a, v, &walk, &stored);
-        slot = g->value[v.id].first_use; /* fewer than before */
-    }
-}
-
-/* Does `slot` read the value in the layout in which it is written? */
-static bool reads_as_written(struct aligning *a, weft_val v, uint32_t slot, const struct weft_layout *written)
-{
-    struct weft_caller_walk walk;
-    return is_ordered(a, slot, &walk) &&
-           same_places(a->graph, v, &walk.layout, written);
-}
-
-/* A copy in the layout that the value had is what all others read, and the caller is told. */
-static weft_val copy_for_others(struct aligning *a, weft_val v, uint32_t layout, const struct weft_layout *written)
-{
-    struct weft_graph *g = a->graph;
-    const weft_val copy = copy_of(a, v, layout);
-    for (uint32_t slot = g->value[v.id].first_use, next; slot; slot = next) {
-        const weft_node reader = g->slot[slot - 1].node;
-        next = g->slot[slot - 1].next;
-        if (!weft_is(weft_result(g, reader, 0), copy) && !reads_as_written(a, v, slot, written))
-            weft_replace_operand(g, reader, slot - 1 - g->node[reader.id].first_operand, copy);
-    }
-    const bool is_told = g->value[v.id].returns > 0;
-    for (uint32_t i = 0; is_told && i < g->returns; i++)
-        if (weft_is(g->ret[i].value, v))
-            weft_replace_return(g, i, copy);
-    if (is_told && g->value[v.id].name)
-        weft_move_name(g, v, copy);
-    return copy;
-}
-
-static void order_result(struct aligning *a, weft_node n)
-{
-    struct weft_graph *g = a->graph;
-    const weft_val v = weft_result(g, n, 0);
-    const struct weft_layout stored = weft_own_layout(g, v);
-    const uint32_t layout = g->value[v.id].layout;
-    const bool is_open = weft_layout_of(g, v).kind == WEFT_UNDECIDED, is_told = g->value[v.id].returns > 0;
-    struct weft_caller_walk walk;
-    bool others = is_told;
-    if (!may_be_ordered(g, v) || !weft_caller_walk_of(a->target, g, n, g->node[n.id].operands, &walk) ||
-        !walk.packed || same_places(g, v, &stored, &walk.layout) || !weft_permit(g, who, v))
-        return;
-    for (uint32_t slot = g->value[v.id].first_use; slot; slot = g->slot[slot - 1].next)
-        others |= !reads_as_written(a, v, slot, &walk.layout);
-    weft_set_value_layout(g, v, &walk.layout);
-    a->changed = true;
-    if (!others || is_open)
-        return;
-    const weft_val copy = copy_for_others(a, v, layout, &walk.layout);
-    const char *const wanted = weft_arena_format(g->arena, "what reads it otherwise than %s writes it, in %s",
-                                                 walk.name, text_of(g, &walk.layout));
-    const struct weft_conversion_record *made = record(a, v, copy, &walk.layout, wanted);
-    weft_add_remark(g, who, is_told ? copy : v, "copied", "%.3f us: for %s", (double)made->ps * 1e-6, wanted);
-}
-
 bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target *target)
 {
     struct aligning a = {.graph = graph, .target = target, .values = graph->values};
-    weft_foreach_node(graph, n)
-        if (weft_opcode_of(graph, n) == WEFT_OP_custom)
-            order_result(&a, n);
-    a.values = graph->values;
     a.handed_out = weft_new(&graph->root->scratch, uint8_t, a.values);
-    for (uint32_t i = 1; i < a.values; i++)
-        if (graph->value[i].first_use)
-            order_for_readers(&a, (weft_val){.id = i});
     for (uint32_t i = 1; i < a.values; i++)
         if (graph->value[i].first_use)
             look_at(&a, (weft_val){.id = i});

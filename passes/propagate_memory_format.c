@@ -9,14 +9,15 @@
  *
  * The choice is made for all values at once, by cost (sched/format.h). What remains to be done here: values get their
  * layouts; where a node reads another layout than was written a relayout is put behind the value, one for all readers
- * that want the same. Every op reads and writes every layout, so each single change is legal by itself. Views have the
- * storage of their operand, and so an order that follows from it.
+ * that want the same (propagate_copies.c). Every op reads and writes every layout, so each single change is legal by
+ * itself. Views have the storage of their operand, and so an order that follows from it.
  *
  * The promise to the caller stays: a result whose layout is required gets it, by a relayout if need be; a parameter or
  * result that says {?} is stored as suits the graph. What all promises together cost is a remark. An intermediate value
  * keeps a layout that the graph requires of it; hints and proposals are weighed like all else. Constants lie as their
  * data does, row-major, whatever is said of them: readers that want another order have a relayout, which is done once.
  * Bodies of `if` and `loop` are chosen for together with the graph that runs them (sched/format_port.c).
+ * A custom function gets and writes the order that it takes, whatever the search found (propagate_orders.c).
  * A node whose note names a kernel, its own or its group's, was decided for the layouts that are stated: it reads and
  * writes those. Another group is one for as long as no relayout falls between its nodes; then it is opened, and a
  * remark says so. What leaves a group is converted behind it. Needs: nothing. Keeps: nothing.
@@ -103,100 +104,6 @@ static int64_t saved_ps(const struct weft_placing *p, weft_node n, uint32_t i, u
            weft_format_read_ps(p->formats, pin, layout, written);
 }
 
-static struct weft_converted *find_copy(const struct weft_placing *p, weft_val v, uint32_t layout)
-{
-    uint32_t i = p->first_copy[v.id];
-    while (i && p->copy[i - 1].layout != layout)
-        i = p->copy[i - 1].next;
-    return i ? &p->copy[i - 1] : NULL;
-}
-
-static void count_reader(struct weft_converted *copy, weft_val reader, int64_t saves)
-{
-    if (copy->readers++ == 0) {
-        copy->reader = reader;
-        copy->promised = weft_is(reader, copy->of);
-    }
-    copy->saves = weft_label_add(copy->saves, saves);
-}
-
-/* A relayout falls between the nodes of the group. What lay in registers is stored as was chosen for it. */
-static void open_group(struct weft_placing *p, weft_node n, weft_val v)
-{
-    struct weft_graph *g = p->graph;
-    const weft_node first = weft_group_first(g, n), last = weft_group_last(g, n);
-    weft_add_remark(g, who, v, "opened", "group @%s: a relayout of %s stands between its nodes",
-                    g->group[g->node[n.id].group].name, weft_value_text(g, v));
-    weft_open_group(g, n);
-    for (n = first;; n = g->node[n.id].next) {
-        for (uint32_t i = 0; i < g->node[n.id].results; i++) {
-            const weft_val held = weft_result(g, n, i);
-            if (p->in_registers[held.id])
-                g->value[held.id].layout = p->stored[held.id];
-        }
-        if (n.id == last.id)
-            return;
-    }
-}
-
-/* What a relayout of the value for this reader goes in front of: right behind the value, or behind its group, if the
- * reader is no part of that. */
-static weft_node place_behind(struct weft_placing *p, weft_val v, weft_val reader)
-{
-    struct weft_graph *g = p->graph;
-    const weft_node def = weft_def(g, v), by = weft_def(g, reader);
-    if (!def.id)
-        return g->first;
-    if (g->node[def.id].group && g->node[def.id].group == g->node[by.id].group && !weft_is(v, reader))
-        open_group(p, def, v);
-    return g->node[weft_group_last(g, def).id].next;
-}
-
-/* A relayout, right behind what it converts, which is the value as it is in layout `from`; it has no reader yet. A view
- * whose operand lies otherwise than it was chosen to be written is converted to that first. */
-static struct weft_converted *add_copy(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout,
-                                       weft_val reader)
-{
-    struct weft_graph *g = p->graph;
-    struct weft_converted copy = {.layout = layout, .from = p->stored[v.id], .of = v, .source = v};
-    struct weft_converted *first = NULL;
-    if (copy.from != from && layout != from) {
-        first = find_copy(p, v, from);
-        first = first ? first : add_copy(p, v, p->formats->written[v.id], from, reader);
-        copy.source = first->value;
-        copy.from = from;
-    }
-    struct weft_builder b = {.graph = g, .before = place_behind(p, copy.source, reader)};
-    copy.value = weft_build_unary(&b, WEFT_OP_relayout, copy.source);
-    if (first)
-        count_reader(first, copy.value,
-                     weft_format_convert_ps(p->formats, v, p->stored[v.id], layout) -
-                         weft_format_convert_ps(p->formats, v, from, layout));
-    copy.next = p->first_copy[v.id];
-    g->value[copy.value.id].layout = layout;
-    p->copy = weft_grow(p->formats->arena, p->copy, &p->capacity, p->copies + 1, sizeof *p->copy);
-    p->copy[p->copies] = copy;
-    p->first_copy[v.id] = ++p->copies;
-    p->changed = true;
-    return &p->copy[p->copies - 1];
-}
-
-/* The value in this layout: itself, or a relayout of what it is in layout `from`, which all share that want the same.
- * `reader` is a result of the node that does, or the value itself where it is promised so; `saves`: what it would pay
- * more. */
-static weft_val value_in(struct weft_placing *p, weft_val v, uint32_t from, uint32_t layout, weft_val reader,
-                         int64_t saves)
-{
-    if (p->stored[v.id] == layout)
-        return v;
-    struct weft_converted *copy = find_copy(p, v, layout);
-    if (!copy && !weft_permit(p->graph, who, v))
-        return v;
-    copy = copy ? copy : add_copy(p, v, from, layout, reader);
-    count_reader(copy, reader, saves);
-    return copy->value;
-}
-
 static bool is_view(const struct weft_graph *g, weft_node n)
 {
     return weft_is_view(g, n) || (n.id && weft_format_is_cut(g, n));
@@ -257,7 +164,7 @@ static void place_return(struct weft_placing *p, uint32_t i)
         return;
     if (has_promised_places(p, v, promised))
         return;
-    const weft_val copy = value_in(p, v, p->formats->given[i], promised, v, 0);
+    const weft_val copy = weft_value_in(p, v, p->formats->given[i], promised, v, 0);
     if (weft_is(copy, v))
         return;
     for (uint32_t k = 0; k < g->returns; k++) {
@@ -272,7 +179,8 @@ static void place_return(struct weft_placing *p, uint32_t i)
     g->value[v.id].stated = false; /* that was about the result */
 }
 
-/* Relayouts of the graph as it came that find their operand stored as they would store it. */
+/* Relayouts of the graph as it came that find their operand stored as they would store it, but for gaps that a function
+ * does not take. */
 static void drop_idle_relayouts(struct weft_placing *p)
 {
     struct weft_graph *g = p->graph;
@@ -280,7 +188,8 @@ static void drop_idle_relayouts(struct weft_placing *p)
         next = g->node[n.id].next;
         const weft_val from = weft_opcode_of(g, n) == WEFT_OP_relayout ? weft_operand(g, n, 0) : WEFT_NO_VALUE;
         const weft_val to = from.id ? weft_result(g, n, 0) : WEFT_NO_VALUE;
-        if (!to.id || to.id >= p->values || from.id >= p->values || g->value[to.id].returns || weft_is_decided(g, n))
+        if (!to.id || to.id >= p->values || from.id >= p->values || g->value[to.id].returns || p->packs[to.id] ||
+            weft_is_decided(g, n))
             continue;
         if (p->stored[from.id] != p->stored[to.id] || !weft_permit(g, who, to))
             continue;
@@ -312,8 +221,8 @@ static void place(struct weft_placing *p)
             const weft_val v = weft_operand(g, n, i);
             const uint32_t layout = p->formats->read[g->node[n.id].first_operand + i];
             const bool converts = v.id < p->values && layout != p->stored[v.id];
-            const weft_val other = !converts ? v : value_in(p, v, p->formats->written[v.id], layout,
-                                                            weft_result(g, n, 0), saved_ps(p, n, i, layout));
+            const weft_val other = !converts ? v : weft_value_in(p, v, p->formats->written[v.id], layout,
+                                                                 weft_result(g, n, 0), saved_ps(p, n, i, layout));
             if (!weft_is(other, v))
                 weft_replace_operand(g, n, i, other);
         }
@@ -322,7 +231,6 @@ static void place(struct weft_placing *p)
     }
     for (uint32_t i = 0; i < g->returns; i++)
         place_return(p, i);
-    drop_idle_relayouts(p);
 }
 
 /* What a plan, and whoever reads one, can compare with the kernel that computes it. */
@@ -333,8 +241,18 @@ static void record_forms(const struct weft_placing *p)
         p->graph->node[n.id].choices = weft_format_form(p->formats, symbols, n);
 }
 
+/* All values stay as they are. */
+static void leave(struct weft_placing *p)
+{
+    for (uint32_t v = 1; v < p->values; v++) {
+        const int kind = weft_layout_of(p->graph, (weft_val){.id = v}).kind;
+        p->stored[v] = kind == WEFT_STORED ? p->graph->value[v].layout : 0;
+        p->in_registers[v] = kind == WEFT_REGISTER;
+    }
+}
+
 /* Of the graph or one of its bodies. */
-static bool place_all(struct weft_formats *formats, const struct weft_formats *top)
+static bool place_all(struct weft_formats *formats, const struct weft_formats *top, bool chosen)
 {
     struct weft_placing p = {.graph = formats->graph, .formats = formats, .values = formats->graph->values};
     if (formats == top)
@@ -342,8 +260,14 @@ static bool place_all(struct weft_formats *formats, const struct weft_formats *t
     p.stored = weft_new(formats->arena, uint32_t, p.values);
     p.first_copy = weft_new(formats->arena, uint32_t, p.values);
     p.in_registers = weft_new(formats->arena, bool, p.values);
-    if (top->cost <= top->row_major) /* more only where tables were too large */
+    p.packs = weft_new(formats->arena, bool, p.values);
+    if (chosen)
         place(&p);
+    else
+        leave(&p);
+    weft_place_orders(&p);
+    if (chosen)
+        drop_idle_relayouts(&p);
     record_forms(&p);
     weft_say_conversions(&p);
     return weft_progress(formats->graph, p.changed, 0);
@@ -357,7 +281,9 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
     struct weft_formats formats;
     weft_formats_collect(&formats, graph, target, &graph->root->scratch);
     weft_formats_choose(&formats);
+    const bool chosen = formats.cost <= formats.row_major && /* more only where tables were too large */
+                        !weft_environment_names("WEFT_SKIP", "propagate_memory_format.choice", /* all= */ false);
     for (uint32_t i = formats.count; i > 0; i--)
-        changed |= place_all(formats.all[i - 1], &formats);
+        changed |= place_all(formats.all[i - 1], &formats, chosen);
     return weft_progress(graph, changed, 0);
 }

@@ -66,6 +66,7 @@ static void write_conversions(struct weft_placing *p, const char **label)
         const struct weft_conversion_record record = {.from = copy->source, .to = copy->value, .once = once,
                                                       .ps = once ? ps : weft_format_weighted(p->formats, ps),
                                                       .wanted = wanted_text(p, copy, label)};
+        g->format_ps += copy->is_extra && !once ? record.ps : 0;
         weft_add_conversion(g, &record);
         weft_add_remark_at(g, who, label[copy->source.id], "converted", "from %s to %s, %.3f us%s, for %s",
                            layout_text(p, copy->of, copy->from), layout_text(p, copy->of, copy->layout),

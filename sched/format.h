@@ -323,7 +323,7 @@ enum weft_format_wanted weft_format_custom(const struct weft_formats *formats, s
 /* What it costs that a custom function takes or writes a value in its order, if that is stored so; in row-major where
  * the function says nothing. */
 int64_t weft_format_custom_ps(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
-/* Will align_buffers put in a relayout for that? */
+/* Will there be a relayout for that alone (passes/propagate_orders.c)? */
 bool weft_format_misses_order(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
 
 /* --- format_choose.c ---------------------------------------------------------------------------------------------- */

@@ -243,7 +243,7 @@ static void note_read(const struct weft_formats *f, weft_val v, uint32_t layout,
 }
 
 /* Relayouts that the answer puts into a graph: one for each layout of a value that somebody reads and its node does not
- * write, and those that align_buffers will. */
+ * write, and those for functions alone. */
 static uint32_t conversions_of(const struct weft_formats *f)
 {
     const struct weft_graph *g = f->graph;

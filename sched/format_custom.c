@@ -4,13 +4,13 @@
  *   %a: f32[64,64] = custom %x function=turned       x and a in {1 0}: nothing; else each is a relayout
  *
  * A function that takes an operand packed in one order gets a relayout of what lies otherwise, and who reads its result
- * in another order than it writes reads a relayout of that (pass align_buffers); so that is what layouts cost here. One
- * that takes any strides reads and writes what there is. How operands and results belong together is not known, so no
- * layout is carried through a function. */
+ * in another order than it writes reads a relayout of that (passes/propagate_orders.c); so that is what layouts cost
+ * here. One that takes any strides reads and writes what there is. How operands and results belong together is not
+ * known, so no layout is carried through a function. */
 #include "sched/caller.h"
 #include "sched/format.h"
 
-enum { BEHIND = 2 * WEFT_FORMAT_TIE }; /* a conversion that others may share goes before one that align_buffers makes */
+enum { BEHIND = 2 * WEFT_FORMAT_TIE }; /* a conversion that others may share goes before one for a function alone */
 
 /* Elements smaller than a byte lie row-major only, and one element that all indices find is not stored. */
 static bool has_order(const struct weft_graph *g, weft_val v)

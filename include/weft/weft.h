@@ -431,8 +431,8 @@ struct weft_custom {
     int (*type)(void *user, struct weft_custom_types *types);
     /* The layout that operand i, or for i = operands the result, must have: true, and in `ret_order` its axes from the
      * outermost to the innermost, packed without gaps; false: any strides will do, also 0 for what repeats. NULL:
-     * everything is packed row-major. What lies otherwise is copied, by relayouts that pass align_buffers puts in; what
-     * it could not know, within the call. */
+     * everything is packed row-major. What lies otherwise is copied, by relayouts that pass propagate_memory_format
+     * puts in; what it could not know, within the call. */
     bool (*layout)(void *user, size_t i, size_t operands, int rank, int *ret_order);
     /* What a call costs, for tensors without data: arithmetic operations, and bytes read and written. NULL: unknown. */
     void (*cost)(void *user, const struct weft_custom_call *call, double *ret_operations, double *ret_bytes);

@@ -113,6 +113,9 @@ static const char passes_text[] =
     "  %d1: f64[20,512] = const random=5\n"
     "  %d2: f64[20,512] = neg %d1\n"
     "  %r14: f32[2] = custom %d2 function=crossing\n"
+    /* propagate_memory_format, for a function */
+    "  %d3: f64[20,500] = slice %d1 start=[0 3] end=[20 503]\n"
+    "  %r17: f32[2] = custom %d3 function=packing\n"
     /* lower_blocks */
     "  %o1: f32[1,2,4,4]{0 1/16 2 3 1%16} = neg %q\n"
     "  %r15: f32[1,2,4,4] = relu %o1\n"
@@ -122,9 +125,9 @@ static const char passes_text[] =
     "  %o4: i64[2] = abs %o3\n"
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 18 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 19 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 
@@ -195,9 +198,12 @@ static inline bool passes_refuse(const char *pass, int64_t n, bool once)
     struct weft_graph *graph;
     struct weft_tensor before[PASSES_RESULTS], after[PASSES_RESULTS];
     const struct weft_custom crossing = {.size = sizeof crossing, .name = "crossing", .most_operands = 1,
-                                         .run = crossing_run, .layout = crossing_layout, .demand = crossing_demand};
+                                         .run = crossing_run, .layout = crossing_layout, .demand = crossing_demand},
+                             packing = {.size = sizeof packing, .name = "packing", .most_operands = 1,
+                                        .run = crossing_run};
     assert_int_equal(weft_open(&options, &context), WEFT_OK);
     assert_int_equal(weft_register(context, &crossing), WEFT_OK);
+    assert_int_equal(weft_register(context, &packing), WEFT_OK);
     if (weft_parse(context, passes_text, sizeof passes_text - 1, "passes", &graph) != WEFT_OK)
         fail_msg("%s", weft_last_error(context));
     passes_evaluate(graph, context, before);

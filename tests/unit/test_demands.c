@@ -52,23 +52,6 @@ static int add_aligned(void *user, const struct weft_custom_call *call)
     return 0;
 }
 
-static bool columns_first(void *user, size_t i, size_t operands, int rank, int *ret_order)
-{
-    for (int k = 0; k < rank; k++)
-        ret_order[k] = rank - 1 - k;
-    return true;
-}
-
-/* Operand and result lie alike. */
-static int copy_turned(void *user, const struct weft_custom_call *call)
-{
-    const struct weft_tensor *x = &call->operand[0], *y = call->result;
-    assert_int_equal(x->stride[0], 1);
-    assert_int_equal(y->stride[0], 1);
-    memcpy(y->data, x->data, (size_t)(x->extent[0] * x->extent[1]) * sizeof(float));
-    return 0;
-}
-
 static struct weft_context *open_demanding(int threads)
 {
     static const struct weft_custom all[] = {
@@ -78,8 +61,6 @@ static struct weft_context *open_demanding(int threads)
          .layout = any_strides, .demand = want_lines},
         {.size = sizeof *all, .name = "add_whatever", .least_operands = 1, .most_operands = 2, .run = add_aligned,
          .layout = any_strides, .demand = want_nonsense},
-        {.size = sizeof *all, .name = "copy_turned", .least_operands = 1, .most_operands = 1, .run = copy_turned,
-         .layout = columns_first},
     };
     struct weft_context *context = open_context(threads);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -174,46 +155,6 @@ static void levels_are_told_apart_without_a_shared_cache(void **state)
     const enum weft_price first = WEFT_PRICE_read_private;
     assert_int_equal(weft_format_level(&target, first, 1 << 19), first);
     assert_int_equal(weft_format_level(&target, first, (1 << 19) + 1), first + 2);
-}
-
-/* --- orders ------------------------------------------------------------------------------------------------------- */
-
-/* Data that change their order for a function do so in steps of their own, which are counted; a constant does it once,
- * when the plan is made. */
-static void orders_for_functions_are_steps(void **state)
-{
-    enum { ROWS = 40, COLUMNS = 24, BYTES = ROWS * COLUMNS * (int)sizeof(float) };
-    static const char text[] = "graph @g(%x: f32[40,24]) {\n"
-                               "  %k: f32[40,24] = const random=1\n"
-                               "  %r: f32[40,24] = neg %x\n"
-                               "  %y: f32[40,24] = custom %r function=copy_turned\n"
-                               "  %c: f32[40,24] = custom %k function=copy_turned\n"
-                               "  %d: f32[40,24] = sub %c, %k\n"
-                               "  return %y, %d\n}";
-    float data[ROWS * COLUMNS];
-    struct weft_context *context = open_demanding(2);
-    struct weft_graph *graph = parse(context, text);
-    struct weft_plan *plan = compile(graph, 0);
-    struct weft_execution *e;
-    struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){ROWS, COLUMNS}), y, d;
-    assert_int_equal(weft_plan_relayouts(plan), 3);
-    assert_true(is_remarked(weft_plan_graph(plan), "propagate_memory_format", "converted",
-                            "once, for custom %c, which would take"));
-    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
-    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
-    assert_int_equal(weft_run(e), WEFT_OK);
-    struct weft_statistics statistics = {.size = sizeof statistics};
-    assert_int_equal(weft_execution_statistics(e, &statistics), WEFT_OK);
-    assert_int_equal(statistics.relayouts, 3); /* of %r and of both results */
-    assert_int_equal(statistics.copied_bytes, 3 * BYTES);
-    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
-    assert_int_equal(weft_output(e, 1, &d), WEFT_OK);
-    for (int i = 0; i < ROWS * COLUMNS; i++)
-        assert_true(((const float *)y.data)[i] == -data[i] && ((const float *)d.data)[i] == 0);
-    weft_execution_destroy(e);
-    weft_plan_destroy(plan);
-    weft_graph_destroy(graph);
-    weft_close(context);
 }
 
 /* --- alignment ---------------------------------------------------------------------------------------------------- */
@@ -463,7 +404,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_walked_over_padded_rows), cmocka_unit_test(refusals_are_explained),
-        cmocka_unit_test(orders_for_functions_are_steps),
         cmocka_unit_test(misaligned_data_give_right_results),  cmocka_unit_test(a_promise_is_held_to),
         cmocka_unit_test(a_place_inside_another_is_refused),   cmocka_unit_test(nonsense_is_no_demand),
         cmocka_unit_test(kernels_of_a_target_are_asked),       cmocka_unit_test(a_promise_is_held_to_for_results),

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds of libweft.so beside each other in one process, in turns.
+
+usage: pairs.py [--threads N] [--pairs N] [--compiles N] OLD.so NEW.so FOLDER...
+
+Each FOLDER holds model.onnx and input_0.npy, input_1.npy, ... Both libraries load and compile it; then they run in turns,
+as many runs at a time as take 30 ms, first one then the other, and in the next pair the other way round. A line a model:
+the time of a run in the old and in the new one (medians), old / new as a geometric mean of all pairs with its 95 % interval
+(bootstrap), and the same of the time to compile. Above 1 the new one is faster. Needs numpy; nothing else may run on the machine."""
+import argparse
+import ctypes
+import glob
+import os
+import random
+import statistics
+import sys
+import time
+
+import numpy
+
+MAX_RANK = 8
+BATCH_S = 0.03
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("extent", ctypes.c_int64 * MAX_RANK), ("stride", ctypes.c_int64 * MAX_RANK)]
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("allocator", ctypes.c_void_p), ("executor", ctypes.c_void_p),
+                ("diagnose", ctypes.c_void_p), ("diagnose_user", ctypes.c_void_p), ("cpu", ctypes.c_char_p),
+                ("threads", ctypes.c_int32), ("reserved", ctypes.c_int32), ("prices", ctypes.c_char_p)]
+
+
+class Library:
+    """One build, with a context of its own."""
+
+    def __init__(self, path, threads):
+        self.lib = ctypes.CDLL(os.path.abspath(path))
+        self.lib.weft_last_error.restype = ctypes.c_char_p
+        self.lib.weft_execution_error.restype = ctypes.c_char_p
+        self.lib.weft_dtype_from_name.argtypes = [ctypes.c_char_p]
+        options = Options(size=ctypes.sizeof(Options), threads=threads, prices=b"")
+        self.context = ctypes.c_void_p()
+        self.check(self.lib.weft_open(ctypes.byref(options), ctypes.byref(self.context)))
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.lib.weft_last_error(self.context).decode())
+
+    def load(self, path):
+        graph = ctypes.c_void_p()
+        self.check(self.lib.weft_load(self.context, path.encode(), ctypes.byref(graph)))
+        return graph
+
+    def compile(self, graph):
+        plan = ctypes.c_void_p()
+        begin = time.perf_counter()
+        self.check(self.lib.weft_compile(graph, None, ctypes.byref(plan)))
+        return plan, time.perf_counter() - begin
+
+    def execution(self, plan, arrays):
+        execution = ctypes.c_void_p()
+        self.check(self.lib.weft_execution_create(plan, ctypes.byref(execution)))
+        for i, array in enumerate(arrays):
+            name = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool",
+                    "uint8": "u8", "float16": "f16"}[array.dtype.name]
+            tensor = Tensor(data=array.ctypes.data, dtype=self.lib.weft_dtype_from_name(name.encode()), rank=array.ndim)
+            for axis in range(array.ndim):
+                tensor.extent[axis] = array.shape[axis]
+                tensor.stride[axis] = array.strides[axis] // array.itemsize
+            if self.lib.weft_bind_input(execution, i, ctypes.byref(tensor)):
+                raise RuntimeError(self.lib.weft_execution_error(execution).decode())
+        return execution
+
+    def time(self, execution, runs):
+        run = self.lib.weft_run
+        begin = time.perf_counter()
+        for _ in range(runs):
+            if run(execution):
+                raise RuntimeError(self.lib.weft_execution_error(execution).decode())
+        return (time.perf_counter() - begin) / runs
+
+
+def interval(ratios):
+    """The geometric mean, and where 95 % of those of 2,000 resamples lie."""
+    logs = numpy.log(ratios)
+    draw = random.Random(1)
+    means = sorted(numpy.mean([draw.choice(logs) for _ in logs]) for _ in range(2000))
+    return numpy.exp(numpy.mean(logs)), numpy.exp(means[50]), numpy.exp(means[1949])
+
+
+def measure(libraries, folder, pairs, compiles):
+    arrays = [numpy.ascontiguousarray(numpy.load(path))
+              for path in sorted(glob.glob(f"{folder}/input_*.npy"), key=lambda p: int(p.split("_")[-1][:-4]))]
+    graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
+    compiled = [[], []]
+    plans = []
+    for turn in range(max(compiles, 1)):
+        for side in (0, 1) if turn % 2 == 0 else (1, 0):
+            plan, seconds = libraries[side].compile(graphs[side])
+            compiled[side].append(seconds)
+            if turn == 0:
+                plans.append((side, plan))
+            else:
+                libraries[side].lib.weft_plan_destroy(plan)
+    plans = [plan for _, plan in sorted(plans, key=lambda p: p[0])]
+    executions = [library.execution(plan, arrays) for library, plan in zip(libraries, plans)]
+    for library, execution in zip(libraries, executions):
+        library.time(execution, 3)
+    runs = max(1, int(BATCH_S / max(libraries[1].time(executions[1], 3), 1e-6)))
+    times = [[], []]
+    for pair in range(pairs):
+        for side in (0, 1) if pair % 2 == 0 else (1, 0):
+            times[side].append(libraries[side].time(executions[side], runs))
+    for library, execution, plan, graph in zip(libraries, executions, plans, graphs):
+        library.lib.weft_execution_destroy(execution)
+        library.lib.weft_plan_destroy(plan)
+        library.lib.weft_graph_destroy(graph)
+    return times, compiled
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--compiles", type=int, default=5)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("folder", nargs="+")
+    options = parser.parse_args()
+    libraries = [Library(options.old, options.threads), Library(options.new, options.threads)]
+    print("| model | old ms | new ms | old / new | 95 % | compile old ms | new ms | old / new |\n|---|---|---|---|---|---|---|---|")
+    means, slower = [], []
+    for folder in options.folder:
+        name = os.path.basename(os.path.normpath(folder))
+        try:
+            times, compiled = measure(libraries, folder, options.pairs, options.compiles)
+        except (RuntimeError, OSError, KeyError) as error:
+            print(f"| {name} | {str(error)[:90]} |", flush=True)
+            continue
+        mean, low, high = interval([old / new for old, new in zip(*times)])
+        means.append(mean)
+        slower += [name] if low < 0.98 else []
+        old, new = (1e3 * statistics.median(side) for side in times)
+        was, now = (1e3 * min(side) for side in compiled)
+        print(f"| {name} | {old:.3f} | {new:.3f} | {mean:.3f} | {low:.3f}-{high:.3f} | {was:.1f} | {now:.1f} | "
+              f"{was / now:.2f} |", flush=True)
+    print(f"geometric mean {numpy.exp(numpy.mean(numpy.log(means))):.3f} of {len(means)} models; "
+          f"interval below 0.98: {', '.join(slower) or 'none'}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
