@@ -271,6 +271,31 @@ void weft_take_layout(struct weft_graph *graph, weft_val to, weft_val from)
     graph->value[to.id].stated = graph->value[from.id].stated && !graph->value[to.id].is_param;
 }
 
+static bool splits_axis(const struct weft_layout *layout)
+{
+    bool any = false;
+    for (int k = 0; k < layout->axes && !any; k++)
+        any = layout->axis[k].mod;
+    return any;
+}
+
+bool weft_has_blocks(const struct weft_graph *graph)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < graph->root->layouts && !any; i++) /* of most graphs none */
+        any = splits_axis(&graph->root->layout[i]);
+    if (!any)
+        return false;
+    weft_foreach_node(graph, n)
+        for (uint32_t i = 0; i < graph->node[n.id].results; i++)
+            if (splits_axis(&graph->root->layout[graph->value[weft_result(graph, n, i).id].layout]))
+                return true;
+    for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        if (weft_has_blocks(graph->body[i]))
+            return true;
+    return false;
+}
+
 bool weft_is_required(const struct weft_graph *graph, weft_val value)
 {
     const struct weft_value *v = &graph->value[value.id];

@@ -15,7 +15,8 @@
  *
  * A kernel that was chosen for blocks is dropped, and a group with such values opened, with a remark; so is it said of
  * what is not stored in blocks in the end, since nothing can write or nobody reads it so.
- * Plans need this, so compiling runs it at its end; a framework that runs graphs by itself does not.
+ * Plans need this, so compiling runs it once more where the pipeline did not come to it (NO_PASSES, WEFT_STOP_AFTER). A
+ * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay.
  * Needs: nothing. Keeps: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
  * axes that are not constant; more than 8 axes with the splits. */
 #include "passes/passes.h"
@@ -463,6 +464,8 @@ static bool find_all(struct lowering *l)
 
 bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
 {
+    if (target->kernel || !weft_has_blocks(graph))
+        return weft_progress(graph, false, 0);
     struct weft_arena *scratch = &graph->root->scratch;
     struct lowering l = {.graph = graph, .build = {.graph = graph}, .values = graph->values,
                          .plain = weft_new(scratch, weft_val, graph->values),

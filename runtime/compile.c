@@ -10,15 +10,6 @@ struct compile {
     struct weft_plan *plan;
 };
 
-static bool has_blocks(const struct weft_graph *root)
-{
-    for (uint32_t i = 1; i < root->layouts; i++)
-        for (int k = 0; k < root->layout[i].axes; k++)
-            if (root->layout[i].axis[k].mod)
-                return true;
-    return false;
-}
-
 static bool has_groups(const struct weft_graph *graph)
 {
     bool any = graph->groups > 1;
@@ -77,7 +68,7 @@ static int compile(void *arg)
         run_always(plan, "open_groups");
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         optimize(plan, &c->options);
-    if (has_blocks(plan->graph)) /* kernels walk strides, which blocks have none of */
+    if (weft_has_blocks(plan->graph)) /* no passes, or not enough: kernels walk strides, which blocks have none of */
         run_always(plan, "lower_blocks");
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;

@@ -324,7 +324,8 @@ WEFT_API int weft_value_read(const struct weft_graph *graph, weft_val value, str
 /* Runs one pass by its name, with - or _ ("fold_batchnorm"; `weft opt --list-passes`). `target` NULL: the context's.
  * Returns 1 if the graph changed, 0 if not, or a negative status: unknown name, or a graph that is not valid. */
 WEFT_API int weft_run_pass(struct weft_graph *graph, const char *name, const struct weft_target *target);
-/* Runs the default pipeline; results as above. */
+/* Runs the default pipeline; results as above. What lies in blocks becomes arrays of these at its end, unless the
+ * target has kernels of the caller's. */
 WEFT_API int weft_run_pipeline(struct weft_graph *graph, const struct weft_target *target);
 
 /* One explained decision. */

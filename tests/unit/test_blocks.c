@@ -158,7 +158,7 @@ static void what_fills_blocks_up_is_never_seen(void **state)
 /* Bisecting rewrites halves what is a choice; this is none, for a plan runs no blocks. */
 static void bisecting_leaves_no_blocks(void **state)
 {
-    const char *limit[] = {"0", "1", "2", "3"};
+    const char *limit[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
     for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
         setenv("WEFT_STOP_AFTER", limit[i], 1);
         struct blocked b = {.context = open_context(1)};
@@ -174,6 +174,26 @@ static void bisecting_leaves_no_blocks(void **state)
         weft_graph_destroy(b.graph);
         weft_close(b.context);
     }
+}
+
+static int count_blocked(const struct weft_graph *graph)
+{
+    int count = 0;
+    for (weft_node n = weft_next_node(graph, (weft_node){0}); n.id; n = weft_next_node(graph, n))
+        count += is_blocked(graph, weft_node_result(graph, n, 0));
+    return count;
+}
+
+/* The pipeline makes arrays of blocks for plans; kernels of the caller's take them as they are. */
+static void blocks_stay_for_kernels_of_the_callers(void **state)
+{
+    struct blocked b = open_blocked(32);
+    assert_true(weft_run_pipeline(b.graph, b.target) >= 0);
+    assert_true(count_blocked(b.graph) >= 8);
+    assert_int_equal(weft_run_pipeline(b.graph, NULL), 1);
+    assert_int_equal(weft_validate(b.graph), WEFT_OK);
+    assert_int_equal(count_blocked(b.graph), 0);
+    close_blocked(&b);
 }
 
 /* Into blocks and out of them is one conversion each; what cannot be in blocks is said. */
@@ -222,6 +242,7 @@ int main(void)
         cmocka_unit_test(blocks_are_carried_from_one_kernel_to_the_other),
         cmocka_unit_test(what_fills_blocks_up_is_never_seen),
         cmocka_unit_test(bisecting_leaves_no_blocks),
+        cmocka_unit_test(blocks_stay_for_kernels_of_the_callers),
         cmocka_unit_test(each_change_of_blocks_is_one_step),
         cmocka_unit_test(blocks_beyond_any_memory_are_refused),
     };

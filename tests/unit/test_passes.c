@@ -385,6 +385,17 @@ static const struct weft_target machines[] = {
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
+/* What was in blocks is a graph of other values since the pipeline's last pass, which the next run simplifies, and for
+ * which it decides layouts, like those of any other. */
+static bool was_lowered(const struct weft_graph *graph)
+{
+    const struct weft_pass_record *record;
+    bool lowered = false;
+    for (size_t i = 0; !lowered && (record = weft_pass_timing(graph, i)); i++)
+        lowered = strcmp(record->pass, "lower_blocks") == 0 && record->changed;
+    return lowered;
+}
+
 /* Runs the pass (NULL: the pipeline) twice on graph `index` of a text; false if there is none. */
 static bool run_twice(struct weft_context *context, const char *source, size_t bytes, uint32_t index, const char *pass,
                       const struct weft_target *machine, const char *path)
@@ -395,7 +406,7 @@ static bool run_twice(struct weft_context *context, const char *source, size_t b
     if (weft_protected(context, parse_one, &call) != WEFT_OK || !call.graph)
         return false;
     int second = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 + (!pass && was_lowered(call.graph)); i++) {
         second = pass ? weft_run_pass(call.graph, pass, &target) : weft_run_pipeline(call.graph, &target);
         if (second < 0)
             print_message("%s graph %u: %s\n", path, index, weft_last_error(context));
