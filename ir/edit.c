@@ -342,5 +342,5 @@ bool weft_strip(struct weft_graph *graph)
     bool changed = strip_one(graph);
     for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         changed |= weft_strip(graph->body[i]);
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

@@ -437,13 +437,6 @@ void weft_require(struct weft_graph *graph, uint32_t analyses)
     graph->analyses |= analyses;
 }
 
-bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps)
-{
-    if (changed)
-        graph->analyses &= keeps;
-    return changed;
-}
-
 static void add_remark(struct weft_graph *root, const char *who, const char *where, const char *verdict,
                        const char *format, va_list arguments)
 {

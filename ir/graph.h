@@ -278,9 +278,11 @@ bool weft_type_is_constant(const struct weft_type *type); /* no symbols in the e
 bool weft_type_check_size(const struct weft_type *type);
 void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struct weft_text *text); /* "f32[N,3]" */
 
-/* Analyses: compute what is missing / state what survives a change. */
+/* Computes what is missing of these analyses. Edits take back what they make untrue, so that nobody else has to say
+ * what survives. */
 void weft_require(struct weft_graph *graph, uint32_t analyses);
-bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps); /* returns changed */
+/* What mark_aliases alone ends with. */
+static inline bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps) { return changed; }
 
 /* Lists a relayout, with texts that live as long as the graph, for pictures and `weft explain`. */
 void weft_add_conversion(struct weft_graph *graph, const struct weft_conversion_record *record);

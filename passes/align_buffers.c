@@ -16,7 +16,7 @@
  * In which order functions take a value is none of its matters: propagate_memory_format sees to that, and what it turns
  * or packs for a function is made at the address at once.
  * A function that is called without this pass is safe too: what stands wrong is copied for that call (ir/custom.c).
- * Needs: layouts as propagate_memory_format leaves them. Keeps: nothing. Done again, it changes nothing. */
+ * Needs: layouts as propagate_memory_format leaves them. Done again, it changes nothing. */
 #include "passes/passes.h"
 #include "sched/alias.h"
 #include "sched/caller.h"
@@ -253,5 +253,5 @@ bool weft_pass_align_buffers(struct weft_graph *graph, const struct weft_target 
     weft_foreach_node(graph, n)
         if (target->kernel && weft_opcode_of(graph, n) != WEFT_OP_custom)
             look_at_results(&a, n);
-    return weft_progress(graph, a.changed, 0);
+    return a.changed;
 }

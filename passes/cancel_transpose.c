@@ -12,7 +12,7 @@
  *
  * Why the inner one may have other users: the new node reads %x instead of %a, which costs the same and frees the
  * pair from each other.
- * Needs: nothing. Keeps: nothing.
+ * Needs: nothing.
  * Not done: transposes with something in between, which is the business of sink_transpose; a matmul whose operand has
  * other axes moved as well. */
 #include "passes/passes.h"
@@ -128,5 +128,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_cancel_transpose(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_progress(graph, weft_apply_rules(graph, "cancel_transpose", sets, 1), 0);
+    return weft_apply_rules(graph, "cancel_transpose", sets, 1);
 }

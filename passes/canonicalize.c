@@ -25,7 +25,7 @@
  *   min, max  of zeros of both signs may give either, so they commute like the rest.
  *
  * Why constants to the right: whoever looks for a bias or a scale looks at one operand.
- * Needs: nothing. Keeps: nothing.
+ * Needs: nothing.
  * Not done: reassociation, which changes rounding; factoring; anything that needs the range of a value. */
 #include "passes/passes.h"
 
@@ -345,5 +345,5 @@ bool weft_pass_canonicalize(struct weft_graph *graph, const struct weft_target *
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_canonicalize_algebra, weft_canonicalize_views,
                                          weft_canonicalize_identities, weft_canonicalize_repeats};
-    return weft_progress(graph, weft_apply_rules(graph, "canonicalize", sets, 5), 0);
+    return weft_apply_rules(graph, "canonicalize", sets, 5);
 }

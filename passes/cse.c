@@ -16,7 +16,7 @@
  * are equal at once.
  *
  * Why layouts count: two copies of a value in different layouts are what layout propagation may have asked for.
- * Needs: nothing. Keeps: nothing. Not done: `if` and `loop` are never equal, bodies are not compared; nodes in
+ * Needs: nothing. Not done: `if` and `loop` are never equal, bodies are not compared; nodes in
  * groups or with a kernel are left alone. */
 #include "passes/passes.h"
 
@@ -184,5 +184,5 @@ bool weft_pass_cse(struct weft_graph *graph, const struct weft_target *target)
         const weft_node first = first_equal(&table, n);
         changed |= first.id != n.id && merge(graph, n, first);
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

@@ -12,7 +12,7 @@
  * Why not mark from the returns and sweep: use counts are kept by every edit anyway, and the walk needs no memory.
  *
  * No op has side effects: a mutated parameter is a returned value. Parameters stay, used or not, because they are
- * the caller's. A node with one dead and one live result stays whole. Needs: nothing. Keeps: nothing.
+ * the caller's. A node with one dead and one live result stays whole. Needs: nothing.
  * Not done: an op that finds out a size stays, even if nothing mentions the size. Some of several results:
  * dead_results. */
 #include "passes/passes.h"
@@ -42,5 +42,5 @@ bool weft_pass_dce(struct weft_graph *graph, const struct weft_target *target)
         weft_erase_node(graph, node);
         changed = true;
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

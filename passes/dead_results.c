@@ -22,7 +22,7 @@
  * that two nodes share stays as it is. One node is one rewrite; every bit of the results stays.
  * Node and bodies fit each other only before and after all of it, so refused memory must not end it in between: the new
  * node is made first, with outlines for bodies, and from there on nothing allocates.
- * Why not in dce: that looks at nodes, not into bodies, and is a page. Needs: nothing. Keeps: nothing.
+ * Why not in dce: that looks at nodes, not into bodies, and is a page. Needs: nothing.
  * Not done: sort and unique have no form with fewer results; a loop whose trips are known not to happen. */
 #include "passes/passes.h"
 
@@ -173,7 +173,6 @@ static void prune_body(const struct pruning *p, unsigned which, weft_val *param,
             weft_erase_node(body, n);
     }
     weft_keep_params(body, param, params);
-    weft_progress(body, true, 0);
 }
 
 /* Without what says how many are carried and how long the collection is, where that is clear or means nothing. */
@@ -364,5 +363,5 @@ bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *
         else if (weft_opcode_of(graph, n) == WEFT_OP_top_k)
             changed |= choose_one(graph, n);
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

@@ -15,7 +15,7 @@
  * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
  * casts.
  *
- * Needs: nothing. Keeps: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
+ * Needs: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
 #include "passes/decompose.h"
 
 /* --- softmax ---------------------------------------------------------------------------------------------------- */
@@ -123,5 +123,5 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_contractions,
         weft_decompose_quantised,
     };
-    return weft_progress(graph, weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]), 0);
+    return weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
 }

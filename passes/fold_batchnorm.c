@@ -23,7 +23,7 @@
  * Refused, with a remark: another user; parameters that are not constant; factors that make a weight or a bias
  * infinite or NaN; weights of a narrower type than the result, which would round the factor more than it was; weights
  * that others read, if a second copy takes more than 64 KiB.
- * Needs: nothing. Keeps: nothing.
+ * Needs: nothing.
  * Not done: a norm before the contraction (padding is in the way); scales along the rows of a matmul; batched
  * weights. */
 #include "passes/passes.h"
@@ -296,5 +296,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_fold_batchnorm(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_progress(graph, weft_apply_rules(graph, "fold_batchnorm", sets, 1), 0);
+    return weft_apply_rules(graph, "fold_batchnorm", sets, 1);
 }

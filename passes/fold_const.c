@@ -17,7 +17,7 @@
  * (constants.h).
  *
  * Why not fold all and let dce sort it out: a model that builds a 1 GB mask from a vector would be loaded as 1 GB.
- * Needs: nothing. Keeps: nothing.
+ * Needs: nothing.
  * Not done: operands that are broadcasts of constants (the op could move below the broadcast); results of `if` and
  * `loop`. */
 #include "passes/passes.h"
@@ -183,5 +183,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_fold_const(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_progress(graph, weft_apply_rules(graph, "fold_const", sets, 1), 0);
+    return weft_apply_rules(graph, "fold_const", sets, 1);
 }

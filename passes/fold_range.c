@@ -16,8 +16,8 @@
  *   bounds        min, max, clamp, abs, relu, mod by more than can occur, and rounding, where they cannot do anything.
  *   comparisons   and tests for NaN and infinity are constants where ranges decide them.
  *
- * Why not within canonicalize: that needs no analysis, and runs more often. Every bit stays. Needs: nothing. Keeps:
- * nothing. Not done: fractions; what a condition says of the branch behind it; carried values of loops. */
+ * Why not within canonicalize: that needs no analysis, and runs more often. Every bit stays. Needs: nothing. Not done:
+ * fractions; what a condition says of the branch behind it; carried values of loops. */
 #include "passes/passes.h"
 #include "passes/range.h"
 
@@ -167,7 +167,7 @@ bool weft_pass_fold_range(struct weft_graph *graph, const struct weft_target *ta
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
     if (!has_questions(graph))
-        return weft_progress(graph, false, 0);
+        return false;
     const struct weft_ranges ranges = weft_find_ranges(graph);
-    return weft_progress(graph, weft_apply_rules_with(graph, "fold_range", sets, 1, &ranges), 0);
+    return weft_apply_rules_with(graph, "fold_range", sets, 1, &ranges);
 }

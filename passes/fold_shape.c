@@ -12,7 +12,7 @@
  * well as with fixed ones.
  *
  * Why not fold_const: it needs numbers, and computes; here nothing is computed and sizes may be open.
- * Needs: nothing. Keeps: nothing. Not done: tensors of more than WEFT_MAX_CONTENT elements; bools that depend on
+ * Needs: nothing. Not done: tensors of more than WEFT_MAX_CONTENT elements; bools that depend on
  * symbols, for which `extents` has no form; expressions that some sizes take out of 62 bits, where the tensor wraps. */
 #include "passes/passes.h"
 
@@ -73,5 +73,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_fold_shape(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_progress(graph, weft_apply_rules(graph, "fold_shape", sets, 1), 0);
+    return weft_apply_rules(graph, "fold_shape", sets, 1);
 }

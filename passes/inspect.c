@@ -103,7 +103,7 @@ static void check_reparse(struct weft_inspection *inspection)
     weft_graph_free(again);
 }
 
-/* Ranks that a pass claims to have kept are those that would be computed anew. */
+/* Ranks that no edit has taken back are those that would be computed anew. */
 static void check_order(struct weft_inspection *inspection, const struct weft_graph *graph)
 {
     uint32_t rank = 0;

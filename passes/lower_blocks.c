@@ -17,7 +17,7 @@
  * what is not stored in blocks in the end, since nothing can write or nobody reads it so.
  * Plans need this, so compiling runs it once more where the pipeline did not come to it (NO_PASSES, WEFT_STOP_AFTER). A
  * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay.
- * Needs: nothing. Keeps: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
+ * Needs: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
  * axes that are not constant; more than 8 axes with the splits. */
 #include "passes/passes.h"
 #include "sched/alias.h"
@@ -465,7 +465,7 @@ static bool find_all(struct lowering *l)
 bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
 {
     if (target->kernel || !weft_has_blocks(graph))
-        return weft_progress(graph, false, 0);
+        return false;
     struct weft_arena *scratch = &graph->root->scratch;
     struct lowering l = {.graph = graph, .build = {.graph = graph}, .values = graph->values,
                          .plain = weft_new(scratch, weft_val, graph->values),
@@ -474,7 +474,7 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
                          .done = weft_new(scratch, weft_node, graph->nodes)};
     bool changed = false;
     if (!find_all(&l))
-        return weft_progress(graph, false, 0);
+        return false;
     weft_foreach_node(graph, n) {
         if (!touches(&l, n))
             continue;
@@ -496,5 +496,5 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
             weft_add_remark(graph, who, v, "undone", "it is not stored in blocks: nobody reads it so");
         weft_erase_unused(graph, l.done[l.count]);
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

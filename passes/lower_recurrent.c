@@ -15,7 +15,7 @@
  * The two halves of b are added to W x where that is the same. It is not for the candidate of a gru, whose half of R
  * may be scaled by the reset gate. In 16-bit types all is computed in f32 between casts.
  *
- * Needs: nothing. Keeps: nothing. Not done: both directions in one loop; one product of R for equal sequences. */
+ * Needs: nothing. Not done: both directions in one loop; one product of R for equal sequences. */
 #include "passes/lower_recurrent.h"
 
 #include <stdlib.h>
@@ -289,7 +289,7 @@ bool weft_pass_lower_recurrent(struct weft_graph *graph, const struct weft_targe
 {
     bool changed = false;
     if (graph->depth == WEFT_MAX_DEPTH) /* no room for the body of a loop */
-        return weft_progress(graph, false, 0);
+        return false;
     uint32_t cells = first_free_cell(graph);
     for (weft_node node = graph->first, next; node.id; node = next) {
         next = graph->node[node.id].next;
@@ -302,5 +302,5 @@ bool weft_pass_lower_recurrent(struct weft_graph *graph, const struct weft_targe
         lower(graph, node, &cells);
         changed = true;
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

@@ -11,7 +11,7 @@
  * A group of one node stays, since a kernel of that node is one of the group; so does a group whose note names a kernel
  * of the target's, which is the caller's to run.
  * Not in the pipeline: compiling runs it first, with or without passes, whatever WEFT_STOP_AFTER says; whoever runs
- * passes for kernels of their own keeps the groups. Needs: nothing. Keeps: the order. */
+ * passes for kernels of their own keeps the groups. Needs: nothing. */
 #include "passes/passes.h"
 #include "sched/target.h"
 
@@ -57,5 +57,5 @@ bool weft_pass_open_groups(struct weft_graph *graph, const struct weft_target *t
         weft_open_group(graph, n);
         changed = true;
     }
-    return weft_progress(graph, changed, WEFT_ORDER);
+    return changed;
 }

@@ -17,7 +17,7 @@
  * Refused, with a remark: what is returned, since the boundary promises packed arrays; where a view would become a copy
  * (a reshape that merges rows); what another of the caller's kernels wants packed; and what a concat or a padding may
  * compute in place, which saves more; and what is in a group, or has a kernel that is not asked, as its readers.
- * Needs: layouts as propagate_memory_format leaves them. Keeps: nothing. Done again, it changes nothing: only packed
+ * Needs: layouts as propagate_memory_format leaves them. Done again, it changes nothing: only packed
  * rows are looked at. */
 #include "passes/passes.h"
 #include "sched/alias.h"
@@ -262,5 +262,5 @@ bool weft_pass_pad_strides(struct weft_graph *graph, const struct weft_target *t
     weft_foreach_node(graph, n)
         if (writes_gaps(&s, n))
             changed |= pad(&s, weft_result(graph, n, 0));
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

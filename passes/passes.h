@@ -8,13 +8,12 @@
 struct weft_pass_info {
     const char *name;      /* with underscores */
     bool (*run)(struct weft_graph *, const struct weft_target *);
-    uint32_t keeps;        /* analyses that survive when it changed something */
     const char *help;      /* one line */
 };
 extern const struct weft_pass_info weft_passes[];
 extern const unsigned weft_pass_count;
 
-#define PASS(name, keeps, help) bool weft_pass_##name(struct weft_graph *graph, const struct weft_target *target);
+#define PASS(name, help) bool weft_pass_##name(struct weft_graph *graph, const struct weft_target *target);
 #include "passes.def"
 #undef PASS
 
@@ -24,7 +23,7 @@ const struct weft_pass_info *weft_pass_find(const char *name); /* - and _ are th
 struct weft_suggest;
 /* " (did you mean fold_const?)", or "": see ir/suggest.h. */
 const char *weft_suggest_pass(struct weft_suggest *suggest, const char *word, size_t length);
-/* Runs a pass on the graph and its bodies with everything around it: skip list, canary, validation, snapshots, timing.
+/* Runs a pass on the graph and its bodies with everything around it: skip list, validation, snapshots, timing.
  * Under weft_protected. True if the graph changed. */
 bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target);
 /* The default pipeline, to a fixed point where it says so. */

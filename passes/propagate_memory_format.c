@@ -20,7 +20,7 @@
  * A custom function gets and writes the order that it takes, whatever the search found (propagate_orders.c).
  * A node whose note names a kernel, its own or its group's, was decided for the layouts that are stated: it reads and
  * writes those. Another group is one for as long as no relayout falls between its nodes; then it is opened, and a
- * remark says so. What leaves a group is converted behind it. Needs: nothing. Keeps: nothing.
+ * remark says so. What leaves a group is converted behind it. Needs: nothing.
  * Not done: padded rows (pad_strides), splits into blocks as wishes of weft's own, packing of constants. */
 #include "passes/propagate.h"
 #include "sched/alias.h"
@@ -270,14 +270,14 @@ static bool place_all(struct weft_formats *formats, const struct weft_formats *t
         drop_idle_relayouts(&p);
     record_forms(&p);
     weft_say_conversions(&p);
-    return weft_progress(formats->graph, p.changed, 0);
+    return p.changed;
 }
 
 bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct weft_target *target)
 {
     bool changed = false;
     if (graph->parent || graph->returns == 0) /* bodies are chosen for with the graph */
-        return weft_progress(graph, false, 0);
+        return false;
     struct weft_formats formats;
     weft_formats_collect(&formats, graph, target, &graph->root->scratch);
     weft_formats_choose(&formats);
@@ -285,5 +285,5 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
                         !weft_environment_names("WEFT_SKIP", "propagate_memory_format.choice", /* all= */ false);
     for (uint32_t i = formats.count; i > 0; i--)
         changed |= place_all(formats.all[i - 1], &formats, chosen);
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

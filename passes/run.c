@@ -2,10 +2,8 @@
 /* run.c: the pipeline, and one pass with everything around it.
  *
  * A pass is a function that applies or does not; it cannot fail. Around it, in this order: is it skipped
- * (WEFT_SKIP) → a canary bit among the analyses → run on the bodies of `if` and `loop`, innermost first, then on
- * the graph → the canary must be gone if the pass says that it changed something, and no rewrite may have been
- * counted if it says that it did not → checks and snapshots (inspect.c) → time. The canary finds passes that
- * forget to say which analyses survive. */
+ * (WEFT_SKIP) → run on the bodies of `if` and `loop`, innermost first, then on the graph → no rewrite may have been
+ * counted if it says that it changed nothing → checks and snapshots (inspect.c) → time. */
 #include "passes/passes.h"
 
 #include "ir/suggest.h"
@@ -13,14 +11,14 @@
 #include <string.h>
 
 const struct weft_pass_info weft_passes[] = {
-#define PASS(name, keeps, help) {#name, weft_pass_##name, keeps, help},
+#define PASS(name, help) {#name, weft_pass_##name, help},
 #include "passes.def"
 #undef PASS
 };
 const unsigned weft_pass_count = sizeof weft_passes / sizeof weft_passes[0];
 
 enum pass_number {
-#define PASS(name, keeps, help) PASS_##name,
+#define PASS(name, help) PASS_##name,
 #include "passes.def"
 #undef PASS
     PASS_COUNT
@@ -135,16 +133,11 @@ bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
 
 /* --- one pass --------------------------------------------------------------------------------------------------- */
 
-#define CANARY (1u << 31)
-
 static bool run_on_graph(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target)
 {
     const int64_t rewrites = graph->root->rewrites;
-    graph->analyses |= CANARY;
     const bool changed = pass->run(graph, target);
-    weft_assert(!changed || !(graph->analyses & ~pass->keeps)); /* it ends with weft_progress(graph, changed, keeps) */
-    weft_assert(changed || graph->root->rewrites == rewrites);  /* it says whether it changed something */
-    graph->analyses &= ~CANARY;
+    weft_assert(changed || graph->root->rewrites == rewrites); /* it says whether it changed something */
     return changed;
 }
 

@@ -226,5 +226,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_scatter_const(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_progress(graph, weft_apply_rules(graph, "scatter_const", sets, 1), 0);
+    return weft_apply_rules(graph, "scatter_const", sets, 1);
 }

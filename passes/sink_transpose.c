@@ -22,7 +22,7 @@
  * Each node is computed as before, term by term, so every bit of the results stays. A constant operand is transposed
  * instead, in advance. One region is one rewrite.
  * Why not rules of one node: see x·sigmoid(x); and a transpose that is read twice would be copied for each reader.
- * Needs: nothing; after canonicalize, broadcasts carry no axes of extent 1. Keeps: nothing.
+ * Needs: nothing; after canonicalize, broadcasts carry no axes of extent 1.
  * Not done: an operand that is not turned could be transposed so that a larger one need not be; windows and products
  * could be computed over axes in another order; nodes with several results. */
 #include "passes/sink_region.h"
@@ -288,5 +288,5 @@ bool weft_pass_sink_transpose(struct weft_graph *graph, const struct weft_target
     bool changed = false;
     for (int round = 0; round < MAX_ROUNDS && sink_once(graph); round++)
         changed = true;
-    return weft_progress(graph, changed, 0);
+    return changed;
 }

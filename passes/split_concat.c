@@ -357,5 +357,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_split_concat(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_split_concat_joins, weft_split_concat_views};
-    return weft_progress(graph, weft_apply_rules(graph, "split_concat", sets, 3), 0);
+    return weft_apply_rules(graph, "split_concat", sets, 3);
 }

@@ -21,7 +21,7 @@
  *
  * Why not take apart each merge by itself: one reader that needs the merged axes would pay for it with a copy where the
  * picture is not row-major.
- * Needs: nothing. Keeps: nothing.
+ * Needs: nothing.
  * Not done: regions with contractions, scans or slices; extents of cut axes that are symbols. */
 #include "passes/passes.h"
 
@@ -401,5 +401,5 @@ bool weft_pass_split_reshape(struct weft_graph *graph, const struct weft_target 
         if (n.id == last.id)
             break;
     }
-    return weft_progress(graph, s.changed, 0);
+    return s.changed;
 }

@@ -310,7 +310,6 @@ static bool compute_permitted(struct weft_plan *plan, const struct weft_constant
         while (end < permitted && list[end].graph == g)
             end++;
         compute_all(plan, g, &list[first], end - first);
-        weft_progress(g, true, 0);
     }
     return permitted > 0;
 }

@@ -237,7 +237,7 @@ static inline bool passes_refuse(const char *pass, int64_t n, bool once)
 static void refused_passes_leave_the_graph_as_good(void **state)
 {
     static const char *const names[] = {
-#define PASS(name, keeps, help) #name,
+#define PASS(name, help) #name,
 #include "passes/passes.def"
 #undef PASS
         NULL};
