@@ -181,6 +181,21 @@ static void the_pass_alone_is_done_at_once(void **state)
     weft_close(context);
 }
 
+/* Packing rows is no part of what the search weighs, and is one of what all layouts cost. */
+static void what_packing_costs_is_in_the_estimate(void **state)
+{
+    struct weft_context *context = open_ordered();
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[40,24]) {\n"
+                                              "  %s: f32[39,23] = slice %x start=[1 1] end=[40 24]\n"
+                                              "  %y: f32[39,23] = custom %s function=copy_rows\n  return %y\n}");
+    assert_int_equal(weft_run_pass(graph, "propagate_memory_format", NULL), 1);
+    assert_int_equal(graph->conversions, 1);
+    assert_true(graph->conversion[0].ps > 1000 && !graph->conversion[0].once);
+    assert_true(graph->format_ps >= graph->conversion[0].ps);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
 /* Data that change their order for a function do so in steps of their own, which are counted; a constant does it once,
@@ -244,6 +259,7 @@ int main(void)
         cmocka_unit_test(functions_get_their_orders_whatever_is_skipped),
         cmocka_unit_test(only_what_functions_require_is_turned),
         cmocka_unit_test(the_pass_alone_is_done_at_once),
+        cmocka_unit_test(what_packing_costs_is_in_the_estimate),
         cmocka_unit_test(orders_for_functions_are_steps),
         cmocka_unit_test(a_relayout_is_made_at_the_address),
     };
