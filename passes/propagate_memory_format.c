@@ -281,8 +281,12 @@ bool weft_pass_propagate_memory_format(struct weft_graph *graph, const struct we
     struct weft_formats formats;
     weft_formats_collect(&formats, graph, target, &graph->root->scratch);
     weft_formats_choose(&formats);
-    const bool chosen = formats.cost <= formats.row_major && /* more only where tables were too large */
-                        !weft_environment_names("WEFT_SKIP", "propagate_memory_format.choice", /* all= */ false);
+    const bool skipped = weft_environment_names("WEFT_SKIP", "propagate_memory_format.choice", /* all= */ false);
+    const bool chosen = formats.cost <= formats.row_major && !skipped; /* more only where tables were too large */
+    if (skipped) { /* nothing is said of what is not taken */
+        formats.weighs = false;
+        formats.cost = formats.bound = formats.free_cost = formats.row_major;
+    }
     for (uint32_t i = formats.count; i > 0; i--)
         changed |= place_all(formats.all[i - 1], &formats, chosen);
     return changed;

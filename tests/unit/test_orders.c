@@ -159,6 +159,7 @@ static void only_what_functions_require_is_turned(void **state)
         if (relayouts_of(graph) != cases[i].relayouts)
             print_message("%s\n", cases[i].text);
         assert_int_equal(relayouts_of(graph), cases[i].relayouts);
+        assert_false(is_remarked(graph, "propagate_memory_format", "weighed", ""));
         assert_int_equal(weft_run_pass(graph, "propagate_memory_format", NULL), 0);
         unsetenv("WEFT_SKIP");
         weft_graph_destroy(graph);
