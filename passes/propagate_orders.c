@@ -19,13 +19,13 @@
 
 static const char who[] = "propagate_memory_format";
 
-enum { KEPT = UINT32_MAX }; /* no other layout was decided */
+#define NO_LAYOUT UINT32_MAX /* no other was decided, or a relayout is gone */
 
 struct ordering {
     struct weft_placing *placing;
     struct weft_graph *graph;
     const struct weft_layout **view; /* by value: how a view lies where its operand is */
-    uint32_t *decided;               /* by value: of a result that is written otherwise, how others read it; or KEPT */
+    uint32_t *decided; /* by value: how others read a result that is written otherwise; or NO_LAYOUT */
 };
 
 static struct weft_layout places_of(const struct ordering *o, weft_val v)
@@ -97,6 +97,21 @@ static void meet_operand(struct ordering *o, struct weft_pin pin)
     weft_replace_operand(g, pin.node, pin.index, copy->value);
 }
 
+/* The relayouts of a value that is stored otherwise now: none into that layout, and all others from it. */
+static void restore_copies(struct weft_placing *p, weft_val v)
+{
+    struct weft_graph *g = p->graph;
+    struct weft_converted *idle = weft_find_copy(p, v, p->stored[v.id]);
+    for (uint32_t i = p->first_copy[v.id]; i; i = p->copy[i - 1].next)
+        if (weft_is(p->copy[i - 1].source, v))
+            p->copy[i - 1].from = p->stored[v.id];
+    if (!idle || g->value[idle->value.id].returns)
+        return;
+    weft_replace_uses(g, idle->value, v);
+    weft_erase_node(g, weft_def(g, idle->value));
+    idle->layout = NO_LAYOUT;
+}
+
 /* From here on others find the result in another order than was decided, or get a relayout. */
 static void meet_result(struct ordering *o, weft_node n)
 {
@@ -112,6 +127,7 @@ static void meet_result(struct ordering *o, weft_node n)
     g->value[v.id].layout = o->placing->stored[v.id] = wanted;
     g->value[v.id].stated = false;
     o->placing->changed = true;
+    restore_copies(o->placing, v);
 }
 
 /* What reads a result as it was decided to lie. */
@@ -121,7 +137,7 @@ static void meet_reader(struct ordering *o, struct weft_pin pin)
     struct weft_graph *g = o->graph;
     const weft_val v = weft_pin_value(g, pin);
     uint32_t wanted;
-    if (v.id >= p->values || o->decided[v.id] == KEPT || weft_opcode_of(g, pin.node) == WEFT_OP_relayout ||
+    if (v.id >= p->values || o->decided[v.id] == NO_LAYOUT || weft_opcode_of(g, pin.node) == WEFT_OP_relayout ||
         weft_format_custom(p->formats, pin, &wanted) == WEFT_WANTS_ORDER)
         return;
     const weft_val copy = weft_value_in(p, v, p->stored[v.id], o->decided[v.id], weft_result(g, pin.node, 0), 0);
@@ -135,7 +151,7 @@ static void meet_return(struct ordering *o, uint32_t i)
     struct weft_placing *p = o->placing;
     struct weft_graph *g = o->graph;
     const weft_val v = g->ret[i].value;
-    if (v.id >= p->values || o->decided[v.id] == KEPT)
+    if (v.id >= p->values || o->decided[v.id] == NO_LAYOUT)
         return;
     const weft_val copy = weft_value_in(p, v, p->stored[v.id], o->decided[v.id], v, 0);
     if (weft_is(copy, v)) {
@@ -166,7 +182,7 @@ void weft_place_orders(struct weft_placing *p)
                          .view = weft_new(p->formats->arena, const struct weft_layout *, p->values),
                          .decided = weft_new(p->formats->arena, uint32_t, p->values)};
     for (uint32_t v = 0; v < p->values; v++)
-        o.decided[v] = KEPT;
+        o.decided[v] = NO_LAYOUT;
     weft_foreach_node(g, n) {
         const bool is_function = weft_opcode_of(g, n) == WEFT_OP_custom;
         for (uint32_t i = 0; i < g->node[n.id].operands && g->node[n.id].results; i++) {

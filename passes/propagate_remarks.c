@@ -61,6 +61,8 @@ static void write_conversions(struct weft_placing *p, const char **label)
     g->conversions = kept;
     for (uint32_t i = 0; i < p->copies; i++) {
         const struct weft_converted *copy = &p->copy[i];
+        if (g->node[weft_def(g, copy->value).id].dead)
+            continue;
         const bool once = !copy->promised && weft_format_is_loaded(g, copy->of);
         const int64_t ps = weft_format_convert_ps(p->formats, copy->of, copy->from, copy->layout);
         const struct weft_conversion_record record = {.from = copy->source, .to = copy->value, .once = once,
