@@ -27,21 +27,69 @@ weft_node weft_group_last(const struct weft_graph *g, weft_node node)
     return node;
 }
 
-static bool is_taken(const struct weft_graph *g, const char *name)
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+/* Open addressing, at most half full. Groups that came by text or by a copy are entered when somebody asks. One that
+ * was opened leaves an entry behind that leads to no name, until another takes its slot or the table grows. */
+struct weft_group_slot {
+    uint32_t group; /* 0: free */
+    uint32_t hash;
+};
+
+static uint32_t hash_of(const char *name) { return weft_hash_name(name, strlen(name)); }
+
+/* The group of that name, or 0. */
+static uint32_t find_group(const struct weft_graph *g, const char *name)
 {
-    for (uint32_t i = 1; i < g->groups; i++)
-        if (g->group[i].name && strcmp(g->group[i].name, name) == 0)
-            return true;
-    return false;
+    const uint32_t hash = hash_of(name);
+    for (uint32_t i = hash & (g->group_slots - 1);; i = (i + 1) & (g->group_slots - 1)) {
+        const struct weft_group_slot *slot = &g->group_names[i];
+        const char *other = slot->group ? g->group[slot->group].name : NULL;
+        if (!slot->group || (slot->hash == hash && other && strcmp(other, name) == 0))
+            return slot->group;
+    }
 }
 
+static void enter(struct weft_graph *g, uint32_t group)
+{
+    if (!g->group[group].name)
+        return;
+    const uint32_t hash = hash_of(g->group[group].name);
+    uint32_t i = hash & (g->group_slots - 1);
+    while (g->group_names[i].group && g->group[g->group_names[i].group].name)
+        i = (i + 1) & (g->group_slots - 1);
+    g->group_slots_used += !g->group_names[i].group;
+    g->group_names[i] = (struct weft_group_slot){group, hash};
+}
+
+static void enter_all(struct weft_graph *g)
+{
+    const uint32_t missing = g->groups - g->named_groups;
+    if (!g->group_slots || 2 * (g->group_slots_used + missing) > g->group_slots) {
+        uint32_t slots = 64;
+        while (slots < 4 * g->groups)
+            slots *= 2;
+        g->group_names = weft_new(g->arena, struct weft_group_slot, slots);
+        g->group_slots = slots; /* only now: memory may be refused */
+        g->group_slots_used = 0;
+        g->named_groups = 1;
+    }
+    while (g->named_groups < g->groups)
+        enter(g, g->named_groups++);
+}
+
+/* Of many groups of one name each gets the number behind the last one's. */
 static const char *free_name(struct weft_graph *g, const char *name)
 {
+    enter_all(g);
+    const uint32_t first = find_group(g, name);
     const char *found = name;
-    for (unsigned number = 2; is_taken(g, found); number++)
-        found = weft_arena_format(&g->root->scratch, "%s.%u", name, number);
+    while (first && (found == name || find_group(g, found)))
+        found = weft_arena_format(&g->root->scratch, "%s.%u", name, ++g->group[first].namesakes + 1);
     return found;
 }
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
 
 /* Does `last` follow `first`, and are all nodes from one to the other in no group? */
 static bool is_free_run(const struct weft_graph *g, weft_node first, weft_node last)

@@ -86,6 +86,7 @@ struct weft_node_info {
 struct weft_group {          /* fuse @name ! plan { nodes, consecutive in order } */
     const char *name;        /* NULL: it was opened */
     const struct weft_plan_note *plan;
+    uint32_t namesakes;      /* how many were called @name.2, @name.3 … because its name was taken */
 };
 
 struct weft_return_slot {
@@ -159,6 +160,8 @@ struct weft_graph {
     uint32_t formers, former_capacity;
     struct weft_name_slot *names; /* hash of value names */
     uint32_t name_slots, name_count;
+    struct weft_group_slot *group_names; /* hash of names of the groups [1, named_groups) */
+    uint32_t group_slots, group_slots_used, named_groups;
 
     uint32_t *position;          /* analysis ORDER, by node id */
     uint32_t analyses;           /* which are valid */
@@ -232,6 +235,7 @@ weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct
 void weft_add_return(struct weft_graph *graph, weft_val value, weft_val mut);
 void weft_clear_returns(struct weft_graph *graph);
 uint32_t weft_add_group(struct weft_graph *graph, const char *name);
+uint32_t weft_hash_name(const char *name, size_t length);
 weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_t length);
 /* The same, or what passes have put in its place since. */
 weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, size_t length);

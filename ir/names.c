@@ -14,7 +14,7 @@ struct weft_name_slot {
     uint32_t hash;
 };
 
-static uint32_t hash_text(const char *text, size_t length)
+uint32_t weft_hash_name(const char *text, size_t length)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < length; i++)
@@ -69,7 +69,7 @@ weft_val weft_value_find(const struct weft_graph *graph, const char *name, size_
 {
     if (!graph->name_slots)
         return WEFT_NO_VALUE;
-    const weft_val found = {.id = name_slot(graph, name, length, hash_text(name, length))->value};
+    const weft_val found = {.id = name_slot(graph, name, length, weft_hash_name(name, length))->value};
     return found.id && is_live(graph, found) ? found : WEFT_NO_VALUE;
 }
 
@@ -77,7 +77,7 @@ weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, 
 {
     if (!graph->name_slots)
         return WEFT_NO_VALUE;
-    weft_val found = {.id = name_slot(graph, name, length, hash_text(name, length))->value};
+    weft_val found = {.id = name_slot(graph, name, length, weft_hash_name(name, length))->value};
     for (uint32_t i = graph->formers; i-- > 0 && !found.id;)
         if (strncmp(graph->former[i].name, name, length) == 0 && graph->former[i].name[length] == '\0')
             found = graph->former[i].value;
@@ -101,7 +101,7 @@ void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to)
 {
     const char *name = graph->value[from.id].name;
     const size_t bytes = strlen(name);
-    struct weft_name_slot *slot = name_slot(graph, name, bytes, hash_text(name, bytes));
+    struct weft_name_slot *slot = name_slot(graph, name, bytes, weft_hash_name(name, bytes));
     weft_assert(slot->value == from.id);
     slot->value = to.id;
     graph->value[from.id].name = NULL;
@@ -116,7 +116,7 @@ void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, s
         return;
     for (uint32_t suffix = 1;; suffix++) {
         const size_t bytes = strlen(text);
-        const uint32_t hash = hash_text(text, bytes);
+        const uint32_t hash = weft_hash_name(text, bytes);
         struct weft_name_slot *slot = name_slot(graph, text, bytes, hash);
         const weft_val owner = {.id = slot->value};
         if (!owner.id || weft_is(owner, value) || !is_live(graph, owner)) {

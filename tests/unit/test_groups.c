@@ -100,6 +100,36 @@ static void what_is_no_free_run_stays(void **state)
                               "}\n");
 }
 
+/* A group of each node: the names of all are one table, and each number is tried once. */
+static void form_many(struct weft_graph *g)
+{
+    enum { MANY = 20000 };
+    weft_val v = weft_result(g, g->last, 0);
+    struct weft_builder b = {.graph = g};
+    for (int i = 0; i < MANY; i++)
+        v = weft_build_unary(&b, WEFT_OP_neg, v);
+    weft_node n = g->first;
+    for (int i = 0; i < MANY; i++, n = g->node[n.id].next)
+        assert_true(weft_form_group(g, n, n, i % 2 ? "rows" : "k.2"));
+    assert_string_equal(g->group[1].name, "k.2");
+    assert_string_equal(g->group[2].name, "rows");
+    assert_string_equal(g->group[3].name, "k.2.2");
+    assert_string_equal(g->group[MANY].name, "rows.10000");
+    assert_int_equal(g->group[2].namesakes, MANY / 2 - 1); /* as many numbers as names */
+    assert_true(weft_form_group(g, n, n, "k"));
+    assert_string_equal(g->group[MANY + 1].name, "k");
+    assert_true(weft_form_group(g, g->node[n.id].next, g->node[n.id].next, "k")); /* @k.2 is taken */
+    assert_string_equal(g->group[MANY + 2].name, "k.3");
+    while (g->last.id > 4) {
+        weft_replace_uses(g, weft_result(g, g->last, 0), weft_operand(g, g->last, 0));
+        weft_erase_node(g, g->last);
+    }
+    for (n = g->first; n.id; n = g->node[n.id].next)
+        weft_open_group(g, n);
+}
+
+static void many_groups_take_their_time_only(void **state) { expect(plain, form_many, plain); }
+
 static const char *const grouped = "graph @f(%x: f32[8]) {\n"
                                    "  fuse @k ! both tile=[1 8] {\n"
                                    "    %a: f32[8]{-} = exp %x ! one\n"
@@ -216,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_neighbours_of_unique_names),
         cmocka_unit_test(what_is_no_free_run_stays),
+        cmocka_unit_test(many_groups_take_their_time_only),
         cmocka_unit_test(opening_keeps_what_is_said_of_nodes),
         cmocka_unit_test(names_of_opened_groups_are_free),
         cmocka_unit_test(labels_replace_notes),
