@@ -186,6 +186,8 @@ weft_val weft_build(struct weft_builder *b, int op, unsigned operands, const wef
         b->graph, &(struct weft_node_spec){.op = op, .operand = operand, .operands = operands, .attr = attr,
                                            .attrs = attrs, .stated = stated, .before = b->before});
     weft_assert(node.id);
+    for (unsigned i = 0; i < operands; i++)
+        weft_show_value(b->graph, operand[i], /* group= */ 0);
     return weft_result(b->graph, node, 0);
 }
 

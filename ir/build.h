@@ -132,6 +132,9 @@ bool weft_form_group(struct weft_graph *graph, weft_node first, weft_node last, 
 /*   fuse @name ! k { a ! p, b }   →   a ! p, b    of the group that the node is in: its own note goes with it, those of
  *                                                 its nodes stay; what lay in registers is stored, row-major */
 void weft_open_group(struct weft_graph *graph, weft_node node);
+/*   { %a{-} = … } … %a            →   { %a = … } … %a   what is read in another group or in none (0), or returned, is
+ *                                                       stored, row-major. Edits and builders see to it */
+void weft_show_value(struct weft_graph *graph, weft_val value, uint32_t group);
 /*   fuse @name ! k { a, b }       →   fuse @name ! other key=value { a, b }   no kernel and no pairs: no note */
 void weft_label_group(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count,
                       const char *const *key, const char *const *value);

@@ -115,6 +115,7 @@ static bool same_content(const struct weft_graph *g, weft_val a, weft_val b)
 static void change_use(struct weft_graph *g, uint32_t slot, weft_val value)
 {
     const weft_node node = g->slot[slot].node;
+    weft_show_value(g, value, g->node[node.id].group);
     if (same_content(g, g->slot[slot].value, value)) {
         set_use(g, slot, value);
         return;
@@ -152,6 +153,7 @@ static void unlink_return(struct weft_graph *g, uint32_t i)
 void weft_replace_return(struct weft_graph *graph, uint32_t i, weft_val value)
 {
     unlink_return(graph, i);
+    weft_show_value(graph, value, /* group= */ 0);
     struct weft_return_slot *slot = &graph->ret[i];
     struct weft_value *v = &graph->value[value.id];
     *slot = (struct weft_return_slot){.value = value, .mut = slot->mut, .next = v->first_return};

@@ -128,6 +128,14 @@ void weft_open_group(struct weft_graph *graph, weft_node node)
     graph->group[group] = (struct weft_group){0};
 }
 
+void weft_show_value(struct weft_graph *graph, weft_val value, uint32_t group)
+{
+    const weft_node def = weft_def(graph, value);
+    if (def.id && graph->node[def.id].group && graph->node[def.id].group != group &&
+        weft_layout_of(graph, value).kind == WEFT_REGISTER)
+        graph->value[value.id].layout = 0;
+}
+
 void weft_label_group(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count,
                       const char *const *key, const char *const *value)
 {

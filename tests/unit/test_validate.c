@@ -38,6 +38,15 @@ static const char *const sound = "graph @f<N>(%x: f32[N,3], %w: mut f32[2]) {\n"
                                  "  return %s, %t, mut %w = %d\n"
                                  "}\n";
 
+/* The edit would store the value. */
+static void escape(struct weft_graph *g, weft_node reader, weft_val value)
+{
+    const uint32_t layout = g->value[value.id].layout;
+    weft_replace_operand(g, reader, 0, value);
+    assert_int_equal(g->value[value.id].layout, 0);
+    g->value[value.id].layout = layout;
+}
+
 enum corruption {
     WRONG_USES,
     WRONG_SLOT,
@@ -102,7 +111,7 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     case WRONG_LAYOUT: g->value[5].layout = 99; break;
     case TORN_GROUP: g->node[6].group = g->node[2].group; break;
     case NO_GROUP: g->node[2].group = 0; break;
-    case ESCAPED_REGISTER: weft_replace_operand(g, (weft_node){.id = 6}, 0, (weft_val){.id = 4}); break;
+    case ESCAPED_REGISTER: escape(g, (weft_node){.id = 6}, (weft_val){.id = 4}); break;
     case WRONG_CONTENT: g->value[3].content = wrong; break;
     case NO_ELEMENTS: g->node[4].constant = NULL; break;
     case SHORT_BLOB: g->node[4].constant->offset = 1; break;
