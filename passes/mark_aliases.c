@@ -9,40 +9,64 @@
  * What is decided, in which order, and what is refused: sched/alias.h. A plan decides anew, since it also knows its
  * kernels and, in bodies, how outer values lie; so what stands in a text is for readers and for frameworks with kernels
  * of their own, and a text that claims what is wrong does no harm.
- * A node that makes the new value of a `mut` parameter is moved behind the readers of the old one, where that can be.
- * Comes last, when the layouts of all values are decided. Needs: ORDER. Keeps: nothing. Graphs that are grouped or
- * planned already are left alone, which includes those that were marked. What a kernel of the caller's computes has
- * memory of its own: nobody knows whether it writes with gaps, or over what it reads. */
+ * A node that makes the new value of a `mut` parameter is moved behind the readers of the old one, where that can be,
+ * with its group; in a graph without marks only, since two that stand in each other's way would change places each
+ * time. What stands there of an earlier time is decided anew; other pairs of a note stay. What a kernel of a caller
+ * computes, its own or its group's, has memory of its own: nobody knows whether it writes with gaps, or over what it
+ * reads; and its note is the caller's.
+ * Comes last, when the layouts of all values are decided. Needs: nothing. Keeps: nothing. */
 #include "passes/passes.h"
 #include "sched/alias.h"
 
 #include <string.h>
 
-static bool is_ready(const struct weft_graph *g)
+/* Gives the note of a node the pair in=WORD, or takes it away (NULL); true if that makes another note. */
+static bool mark(struct weft_graph *g, weft_node n, const char *word)
+{
+    const struct weft_plan_note *note = g->node[n.id].plan;
+    const char *before = weft_alias_noted(note);
+    if (word ? before && strcmp(word, before) == 0 : !before)
+        return false;
+    const uint32_t old = note ? note->count : 0;
+    const char **key = weft_new(&g->root->scratch, const char *, old + 1);
+    const char **value = weft_new(&g->root->scratch, const char *, old + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < old; i++) {
+        if (strcmp(note->key[i], "in") == 0)
+            continue;
+        key[count] = note->key[i];
+        value[count++] = note->value[i];
+    }
+    if (word) {
+        key[count] = "in";
+        value[count++] = word;
+    }
+    weft_set_plan(g, n, NULL, count, key, value);
+    return true;
+}
+
+static bool is_marked(const struct weft_graph *g)
 {
     weft_foreach_node(g, n) {
-        if (g->node[n.id].group || (g->node[n.id].plan && g->node[n.id].plan->count))
-            return false;
+        if (weft_alias_noted(g->node[n.id].plan))
+            return true;
     }
-    return true;
+    return false;
 }
 
 bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *target)
 {
-    static const char *const key[] = {"in"};
-    if (!is_ready(graph))
-        return weft_progress(graph, false, 0);
-    const struct weft_alias_query query = {.graph = graph, .keep_kernels = true};
+    bool changed = !is_marked(graph) && weft_delay_updates(graph);
+    const struct weft_units units = weft_units_find(graph, &graph->root->scratch);
+    const struct weft_alias_query query = {.graph = graph, .units = &units, .keep_kernels = true};
     struct weft_aliases aliases;
-    bool changed = weft_delay_updates(graph);
     weft_find_aliases(&query, &aliases);
-    for (uint32_t i = 1; i < graph->values; i++) {
-        const struct weft_alias *alias = &aliases.of[i];
-        if (alias->kind == WEFT_ALIAS_OWN)
+    weft_foreach_node(graph, n) {
+        if (weft_alias_has_kernel(graph, n))
             continue;
-        const char *const value[] = {weft_alias_word(graph, &aliases, alias->in)};
-        weft_set_plan(graph, weft_def(graph, (weft_val){.id = i}), NULL, 1, key, value);
-        changed = true;
+        const struct weft_alias *alias = &aliases.of[weft_result(graph, n, 0).id]; /* others have one result */
+        changed |= mark(graph, n, alias->kind == WEFT_ALIAS_OWN ? NULL
+                                                                : weft_alias_word(graph, &aliases, alias->in));
     }
     return weft_progress(graph, changed, 0);
 }

@@ -56,14 +56,22 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
 static void annotate_placed(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
 {
     static const char *const keys[] = {"at", "steps"};
-    weft_foreach_node(plan->graph, n) {
-        if (weft_opcode_of(plan->graph, n) != WEFT_OP_concat || plan->graph->node[n.id].plan)
+    for (uint32_t i = 1; i < plan->units.count; i++) {
+        const struct weft_unit *unit = &plan->units.unit[i];
+        const weft_node n = unit->first;
+        if (unit->nodes > 1 || weft_opcode_of(plan->graph, n) != WEFT_OP_concat || plan->graph->node[n.id].plan)
             continue;
         char place[40];
         place_text(plan, frame, weft_result(plan->graph, n, 0), arena, place, sizeof place);
         const char *const values[] = {place, "0"};
-        weft_set_plan(plan->graph, n, "weft_placed", 2, keys, values);
+        weft_unit_label(plan->graph, unit, "weft_placed", 2, keys, values);
     }
+}
+
+const char *weft_plan_step_name(const struct weft_plan *plan, const struct weft_step *step)
+{
+    const struct weft_unit *unit = &plan->units.unit[step->unit];
+    return plan->label[step->unit ? weft_unit_value(&plan->units, unit).id : step->out[0].id];
 }
 
 /* What was done when the plan was made. */
@@ -76,7 +84,7 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
         char place[40];
         place_text(plan, frame, v, 0, place, sizeof place);
         const char *const keys[] = {"when", "at"}, *const values[] = {"load", storage->data ? place : "-"};
-        weft_set_plan(plan->graph, plan->load[i].node, kernel, 2, keys, values);
+        weft_unit_label(plan->graph, weft_unit_of(&plan->units, plan->load[i].node), kernel, 2, keys, values);
         weft_add_remark_at(plan->graph, "plan", plan->label[v.id], "loaded", "by %s when the plan is made, %s", kernel,
                            storage->data ? weft_arena_format(plan->graph->arena, "%lld bytes",
                                            (long long)weft_plan_constant_bytes(plan, storage))
@@ -103,7 +111,7 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
         keys[count] = "in";
         values[count++] = weft_alias_word(plan->graph, &plan->alias, alias->in);
     }
-    weft_set_plan(plan->graph, step->node, kernel, count, keys, values);
+    weft_unit_label(plan->graph, &plan->units.unit[step->unit], kernel, count, keys, values);
 }
 
 /* What the text said of kernels and places: all of that is decided anew, also where there is nothing to run. */
@@ -117,7 +125,7 @@ static void drop_notes(struct weft_graph *g)
     g->end = NULL;
 }
 
-/* What is copied when all nodes are done has no node: the return line says into which result, or which parameter. */
+/* What is copied when all units are done belongs to none: the return line says into which result or parameter. */
 static void annotate_end(struct weft_plan *plan, const struct weft_frame *frame, uint32_t first)
 {
     struct weft_graph *g = plan->graph;
@@ -144,7 +152,7 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
     if (!step->pack || !step->plain)
         return;
     const struct weft_storage *storage = &plan->storage[plan->home[step->in[1].id].storage];
-    weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "kept",
+    weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "kept",
                        "%lld bytes of weights as they are, beside what is packed for the sizes of the hints: %s",
                        (long long)weft_plan_constant_bytes(plan, storage), step->plain);
 }
@@ -160,11 +168,11 @@ static void annotate_price(struct weft_plan *plan, const struct weft_step *step,
     if (strcmp(priced, kernel) == 0)
         return;
     plan->other_forms++;
-    weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "unpriced",
+    weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "unpriced",
                        "when its layouts were chosen %s was expected, and %s computes it", priced, kernel);
 }
 
-/* A node of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
+/* A unit of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
  * bodies are nested. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena)
 {
@@ -174,12 +182,12 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         if (step->control)
             annotate_bodies(plan, frame, step->control, arena);
         const char *kernel = step->kind->kernel(weft_frame_descriptor(frame, step), step);
-        if (!step->node.id) {
-            weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], "copied", "by %s into %s", kernel,
+        if (!step->unit) {
+            weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "copied", "by %s into %s", kernel,
                                plan->storage[step->to].kind == WEFT_IN_PARAM ? "the mutable parameter" : "the result");
             continue;
         }
-        if (i + 1 < plan->steps && plan->step[i + 1].node.id == step->node.id) {
+        if (i + 1 < plan->steps && plan->step[i + 1].unit == step->unit) {
             steps++;
             continue;
         }
@@ -190,13 +198,13 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         annotate_step(plan, step, kernel, (const char *[]){place, parts, count});
         steps = 1;
         const bool reference = weft_step_has(step, WEFT_STEP_EVALUATES);
-        weft_add_remark_at(plan->graph, "plan", plan->label[step->out[0].id], reference ? "fallback" : "chosen",
+        weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
         annotate_price(plan, step, kernel);
     }
     uint32_t end = plan->steps;
-    while (end > 0 && !plan->step[end - 1].node.id)
+    while (end > 0 && !plan->step[end - 1].unit)
         end--;
     annotate_end(plan, frame, end);
     annotate_placed(plan, frame, arena);

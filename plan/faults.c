@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* faults.c: layouts that plans do not have. Each gets an error that names the value. */
+/* faults.c: layouts and groups that plans do not have. Each gets an error that names the value or the group. */
 #include "plan/plan.h"
 
 /* Why a plan cannot have a value stored so, or NULL. */
@@ -42,6 +42,25 @@ bool weft_plan_check_layouts(const struct weft_graph *g, const int64_t *symbols)
         if (fault)
             weft_error(g->context, WEFT_ERR_UNSUPPORTED,
                        &(struct weft_place){.file = g->file, .where = weft_value_text(g, v)}, "%s", fault);
+    }
+    return legal;
+}
+
+/* Recursion is as deep as bodies are nested. */
+bool weft_plan_check_groups(const struct weft_graph *g)
+{
+    bool legal = true;
+    for (uint32_t i = 0; i < g->bodies; i++)
+        legal &= weft_plan_check_groups(g->body[i]);
+    for (weft_node n = g->groups > 1 ? g->first : WEFT_NO_NODE, last; n.id; n = g->node[last.id].next) {
+        last = weft_group_last(g, n);
+        if (last.id == n.id)
+            continue;
+        legal = false;
+        weft_error(g->context, WEFT_ERR_UNSUPPORTED,
+                   &(struct weft_place){.file = g->file, .line = g->node[n.id].line},
+                   "group @%s: plans have no kernel that computes several nodes as one",
+                   g->group[g->node[n.id].group].name);
     }
     return legal;
 }

@@ -104,14 +104,13 @@ static void place_returns(struct weft_plan *plan)
 void weft_home_results(struct weft_plan *plan, bool alone)
 {
     const struct weft_graph *g = plan->graph;
-    const struct weft_alias_query query = {.graph = plan->graph, .param_layout = plan->param_layout,
-                                           .return_layout = plan->return_layout, .strided = is_strided, .user = plan};
-    if (alone) {
-        weft_find_returns(&query, &plan->alias);
-    } else {
+    if (!alone)
         weft_delay_updates(plan->graph);
-        weft_find_aliases(&query, &plan->alias);
-    }
+    plan->units = weft_units_find(g, g->arena);
+    const struct weft_alias_query query = {
+        .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
+        .return_layout = plan->return_layout, .strided = is_strided, .user = plan};
+    (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);
     place_returns(plan);
     for (uint32_t i = 1; i < g->values; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c: from a graph to steps. Nodes become steps in order of execution: views none, most others one, a concat one
+/* plan.c: from a graph to steps. Units become steps in order of execution: views none, most others one, a concat one
  * for each operand. What depends on sizes is left to frame.c. */
 #include "ir/custom.h"
 #include "passes/passes.h"
@@ -23,6 +23,7 @@ static void live_at(struct weft_plan *plan, uint32_t number, int32_t step)
 static void add_step(struct weft_plan *plan, struct weft_step step)
 {
     plan->step = weft_grow(plan->graph->arena, plan->step, &plan->step_capacity, plan->steps + 1, sizeof *plan->step);
+    step.unit = plan->units.of[step.node.id];
     step.descriptor = (uint32_t)plan->descriptor_bytes;
     plan->descriptor_bytes += (step.kind->descriptor_bytes + 63) & ~(size_t)63;
     const int32_t number = (int32_t)plan->steps;
@@ -56,9 +57,12 @@ static void add_kernel_steps(struct weft_plan *plan, const struct weft_step *ste
         add_kernel_step(plan, *step);
 }
 
-static void plan_node(struct weft_plan *plan, weft_node n, bool reference)
+/* A unit of one node: plans with others are refused (faults.c). */
+static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool reference)
 {
     const struct weft_graph *g = plan->graph;
+    const weft_node n = unit->first;
+    weft_assert(unit->nodes == 1);
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
     const struct weft_type *type = weft_type_of(g, first);
@@ -150,8 +154,8 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
     weft_home_results(plan, reference || weft_environment_names("WEFT_SKIP", "mark_aliases", /* all= */ false));
-    weft_foreach_node(g, n)
-        plan_node(plan, n, reference);
+    for (uint32_t i = 1; i < plan->units.count; i++)
+        plan_unit(plan, &plan->units.unit[i], reference);
     weft_home_share(plan);
     plan_returns(plan);
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))

@@ -15,6 +15,7 @@
 #include "sched/alias.h"
 #include "sched/prices.h"
 #include "sched/select.h"
+#include "sched/unit.h"
 
 struct weft_execution;
 
@@ -71,6 +72,7 @@ struct weft_plan {
     const char **input_text, **output_text;
     const char **label;           /* names of values, by id */
     struct weft_graph *graph;
+    struct weft_units units;      /* of the graph, in the order in which they run */
     struct weft_target target;
     struct weft_storage *storage; /* [1, storages) */
     struct weft_home *home;       /* by value id */
@@ -108,6 +110,8 @@ struct weft_plan {
 /* Records an error for each value, bodies included, that plans do not store as its layout says; true if there is none.
  */
 bool weft_plan_check_layouts(const struct weft_graph *graph, const int64_t *symbols);
+/* The same for each group of several nodes: there are no kernels for them yet. */
+bool weft_plan_check_groups(const struct weft_graph *graph);
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 
@@ -134,7 +138,7 @@ void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack);
 /* Parameters, where the caller has them. */
 void weft_home_params(struct weft_plan *plan);
 /* Results, and whatever is computed in the memory of another value (sched/alias.h); `alone`: nothing is. Comes when
- * parameters have homes and nothing else has. */
+ * parameters have homes and nothing else has. Units are moved for it, and stand fast from then on. */
 void weft_home_results(struct weft_plan *plan, bool alone);
 /* Which operands of a concat or an update, or whether the body of a padding, are where the result has them already, so
  * that there is nothing to copy: a flag each, or NULL if none is and for all other ops. */
@@ -184,6 +188,8 @@ int64_t weft_plan_copied_bytes(const struct weft_plan *plan, const struct weft_f
 /* Kernel and place right of `!`, for the sizes of the frame, and a remark for each step; also of bodies. `arena`: where
  * the plan's blocks begin in the arena. */
 void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, int64_t arena);
+/* What remarks and profiles call a step: the value that its unit is called by; the value that is copied at the end. */
+const char *weft_plan_step_name(const struct weft_plan *plan, const struct weft_step *step);
 /* Texts and layouts of inputs and outputs. */
 void weft_plan_describe(struct weft_plan *plan);
 

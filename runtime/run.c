@@ -190,7 +190,7 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
         if (measured) {
             const int64_t ns = weft_now_ns() - last;
             count_slow_step(run->execution, step, ns);
-            note_inner_step(run->execution, kernel_of(scope->frame, step), plan->label[step->out[0].id], ns);
+            note_inner_step(run->execution, kernel_of(scope->frame, step), weft_plan_step_name(plan, step), ns);
         }
         const bool changes_hands =
             i + 1 < plan->steps && i + 1 < plan->late && (bound[i].parts > 1 || bound[i + 1].parts > 1);
@@ -296,7 +296,7 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
             count_slow_step(e, step, ns[i]);
         e->relayout_ns += weft_step_has(step, WEFT_STEP_COPIES) ? ns[i] : 0;
         if (fn)
-            fn(user, kernel_of(e->frame, step), plan->label[step->out[0].id], ns[i]);
+            fn(user, kernel_of(e->frame, step), weft_plan_step_name(plan, step), ns[i]);
     }
     weft_release(plan->context, ns, (plan->steps + 1) * sizeof *ns);
     return status;

@@ -83,12 +83,14 @@ static void find_return(const struct weft_alias_query *q, uint32_t i, struct wef
                                      : weft_own_layout(g, v);
     struct weft_layout computed = ret->layout;
     if (find_source(g, v, /* any= */ false, &source, &view) && !weft_is(source, v) &&
+        weft_alias_sees_root(q->units, v, source, 0) &&
         weft_layout_equal(g->dims, &view, &ret->layout, weft_type_of(g, v))) {
         v = source;
         computed = weft_own_layout(g, v);
     }
     const weft_node def = weft_def(g, v);
-    if (!def.id || aliases->of[v.id].layout || (weft_op_of(g, def)->traits & (WEFT_VIEW | WEFT_SOURCE)))
+    const uint32_t not_computed = weft_unit_of(q->units, def)->nodes > 1 ? WEFT_SOURCE : WEFT_VIEW | WEFT_SOURCE;
+    if (!def.id || aliases->of[v.id].layout || (weft_op_of(g, def)->traits & not_computed))
         return;
     aliases->of[v.id].layout = keep(g, &computed);
     ret->computed = v;
@@ -169,16 +171,17 @@ static const char *check_time(struct weft_aliasing *a, const struct wish *wish, 
     const struct weft_alias *host = &a->result->of[wish->host.id];
     const char *reason = NULL;
     if (wish->kind == WEFT_ALIAS_OVER)
-        reason = weft_alias_check_readers(a, root, layout, a->graph->position[wish->over.id], wish->over,
-                                          &wish->result);
+        reason = weft_alias_check_readers(a, root, layout, a->units->of[wish->over.id], wish->over, &wish->result);
     else if (host->until != UINT32_MAX)
         reason = weft_alias_check_readers(a, root, layout, host->until, WEFT_NO_NODE, NULL);
     return reason ? reason : weft_alias_check_old(a, host->owner, weft_def(a->graph, root), layout);
 }
 
-static bool is_part(const struct weft_graph *g, weft_node n)
+/* Is it a step of its own, so that operands may be in their places already? */
+static bool is_part(const struct weft_aliasing *a, weft_node n)
 {
-    return weft_opcode_of(g, n) == WEFT_OP_concat || weft_opcode_of(g, n) == WEFT_OP_pad;
+    const int op = weft_opcode_of(a->graph, n);
+    return (op == WEFT_OP_concat || op == WEFT_OP_pad) && weft_unit_of(a->units, n)->nodes == 1;
 }
 
 /* A place in a concat saves a copy, one that is written over saves only memory: the first goes before the second. */
@@ -188,15 +191,39 @@ static const char *check_copies(struct weft_aliasing *a, weft_val root, weft_nod
     const weft_node def = weft_def(g, root);
     if (a->wanted[root.id])
         return "it is wanted inside another result";
-    const uint32_t parts = is_part(g, def) ? weft_places_in(g, def) : 0;
+    const uint32_t parts = is_part(a, def) ? weft_places_in(g, def) : 0;
     for (uint32_t i = 0; i < parts; i++) {
         weft_val part = weft_operand(g, def, i);
-        if (weft_alias_root(g, &part, NULL) || a->last[part.id].position < g->position[over.id])
+        if (weft_alias_root(g, &part, NULL) || a->last[part.id].position < a->units->of[over.id])
             continue;
         a->reader = a->last[part.id].reader;
         return "a part of it, which is computed inside, is read later";
     }
     return NULL;
+}
+
+const char *weft_alias_noted(const struct weft_plan_note *note)
+{
+    for (uint32_t i = 0; note && i < note->count; i++)
+        if (strcmp(note->key[i], "in") == 0)
+            return note->value[i];
+    return NULL;
+}
+
+/* Whoever keeps kernels keeps notes: then what stands there already is no rewrite. */
+static bool may_mark(const struct weft_aliasing *a, weft_val root, weft_val host)
+{
+    const char *noted = a->query->keep_kernels ? weft_alias_noted(a->graph->node[weft_def(a->graph, root).id].plan)
+                                               : NULL;
+    return (noted && strcmp(noted, weft_alias_word(a->graph, a->result, host)) == 0) ||
+           weft_permit(a->graph, who, root);
+}
+
+bool weft_alias_has_kernel(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_node_info *info = &g->node[n.id];
+    const struct weft_plan_note *group = info->group ? g->group[info->group].plan : NULL;
+    return (info->plan && info->plan->kernel) || (group && group->kernel);
 }
 
 /* A value whose layout states its alignment is wanted at such an address (pass align_buffers): memory of its own has
@@ -219,25 +246,27 @@ static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish
     a->reader = WEFT_NO_NODE;
     if (depends_on_data(a, wish->host) || depends_on_data(a, root))
         return "its place depends on sizes that come out of data";
+    const bool over = wish->kind == WEFT_ALIAS_OVER;
     const char *reason = weft_alias_root(g, &root, &layout);
+    if (!reason && !weft_alias_sees_root(a->units, wish->operand, root, over ? a->units->of[wish->over.id] : 0))
+        reason = "it is a view that a group makes";
     if (!reason && a->query->keep_kernels &&
-        (g->node[weft_def(g, root).id].plan || (wish->kind == WEFT_ALIAS_OVER && g->node[wish->over.id].plan)))
+        (weft_alias_has_kernel(g, weft_def(g, root)) || (over && weft_alias_has_kernel(g, wish->over))))
         reason = "a kernel of the caller's writes it";
     reason = reason ? reason : check_alignment(a, wish, root);
-    if (!reason && wish->kind == WEFT_ALIAS_OVER)
+    if (!reason && over)
         reason = check_copies(a, root, wish->over);
     reason = reason ? reason : check_time(a, wish, root, &layout); /* before what walks over all views */
     reason = reason ? reason : weft_alias_check_root(a, root, &layout, wish->operand, &wish->place, wish->kind);
     if (!reason && weft_dims_tried(g->dims))
         reason = "its place has no expression";
-    if (!reason && !weft_permit(g, who, root))
+    if (!reason && !may_mark(a, root, wish->host))
         reason = "no more rewrites are allowed";
     if (reason)
         return reason;
-    const bool over = wish->kind == WEFT_ALIAS_OVER;
     a->result->of[root.id] = (struct weft_alias){
         .kind = wish->kind, .in = wish->host, .owner = host.owner, .layout = keep(g, &layout),
-        .until = over ? g->position[wish->over.id] : host.until};
+        .until = over ? a->units->of[wish->over.id] : host.until};
     a->result->marked[wish->kind]++;
     return NULL;
 }
@@ -267,7 +296,7 @@ static void collect_wanted(struct weft_aliasing *a)
 {
     const struct weft_graph *g = a->graph;
     weft_foreach_node(g, n) {
-        for (uint32_t i = 0; is_part(g, n) && i < weft_places_in(g, n); i++) {
+        for (uint32_t i = 0; is_part(a, n) && i < weft_places_in(g, n); i++) {
             weft_val root = weft_operand(g, n, i);
             if (!weft_alias_root(g, &root, NULL))
                 a->wanted[root.id] = true;
@@ -331,26 +360,66 @@ static void ask_for_overwriting(struct weft_aliasing *a, weft_node n)
     }
 }
 
+/* The same of an output of a group: the first of the values from outside that it is computed of element by element. */
+static void ask_for_overwriting_by_group(struct weft_aliasing *a, weft_node n)
+{
+    const struct weft_graph *g = a->graph;
+    struct wish wish = {.kind = WEFT_ALIAS_OVER, .host = weft_result(g, n, 0), .over = n};
+    if (g->node[n.id].results != 1 || !weft_unit_stores(a->units, wish.host))
+        return;
+    wish.place = wish.result = layout_in_owner(a, wish.host);
+    for (uint32_t i = 0; weft_alias_find_led(a, n) > i; i++) { /* whoever is asked may ask about others */
+        wish.operand = a->led[i];
+        const bool fits = weft_dtype_bits(weft_type_of(g, wish.operand)->dtype) ==
+                          weft_dtype_bits(weft_type_of(g, wish.host)->dtype);
+        if (fits && !ask(a, &wish))
+            return;
+    }
+}
+
+/* A concat inside of a group is done by the group, which copies. */
+static void refuse_parts_of_group(struct weft_aliasing *a, weft_node n)
+{
+    const struct weft_graph *g = a->graph;
+    const weft_val host = weft_result(g, n, 0);
+    const int op = weft_opcode_of(g, n);
+    for (uint32_t i = 0; (op == WEFT_OP_concat || op == WEFT_OP_pad) && i < weft_places_in(g, n); i++)
+        if (weft_unit_stores(a->units, host) && weft_unit_stores(a->units, weft_operand(g, n, i)))
+            weft_add_remark_at(g->root, who, a->result->label[weft_operand(g, n, i).id], "refused",
+                               "copied into %%%s: group @%s does that", a->result->label[host.id],
+                               g->group[g->node[n.id].group].name);
+}
+
+static void ask_for_places(struct weft_aliasing *a, weft_node n)
+{
+    if (is_part(a, n)) {
+        ask_for_parts(a, n);
+    } else if (weft_unit_of(a->units, n)->nodes == 1) {
+        ask_for_overwriting(a, n);
+    } else {
+        refuse_parts_of_group(a, n);
+        ask_for_overwriting_by_group(a, n);
+    }
+}
+
 void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases *ret)
 {
     struct weft_graph *g = query->graph;
     struct weft_arena *scratch = &g->root->scratch;
-    weft_require(g, WEFT_ORDER);
     open_result(query, ret);
-    struct weft_aliasing a = {.query = query, .graph = g, .result = ret,
+    struct weft_aliasing a = {.query = query, .graph = g, .units = query->units, .result = ret,
                               .wanted = weft_new(scratch, bool, g->values),
                               .last = weft_new(scratch, struct weft_last, g->values),
+                              .mixed = weft_new(scratch, bool, g->values),
+                              .leads = weft_new(scratch, uint32_t, g->values),
                               .sized_by_data = has_data_symbols(g)};
     collect_wanted(&a);
-    weft_alias_find_last(g, a.last);
+    weft_alias_find_last(a.units, a.last);
+    weft_alias_find_mixed(&a);
     for (uint32_t i = 0; i < g->returns; i++)
         if (g->ret[i].mut.id)
             ask_for_new_value(&a, i);
     find_returns(query, ret);
-    for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
-        if (is_part(g, n))
-            ask_for_parts(&a, n);
-        else
-            ask_for_overwriting(&a, n);
-    }
+    for (weft_node n = g->last; n.id; n = g->node[n.id].previous)
+        ask_for_places(&a, n);
 }

@@ -35,7 +35,22 @@
  *   - UPDATED, and all that lives in there: the old value is read later, and the node cannot wait for it
  *     (alias_order.c), or is returned; the result is promised in another layout;
  *   - its layout states an alignment, which only memory of its own is sure to have;
- *   - extents come out of data, so that the place would be known too late.
+ *   - extents come out of data, so that the place would be known too late;
+ *   - it is a view that a group makes: whether that moves elements is the group's affair.
+ *
+ * Time goes by units (sched/unit.h): what a group reads is read until its last node is done, and what it writes counts
+ * as written from its first on. A value inside of a group has no memory and no place; a concat inside copies. An output
+ * of a group may be written over one of its inputs if it is computed of that element by element at the same index, all
+ * along the way, and nothing else that the group computes of that input is anything but elementwise, or does not enter
+ * that output:
+ *
+ *   fuse @gate {                                       %o over %x: each element of %o needs the %x of its index, which
+ *     %s: f32[4,64]{-} = sigmoid %x                    is read by nobody once it is there
+ *     %o: f32[4,64] = mul %s, %x
+ *   }
+ *   fuse @softmax {                                    not over %x: %m needs all of it, and rows may be read twice
+ *     %m: f32[4]{-} = reduce_max %x axes=[1]
+ *     ...
  *
  * An elementwise kernel may write over an operand since each element is read before it is written and by nobody else:
  * operand and result have the same strides, and parts of a parallel region share out the indices of both alike. */
@@ -43,6 +58,7 @@
 #define WEFT_ALIAS_H
 
 #include "ir/ir.h"
+#include "sched/unit.h"
 
 enum weft_alias_kind { WEFT_ALIAS_OWN, WEFT_ALIAS_PART, WEFT_ALIAS_OVER, WEFT_ALIAS_UPDATED, WEFT_ALIAS_KINDS };
 
@@ -51,7 +67,7 @@ struct weft_alias {
     weft_val in;                      /* the value in whose place this one is; none: it has a place of its own */
     weft_val owner;                   /* at the end of that chain: the value whose memory it is */
     const struct weft_layout *layout; /* in that memory */
-    uint32_t until;                   /* position of the node that overwrites it; UINT32_MAX: none */
+    uint32_t until;                   /* position of the unit that overwrites it; UINT32_MAX: none */
 };
 
 /* Where a result of the graph is. */
@@ -63,11 +79,13 @@ struct weft_alias_return {
 
 struct weft_alias_query {
     struct weft_graph *graph;
+    const struct weft_units *units;   /* of the graph, as its order is now */
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL: as stated */
     /* Does the node's kernel write rows with gaps between them as fast as without? NULL: all do, but custom ones. */
     bool (*strided)(void *user, weft_node node);
     void *user;
-    bool keep_kernels; /* nodes that have a kernel right of `!` write memory of their own, and over no operand */
+    bool keep_kernels; /* nodes that have a kernel right of `!`, their own or their group's, write memory of their own,
+                        * and over no operand; and a mark that a note says already is no rewrite to be permitted */
 };
 
 struct weft_aliases {
@@ -82,14 +100,19 @@ struct weft_layout weft_alias_param_layout(const struct weft_alias_query *query,
 /* Where results are computed if nothing is marked. What is found lives as long as the graph; on the way, both need the
  * root graph's scratch memory. */
 void weft_find_returns(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
-/* alias_order.c: moves the nodes that make new values of `mut` parameters behind the readers of the old ones, where the
- * graph lets them. To be called before the other. True if it moved one. */
+/* alias_order.c: moves the units that make new values of `mut` parameters behind the readers of the old ones, where the
+ * graph lets them. To be called before units are found for the other. True if it moved one. */
 bool weft_delay_updates(struct weft_graph *graph);
 /* The whole of it, with remarks of `mark_aliases`. Each mark asks weft_permit. */
 void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases *ret_aliases);
 
 /* "%c": a value as what stands right of `!` names it; characters that the language has other uses for are `_`. */
 const char *weft_alias_word(struct weft_graph *graph, const struct weft_aliases *aliases, weft_val value);
+
+/* What a note says of a mark: the word behind `in=`, or NULL. */
+const char *weft_alias_noted(const struct weft_plan_note *note);
+/* Does a note say which kernel computes the node, its own or that of its group? */
+bool weft_alias_has_kernel(const struct weft_graph *graph, weft_node node);
 
 /* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
  * its storage does. */
@@ -124,13 +147,14 @@ struct weft_seen {
 
 /* The last reader of a value or of its views; position 0: none, UINT32_MAX: the caller, since it is returned. */
 struct weft_last {
-    uint32_t position;
-    weft_node reader;
+    uint32_t position;                /* of the unit */
+    weft_node reader;                 /* in it */
 };
 
 struct weft_aliasing {
     const struct weft_alias_query *query;
     struct weft_graph *graph;
+    const struct weft_units *units;
     struct weft_aliases *result;
     struct weft_seen *seen;           /* room for walks over views */
     uint32_t seen_capacity;
@@ -138,6 +162,13 @@ struct weft_aliasing {
     struct weft_last *last;           /* by value */
     weft_node reader;                 /* who speaks against the last wish, or none */
     bool sized_by_data;               /* some extent of the graph comes out of data */
+    /* of groups: alias_group.c */
+    bool *mixed;                      /* by value: its group makes something else of it than its elements */
+    weft_node led_to;                 /* whose result the following is about */
+    uint32_t search, *leads;          /* by value: the last search that came by */
+    weft_val *led;                    /* values from outside that lead to it, or views of them */
+    weft_node *path;                  /* room */
+    uint32_t leds, led_capacity, path_capacity;
 };
 
 /* alias_root.c. From the operand to the value that is computed, and with it from the place to the layout that this
@@ -149,13 +180,25 @@ const char *weft_alias_check_root(struct weft_aliasing *a, weft_val root, const 
                                   weft_val operand, const struct weft_layout *place, int kind);
 
 /* alias_reader.c */
-void weft_alias_find_last(const struct weft_graph *graph, struct weft_last *ret_last);
-/* Does anybody read the value, stored like this, or a view of it, at position `until` or later, other than node `over`
- * where it writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
+void weft_alias_find_last(const struct weft_units *units, struct weft_last *ret_last);
+/* Does anybody read the value, stored like this, or a view of it, in unit `until` or later, other than the unit of node
+ * `over` where that node writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
 const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
                                      uint32_t until, weft_node over, const struct weft_layout *result);
 /* If the owner is a `mut` parameter: is its old value dead when node `def` writes `result` there? */
 const char *weft_alias_check_old(struct weft_aliasing *a, weft_val owner, weft_node def,
                                  const struct weft_layout *result);
+
+/* alias_group.c */
+void weft_alias_find_mixed(struct weft_aliasing *a);
+/* Fills `led` with what a node of a group may write its result over: values from outside of which the group computes
+ * that result element by element, or views of them. How many they are. */
+uint32_t weft_alias_find_led(struct weft_aliasing *a, weft_node over);
+/* Is the element that `user`, of the same group as `over`, reads of its operands needed for nothing but the elements of
+ * that index, and for that of the result of `over`? weft_alias_find_led of `over` has to be asked before. */
+bool weft_alias_is_led(const struct weft_aliasing *a, weft_node user, weft_node over);
+/* Do all views from the value down to its root count as such, and has the root memory of its own? Not where a group
+ * makes one of them, unless it is group `unit`, which reads through them. */
+bool weft_alias_sees_root(const struct weft_units *units, weft_val value, weft_val root, uint32_t unit);
 
 #endif

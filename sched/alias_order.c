@@ -5,55 +5,72 @@
  *   %m: f32[] = reduce_max %w axes=[0]        →      %n: f32[64] = sub %w, %g
  *   return mut %w = %n, %m                           return mut %w = %n, %m
  *
- * The node that makes the new value goes behind the last reader of the old one, if whoever reads the new value comes
- * later still. Moving the readers forward would take all that they need along. Values that the node reads live longer,
- * which is less than the copy that it saves. */
+ * The node that makes the new value, with all of its group, goes behind the last reader of the old one and that one's
+ * group, if whoever reads what it makes comes later still. Moving the readers forward would take all that they need
+ * along. Values that the node reads live longer, which is less than the copy that it saves. */
 #include "sched/alias.h"
 
 enum { MOST_ROUNDS = 2 }; /* of two that stand in each other's way, one has to be copied */
 
-static uint32_t first_reader(const struct weft_graph *g, weft_val v)
+/* Of what the unit makes, by others: positions of units. */
+static uint32_t first_reader(const struct weft_units *units, const struct weft_unit *maker)
 {
+    const struct weft_graph *g = units->graph;
     uint32_t first = UINT32_MAX;
-    for (uint32_t use = g->value[v.id].first_use; use; use = g->slot[use - 1].next) {
-        const uint32_t position = g->position[g->slot[use - 1].node.id];
-        first = position < first ? position : first;
-    }
+    for (uint32_t i = 0; i < maker->outs; i++)
+        for (uint32_t use = g->value[maker->out[i].id].first_use; use; use = g->slot[use - 1].next) {
+            const uint32_t position = units->of[g->slot[use - 1].node.id];
+            first = position != maker->position && position < first ? position : first;
+        }
     return first;
 }
 
+static void move_behind(struct weft_graph *g, const struct weft_unit *maker, const struct weft_unit *reader)
+{
+    const weft_node before = g->node[reader->last.id].next;
+    for (weft_node n = maker->first, next;; n = next) {
+        next = g->node[n.id].next;
+        weft_move_before(g, n, before);
+        if (n.id == maker->last.id)
+            return;
+    }
+}
+
 /* Positions of what was moved are out of date until the next round. */
-static bool delay(struct weft_graph *g, const struct weft_last *last, bool *moved, weft_val param, weft_val value)
+static bool delay(struct weft_graph *g, const struct weft_units *units, const struct weft_last *last, bool *moved,
+                  weft_val param, weft_val value)
 {
     const weft_node reader = last[param.id].reader;
     if (weft_alias_root(g, &value, NULL))
         return false;
     const weft_node def = weft_def(g, value);
-    if (g->node[def.id].results != 1 || !reader.id || moved[def.id] || moved[reader.id] ||
-        g->position[reader.id] <= g->position[def.id] || first_reader(g, value) <= g->position[reader.id])
+    const uint32_t maker = units->of[def.id], behind = units->of[reader.id];
+    if (g->node[def.id].results != 1 || !reader.id || moved[maker] || moved[behind] || behind <= maker ||
+        first_reader(units, &units->unit[maker]) <= behind)
         return false;
     if (!weft_permit(g, "mark_aliases", value))
         return false;
-    moved[def.id] = true;
-    weft_move_before(g, def, g->node[reader.id].next);
+    moved[maker] = true;
+    move_behind(g, &units->unit[maker], &units->unit[behind]);
     return true;
 }
 
 bool weft_delay_updates(struct weft_graph *g)
 {
+    struct weft_arena *scratch = &g->root->scratch;
     bool changed = false, again = true;
     uint32_t updated = 0;
     for (uint32_t i = 0; i < g->returns; i++)
         updated += g->ret[i].mut.id != 0;
     for (int round = 0; updated > 0 && again && round < MOST_ROUNDS; round++) {
         again = false;
-        weft_require(g, WEFT_ORDER);
-        struct weft_last *last = weft_new(&g->root->scratch, struct weft_last, g->values);
-        bool *moved = weft_new(&g->root->scratch, bool, g->nodes);
-        weft_alias_find_last(g, last);
+        const struct weft_units units = weft_units_find(g, scratch);
+        struct weft_last *last = weft_new(scratch, struct weft_last, g->values);
+        bool *moved = weft_new(scratch, bool, units.count);
+        weft_alias_find_last(&units, last);
         for (uint32_t i = 0; i < g->returns; i++)
             if (g->ret[i].mut.id && last[g->ret[i].mut.id].position != UINT32_MAX)
-                again |= delay(g, last, moved, g->ret[i].mut, g->ret[i].value);
+                again |= delay(g, &units, last, moved, g->ret[i].mut, g->ret[i].value);
         changed |= again;
     }
     return changed;

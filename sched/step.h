@@ -28,6 +28,7 @@ struct weft_custom_entry;
 struct weft_step {
     const struct weft_step_kind *kind;
     weft_node node;         /* none for copies at the end */
+    uint32_t unit;          /* of the plan (sched/unit.h) that it belongs to; 0 for copies at the end */
     const weft_val *out;    /* what it writes: the results of the node; the first is never none */
     weft_val *in;           /* what it reads, in the order of the kernel */
     uint32_t outs, ins;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -241,6 +242,79 @@ static void plans_say_what_runs(void **state)
     weft_close(context);
 }
 
+/* Nobody opens them: not silently planned as what they are not. */
+static void groups_that_come_to_a_plan_are_refused(void **state)
+{
+    static const char text[] = "graph @f(%c: bool[], %x: f32[8]) {\n"
+                               "  graph @yes(%p: f32[8]) {\n"
+                               "    fuse @inner {\n"
+                               "      %q: f32[8]{-} = exp %p\n"
+                               "      %r: f32[8] = neg %q\n"
+                               "    }\n"
+                               "    return %r\n"
+                               "  }\n"
+                               "  graph @no(%p: f32[8]) {\n"
+                               "    return %p\n"
+                               "  }\n"
+                               "  %y: f32[8] = if %c, %x then=@yes else=@no\n"
+                               "  return %y\n"
+                               "}\n";
+    struct weft_context *context = NULL;
+    struct weft_graph *graph = NULL;
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    assert_int_equal(weft_parse(context, text, sizeof text - 1, "text", &graph), WEFT_OK);
+    setenv("WEFT_SKIP", "open_groups", 1);
+    assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);
+    unsetenv("WEFT_SKIP");
+    assert_non_null(strstr(weft_last_error(context), "group @inner: plans have no kernel"));
+    assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_OK);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+static bool has_remark(const struct weft_graph *graph, const char *where, const char *verdict, const char *reason)
+{
+    struct weft_remark remark;
+    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
+        if (strcmp(remark.where, where) == 0 && strcmp(remark.verdict, verdict) == 0 &&
+            strcmp(remark.reason, reason) == 0)
+            return true;
+    return false;
+}
+
+/* tests/golden/mark_aliases/groups.weft says what is marked. */
+static void what_groups_write_over_is_said(void **state)
+{
+    static const char text[] = "graph @f(%x: f32[4,8], %y: f32[4,8]) {\n"
+                               "  %b: f32[4,8] = exp %x\n"
+                               "  %c: f32[4,8] = exp %y\n"
+                               "  %k: f32[4,8] = abs %y\n"
+                               "  fuse @g {\n"
+                               "    %m: f32[4,8]{-} = cumsum %b axis=1\n"
+                               "    %o: f32[4,8] = add %m, %b\n"
+                               "    %p: f32[4,8] = relu %c\n"
+                               "    %j: f32[8,8] = concat %k, %y axis=0\n"
+                               "  }\n"
+                               "  %n: f32[4,8] = mul %o, %p\n"
+                               "  return %n, %j\n"
+                               "}\n";
+    struct weft_context *context = NULL;
+    struct weft_graph *graph = NULL;
+    assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+    if (weft_parse(context, text, sizeof text - 1, "text", &graph) != WEFT_OK)
+        fail_msg("%s", weft_last_error(context));
+    assert_true(weft_run_pass(graph, "mark_aliases", NULL) >= 0);
+    assert_true(has_remark(graph, "%b", "refused",
+                           "not overwritten by %o: it is read at another index than is written, by %m"));
+    assert_true(has_remark(graph, "%c", "done", "computed where %p is written over it"));
+    assert_true(has_remark(graph, "%k", "refused", "copied into %j: group @g does that"));
+    assert_true(has_remark(graph, "%o", "done", "computed where %n is written over it"));
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +325,8 @@ int main(void)
         cmocka_unit_test(names_of_opened_groups_are_free),
         cmocka_unit_test(labels_replace_notes),
         cmocka_unit_test(plans_say_what_runs),
+        cmocka_unit_test(groups_that_come_to_a_plan_are_refused),
+        cmocka_unit_test(what_groups_write_over_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
