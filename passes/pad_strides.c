@@ -16,13 +16,15 @@
  *
  * Refused, with a remark: what is returned, since the boundary promises packed arrays; where a view would become a copy
  * (a reshape that merges rows); what another of the caller's kernels wants packed; and what a concat or a padding may
- * compute in place, which saves more; and what is in a group, or has a kernel that is not asked, as its readers.
+ * compute in place, which saves more; and what has a kernel that is not asked, its own or its group's, as its readers.
+ * What another group reads and writes is padded like all else; values inside of it have no rows in memory.
  * Needs: layouts as propagate_memory_format leaves them. Done again, it changes nothing: only packed
  * rows are looked at. */
 #include "passes/passes.h"
 #include "sched/alias.h"
 #include "sched/caller.h"
 #include "sched/format.h"
+#include "sched/unit.h"
 
 static const char who[] = "pad_strides";
 
@@ -37,6 +39,7 @@ struct seen {
 struct survey {
     struct weft_graph *graph;
     const struct weft_target *target;
+    struct weft_units units;
     struct seen *seen;
     uint32_t count, capacity;
     /* of all columns: the rows that are worth most */
@@ -178,12 +181,13 @@ static const char *refuse_reader(struct survey *s, const struct seen *seen, weft
     return NULL;
 }
 
-/* What is in a group, or has a kernel that is not asked here, was decided for the layouts that are. */
+/* What has a kernel that is not asked here, its own or its group's, was decided for the layouts that are. */
 static bool is_settled(const struct survey *s, weft_node n, uint32_t index)
 {
+    const struct weft_node_info *info = &s->graph->node[n.id];
+    const struct weft_plan_note *group = info->group ? s->graph->group[info->group].plan : NULL;
     struct weft_caller_walk walk;
-    return s->graph->node[n.id].group ||
-           (s->graph->node[n.id].plan && !weft_caller_walk_of(s->target, s->graph, n, index, &walk));
+    return (group && group->kernel) || (info->plan && !weft_caller_walk_of(s->target, s->graph, n, index, &walk));
 }
 
 /* Why not, or NULL. */
@@ -191,7 +195,7 @@ static const char *find_refusal(struct survey *s, weft_val v, const struct weft_
 {
     struct weft_graph *g = s->graph;
     if (is_settled(s, weft_def(g, v), g->node[weft_def(g, v).id].operands))
-        return "its node is in a group or has a kernel";
+        return "its node or its group has a kernel";
     s->count = 0;
     push(s, v, padded);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -202,7 +206,7 @@ static const char *find_refusal(struct survey *s, weft_val v, const struct weft_
             const weft_node n = g->slot[slot - 1].node;
             const uint32_t index = slot - 1 - g->node[n.id].first_operand;
             const char *reason = is_settled(s, n, index)
-                                     ? weft_arena_format(&g->root->scratch, "%s is in a group or has a kernel",
+                                     ? weft_arena_format(&g->root->scratch, "%s or its group has a kernel",
                                                          weft_value_text(g, weft_result(g, n, 0)))
                                      : refuse_reader(s, &seen, n, index);
             if (reason)
@@ -217,7 +221,9 @@ static bool writes_gaps(const struct survey *s, weft_node n)
 {
     struct weft_graph *g = s->graph;
     struct weft_caller_walk walk;
-    if (g->node[n.id].results != 1 || (weft_op_of(g, n)->traits & (WEFT_VIEW | WEFT_SOURCE | WEFT_CONTROL | WEFT_DATA)))
+    const uint32_t others = WEFT_VIEW | WEFT_SOURCE | WEFT_CONTROL | WEFT_DATA;
+    if (g->node[n.id].results != 1 || (weft_op_of(g, n)->traits & others) ||
+        !weft_unit_stores(&s->units, weft_result(g, n, 0)))
         return false;
     return !weft_caller_walk_of(s->target, g, n, g->node[n.id].operands, &walk) || walk.strides;
 }
@@ -257,7 +263,8 @@ static bool pad(struct survey *s, weft_val v)
 
 bool weft_pass_pad_strides(struct weft_graph *graph, const struct weft_target *target)
 {
-    struct survey s = {.graph = graph, .target = target};
+    struct survey s = {
+        .graph = graph, .target = target, .units = weft_units_find(graph, &graph->root->scratch)};
     bool changed = false;
     weft_foreach_node(graph, n)
         if (writes_gaps(&s, n))

@@ -134,7 +134,7 @@ static void refusals_are_explained(void **state)
         {"%z: f32[1024] = custom %y function=sum_columns\n %c: f32[1200,1024] = concat %y, %x axis=0\n"
          " return %z, %c\n}", "%c may have it computed in place"},
         {"%z: f32[1024] = custom %y function=sum_columns\n %k: f32[600,1024] = neg %y ! own.neg\n return %z, %k\n}",
-         "%k is in a group or has a kernel"},
+         "%k or its group has a kernel"},
     };
     struct weft_context *context = open_demanding(1);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
