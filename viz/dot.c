@@ -87,6 +87,15 @@ static const char *box_name(struct weft_picture *picture, const struct weft_scen
     return weft_arena_format(&picture->arena, "%s%s", scene->prefix, text + (text[0] == '%'));
 }
 
+/* A group is one box with its nodes inside: what computes it, and how long that takes. */
+static Agraph_t *open_group(struct weft_picture *picture, struct weft_scene *scene, weft_node node)
+{
+    const struct weft_graph *graph = scene->graph;
+    const struct weft_group *group = &graph->group[weft_node_of(graph, node)->group];
+    const char *name = weft_arena_format(&picture->arena, "cluster_%s%s", scene->prefix, group->name);
+    return open_cluster(picture, scene->cluster, name, weft_dot_group_label(picture, scene, node), "rounded");
+}
+
 static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
 {
     const struct weft_graph *graph = scene->graph;
@@ -105,14 +114,8 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         if (!scene->shown[n.id])
             continue;
         const struct weft_node_info *info = weft_node_of(graph, n);
-        if (!cluster[info->group]) {
-            const struct weft_group *group = &graph->group[info->group];
-            const char *kernel = group->plan && group->plan->kernel ? group->plan->kernel : "";
-            cluster[info->group] = open_cluster(
-                picture, scene->cluster,
-                weft_arena_format(&picture->arena, "cluster_%s%s", scene->prefix, group->name),
-                weft_arena_format(&picture->arena, "@%s %s", group->name, kernel), "rounded");
-        }
+        if (!cluster[info->group])
+            cluster[info->group] = open_group(picture, scene, n);
         weft_dot_node_label(picture, scene, n, picture->hidden ? count_hidden(scene, n) : 0);
         const char *text = scene->text[weft_result(graph, n, 0).id];
         Agnode_t *box = draw_box(picture, cluster[info->group], box_name(picture, scene, text),

@@ -48,7 +48,8 @@ struct weft_picture {
     const char **layout;    /* layouts by text in order of appearance: index chooses the colour */
     uint32_t layouts, layout_capacity;
     int64_t format_ps;      /* what all layouts were taken to cost */
-    int64_t *heat;          /* by node id of the root: time of all its steps, -1: none; or NULL */
+    int64_t *heat;          /* by node id of the root: time of all its steps, -1: none; or NULL. That of a group stands
+                             * at the node whose value it is called by */
     int64_t hottest, heat_sum;
 };
 
@@ -71,6 +72,8 @@ const char *weft_dot_type(struct weft_picture *picture, const struct weft_graph 
 const char *weft_dot_colour(struct weft_picture *picture, const struct weft_graph *graph, weft_val value);
 /* HTML-like labels, left in picture->label. `hidden` neighbours are mentioned. */
 void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node, unsigned hidden);
+/* Of the box around a group: its name, its kernel, its time. */
+const char *weft_dot_group_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node);
 void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *scene, const char *word,
                          weft_val value);
 void weft_dot_title(struct weft_picture *picture);

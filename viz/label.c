@@ -199,18 +199,50 @@ static void add_constant_row(struct weft_picture *picture, const struct weft_sce
     end_row(&picture->label);
 }
 
+/* Is the node computed together with others? */
+static bool is_member(const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = weft_node_of(graph, node);
+    return info->group && ((info->next.id && weft_node_of(graph, info->next)->group == info->group) ||
+                           (info->previous.id && weft_node_of(graph, info->previous)->group == info->group));
+}
+
+static double share_of(const struct weft_picture *picture, int64_t ns)
+{
+    return picture->heat_sum > 0 ? (double)ns / (double)picture->heat_sum : 0;
+}
+
+const char *weft_dot_group_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node)
+{
+    const struct weft_graph *graph = scene->graph;
+    const struct weft_group *group = &graph->group[weft_node_of(graph, node)->group];
+    const char *kernel = group->plan && group->plan->kernel ? group->plan->kernel : "";
+    int64_t ns = -1;
+    const weft_node last = weft_group_last(graph, node);
+    for (weft_node n = weft_group_first(graph, node); picture->heat && scene == picture->scene;
+         n = weft_node_of(graph, n)->next) {
+        if (picture->heat[n.id] >= 0)
+            ns = (ns < 0 ? 0 : ns) + picture->heat[n.id];
+        if (n.id == last.id)
+            break;
+    }
+    if (ns < 0 || !is_member(graph, node))
+        return weft_arena_format(&picture->arena, "@%s %s", group->name, kernel);
+    return weft_arena_format(&picture->arena, "@%s %s  %.3f ms, %.1f %%", group->name, kernel, (double)ns * 1e-6,
+                             100 * share_of(picture, ns));
+}
+
 /* Time and share, on a ground from white to red by how it stands to the slowest node. */
 static void add_heat_row(struct weft_picture *picture, const struct weft_scene *scene, weft_node node)
 {
-    if (!picture->heat || scene != picture->scene || picture->heat[node.id] < 0)
+    if (!picture->heat || scene != picture->scene || picture->heat[node.id] < 0 || is_member(scene->graph, node))
         return;
     const int64_t ns = picture->heat[node.id];
-    const double share = picture->heat_sum > 0 ? (double)ns / (double)picture->heat_sum : 0;
     const double warmth = picture->hottest > 0 ? (double)ns / (double)picture->hottest : 0;
     char colour[16];
     snprintf(colour, sizeof colour, "#ff%02x%02x", 255 - (int)(150 * warmth), 255 - (int)(190 * warmth));
     begin_row(&picture->label, colour);
-    weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)ns * 1e-6, 100 * share);
+    weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)ns * 1e-6, 100 * share_of(picture, ns));
     end_row(&picture->label);
 }
 
@@ -309,11 +341,16 @@ static void add_dearest(struct weft_picture *picture)
     }
     for (int i = 0; i < count; i++) {
         const struct weft_node_info *info = weft_node_of(graph, dearest[i]);
-        weft_text_format(&picture->label, "<TR><TD ALIGN=\"LEFT\">%.3f ms  %s  ",
-                         (double)picture->heat[dearest[i].id] * 1e-6, weft_op_of(graph, dearest[i])->name);
+        const struct weft_group *group = is_member(graph, dearest[i]) ? &graph->group[info->group] : NULL;
+        const struct weft_plan_note *note = group ? group->plan : info->plan;
+        weft_text_format(&picture->label, "<TR><TD ALIGN=\"LEFT\">%.3f ms  ",
+                         (double)picture->heat[dearest[i].id] * 1e-6);
+        weft_dot_escape(&picture->label, group ? weft_arena_format(&picture->arena, "@%s", group->name)
+                                               : weft_op_of(graph, dearest[i])->name);
+        weft_text_add(&picture->label, "  ");
         weft_dot_escape(&picture->label, picture->scene->text[weft_result(graph, dearest[i], 0).id]);
         weft_text_add(&picture->label, "  ");
-        weft_dot_escape(&picture->label, info->plan && info->plan->kernel ? info->plan->kernel : "");
+        weft_dot_escape(&picture->label, note && note->kernel ? note->kernel : "");
         end_row(&picture->label);
     }
 }

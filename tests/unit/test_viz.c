@@ -153,6 +153,35 @@ static void times_are_shown(void **state)
     weft_free_text(*state, dot);
 }
 
+/* The time of a group is that of the box, and of no node in it. */
+static void a_group_has_one_time(void **state)
+{
+    static const char text[] = "graph @f(%x: f32[8]) {\n"
+                               "  %a: f32[8] = exp %x\n"
+                               "  fuse @both ! two_at_once {\n"
+                               "    %b: f32[8]{-} = neg %a\n"
+                               "    %c: f32[8] = relu %b\n"
+                               "  }\n"
+                               "  fuse @alone {\n"
+                               "    %d: f32[8] = abs %c ! own.abs\n"
+                               "  }\n"
+                               "  return %d\n"
+                               "}\n";
+    const char *name[] = {"a", "c", "d"};
+    const int64_t ns[] = {1000000, 2000000, 1000000};
+    const struct weft_dot_options options = {.size = sizeof options, .heat_name = name, .heat_ns = ns, .heats = 3};
+    char *dot = draw(*state, text, &options);
+    Agraph_t *graph = read_back(dot), *both = agsubg(graph, (char *)"cluster_both", 0);
+    assert_non_null(both);
+    assert_int_equal(agnnodes(both), 2);
+    assert_string_equal(attribute(both, "label"), "@both two_at_once  2.000 ms, 50.0 %");
+    assert_null(strstr(attribute(find(graph, "c"), "label"), " ms"));
+    assert_non_null(strstr(attribute(find(graph, "d"), "label"), "1.000 ms, 25.0 %"));
+    assert_non_null(strstr(attribute(graph, "label"), "2.000 ms  @both  %c  two_at_once"));
+    agclose(graph);
+    weft_free_text(*state, dot);
+}
+
 /* Names of a model file may hold anything; here through the builder. */
 static void hostile_names_are_only_text(void **state)
 {
@@ -283,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_fold_and_edges_are_right), cmocka_unit_test(the_same_graph_gives_the_same_text),
         cmocka_unit_test(focus_keeps_the_neighbourhood),      cmocka_unit_test(an_unknown_focus_is_an_error),
+        cmocka_unit_test(a_group_has_one_time),
         cmocka_unit_test(times_are_shown),                    cmocka_unit_test(hostile_names_are_only_text),
         cmocka_unit_test(old_callers_options_are_accepted),   cmocka_unit_test(every_allocation_may_be_refused),
         cmocka_unit_test(relayouts_have_a_price),
