@@ -285,8 +285,6 @@ void weft_type_print(struct weft_dims *dims, const struct weft_type *type, struc
 /* Computes what is missing of these analyses. Edits take back what they make untrue, so that nobody else has to say
  * what survives. */
 void weft_require(struct weft_graph *graph, uint32_t analyses);
-/* What mark_aliases alone ends with. */
-static inline bool weft_progress(struct weft_graph *graph, bool changed, uint32_t keeps) { return changed; }
 
 /* Lists a relayout, with texts that live as long as the graph, for pictures and `weft explain`. */
 void weft_add_conversion(struct weft_graph *graph, const struct weft_conversion_record *record);

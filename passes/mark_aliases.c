@@ -14,7 +14,7 @@
  * time. What stands there of an earlier time is decided anew; other pairs of a note stay. What a kernel of a caller
  * computes, its own or its group's, has memory of its own: nobody knows whether it writes with gaps, or over what it
  * reads; and its note is the caller's.
- * Comes last, when the layouts of all values are decided. Needs: nothing. Keeps: nothing. */
+ * Comes last, when the layouts of all values are decided. Needs: nothing. */
 #include "passes/passes.h"
 #include "sched/alias.h"
 
@@ -68,5 +68,5 @@ bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *
         changed |= mark(graph, n, alias->kind == WEFT_ALIAS_OWN ? NULL
                                                                 : weft_alias_word(graph, &aliases, alias->in));
     }
-    return weft_progress(graph, changed, 0);
+    return changed;
 }
