@@ -109,24 +109,27 @@ static uint32_t known_alignment(struct aligning *a, weft_val v, weft_val *ret_ro
     return layout.align;
 }
 
-/* What the caller's code wants of operand `slot`, 0: nothing. */
+/* What the caller's code wants of operand `slot`, 0: nothing. What a group computes for its own nodes has memory only
+ * if its kernel says so. */
 static uint32_t wanted_by(struct aligning *a, uint32_t slot, const char **ret_name)
 {
     struct weft_graph *g = a->graph;
-    const weft_node n = g->slot[slot - 1].node;
+    const weft_node n = g->slot[slot - 1].node, def = weft_def(g, g->slot[slot - 1].value);
+    const uint32_t group = def.id ? g->node[def.id].group : 0;
     struct weft_caller_walk walk;
-    if (!weft_caller_walk_of(a->target, g, n, slot - 1 - g->node[n.id].first_operand, &walk))
+    if ((group && group == g->node[n.id].group) ||
+        !weft_caller_walk_of(a->target, g, n, slot - 1 - g->node[n.id].first_operand, &walk))
         return 0;
     *ret_name = walk.name;
     return walk.align;
 }
 
-/* A relayout of a value right behind it. */
+/* A relayout of a value right behind it, or behind its group. */
 static weft_val copy_of(struct aligning *a, weft_val v, uint32_t layout)
 {
     struct weft_graph *g = a->graph;
     const weft_node def = weft_def(g, v);
-    struct weft_builder b = {.graph = g, .before = def.id ? g->node[def.id].next : g->first};
+    struct weft_builder b = {.graph = g, .before = def.id ? g->node[weft_group_last(g, def).id].next : g->first};
     const weft_val copy = weft_build_unary(&b, WEFT_OP_relayout, v);
     g->value[copy.id].layout = layout;
     a->changed = true;

@@ -13,6 +13,7 @@
  * Not in the pipeline: compiling runs it first, with or without passes, whatever WEFT_STOP_AFTER says; whoever runs
  * passes for kernels of their own keeps the groups. Needs: nothing. */
 #include "passes/passes.h"
+#include "sched/select.h"
 #include "sched/target.h"
 
 #include <string.h>
@@ -46,11 +47,12 @@ static const char *list_ops(struct weft_graph *g, weft_node first, weft_node las
 bool weft_pass_open_groups(struct weft_graph *graph, const struct weft_target *target)
 {
     bool changed = false;
-    for (weft_node n = graph->first, last; n.id; n = graph->node[last.id].next) {
-        last = weft_group_last(graph, n);
-        const struct weft_group *group = &graph->group[graph->node[n.id].group];
+    const struct weft_units units = weft_units_find(graph, &graph->root->scratch);
+    for (uint32_t i = 1; i < units.count; i++) {
+        const weft_node n = units.unit[i].first, last = units.unit[i].last;
+        const struct weft_group *group = &graph->group[units.unit[i].group];
         const weft_val where = graph->node[last.id].results ? weft_result(graph, last, 0) : WEFT_NO_VALUE;
-        if (last.id == n.id || is_callers(target, group->plan) || !weft_permit(graph, who, where))
+        if (weft_select_takes(&units.unit[i]) || is_callers(target, group->plan) || !weft_permit(graph, who, where))
             continue;
         weft_add_remark(graph, who, where, "opened", "group @%s: no kernel computes these nodes as one: %s",
                         group->name, list_ops(graph, n, last));

@@ -73,21 +73,21 @@ struct weft_select weft_plan_select(const struct weft_plan *plan, const struct w
                                 .symbols = plan->hint, .workers = plan->workers};
 }
 
-const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, weft_node node,
+const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, const struct weft_unit *unit,
                                                   struct weft_arena *arena)
 {
     const struct weft_places places = weft_plan_places(plan);
     struct weft_select select = weft_plan_select(plan, &places, arena);
-    select.inside = weft_home_inside(plan, node);
-    return weft_select_all(&select, node);
+    select.inside = weft_home_inside(plan, unit->first);
+    return weft_select_all(&select, unit);
 }
 
-const struct weft_step *weft_plan_pick(struct weft_plan *plan, weft_node node)
+const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit)
 {
     const struct weft_choices *const choices =
-        plan->pick ? weft_plan_list_choices(plan, node, plan->graph->arena) : NULL;
+        plan->pick ? weft_plan_list_choices(plan, unit, plan->graph->arena) : NULL;
     if (!choices)
-        return weft_plan_choice(plan, node);
+        return weft_plan_choice(plan, unit->first);
     return &choices->choice[plan->pick < choices->count ? plan->pick : choices->count - 1].step;
 }
 

@@ -49,18 +49,18 @@ bool weft_plan_check_layouts(const struct weft_graph *g, const int64_t *symbols)
 /* Recursion is as deep as bodies are nested. */
 bool weft_plan_check_groups(const struct weft_graph *g)
 {
+    const struct weft_units units = weft_units_find(g, &g->root->scratch);
     bool legal = true;
     for (uint32_t i = 0; i < g->bodies; i++)
         legal &= weft_plan_check_groups(g->body[i]);
-    for (weft_node n = g->groups > 1 ? g->first : WEFT_NO_NODE, last; n.id; n = g->node[last.id].next) {
-        last = weft_group_last(g, n);
-        if (last.id == n.id)
+    for (uint32_t i = 1; i < units.count; i++) {
+        if (weft_select_takes(&units.unit[i]))
             continue;
         legal = false;
         weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                   &(struct weft_place){.file = g->file, .line = g->node[n.id].line},
+                   &(struct weft_place){.file = g->file, .line = g->node[units.unit[i].first.id].line},
                    "group @%s: plans have no kernel that computes several nodes as one",
-                   g->group[g->node[n.id].group].name);
+                   g->group[units.unit[i].group].name);
     }
     return legal;
 }

@@ -79,7 +79,7 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = weft_step_of(g, n, g->arena);
-    const struct weft_step *const kernel = reference ? NULL : weft_plan_pick(plan, n);
+    const struct weft_step *const kernel = reference ? NULL : weft_plan_pick(plan, unit);
     const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;

@@ -204,12 +204,12 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
 /* The step of a node, of one of weft's kernels: made once, whoever asks. `kind` is NULL where none takes the node, and
  * `why` says why not. */
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node);
-/* All ways to compute a node whose values have homes, best first, or NULL: what custom functions and bodies compute has
+/* All ways to compute a unit whose values have homes, best first, or NULL: what custom functions and bodies compute has
  * none. In memory of the arena's. */
-const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, weft_node node,
+const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, const struct weft_unit *unit,
                                                   struct weft_arena *arena);
 /* The one that a plan takes: the first, or the one that WEFT_CHOICE names. */
-const struct weft_step *weft_plan_pick(struct weft_plan *plan, weft_node node);
+const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit);
 /* The plan, or the one of a body in it, that a graph belongs to. */
 const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct weft_graph *graph);
 /* What is known before a step is bound to sizes. */

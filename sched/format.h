@@ -26,6 +26,7 @@
 #include "sched/prices.h"
 #include "sched/step.h"
 #include "sched/target.h"
+#include "sched/unit.h"
 
 enum { WEFT_MAX_FORMATS = 8, WEFT_MAX_CHOICES = 16 };
 enum { WEFT_FORMAT_HARDLY = 50 }; /* what costs 1 / 50 less than a graph as it stands is not worth a change */
@@ -291,10 +292,10 @@ bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32
                       uint32_t result, struct weft_gemm *ret);
 bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
                         struct weft_reduce *ret);
-/* What a node takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for
+/* What a unit takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for
  * views, for what has no choices, and where axes are split. */
 const struct weft_choices *weft_format_form(const struct weft_formats *formats, const int64_t *symbols,
-                                            weft_node node);
+                                            const struct weft_unit *unit);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */
 

@@ -98,16 +98,19 @@ static bool has_strides(const struct weft_formats *f, weft_val v)
     return layout == 0 || f->graph->root->layout[layout].axes == weft_type_of(f->graph, v)->rank;
 }
 
-const struct weft_choices *weft_format_form(const struct weft_formats *f, const int64_t *symbols, weft_node n)
+const struct weft_choices *weft_format_form(const struct weft_formats *f, const int64_t *symbols,
+                                            const struct weft_unit *unit)
 {
     const struct weft_graph *g = f->graph;
     const struct weft_places places = {.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
     const struct weft_select select = {.graph = g, .target = f->target, .arena = g->arena, .places = &places,
                                        .symbols = symbols, .workers = f->target->threads};
-    if (weft_is_view(g, n))
+    if (weft_is_view(g, unit->first))
         return NULL;
-    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
-        if (!has_strides(f, weft_operand(g, n, i)))
-            return NULL;
-    return has_strides(f, weft_result(g, n, 0)) ? weft_select_first(&select, n) : NULL;
+    bool strided = true;
+    for (uint32_t i = 0; i < unit->ins; i++)
+        strided = strided && has_strides(f, unit->in[i]);
+    for (uint32_t i = 0; i < unit->outs; i++)
+        strided = strided && has_strides(f, unit->out[i]);
+    return strided ? weft_select_first(&select, unit) : NULL;
 }

@@ -23,6 +23,8 @@ const struct weft_scheduler *weft_scheduler_of(int opcode)
                                                          : &weft_scheduler_other;
 }
 
+bool weft_select_takes(const struct weft_unit *unit) { return unit->nodes == 1; }
+
 bool weft_schedule_refuse(struct weft_step *step, const char *why)
 {
     step->why = why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.h: in which ways a node can be computed, best first.
+/* select.h: in which ways a unit can be computed, best first. Units of several nodes have no scheduler yet.
  *
  *   schedulers.def ──► scheduler of the op ──choose──► the kind of step that takes the node, at a CPU level
  *                                                          │ kind->bind, sizes at their hints, once for each form that
@@ -24,6 +24,7 @@
 
 #include "sched/pins.h"
 #include "sched/step.h"
+#include "sched/unit.h"
 
 struct weft_formats;
 
@@ -41,7 +42,7 @@ struct weft_select {
 
 /* --- what is answered --------------------------------------------------------------------------------------------- */
 
-/* One way to compute a node. Whatever it depends on is in it: the step says kind, arguments, form and CPU level. */
+/* One way to compute a unit. Whatever it depends on is in it: the step says kind, arguments, form and CPU level. */
 struct weft_choice {
     struct weft_step step;
     const char *kernel;                /* by its name */
@@ -66,10 +67,12 @@ struct weft_choices {
  * why not. Asks for types, attributes and the CPU only, not for layouts. */
 bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
                       struct weft_step *step);
-/* The first of the list; custom functions, control and constants have none: NULL. */
-const struct weft_choices *weft_select_first(const struct weft_select *select, weft_node node);
+/* Does somebody compute the unit as one? Who plans asks, and passes that open groups. */
+bool weft_select_takes(const struct weft_unit *unit);
+/* The first of the list. Custom functions, control and constants have none, nor has what nobody takes: NULL. */
+const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit);
 /* All of it. */
-const struct weft_choices *weft_select_all(const struct weft_select *select, weft_node node);
+const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit);
 /* How the constant operand 1 of a step is packed for these sizes, for raised ones if there is nothing to compute at
  * these: what is packed for sizes at which no weights are read would serve no others. False: not at all. */
 bool weft_select_pack(const struct weft_select *select, const struct weft_step *step, struct weft_step_pack *ret);

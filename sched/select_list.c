@@ -248,9 +248,10 @@ static bool has_choices(const struct weft_graph *g, weft_node node)
     return weft_opcode_of(g, node) != WEFT_OP_custom && !(weft_op_of(g, node)->traits & (WEFT_CONTROL | WEFT_SOURCE));
 }
 
-static const struct weft_choices *list_choices(const struct weft_select *s, weft_node node, bool all)
+static const struct weft_choices *list_choices(const struct weft_select *s, const struct weft_unit *unit, bool all)
 {
-    if (!has_choices(s->graph, node))
+    const weft_node node = unit->first;
+    if (!weft_select_takes(unit) || !has_choices(s->graph, node))
         return NULL;
     struct weft_choices *const list = weft_new(s->arena, struct weft_choices, 1);
     struct listing l = {.select = s, .list = list};
@@ -265,14 +266,14 @@ static const struct weft_choices *list_choices(const struct weft_select *s, weft
     return list;
 }
 
-const struct weft_choices *weft_select_first(const struct weft_select *select, weft_node node)
+const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit)
 {
-    return list_choices(select, node, false);
+    return list_choices(select, unit, false);
 }
 
-const struct weft_choices *weft_select_all(const struct weft_select *select, weft_node node)
+const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit)
 {
-    return list_choices(select, node, true);
+    return list_choices(select, unit, true);
 }
 
 /* --- signatures --------------------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static const struct weft_choices *choices_of(const struct explain *e, const stru
     if (!note || !note->kernel || strcmp(note->kernel, "weft_placed") == 0) /* all operands are in their places */
         return NULL;
     const bool is_loaded = note->count > 0 && strcmp(note->key[0], "when") == 0; /* before the first run */
-    return plan && !is_loaded ? weft_plan_list_choices(plan, node, e->arena) : NULL;
+    return plan && !is_loaded ? weft_plan_list_choices(plan, weft_unit_of(&plan->units, node), e->arena) : NULL;
 }
 
 void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large)

@@ -41,7 +41,7 @@ static uint32_t check_lists(const struct weft_plan *plan, char *ret_text)
     struct weft_graph *g = plan->graph;
     uint32_t most = 1;
     weft_foreach_node(g, n) {
-        const struct weft_choices *list = kernel_of(g, n) ? weft_plan_list_choices(plan, n, g->arena) : NULL;
+        const struct weft_choices *list = kernel_of(g, n) ? weft_plan_list_choices(plan, weft_unit_of(&plan->units, n), g->arena) : NULL;
         if (!list)
             continue;
         if (plan->pick == 0)
