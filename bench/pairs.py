@@ -8,7 +8,8 @@ Each FOLDER holds model.onnx and input_0.npy, input_1.npy, ... Both libraries lo
 turns, as many runs at a time as take 30 ms, first one then the other, and in the next pair the other way round. A line
 a model: the time of a run in the old and in the new one (medians), old / new as a geometric mean of all pairs with its
 95 % interval (bootstrap), and the least time to compile. Above 1 the new one is faster. Needs numpy; nothing else may
-run on the machine. Exit status 1 where an interval begins below 0.98."""
+run on the machine. Exit status 1 where an interval begins below 0.98,
+where a model fails and where f32 outputs differ by more than 0.1 %."""
 import argparse
 import ctypes
 import glob
@@ -76,6 +77,20 @@ class Library:
                 raise RuntimeError(self.lib.weft_execution_error(execution).decode())
         return execution
 
+    def outputs(self, plan, execution):
+        result = []
+        for i in range(self.lib.weft_plan_outputs(plan)):
+            tensor = Tensor()
+            if self.lib.weft_output(execution, ctypes.c_size_t(i), ctypes.byref(tensor)):
+                raise RuntimeError(self.lib.weft_execution_error(execution).decode())
+            count = 1
+            for axis in range(tensor.rank):
+                count *= tensor.extent[axis]
+            dense = tensor.dtype == self.lib.weft_dtype_from_name(b"f32") and count > 0
+            result.append(numpy.ctypeslib.as_array(ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_float)),
+                                                   (count,)).copy() if dense else None)
+        return result
+
     def time(self, execution, runs):
         run = self.lib.weft_run
         begin = time.perf_counter()
@@ -111,6 +126,10 @@ def measure(libraries, folder, pairs, compiles):
     executions = [library.execution(plan, arrays) for library, plan in zip(libraries, plans)]
     for library, execution in zip(libraries, executions):
         library.time(execution, 3)
+    for one, other in zip(*(library.outputs(plan, execution)
+                            for library, plan, execution in zip(libraries, plans, executions))):
+        if one is not None and not numpy.allclose(one, other, rtol=1e-3, atol=1e-3 * max(1.0, numpy.abs(one).max())):
+            raise RuntimeError(f"outputs differ by {numpy.abs(one - other).max():.3g}")
     runs = max(1, int(BATCH_S / max(libraries[1].time(executions[1], 3), 1e-6)))
     times = [[], []]
     for pair in range(pairs):
@@ -142,6 +161,7 @@ def main():
             times, compiled = measure(libraries, folder, options.pairs, options.compiles)
         except (RuntimeError, OSError, KeyError) as error:
             print(f"| {name} | {str(error)[:90]} |", flush=True)
+            slower.append(f"{name} (failed)")
             continue
         mean, low, high = interval([old / new for old, new in zip(*times)])
         means.append(mean)

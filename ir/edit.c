@@ -32,6 +32,7 @@ static void unlink_use(struct weft_graph *g, uint32_t slot)
 
 static void set_use(struct weft_graph *g, uint32_t slot, weft_val value)
 {
+    g->node[g->slot[slot].node.id].choices = NULL; /* they were for the old operand */
     unlink_use(g, slot);
     struct weft_operand *use = &g->slot[slot];
     struct weft_value *v = &g->value[value.id];
@@ -248,6 +249,7 @@ void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
         if (info->attr[i].key != key)
             info->attr[kept++] = info->attr[i];
     info->attrs = (uint16_t)kept;
+    info->choices = NULL;
     learn_content(graph, node);
 }
 
@@ -267,6 +269,7 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
     forget_content(graph, node);
     graph->node[node.id].attr = attrs;
     graph->node[node.id].attrs = (uint16_t)count;
+    graph->node[node.id].choices = NULL;
     learn_content(graph, node);
 }
 

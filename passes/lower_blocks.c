@@ -19,6 +19,7 @@
  * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay.
  * Needs: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
  * axes that are not constant; more than 8 axes with the splits. */
+#include "passes/lower_blocks.h"
 #include "passes/passes.h"
 #include "sched/alias.h"
 
@@ -29,76 +30,15 @@ static const char who[] = "lower_blocks";
 
 enum { FILLING = 77 }; /* of integers */
 
-/* How a value is stored: as an array `type` in `layout`, whose axes first[i] to first[i + 1] are those of axis i. */
-struct blocks {
-    int first[WEFT_MAX_RANK + 1];
-    int64_t div[WEFT_MAX_RANK]; /* of an axis of the array: what one step along it is, along the axis of the value */
-    struct weft_type type;
-    struct weft_layout layout;
-};
-
 struct lowering {
     struct weft_graph *graph;
     struct weft_builder build;
     uint32_t values;        /* of the graph before */
     weft_val *plain, *whole; /* by value with a split axis: what stands for it */
-    struct blocks **blocks; /* by value; NULL: no axis is split */
+    struct weft_blocks **blocks; /* by value; NULL: no axis is split */
     weft_node *done;        /* others stand for these */
     uint32_t count;
 };
-
-/* --- arrays of blocks --------------------------------------------------------------------------------------------- */
-
-static bool is_split(const struct blocks *b, int axis) { return b->first[axis + 1] - b->first[axis] > 1; }
-
-/* The storage axis of the digit of an axis that comes after one with this div. */
-static int next_digit(const struct weft_layout *layout, int axis, int64_t div)
-{
-    int best = -1;
-    for (int i = 0; i < layout->axes; i++)
-        if (layout->axis[i].axis == axis && layout->axis[i].div < div &&
-            (best < 0 || layout->axis[i].div > layout->axis[best].div))
-            best = i;
-    return best;
-}
-
-/* False where no axis is split, or where this pass cannot say how. */
-static bool find_blocks(struct weft_graph *g, weft_val v, struct blocks *ret)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    const struct weft_layout layout = weft_layout_of(g, v);
-    int place[WEFT_MAX_STORAGE];
-    bool any = false;
-    if (layout.kind != WEFT_STORED || !layout.dense || layout.axes <= type->rank || layout.axes > WEFT_MAX_RANK)
-        return false;
-    *ret = (struct blocks){.type = {.dtype = type->dtype}};
-    for (int axis = 0; axis < type->rank; axis++) {
-        ret->first[axis] = ret->type.rank;
-        for (int at = next_digit(&layout, axis, INT64_MAX); at >= 0;
-             at = next_digit(&layout, axis, layout.axis[at].div)) {
-            place[at] = ret->type.rank;
-            ret->div[ret->type.rank] = layout.axis[at].div;
-            ret->type.extent[ret->type.rank++] = weft_layout_axis_extent(g->dims, &layout, at, type);
-        }
-        any |= ret->type.rank - ret->first[axis] > 1;
-        if (ret->type.rank - ret->first[axis] > 1 && !weft_dim_is_constant(type->extent[axis]))
-            return false;
-    }
-    ret->first[type->rank] = ret->type.rank;
-    ret->layout = weft_layout_order(layout.axes, place);
-    return any && weft_type_check_size(&ret->type); /* filled up it may be too large for any memory */
-}
-
-/* The value's type with axes filled up to whole blocks. */
-static struct weft_type filled(const struct weft_graph *g, const struct weft_type *type, const struct blocks *b)
-{
-    struct weft_type full = *type;
-    for (int i = 0; i < type->rank; i++)
-        for (int k = b->first[i]; is_split(b, i) && k < b->first[i + 1]; k++)
-            full.extent[i] = k == b->first[i] ? b->type.extent[k]
-                                              : weft_dim_mul(g->dims, full.extent[i], b->type.extent[k]);
-    return full;
-}
 
 static weft_val fill_up(struct lowering *l, weft_val v, const struct weft_type *full)
 {
@@ -121,16 +61,16 @@ static weft_val reshape(struct lowering *l, weft_val v, const struct weft_type *
     return weft_type_same(weft_type_of(l->graph, v), type) ? v : weft_build_reshape(&l->build, v, type);
 }
 
-static weft_val split(struct lowering *l, weft_val v, const struct blocks *b)
+static weft_val split(struct lowering *l, weft_val v, const struct weft_blocks *b)
 {
-    const struct weft_type full = filled(l->graph, weft_type_of(l->graph, v), b);
+    const struct weft_type full = weft_blocks_filled(l->graph, weft_type_of(l->graph, v), b);
     return reshape(l, fill_up(l, v, &full), &b->type);
 }
 
-static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *type, const struct blocks *b)
+static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *type, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
-    const struct weft_type full = filled(g, type, b);
+    const struct weft_type full = weft_blocks_filled(g, type, b);
     const weft_val whole = reshape(l, v, &full);
     if (weft_type_same(&full, type))
         return whole;
@@ -144,14 +84,14 @@ static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *ty
 
 /* --- operands in the form that a rule needs ----------------------------------------------------------------------- */
 
-static const struct blocks *blocks_of(const struct lowering *l, weft_val v)
+static const struct weft_blocks *blocks_of(const struct lowering *l, weft_val v)
 {
     return v.id < l->values ? l->blocks[v.id] : NULL;
 }
 
 static weft_val whole_of(struct lowering *l, weft_val v)
 {
-    const struct blocks *b = blocks_of(l, v);
+    const struct weft_blocks *b = blocks_of(l, v);
     if (b && !l->whole[v.id].id) {
         const struct weft_type type = *weft_type_of(l->graph, v);
         l->whole[v.id] = unite(l, l->plain[v.id], &type, b);
@@ -159,16 +99,16 @@ static weft_val whole_of(struct lowering *l, weft_val v)
     return b ? l->whole[v.id] : v;
 }
 
-static bool same_blocks(const struct blocks *a, const struct blocks *b)
+static bool same_blocks(const struct weft_blocks *a, const struct weft_blocks *b)
 {
     return weft_type_same(&a->type, &b->type) && memcmp(a->div, b->div, sizeof a->div) == 0 &&
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
 /* As an array of these blocks, which are those of the value itself if it has any: else it is converted. */
-static weft_val plain_of(struct lowering *l, weft_val v, const struct blocks *b)
+static weft_val plain_of(struct lowering *l, weft_val v, const struct weft_blocks *b)
 {
-    const struct blocks *own = blocks_of(l, v);
+    const struct weft_blocks *own = blocks_of(l, v);
     if (own && same_blocks(own, b) && l->plain[v.id].id)
         return l->plain[v.id];
     const weft_val array = weft_build_unary(&l->build, WEFT_OP_relayout, split(l, whole_of(l, v), b));
@@ -188,12 +128,12 @@ static weft_val rebuild(struct lowering *l, weft_node n, unsigned operands, cons
     return weft_build(&l->build, info->op, operands, operand, info->attrs, info->attr, is_stated ? stated : NULL);
 }
 
-static weft_val on_elements(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val on_elements(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
     const unsigned operands = l->graph->node[n.id].operands;
     weft_val *operand = weft_new(&l->graph->root->scratch, weft_val, operands);
     for (unsigned i = 0; i < operands; i++) {
-        struct blocks here = *b;
+        struct weft_blocks here = *b;
         here.type.dtype = weft_type_of(l->graph, weft_operand(l->graph, n, i))->dtype;
         operand[i] = plain_of(l, weft_operand(l->graph, n, i), &here);
     }
@@ -201,12 +141,12 @@ static weft_val on_elements(struct lowering *l, weft_node n, const struct blocks
 }
 
 /* The operand is split where it runs along a split axis; it stays small, and a view repeats it. */
-static weft_val on_broadcast(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val on_broadcast(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
     const weft_val x = whole_of(l, weft_operand(g, n, 0));
     const struct weft_type type = *weft_type_of(g, x), to = *weft_type_of(g, weft_result(g, n, 0));
-    struct blocks small = {.type = {.dtype = type.dtype}};
+    struct weft_blocks small = {.type = {.dtype = type.dtype}};
     int axis[WEFT_MAX_RANK];
     for (int i = 0; i < type.rank; i++) {
         const int dim = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
@@ -222,23 +162,24 @@ static weft_val on_broadcast(struct lowering *l, weft_node n, const struct block
 }
 
 /* Along a split axis only if each part but the last is known to be whole blocks. */
-static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val on_concat(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
     const unsigned operands = g->node[n.id].operands;
     const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis), at = b->first[axis];
     const int64_t block = b->div[at];
     weft_val *part = weft_new(&g->root->scratch, weft_val, operands);
-    for (unsigned i = 0; i + 1 < operands && is_split(b, axis); i++) {
+    for (unsigned i = 0; i + 1 < operands && weft_blocks_split(b, axis); i++) {
         const weft_dim extent = weft_type_of(g, weft_operand(g, n, i))->extent[axis];
         if (!weft_dim_is_constant(extent) || weft_dim_value(extent) % block != 0)
             return WEFT_NO_VALUE;
     }
     for (unsigned i = 0; i < operands; i++) {
         const weft_val v = weft_operand(g, n, i);
-        struct blocks here = *b;
+        struct weft_blocks here = *b;
         here.type.extent[at] =
-            weft_dim_ceil_div(g->dims, weft_type_of(g, v)->extent[axis], weft_dim_of(is_split(b, axis) ? block : 1));
+            weft_dim_ceil_div(g->dims, weft_type_of(g, v)->extent[axis],
+                              weft_dim_of(weft_blocks_split(b, axis) ? block : 1));
         part[i] = plain_of(l, v, &here);
     }
     const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, at);
@@ -246,7 +187,8 @@ static weft_val on_concat(struct lowering *l, weft_node n, const struct blocks *
 }
 
 /* The layout of the same memory as an array of that type; false where an axis of it would be split. */
-static bool lies_as(struct weft_graph *g, const struct blocks *b, const struct weft_type *type, struct weft_layout *ret)
+static bool lies_as(struct weft_graph *g, const struct weft_blocks *b, const struct weft_type *type,
+                    struct weft_layout *ret)
 {
     weft_dim stride[WEFT_MAX_RANK];
     return weft_layout_reshape(g->dims, &b->layout, &b->type, type, ret) &&
@@ -254,10 +196,10 @@ static bool lies_as(struct weft_graph *g, const struct blocks *b, const struct w
 }
 
 /* Each block is an image of its channels, if images follow each other: not where all first blocks come first. */
-static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val on_windows(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
-    const struct blocks *from = blocks_of(l, weft_operand(g, n, 0));
+    const struct weft_blocks *from = blocks_of(l, weft_operand(g, n, 0));
     if (!from || b->type.rank != weft_type_of(g, weft_result(g, n, 0))->rank + 1 || b->first[2] - b->first[1] != 2 ||
         from->type.rank != b->type.rank || from->first[2] - from->first[1] != 2 || from->div[1] != b->div[1])
         return WEFT_NO_VALUE;
@@ -278,19 +220,19 @@ static weft_val on_windows(struct lowering *l, weft_node n, const struct blocks 
     return reshape(l, y, &b->type);
 }
 
-static weft_val on_conversion(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val on_conversion(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
     return plain_of(l, weft_operand(l->graph, n, 0), b);
 }
 
-static weft_val find_plain(struct lowering *l, weft_node n, const struct blocks *b)
+static weft_val find_plain(struct lowering *l, weft_node n, const struct weft_blocks *b)
 {
-    static weft_val (*const rules[WEFT_OP_COUNT])(struct lowering *, weft_node, const struct blocks *) = {
+    static weft_val (*const rules[WEFT_OP_COUNT])(struct lowering *, weft_node, const struct weft_blocks *) = {
 #define BLOCKS(op, rule) [WEFT_OP_##op] = on_##rule,
 #include "passes/blocks.def"
 #undef BLOCKS
     };
-    weft_val (*const rule)(struct lowering *, weft_node, const struct blocks *) =
+    weft_val (*const rule)(struct lowering *, weft_node, const struct weft_blocks *) =
         weft_op_of(l->graph, n)->traits & WEFT_ELEMENTWISE ? on_elements : rules[weft_opcode_of(l->graph, n)];
     return rule ? rule(l, n, b) : WEFT_NO_VALUE;
 }
@@ -298,11 +240,12 @@ static weft_val find_plain(struct lowering *l, weft_node n, const struct blocks 
 /* --- rules: the node's result, not split, or none ----------------------------------------------------------------- */
 
 /* The attributes with the axes of the array in the place of the value's; false if one of them is filled up. */
-static bool reduced_axes(struct lowering *l, weft_node n, const struct blocks *b, struct weft_attr *ret, bool *ret_goes)
+static bool reduced_axes(struct lowering *l, weft_node n, const struct weft_blocks *b, struct weft_attr *ret,
+                         bool *ret_goes)
 {
     struct weft_graph *g = l->graph;
     const struct weft_node_info *info = &g->node[n.id];
-    const struct weft_type type = *weft_type_of(g, weft_operand(g, n, 0)), full = filled(g, &type, b);
+    const struct weft_type type = *weft_type_of(g, weft_operand(g, n, 0)), full = weft_blocks_filled(g, &type, b);
     const struct weft_attr *axes = weft_attr_find(g, n, WEFT_ATTR_axes);
     int64_t reduced[WEFT_MAX_RANK];
     unsigned count = 0;
@@ -325,7 +268,7 @@ static weft_val on_reduction(struct lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val x = weft_operand(g, n, 0);
-    const struct blocks *b = blocks_of(l, x);
+    const struct weft_blocks *b = blocks_of(l, x);
     const struct weft_type type = *weft_type_of(g, x), result = *weft_type_of(g, weft_result(g, n, 0));
     struct weft_attr *attr = weft_new(&g->root->scratch, struct weft_attr, g->node[n.id].attrs);
     bool goes[WEFT_MAX_RANK] = {false};
@@ -333,7 +276,7 @@ static weft_val on_reduction(struct lowering *l, weft_node n)
         return WEFT_NO_VALUE;
     const weft_val array = plain_of(l, x, b);
     const weft_val y = weft_build(&l->build, weft_opcode_of(g, n), 1, &array, g->node[n.id].attrs, attr, NULL);
-    struct blocks rest = {.type = *weft_type_of(g, y)};
+    struct weft_blocks rest = {.type = *weft_type_of(g, y)};
     int at = 0, to = 0;
     for (int i = 0; i < type.rank; i++) {
         if (goes[i] && !weft_attr_int(g, n, WEFT_ATTR_keepdims))
@@ -351,8 +294,8 @@ static weft_val on_relayout(struct lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val x = weft_operand(g, n, 0), y = weft_result(g, n, 0);
-    const struct blocks *b = blocks_of(l, x);
-    const struct weft_type type = *weft_type_of(g, x), full = b ? filled(g, &type, b) : type;
+    const struct weft_blocks *b = blocks_of(l, x);
+    const struct weft_type type = *weft_type_of(g, x), full = b ? weft_blocks_filled(g, &type, b) : type;
     const struct weft_layout to = weft_own_layout(g, y);
     if (b && !l->plain[x.id].id && weft_layout_is_row_major(&to) && !to.align && !g->value[y.id].returns)
         return whole_of(l, x); /* nothing could write it in blocks */
@@ -407,12 +350,23 @@ static void lower_whole(struct lowering *l, weft_node n)
     }
 }
 
+/* `whole` stands for v. What was there before keeps its layout: others state it, as the caller does of a parameter. */
+static void put_in_place(struct lowering *l, weft_val v, weft_val whole)
+{
+    struct weft_graph *g = l->graph;
+    if (whole.id < l->values && g->value[whole.id].layout != g->value[v.id].layout)
+        whole = weft_build_unary(&l->build, WEFT_OP_relayout, whole);
+    if (whole.id >= l->values)
+        weft_take_layout(g, whole, v);
+    weft_replace_uses(g, v, whole);
+}
+
 /* True if others stand for the node now. */
 static bool lower_node(struct lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val v = weft_result(g, n, 0);
-    const struct blocks *b = blocks_of(l, v);
+    const struct weft_blocks *b = blocks_of(l, v);
     l->build.before = n;
     if (weft_opcode_of(g, n) == WEFT_OP_relayout && b && !blocks_of(l, weft_operand(g, n, 0))) {
         l->whole[v.id] = weft_operand(g, n, 0); /* split where somebody reads it so */
@@ -438,8 +392,7 @@ static bool lower_node(struct lowering *l, weft_node n)
     if (b) {
         l->whole[v.id] = whole;
     } else {
-        weft_take_layout(g, whole, v);
-        weft_replace_uses(g, v, whole);
+        put_in_place(l, v, whole);
     }
     return true;
 }
@@ -451,11 +404,11 @@ static bool find_all(struct lowering *l)
     bool any = false;
     for (uint32_t v = 1; v < g->values; v++) {
         const struct weft_value *value = &g->value[v];
-        struct blocks blocks;
+        struct weft_blocks blocks;
         if (!value->layout || value->is_param || value->returns || !value->def.id ||
-            !find_blocks(g, (weft_val){.id = v}, &blocks))
+            !weft_blocks_find(g, (weft_val){.id = v}, &blocks))
             continue;
-        l->blocks[v] = weft_new(&g->root->scratch, struct blocks, 1);
+        l->blocks[v] = weft_new(&g->root->scratch, struct weft_blocks, 1);
         *l->blocks[v] = blocks;
         any = true;
     }
@@ -470,7 +423,7 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
     struct lowering l = {.graph = graph, .build = {.graph = graph}, .values = graph->values,
                          .plain = weft_new(scratch, weft_val, graph->values),
                          .whole = weft_new(scratch, weft_val, graph->values),
-                         .blocks = weft_new(scratch, struct blocks *, graph->values),
+                         .blocks = weft_new(scratch, struct weft_blocks *, graph->values),
                          .done = weft_new(scratch, weft_node, graph->nodes)};
     bool changed = false;
     if (!find_all(&l))

@@ -5,14 +5,19 @@
 #include "plan/plan.h"
 #include "sched/select.h"
 
+#include <string.h>
+
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
 {
-    struct weft_step **const choice = &plan->choice[node.id];
-    if (!*choice) {
+    const struct weft_step **const choice = &plan->choice[node.id];
+    const struct weft_choices *const chosen = plan->graph->node[node.id].choices;
+    if (!*choice && chosen) {
+        *choice = &chosen->choice[0].step;
+    } else if (!*choice) {
+        const struct weft_scheduling scheduling = {plan->graph, &plan->target, plan->graph->arena};
         struct weft_step *const step = weft_new(plan->graph->arena, struct weft_step, 1);
         *step = weft_step_of(plan->graph, node, plan->graph->arena);
-        if (!weft_step_choose(plan->graph, &plan->target, plan->graph->arena, step))
-            step->kind = NULL;
+        weft_select_step(&scheduling, step);
         *choice = step;
     }
     return *choice;
@@ -98,4 +103,27 @@ const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct 
         for (uint32_t k = 0; k < plan->control[i].bodies && !found; k++)
             found = weft_plan_of(plan->control[i].body[k], graph);
     return found;
+}
+
+const char *weft_plan_expected(const struct weft_plan *plan, const struct weft_step *step, const void *descriptor)
+{
+    const struct weft_choices *const record = plan->graph->node[step->node.id].choices;
+    const struct weft_choice *const chosen = record ? &record->choice[0] : NULL;
+    const struct weft_places places = weft_plan_places(plan);
+    const struct weft_select select = weft_plan_select(plan, &places, &plan->graph->root->scratch);
+    struct weft_account account = {.signature = {.arithmetic = step->kind->arithmetic}};
+    if (!chosen)
+        return "";
+    if (weft_home_inside(plan, step->node))
+        return NULL; /* fewer copies, since parts are in their places: no other kernel */
+    if (step->kind->account) {
+        const struct weft_bind bind = weft_select_bind(&select, step, plan->hint);
+        step->kind->account(&bind, descriptor, &account);
+    }
+    const struct weft_packing *const packing = step->pack ? plan->pack[step->pack].packing : NULL;
+    const bool packs = packing && chosen->packing ? weft_packing_same(packing, chosen->packing)
+                                                  : !packing == !chosen->packing;
+    const bool same = packs && strcmp(step->kind->kernel(descriptor, step), chosen->kernel) == 0 &&
+                      weft_signature_same(&account.signature, &chosen->signature);
+    return same ? NULL : chosen->kernel;
 }

@@ -31,8 +31,9 @@ static void annotate_bodies(struct weft_plan *plan, const struct weft_frame *fra
     const struct weft_frame_control *sized = &frame->control[number];
     for (uint32_t i = 0; i < control->bodies; i++) {
         weft_plan_annotate(control->body[i], sized->body[i], arena + frame->place[control->room] + sized->arena);
-        plan->priced += control->body[i]->priced;
-        plan->other_forms += control->body[i]->other_forms;
+        plan->kernel_units += control->body[i]->kernel_units;
+        plan->unexpected_units += control->body[i]->unexpected_units;
+        plan->has_records |= control->body[i]->has_records;
     }
 }
 
@@ -158,18 +159,21 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
 }
 
 /* What was expected when layouts were chosen, beside what runs: of another kernel a price is no prediction. */
-static void annotate_price(struct weft_plan *plan, const struct weft_step *step, const char *kernel)
+static void annotate_price(struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
+                           const char *kernel)
 {
-    const struct weft_choices *const choices = plan->graph->node[step->node.id].choices;
-    if (!choices)
+    if (step->control || step->custom)
         return;
-    const char *const priced = choices->choice[0].kernel;
-    plan->priced++;
-    if (strcmp(priced, kernel) == 0)
+    const char *const expected = weft_plan_expected(plan, step, weft_frame_descriptor(frame, step));
+    plan->kernel_units++;
+    plan->has_records |= plan->graph->node[step->node.id].choices != NULL;
+    if (!expected)
         return;
-    plan->other_forms++;
-    weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "unpriced",
-                       "when its layouts were chosen %s was expected, and %s computes it", priced, kernel);
+    plan->unexpected_units++;
+    if (expected[0])
+        weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "unpriced",
+                           "when its layouts were chosen %s was expected, and %s computes it%s", expected, kernel,
+                           strcmp(expected, kernel) == 0 ? ", with weights packed otherwise or other sums" : "");
 }
 
 /* A unit of several steps (concat, pad) is named after its last and says how many they are. Recursion is as deep as
@@ -201,7 +205,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
-        annotate_price(plan, step, kernel);
+        annotate_price(plan, frame, step, kernel);
     }
     uint32_t end = plan->steps;
     while (end > 0 && !plan->step[end - 1].unit)

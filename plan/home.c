@@ -7,6 +7,7 @@
  * a block of the arena may be given to the caller as such. What is computed in the memory of another value, and where,
  * is decided in sched/alias.h. Constants stay in their file. Everything else is a block of the arena, alive from the
  * step that writes it, or the first part of it, to the last that reads it, or to the end if the caller sees it. */
+#include "passes/passes.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
     void *data = weft_allocate(plan->context, bytes);
     if (!data)
         weft_out_of_memory(plan->context);
-    memset(data, 0, bytes);
+    if (weft_environment_names("WEFT_DEBUG", "poison", /* all= */ true))
+        memset(data, 0xff, bytes); /* NaNs: whoever fills it writes all that is read */
     plan->pack[plan->packs] = (struct weft_pack){.data = data, .bytes = bytes};
     plan->constant_bytes += (int64_t)bytes;
     return plan->packs++;
@@ -81,7 +83,7 @@ static bool is_strided(void *user, weft_node n)
     if (weft_opcode_of(plan->graph, n) == WEFT_OP_custom)
         return false;
     const struct weft_step *kernel = weft_plan_choice(plan, n);
-    return kernel->kind && weft_step_has(kernel, WEFT_STEP_STRIDED);
+    return weft_step_has(kernel, WEFT_STEP_STRIDED);
 }
 
 /* A result is computed where the caller wants it, or in the parameter that it is the new value of; else a copy at the

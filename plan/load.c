@@ -51,7 +51,7 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     if (home->storage || !reads_a_constant(plan, n) || weft_layout_of(g, v).align > 64)
         return false;
     const struct weft_step *step = weft_plan_choice(plan, n);
-    if (!step->kind || !weft_step_has(step, WEFT_STEP_COPIES) || !weft_permit(plan->graph, "plan.load", v))
+    if (!weft_step_has(step, WEFT_STEP_COPIES) || !weft_permit(plan->graph, "plan.load", v))
         return false;
     weft_home_loaded(plan, v);
     const struct weft_storage *source = &plan->storage[plan->home[step->in[0].id].storage];

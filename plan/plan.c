@@ -89,14 +89,13 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (kernel && kernel->kind && (inside || weft_permit(plan->graph, "plan.kernel", first))) {
+    } else if (kernel && (inside || weft_step_has(kernel, WEFT_STEP_EVALUATES) ||
+                          weft_permit(plan->graph, "plan.kernel", first))) {
         /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */
         add_kernel_steps(plan, kernel, inside);
     } else {
         step.kind = &weft_step_reference;
-        step.why = !kernel        ? "the reference evaluator is asked for"
-                   : kernel->kind ? "WEFT_STOP_AFTER allows no kernel"
-                                  : kernel->why;
+        step.why = kernel ? "WEFT_STOP_AFTER allows no kernel" : "the reference evaluator is asked for";
         add_step(plan, step);
     }
 }
@@ -145,7 +144,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     struct weft_graph *g = plan->graph;
     plan->storages = plan->packs = plan->controls = plan->loads = 1;
     plan->home = weft_new(g->arena, struct weft_home, g->values);
-    plan->choice = weft_new(g->arena, struct weft_step *, g->nodes);
+    plan->choice = weft_new(g->arena, const struct weft_step *, g->nodes);
     plan->param_storage = weft_new(g->arena, uint32_t, g->params);
     plan->return_storage = weft_new(g->arena, uint32_t, g->returns);
     plan->shared = weft_new(g->arena, bool, g->returns);
@@ -163,11 +162,19 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     weft_plan_settle_constants(plan);
 }
 
+/* What is no number from 1 on is none. */
+static uint32_t read_pick(void)
+{
+    const char *const text = getenv("WEFT_CHOICE");
+    char *end;
+    const long number = text ? strtol(text, &end, 10) : 0;
+    return text && !*end && number > 1 && number < INT32_MAX ? (uint32_t)number - 1 : 0;
+}
+
 void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
-    const char *const pick = getenv("WEFT_CHOICE");
-    plan->pick = pick && atoi(pick) > 1 ? (uint32_t)atoi(pick) - 1 : 0;
+    plan->pick = read_pick();
     if (!plan->hint)
         plan->hint = weft_hint_symbols(g, g->arena);
     weft_plan_fill(plan, reference);

@@ -80,7 +80,7 @@ struct weft_plan {
     struct weft_step *step;
     struct weft_pack *pack;       /* [1, packs) */
     struct weft_step *load;       /* [1, loads): relayouts of constants, done already */
-    struct weft_step **choice;    /* by node id: what was chosen, or NULL as long as nobody asked */
+    const struct weft_step **choice; /* by node id: what was chosen, or NULL as long as nobody asked */
     uint32_t storages, steps, packs, loads;
     uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
@@ -93,7 +93,9 @@ struct weft_plan {
     size_t descriptor_bytes;
     int64_t constant_bytes;
     int32_t relayouts, fallbacks;
-    int32_t priced, other_forms;  /* units of whose kernel there is a record; those of them that have another one */
+    int32_t kernel_units;         /* units that a kernel or the evaluator computes in a run; of those the ones */
+    int32_t unexpected_units;     /* that do something else than was recorded when layouts were chosen */
+    bool has_records;             /* were layouts chosen? */
     int32_t order_changes;        /* weft_plan_relayouts */
     weft_val *value;              /* those that weft_plan_value tells about */
     uint32_t values;
@@ -131,7 +133,7 @@ void weft_plan_drop_controls(struct weft_plan *plan);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 
-/* Zeroed memory that lives as long as the plan; its number. */
+/* Memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
 /* Gives it back; its number stays. */
 void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack);
@@ -201,8 +203,8 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
 
 /* --- choice.c ----------------------------------------------------------------------------------------------------- */
 
-/* The step of a node, of one of weft's kernels: made once, whoever asks. `kind` is NULL where none takes the node, and
- * `why` says why not. */
+/* The step that computes a node: the one that was recorded when layouts were chosen, else one that is made once,
+ * whoever asks. Of nodes that no kernel takes it evaluates. */
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node);
 /* All ways to compute a unit whose values have homes, best first, or NULL: what custom functions and bodies compute has
  * none. In memory of the arena's. */
@@ -210,6 +212,9 @@ const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, 
                                                   struct weft_arena *arena);
 /* The one that a plan takes: the first, or the one that WEFT_CHOICE names. */
 const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit);
+/* Does a bound step do what was recorded when layouts were chosen: the same kernel, which rounds in the same way, with
+ * weights packed the same? NULL: yes; else the kernel of the record, or "" if there is no record. */
+const char *weft_plan_expected(const struct weft_plan *plan, const struct weft_step *step, const void *descriptor);
 /* The plan, or the one of a body in it, that a graph belongs to. */
 const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct weft_graph *graph);
 /* What is known before a step is bound to sizes. */

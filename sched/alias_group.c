@@ -4,9 +4,9 @@
  * A group computes in whatever order its kernel likes: in strips, in rows, or in two sweeps of which the second
  * computes once more what the first did. What holds for all of them: an element of a result is written when all that it
  * is computed of has been read. So element i of %o may lie where element i of %x was if each reader of %x in the group
- * leads to %o, element by element at the same index, and leads to nothing that gathers elements, for which some
- * other sweep might read %x again. Both are found by walks over the nodes of the group: backwards from %o, and from the
- * end of the graph for all groups at once. */
+ * leads to %o, element by element at the same index, and leads neither to another output nor to what gathers elements,
+ * for which some other sweep might read %x again. Both are found by walks over the nodes of the group: backwards from
+ * %o, and from the end of the graph for all groups at once. */
 #include "sched/alias.h"
 
 enum { MOST_ON_PATH = 64 }; /* nodes; behind more of them nothing is overwritten, so that groups of thousands take as
@@ -17,19 +17,34 @@ static bool is_elementwise(const struct weft_graph *g, weft_node n)
     return (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) && weft_places_in(g, n) > 0;
 }
 
+/* The output that a value leads to, of those of its group; two make it mixed. */
+static void lead_to(struct weft_aliasing *a, uint32_t *end, weft_val v, uint32_t output)
+{
+    a->mixed[v.id] |= output && end[v.id] && end[v.id] != output;
+    end[v.id] = output ? output : end[v.id];
+}
+
 void weft_alias_find_mixed(struct weft_aliasing *a)
 {
     const struct weft_graph *g = a->graph;
+    uint32_t *const end = weft_new(&a->graph->root->scratch, uint32_t, g->values);
     for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
         if (weft_unit_of(a->units, n)->nodes == 1)
             continue;
         bool mixes = !is_elementwise(g, n);
-        for (uint32_t i = 0; i < g->node[n.id].results; i++)
-            mixes |= a->mixed[weft_result(g, n, i).id];
-        for (uint32_t i = 0; mixes && i < g->node[n.id].operands; i++) {
+        uint32_t output = 0;
+        for (uint32_t i = 0; i < g->node[n.id].results; i++) {
+            const weft_val result = weft_result(g, n, i);
+            lead_to(a, end, result, weft_unit_stores(a->units, result) ? result.id : 0);
+            mixes |= a->mixed[result.id];
+            output = end[result.id];
+        }
+        for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
             const weft_val v = weft_operand(g, n, i);
-            if (a->units->of[weft_def(g, v).id] == a->units->of[n.id])
-                a->mixed[v.id] = true;
+            if (a->units->of[weft_def(g, v).id] != a->units->of[n.id])
+                continue;
+            a->mixed[v.id] |= mixes;
+            lead_to(a, end, v, output);
         }
     }
 }

@@ -292,8 +292,8 @@ bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32
                       uint32_t result, struct weft_gemm *ret);
 bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
                         struct weft_reduce *ret);
-/* What a unit takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for
- * views, for what has no choices, and where axes are split. */
+/* What a unit takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for what
+ * has no choices, and where axes are split. */
 const struct weft_choices *weft_format_form(const struct weft_formats *formats, const int64_t *symbols,
                                             const struct weft_unit *unit);
 

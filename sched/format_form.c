@@ -71,12 +71,25 @@ bool weft_format_reduce(const struct weft_formats *f, weft_node n, uint32_t oper
 
 /* --- the kernel of a node as its values lie now ------------------------------------------------------------------- */
 
+/* Extents and strides for other sizes than the hints, too; no axis is split. */
 static struct weft_tensor tensor_at(const void *user, weft_val v, const int64_t *symbols)
 {
     const struct weft_formats *f = user;
-    struct weft_tensor tensor;
-    set_tensor(f, v, f->graph->value[v.id].layout, &tensor);
-    return tensor;
+    const struct weft_graph *g = f->graph;
+    const struct weft_type *type = weft_type_of(g, v);
+    const uint32_t number = g->value[v.id].layout, stored = weft_format_stored_axes(g, v);
+    const struct weft_layout *const layout = number ? &g->root->layout[number] : NULL;
+    struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    int64_t step = 1;
+    for (int i = type->rank - 1; i >= 0; i--) {
+        const int axis = layout ? layout->axis[i].axis : i;
+        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
+        t.extent[axis] = extent > 0 ? extent : 0;
+        t.stride[axis] = !(stored >> axis & 1)     ? 0
+                         : layout && !layout->dense ? weft_dim_evaluate(g->dims, layout->stride[i], symbols) : step;
+        step *= stored >> axis & 1 && extent > 0 ? extent : 1;
+    }
+    return t;
 }
 
 static const weft_dim *stride_at(const void *user, weft_val v)
@@ -105,8 +118,6 @@ const struct weft_choices *weft_format_form(const struct weft_formats *f, const 
     const struct weft_places places = {.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
     const struct weft_select select = {.graph = g, .target = f->target, .arena = g->arena, .places = &places,
                                        .symbols = symbols, .workers = f->target->threads};
-    if (weft_is_view(g, unit->first))
-        return NULL;
     bool strided = true;
     for (uint32_t i = 0; i < unit->ins; i++)
         strided = strided && has_strides(f, unit->in[i]);

@@ -123,9 +123,27 @@ static int64_t move_ps(const struct weft_formats *f, int64_t bytes, const struct
     return kind == WEFT_MOVE_RUNS ? weft_format_runs_ps(f, bytes, run) : weft_format_move_ps(f, bytes, price_of[kind]);
 }
 
+/* Most values lie so: without a layout in between. */
+static void row_major_strides(const struct weft_graph *g, weft_val value, int64_t *ret_stride)
+{
+    const struct weft_type *type = weft_type_of(g, value);
+    const uint32_t stored = weft_format_stored_axes(g, value);
+    int64_t step = 1;
+    for (int axis = type->rank - 1; axis >= 0; axis--) {
+        const int64_t extent = weft_dim_hint(g->dims, type->extent[axis]);
+        const bool is_stored = stored >> axis & 1;
+        ret_stride[axis] = is_stored ? step : 0;
+        step *= is_stored && extent > 0 ? extent : 1;
+    }
+}
+
 bool weft_format_strides(const struct weft_formats *f, weft_val value, uint32_t number, int64_t *ret_stride)
 {
     const struct weft_type *type = weft_type_of(f->graph, value);
+    if (number == 0) {
+        row_major_strides(f->graph, value, ret_stride);
+        return true;
+    }
     const struct weft_layout layout = weft_layout_at(f->graph, number, type->rank);
     const struct side side = {type, &layout, weft_format_stored_axes(f->graph, value)};
     int64_t extent[WEFT_K_RANK];

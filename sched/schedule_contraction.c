@@ -22,11 +22,6 @@ static bool choose_f32(const struct weft_scheduling *s, struct weft_step *step, 
     return true;
 }
 
-static bool choose_none(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
-{
-    return weft_schedule_refuse(step, "the op has no kernel");
-}
-
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
 /* A product reads and writes matrices whose rows or whose columns are contiguous; others it copies first, and writes an
@@ -59,7 +54,7 @@ static int64_t write_product(const struct weft_formats *f, weft_node n, uint32_t
 const struct weft_scheduler weft_scheduler_matrix = {
     .name = "matrix", .choose = choose_f32_or_product, .write_ps = write_product, .read_ps = product_read_ps};
 const struct weft_scheduler weft_scheduler_attention = {
-    .name = "attention", .choose = choose_none, .write_ps = write_product, .read_ps = product_read_ps};
+    .name = "attention", .choose = weft_schedule_none, .write_ps = write_product, .read_ps = product_read_ps};
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "sched/format.h"
 #include "sched/select.h"
 
-static bool choose_none(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
+bool weft_schedule_none(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
 {
     return weft_schedule_refuse(step, "the op has no kernel");
 }
@@ -19,6 +19,6 @@ static int64_t read_custom(const struct weft_formats *f, struct weft_pin operand
     return weft_format_custom_ps(f, operand, layout);
 }
 
-const struct weft_scheduler weft_scheduler_other = {.name = "other", .choose = choose_none};
+const struct weft_scheduler weft_scheduler_other = {.name = "other", .choose = weft_schedule_none};
 const struct weft_scheduler weft_scheduler_custom = {
-    .name = "custom", .choose = choose_none, .own_pins = true, .write_ps = write_custom, .read_ps = read_custom};
+    .name = "custom", .choose = weft_schedule_none, .own_pins = true, .write_ps = write_custom, .read_ps = read_custom};

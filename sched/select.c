@@ -37,16 +37,12 @@ bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
     return weft_scheduler_of(op)->choose(s, step, kind_of[op] ? kind_of[op] : &weft_step_map);
 }
 
-bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
-                      struct weft_step *step)
+bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step)
 {
-    const struct weft_scheduling s = {graph, target, arena};
-    if (weft_select_family(&s, step))
+    if (weft_select_family(s, step))
         return true;
-    if (!weft_step_is_plain(graph, step->node))
-        return false;
-    step->kind = &weft_step_plain;
-    return true;
+    step->kind = weft_step_is_plain(s->graph, step->node) ? &weft_step_plain : &weft_step_reference;
+    return step->kind == &weft_step_plain;
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -83,7 +79,7 @@ bool weft_select_pack(const struct weft_select *s, const struct weft_step *step,
 {
     const struct weft_dims *dims = s->graph->dims;
     const size_t count = weft_symbol_count(dims);
-    int64_t *const symbols = weft_new(s->arena, int64_t, count + 1);
+    int64_t *const symbols = weft_new(&s->graph->root->scratch, int64_t, count + 1);
     for (size_t i = 0; i < count; i++)
         symbols[i] = s->symbols[i];
     for (;;) {

@@ -17,7 +17,9 @@
  * when a plan runs is bound by the same code from the same step, so what is listed is what would run.
  *
  * The search for layouts asks for the first choice with values where it puts them and leaves it in the graph
- * (weft_node_info.choices); whoever plans compares (plan/describe.c). Lists are made when somebody asks: the planner
+ * (weft_node_info.choices), from which an edit of the node takes it away. A plan computes the node by that step, and
+ * compares kernel, signature and packing when it binds it where values lie in the end (plan/describe.c): padded rows,
+ * places inside of other values and the caller's strides come later. Lists are made when somebody asks: the planner
  * needs the first alone. */
 #ifndef WEFT_SELECT_H
 #define WEFT_SELECT_H
@@ -42,31 +44,26 @@ struct weft_select {
 
 /* --- what is answered --------------------------------------------------------------------------------------------- */
 
-/* One way to compute a unit. Whatever it depends on is in it: the step says kind, arguments, form and CPU level. */
+/* One way to compute a unit. The step says kind, arguments, form and CPU level; kernel, time and packing are for the
+ * sizes, places and workers that were asked for. */
 struct weft_choice {
     struct weft_step step;
     const char *kernel;                /* by its name */
     int64_t ps;                        /* predicted, with all threads at work */
     struct weft_signature signature;
-    size_t scratch, shared;            /* bytes: for each worker, for all together */
+    size_t scratch;                    /* bytes for each worker */
     struct weft_packing *packing;      /* how constant weights are packed for it, or NULL: they are read as they are */
     size_t pack_bytes;
-    const char *plain;                 /* why they stay readable beside their pack, or NULL */
 };
 
 struct weft_choices {
-    struct weft_choice *choice;        /* best first */
+    struct weft_choice *choice;        /* best first; those of a list that was asked for the first only: one */
     uint32_t count, capacity;
-    bool complete;                     /* or it is only the first */
     const char *why;                   /* of a list that begins with the reference evaluator: why no kernel does */
 };
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-/* Fills a step of weft_step_of if one of weft's kernels computes the node: `kind` and what it needs. Else `why` says
- * why not. Asks for types, attributes and the CPU only, not for layouts. */
-bool weft_step_choose(const struct weft_graph *graph, const struct weft_target *target, struct weft_arena *arena,
-                      struct weft_step *step);
 /* Does somebody compute the unit as one? Who plans asks, and passes that open groups. */
 bool weft_select_takes(const struct weft_unit *unit);
 /* The first of the list. Custom functions, control and constants have none, nor has what nobody takes: NULL. */
@@ -81,20 +78,22 @@ bool weft_select_pack(const struct weft_select *select, const struct weft_step *
 const char *weft_signature_text(const struct weft_signature *signature, struct weft_arena *arena);
 bool weft_signature_same(const struct weft_signature *a, const struct weft_signature *b);
 
-/* For select_list.c: the kind of a family's step; a step with tensors for these sizes, to be bound. */
-struct weft_scheduling;
-bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
-struct weft_bind weft_select_bind(const struct weft_select *select, const struct weft_step *step,
-                                  const int64_t *symbols);
-
-/* --- schedulers --------------------------------------------------------------------------------------------------- */
-
 /* Whoever knows which kernels compute a family of ops: schedule_*.c. */
 struct weft_scheduling {
     const struct weft_graph *graph;
     const struct weft_target *target;
     struct weft_arena *arena;
 };
+/* Fills a step of weft_step_of by what comes first: the kernel family of the op; else a plain kernel; else, and then it
+ * is false, the reference evaluator, and `why` says why. Asks for types, attributes and the CPU only, not for layouts.
+ * And the family alone; a step with tensors for these sizes, to be bound. */
+bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step);
+bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
+struct weft_bind weft_select_bind(const struct weft_select *select, const struct weft_step *step,
+                                  const int64_t *symbols);
+
+/* --- schedulers --------------------------------------------------------------------------------------------------- */
+
 struct weft_scheduler {
     const char *name;
     /* Fills in `kind`, the one of the op's line unless another takes the node, and what it reads; false: none takes it,
@@ -110,8 +109,10 @@ struct weft_scheduler {
 };
 /* Of an op: by its line in schedulers.def, or by its traits. Never NULL. */
 const struct weft_scheduler *weft_scheduler_of(int opcode);
-/* For schedulers: leaves the reason, and is false. What moves whole bytes, of all operands; of operand 0. */
+/* For schedulers: leaves the reason, and is false; an op without kernels. What moves whole bytes, of all operands; of
+ * operand 0. */
 bool weft_schedule_refuse(struct weft_step *step, const char *why);
+bool weft_schedule_none(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
 bool weft_schedule_move(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
 bool weft_schedule_copy(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind);
 

@@ -36,10 +36,11 @@ static double stream_ps(const struct weft_target *target, const struct weft_tens
     return bytes * (double)weft_price_of(target, level) * 1e-3 * (level == first ? slower : 1);
 }
 
-/* Prices are those of the target's widest vectors. */
+/* Prices are those of the widest vectors where they were measured: the shipped ones, of Zen 4, AVX-512. */
 static double slower_at(const struct weft_target *target, uint32_t without, const char *kernel)
 {
-    const double lanes = target->cpu & WEFT_CPU_AVX512 ? 16 : target->cpu & WEFT_CPU_AVX2 ? 8 : 1;
+    const char *const machine = weft_prices_of(target)->machine;
+    const double lanes = strstr(machine, "baseline") ? 1 : strstr(machine, "avx2") ? 8 : 16;
     const uint32_t cpu = weft_kernel_is_plain(kernel) ? 0 : target->cpu & ~without;
     return lanes / (cpu & WEFT_CPU_AVX512 ? 16 : cpu & WEFT_CPU_AVX2 ? 8 : 1);
 }
@@ -134,7 +135,7 @@ static void bind_one(void *user, struct weft_step step)
         choice->packing = weft_new(s->arena, struct weft_packing, 1);
         *choice->packing = *pack.packing;
         choice->pack_bytes = pack.bytes;
-        choice->plain = step.plain = pack.plain;
+        step.plain = pack.plain;
         bind.packed = choice->packing;
     }
     alignas(64) char room[DESCRIPTOR_BYTES];
@@ -145,9 +146,9 @@ static void bind_one(void *user, struct weft_step step)
         step.kind->account(&bind, descriptor, &account);
     choice->kernel = step.kind->kernel(descriptor, &step);
     choice->signature = account.signature;
-    choice->ps += predict(s, &bind, &account, choice->kernel);
+    const int64_t ps = predict(s, &bind, &account, choice->kernel), most = INT64_MAX / 2;
+    choice->ps = choice->ps < most - ps ? choice->ps + ps : most;
     choice->scratch = bind.scratch > choice->scratch ? bind.scratch : choice->scratch;
-    choice->shared = bind.shared > choice->shared ? bind.shared : choice->shared;
 }
 
 static bool is_listed(const struct weft_choices *list, const struct weft_choice *choice)
@@ -201,7 +202,7 @@ static void add_forms(struct listing *l, const struct weft_step *step)
 }
 
 /* What the family has at the target's CPU level, and then at the ones below. */
-static void add_family(struct listing *l, weft_node node, bool all)
+static void add_family(struct listing *l, weft_node node)
 {
     const struct weft_select *s = l->select;
     struct weft_target target = *s->target;
@@ -212,8 +213,6 @@ static void add_family(struct listing *l, weft_node node, bool all)
         step.without = s->target->cpu & ~target.cpu;
         if (weft_select_family(&scheduling, &step)) {
             add(l, &step);
-            if (!all)
-                return;
             add_forms(l, &step);
         } else if (target.cpu == s->target->cpu) {
             l->list->why = step.why;
@@ -226,7 +225,7 @@ static void add_other(struct listing *l, weft_node node, const struct weft_step_
 {
     struct weft_step step = weft_step_of(l->select->graph, node, l->select->arena);
     step.kind = kind;
-    step.why = l->list->why;
+    step.why = l->list->why ? l->list->why : "it was asked for";
     add(l, &step);
 }
 
@@ -245,35 +244,41 @@ static void sort_by_time(struct weft_choice *choice, uint32_t count)
 /* A node that is computed by no step of one of these kinds: by the caller, by bodies, or not at all. */
 static bool has_choices(const struct weft_graph *g, weft_node node)
 {
-    return weft_opcode_of(g, node) != WEFT_OP_custom && !(weft_op_of(g, node)->traits & (WEFT_CONTROL | WEFT_SOURCE));
+    return weft_opcode_of(g, node) != WEFT_OP_custom && !g->node[node.id].constant &&
+           !(weft_op_of(g, node)->traits & WEFT_CONTROL);
 }
 
-static const struct weft_choices *list_choices(const struct weft_select *s, const struct weft_unit *unit, bool all)
+static struct weft_choices *open_list(const struct weft_select *s, const struct weft_unit *unit)
 {
-    const weft_node node = unit->first;
-    if (!weft_select_takes(unit) || !has_choices(s->graph, node))
+    const bool some = weft_select_takes(unit) && has_choices(s->graph, unit->first);
+    return some ? weft_new(s->arena, struct weft_choices, 1) : NULL;
+}
+
+const struct weft_choices *weft_select_first(const struct weft_select *s, const struct weft_unit *unit)
+{
+    const struct weft_scheduling scheduling = {s->graph, s->target, s->arena};
+    struct listing l = {.select = s, .list = open_list(s, unit)};
+    if (!l.list)
         return NULL;
-    struct weft_choices *const list = weft_new(s->arena, struct weft_choices, 1);
-    struct listing l = {.select = s, .list = list};
-    add_family(&l, node, all);
-    if (all && list->count > 1)
-        sort_by_time(list->choice + 1, list->count - 1);
-    if ((all || list->count == 0) && weft_step_is_plain(s->graph, node))
-        add_other(&l, node, &weft_step_plain);
-    if (all || list->count == 0)
-        add_other(&l, node, &weft_step_reference);
-    list->complete = all;
-    return list;
+    struct weft_step step = weft_step_of(s->graph, unit->first, s->arena);
+    weft_select_step(&scheduling, &step);
+    l.list->why = step.why;
+    return add(&l, &step) ? l.list : NULL;
 }
 
-const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit)
+/* Parts that are in their places already must not be copied upon themselves: then there is one choice. */
+const struct weft_choices *weft_select_all(const struct weft_select *s, const struct weft_unit *unit)
 {
-    return list_choices(select, unit, false);
-}
-
-const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit)
-{
-    return list_choices(select, unit, true);
+    struct listing l = {.select = s, .list = open_list(s, unit)};
+    if (!l.list || s->inside)
+        return l.list ? weft_select_first(s, unit) : NULL;
+    add_family(&l, unit->first);
+    if (l.list->count > 1)
+        sort_by_time(l.list->choice + 1, l.list->count - 1);
+    if (weft_step_is_plain(s->graph, unit->first))
+        add_other(&l, unit->first, &weft_step_plain);
+    add_other(&l, unit->first, &weft_step_reference);
+    return l.list;
 }
 
 /* --- signatures --------------------------------------------------------------------------------------------------- */
@@ -288,7 +293,8 @@ const char *weft_signature_text(const struct weft_signature *s, struct weft_aren
 {
     static const char *const words[] = {
         [WEFT_ARITHMETIC_MOVES] = "moves",    [WEFT_ARITHMETIC_OP] = "by element",
-        [WEFT_ARITHMETIC_SUMS] = "sums",      [WEFT_ARITHMETIC_CHAIN] = "one chain",
+        [WEFT_ARITHMETIC_SUMS] = "sums",      [WEFT_ARITHMETIC_COLUMNS] = "sums of columns",
+        [WEFT_ARITHMETIC_CHAIN] = "one chain",
         [WEFT_ARITHMETIC_PLAIN] = "plain",    [WEFT_ARITHMETIC_EVALUATOR] = "evaluator"};
     if (s->winograd)
         return weft_arena_format(arena, "winograd=%d", s->winograd);

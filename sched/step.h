@@ -19,6 +19,8 @@
 #include "kernels/kernels.h"
 #include "sched/prices.h"
 
+#include <assert.h>
+
 struct weft_custom_entry;
 
 /* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
@@ -126,15 +128,15 @@ struct weft_step_pack {
     const char *plain;      /* why other sizes may want another packing; NULL: none does */
 };
 
-/* --- what a choice says of itself (sched/select.h) -----------------------------------------------------------------
- */
+/* --- what a choice says of itself (sched/select.h) ---------------------------------------------------------------- */
 
 /* How numbers are rounded on the way to a result. Two choices of one node whose signatures are the same give the same
  * bits. */
 enum weft_arithmetic {
     WEFT_ARITHMETIC_MOVES,    /* there are no roundings */
     WEFT_ARITHMETIC_OP,       /* each element by the op's kernel */
-    WEFT_ARITHMETIC_SUMS,     /* terms in the fixed order of the reduction kernels */
+    WEFT_ARITHMETIC_SUMS,     /* terms in the fixed order of the reduction kernels, for terms side by side */
+    WEFT_ARITHMETIC_COLUMNS,  /* and for results side by side */
     WEFT_ARITHMETIC_CHAIN,    /* one chain of multiply-adds for each result, or as the numbers below say */
     WEFT_ARITHMETIC_PLAIN,    /* by plain loops of their own */
     WEFT_ARITHMETIC_EVALUATOR /* in double or exact, rounded at the end */
@@ -163,7 +165,8 @@ enum weft_step_trait {
     WEFT_STEP_ODD_ADDRESS = 1 << 5, /* reads operand 0 at any address */
 };
 
-enum { WEFT_STEP_FORMS = 16 };
+enum { WEFT_STEP_FORMS = 16, WEFT_WIDE_ROW = 16 }; /* rows of results that are wide: prices.def */
+static_assert((int)WEFT_CONV_FORMS <= (int)WEFT_STEP_FORMS, "a list has room for all forms of a convolution");
 
 /* Where the steps of a node go. */
 struct weft_step_sink {
@@ -195,8 +198,7 @@ struct weft_step_kind {
     uint32_t (*forms)(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form);
     /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
     bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
-    /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if there is one.
-     * */
+    /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if any. */
     void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                        const struct weft_constant *source);
 };

@@ -86,10 +86,10 @@ static uint32_t forms_conv(const struct weft_bind *bind, const void *descriptor,
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { WIDE_ROW = 16, SMALL_WINDOW = 9 };
+enum { SMALL_WINDOW = 9 };
 
 /* Multiply-adds of the formula: each result has the weights of its filter; each operand of an adjoint adds to its own.
- * */
+ */
 static double formula(const struct weft_conv *conv)
 {
     double products = (double)conv->n * (double)conv->c * (double)conv->o / (double)conv->groups;
@@ -100,7 +100,7 @@ static double formula(const struct weft_conv *conv)
 
 static enum weft_price depthwise_price(const struct weft_conv *conv)
 {
-    const bool wide = conv->out_extent[conv->spatial - 1] >= WIDE_ROW;
+    const bool wide = conv->out_extent[conv->spatial - 1] >= WEFT_WIDE_ROW;
     int64_t taps = 1;
     for (int i = 0; i < conv->spatial; i++)
         taps *= conv->kernel[i];

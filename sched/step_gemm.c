@@ -154,7 +154,7 @@ static void account_gemm(const struct weft_bind *bind, const void *descriptor, s
     const struct gemm_step *s = descriptor;
     const struct weft_gemm *g = &s->gemm;
     *ret = (struct weft_account){
-        .count = (double)(g->m * g->n * g->batch) * (double)g->k * weft_step_gemm_waste(g),
+        .count = (double)g->m * (double)g->n * (double)g->batch * (double)g->k * weft_step_gemm_waste(g),
         .price = WEFT_PRICE_product,
         .signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN, .lanes = (uint16_t)g->lanes, .slices = (uint16_t)g->slices}};
     for (int i = 0; i < s->walked; i++)

@@ -96,13 +96,23 @@ double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements,
                ? 0 : elements / (double)columns * (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
 }
 
-static double elements_of(const struct weft_tensor *tensor) { return (double)weft_tensor_count(tensor); }
+static double elements_of(const struct weft_tensor *tensor)
+{
+    double elements = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        elements *= (double)tensor->extent[i];
+    return elements;
+}
 
 static void account_reduce(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
+    int64_t lanes;
     *ret = (struct weft_account){
         .count = weft_step_reduce_lines(descriptor, elements_of(&bind->in[0]), elements_of(&bind->out)),
-        .price = WEFT_PRICE_reduce_line, .signature = {.arithmetic = WEFT_ARITHMETIC_SUMS}};
+        .price = WEFT_PRICE_reduce_line,
+        .signature = {.arithmetic = weft_reduce_columns(descriptor, &lanes) > 0 ? WEFT_ARITHMETIC_COLUMNS
+                                                                                : WEFT_ARITHMETIC_SUMS,
+                      .slices = (uint16_t)((const struct weft_reduce *)descriptor)->slices}};
 }
 
 static void run_reduce(const void *descriptor, struct weft_call *call)
@@ -149,7 +159,7 @@ static void bind_pool(struct weft_bind *bind, void *descriptor)
     bind->parts = pool->parts;
 }
 
-enum { WIDE_ROW = 16, FEWEST = 4, SCATTERED = 16 };
+enum { FEWEST = 4, SCATTERED = 16 };
 
 /* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
 static double pool_waste(int64_t channels, uint32_t cpu)
@@ -166,7 +176,7 @@ double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kerne
         taps *= (double)extent[i];
     for (int i = 2; i < rank; i++)
         taps *= (double)kernel[i - 2];
-    *ret_price = (extent[rank - 1] >= WIDE_ROW ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first) + last;
+    *ret_price = (extent[rank - 1] >= WEFT_WIDE_ROW ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first) + last;
     return last ? taps * pool_waste(extent[1], cpu) : taps;
 }
 

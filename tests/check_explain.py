@@ -230,7 +230,7 @@ def check_model():
     assert len(listed) > 100 and all(n["choices"][0]["kernel"] == n["kernel"] and n["choices"][0]["predicted_ps"] > 0
                                      for n in listed)
     text = explain(model, "--node", "246")
-    assert "choices, best first:\n      1 weft_conv" in text and "weft_reference" in text, text
+    assert "choices of convolution, best first:\n      1 weft_conv" in text and "weft_reference" in text, text
     assert sum(n.get("operations", 0) for node in nodes for n in node["now"]) > 1e8
 
 

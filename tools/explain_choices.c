@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_choices.c: in which ways a node could be computed (sched/select.h): what was taken, and what was not.
  *
- *     choices, best first:
+ *     choices of convolution, best first:
  *       1 weft_conv_f32_winograd_2__avx512  winograd=2  predicted 410.2 us  packs 2.4 MB
  *       2 weft_conv_f32_direct__avx512      one chain   predicted 761.0 us  packs 147.5 kB
  */
@@ -43,10 +43,11 @@ void explain_choices_text(const struct explain *e, const struct explain_pair *pa
         signature = s > signature ? s : signature;
     }
     if (list)
-        weft_text_add(text, "    choices, best first:\n");
+        weft_text_format(text, "    choices of %s, best first:\n",
+                         weft_scheduler_of(weft_opcode_of(pair->to, node))->name);
     for (uint32_t i = 0; list && i < list->count; i++) {
         const struct weft_choice *const c = &list->choice[i];
-        weft_text_format(text, "      %u %-*s  %-*s  predicted %.1f us", i + 1, kernel, c->kernel, signature,
+        weft_text_format(text, "    %3u %-*s  %-*s  predicted %.1f us", i + 1, kernel, c->kernel, signature,
                          weft_signature_text(&c->signature, e->arena), (double)c->ps * 1e-6);
         if (c->packing) {
             weft_text_add(text, ", packs ");

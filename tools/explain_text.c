@@ -30,10 +30,10 @@ static void print_summary(const struct explain *e, struct weft_text *text)
     struct explain_pass pass;
     weft_text_format(text, "%s: %u nodes read, %u planned as %u steps, %d of them in the reference evaluator\n",
                      e->path, e->from->live_nodes, e->to->live_nodes, e->plan->steps, e->plan->fallbacks);
-    if (e->plan->priced)
+    if (e->plan->has_records)
         weft_text_format(text,
                          "forms: %d of %d units run in the kernel that was expected when layouts were chosen\n",
-                         e->plan->priced - e->plan->other_forms, e->plan->priced);
+                         e->plan->kernel_units - e->plan->unexpected_units, e->plan->kernel_units);
     weft_text_format(text, "passes: %lld rewrites\n", (long long)e->to->root->rewrites);
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
         weft_text_format(text, "  %-18s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,

@@ -44,6 +44,8 @@
 
 #include "kernels/gemm/gemm.h"
 
+#include <assert.h>
+
 enum weft_conv_form {
     WEFT_CONV_PLAIN,
     WEFT_CONV_COLUMNS,
@@ -61,6 +63,7 @@ enum weft_conv_form {
     WEFT_CONV_WINOGRAD_2,
     WEFT_CONV_WINOGRAD_4
 };
+static_assert(WEFT_CONV_WINOGRAD_4 + 1 == WEFT_CONV_FORMS, "kernels.h says how many forms there are");
 
 /* In data->w are the weights as given or as packed. */
 typedef void weft_conv_fn(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);

@@ -24,7 +24,7 @@ static bool is_point(const struct weft_conv_shape *s)
     return s->line == s->pixels;
 }
 
-enum { COLUMNS_LANES = 16 };
+enum { COLUMNS_LANES = 16, PIECE = 370 }; /* PIECE: cycles of WINDOWS for sixteen channels besides their pixels */
 
 /* What an image of a group costs by COLUMNS, in vectors of multiply-adds: a vector of a tap is gathered in the time of
  * a dozen, at steps that no vectors deal out in that of sixty, besides what a row takes for each tap. */
@@ -37,7 +37,7 @@ static double columns_costs(const struct weft_conv_shape *s, bool point)
 }
 
 /* Depthwise by tiles that know the window. Planes are turned for it, which takes as long as a window of 3x3. */
-static bool windows_pay(const struct weft_conv_shape *s)
+static bool windows_fit(const struct weft_conv_shape *s)
 {
     const int64_t across = s->kernel[2];
     if (s->groups < 8 || s->c != 1 || s->o != 1 || (across != 3 && across != 5 && across != 7) || s->kernel[1] > 7)
@@ -60,7 +60,6 @@ static double slide_cycles(const struct weft_conv_shape *s)
 }
 static double turned_cycles(const struct weft_conv_shape *s)
 {
-    enum { PIECE = 370 }; /* what sixteen channels take besides */
     const double turns = 5.8 * (double)(1 + s->stride[1] * s->stride[2]);
     return (double)(s->out[1] * s->out[2]) * (1.03 * (double)s->taps + turns) + PIECE;
 }
@@ -79,7 +78,7 @@ static bool slide_pays(const struct weft_conv_shape *s, uint32_t cpu)
 {
     if (!slide_fits(s))
         return false;
-    if (!windows_pay(s))
+    if (!windows_fit(s))
         return s->out[2] > 4;
     if (!(cpu & WEFT_CPU_AVX512))
         return false;
@@ -88,7 +87,7 @@ static bool slide_pays(const struct weft_conv_shape *s, uint32_t cpu)
 }
 
 /* Groups that fill vectors together, by tiles that know the window. */
-static bool grouped_windows_pay(const struct weft_conv_shape *s)
+static bool grouped_windows_fit(const struct weft_conv_shape *s)
 {
     const bool even = s->c == s->o && (s->c == 2 || s->c == 4 || s->c == 8);
     if (!even || s->groups * s->o < 16 || s->kernel[2] != 3 || s->kernel[1] > 7)
@@ -102,7 +101,7 @@ static bool grouped_windows_pay(const struct weft_conv_shape *s)
 
 /* Groups that leave most lanes of a vector empty, which sixteen results of several groups fill. One tap or few results
  * in all do not pay for the band. */
-static bool groups_pay(const struct weft_conv_shape *s)
+static bool groups_fit(const struct weft_conv_shape *s)
 {
     const bool x_fits = s->x_c == 1 || s->x_at[2] == 1, y_fits = s->y_rows || s->y_at[2] == 1;
     return s->groups * s->o >= 16 && s->o <= 4 && s->c > 1 && s->c <= 16 && s->taps > 1 && x_fits && y_fits;
@@ -141,6 +140,7 @@ static bool channels_fit(const struct weft_conv_shape *s)
     return is_flat(s) && s->groups > 1 && s->c == 1 && s->y_rows && s->o == 1 && s->x_c == 1;
 }
 
+/* What the loops of a form are made for: those across channels or groups not for fewer than fill a vector. */
 static bool fits(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form)
 {
     if (s->adjoint)
@@ -154,9 +154,9 @@ static bool fits(const struct weft_conv *conv, const struct weft_conv_shape *s, 
     case WEFT_CONV_PLANES: return planes_fit(s);
     case WEFT_CONV_SLIDE: return is_flat(s) && slide_fits(s);
     case WEFT_CONV_CHANNELS: return channels_fit(s);
-    case WEFT_CONV_WINDOWS: return is_flat(s) && windows_pay(s);
-    case WEFT_CONV_GROUPED_WINDOWS: return is_flat(s) && grouped_windows_pay(s);
-    case WEFT_CONV_GROUPED: return is_flat(s) && groups_pay(s);
+    case WEFT_CONV_WINDOWS: return is_flat(s) && windows_fit(s);
+    case WEFT_CONV_GROUPED_WINDOWS: return is_flat(s) && grouped_windows_fit(s);
+    case WEFT_CONV_GROUPED: return is_flat(s) && groups_fit(s);
     case WEFT_CONV_TRANSPOSED: return false;
     case WEFT_CONV_WINOGRAD_2: return weft_winograd_fits(conv, s);
     case WEFT_CONV_WINOGRAD_4: return weft_winograd_fits(conv, s) && conv->arithmetic == WEFT_CONV_F4;
@@ -182,11 +182,11 @@ enum weft_conv_form weft_conv_choose(const struct weft_conv *conv, const struct 
     const bool flat = is_flat(s);
     if (flat && slide_pays(s, conv->cpu))
         return WEFT_CONV_SLIDE;
-    if (flat && windows_pay(s))
+    if (flat && windows_fit(s))
         return WEFT_CONV_WINDOWS;
-    if (flat && grouped_windows_pay(s))
+    if (flat && grouped_windows_fit(s))
         return WEFT_CONV_GROUPED_WINDOWS;
-    if (flat && groups_pay(s))
+    if (flat && groups_fit(s))
         return WEFT_CONV_GROUPED;
     if (channels_fit(s))
         return WEFT_CONV_CHANNELS;
@@ -229,7 +229,6 @@ static double point_costs(const struct weft_conv_shape *s, int64_t lanes)
 /* Windows over channels: cycles of sixteen, and what turns planes. Sixteen that are not all there are masked. */
 static double windows_costs(const struct weft_conv_shape *s)
 {
-    enum { PIECE = 370 };
     const double turns = (s->x_c != 1 ? 4 * (double)(s->stride[1] * s->stride[2]) : 0) + (s->y_rows ? 0 : 4);
     const double mask = s->groups % 16 ? 1.3 : 1;
     return (double)weft_pieces(s->groups, 16) *

@@ -183,8 +183,16 @@ double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_sh
 void weft_direct_pack_finite(const struct weft_packing *p, float *pack)
 {
     const int64_t count = weft_direct_finite(weft_packing_kernel(p), p->o, weft_packing_terms(p));
-    bool finite = true;
-    for (int64_t i = 0; i < count; i++)
+    typedef uint32_t bits __attribute__((vector_size(16)));
+    const bits exponent = {0x7f800000, 0x7f800000, 0x7f800000, 0x7f800000};
+    bits infinite = {0};
+    for (int64_t i = 0; i + 4 <= count; i += 4) {
+        bits x;
+        memcpy(&x, pack + i, sizeof x);
+        infinite |= (bits)((x & exponent) == exponent);
+    }
+    bool finite = !(infinite[0] | infinite[1] | infinite[2] | infinite[3]);
+    for (int64_t i = count - count % 4; i < count; i++)
         finite &= fabsf(pack[i]) < INFINITY;
     memset(pack + count, 0, 16 * sizeof *pack);
     pack[count] = finite;
