@@ -5,7 +5,7 @@
 usage: pairs.py [--threads N] [--pairs N] [--compiles N] OLD.so NEW.so FOLDER...
 
 Each FOLDER holds model.onnx and input_0.npy, input_1.npy, ... Both libraries load and compile it; then they run in
-turns, as many runs at a time as take 30 ms, first one then the other, and in the next pair the other way round. A line
+turns, as many runs at a time as take 100 ms, first one then the other, and in the next pair the other way round. A line
 a model: the time of a run in the old and in the new one (medians), old / new as a geometric mean of all pairs with its
 95 % interval (bootstrap), and the least time to compile. Above 1 the new one is faster. Needs numpy; nothing else may
 run on the machine. Exit status 1 where an interval begins below 0.98,
@@ -22,7 +22,7 @@ import time
 import numpy
 
 MAX_RANK = 8
-BATCH_S = 0.03
+BATCH_S = 0.1
 
 
 class Tensor(ctypes.Structure):
@@ -109,7 +109,7 @@ def interval(ratios):
 
 
 def measure(libraries, folder, pairs, compiles):
-    arrays = [numpy.ascontiguousarray(numpy.load(path))
+    arrays = [numpy.load(path).copy(order="C")
               for path in sorted(glob.glob(f"{folder}/input_*.npy"), key=lambda p: int(p.split("_")[-1][:-4]))]
     graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
     compiled = [[], []]

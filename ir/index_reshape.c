@@ -66,7 +66,8 @@ static void take_block(struct weft_indexing *r, struct side *x, struct side *y)
     for (; x->axis <= last_x && x->axis < x->type->rank; leave(x)) {
         for (int axis = first; x->is_asked && axis < r->space.axes; axis++)
             weft_index_is(r, x->axis, axis);
-        r->map.at[x->axis].is_near |= x->is_asked;
+        if (x->is_asked)
+            r->map.at[x->axis].is_near = true;
     }
 }
 
