@@ -2,7 +2,9 @@
 /* format_choose.c: the answer to the labelling problem of memory formats. */
 #include "sched/chooser.h"
 
-enum { MOST_ENTRIES = 1000000 };
+/* Entries of a table: few are tried first, which proves the best choice for nearly all graphs, in a tenth of the time;
+ * many where that leaves a gap. */
+enum { FEW_ENTRIES = 1 << 16, MOST_ENTRIES = 1000000 };
 
 /* Where a list has row-major, or channels-last; the first where there is no second. */
 static uint32_t find_place(const struct weft_chooser *c, uint32_t v, bool last)
@@ -303,18 +305,25 @@ static void doubt(struct weft_chooser *c, struct weft_label_answer *answer)
     take_answer(c, answer);
 }
 
+static void solve_once(struct weft_chooser *c, struct weft_label_answer *ret)
+{
+    weft_labelling_solve(c->labelling, FEW_ENTRIES, ret);
+    if (ret->bound < ret->cost)
+        weft_labelling_solve(c->labelling, MOST_ENTRIES, ret);
+}
+
 /* Solves the problem without what is promised for results, for the price of the promises, and then with them. What
  * keeps the promises at no cost is the answer to both. */
 static void solve(struct weft_chooser *c, struct weft_label_answer *ret)
 {
     uint32_t promised;
-    weft_labelling_solve(c->labelling, MOST_ENTRIES, ret);
+    solve_once(c, ret);
     c->formats->free_cost = ret->cost;
     for (uint32_t i = 0; i < c->graph->returns; i++)
         if (weft_format_promised(c->formats, i, &promised))
             weft_chooser_return(c, i);
     if (ret->splits > 0 || weft_labelling_cost(c->labelling, ret->choice) != ret->cost)
-        weft_labelling_solve(c->labelling, MOST_ENTRIES, ret);
+        solve_once(c, ret);
 }
 
 static void open_chooser(struct weft_chooser *c, struct weft_formats *f, struct weft_labelling *labelling,
