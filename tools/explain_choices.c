@@ -10,14 +10,15 @@
 
 #include <string.h>
 
-static const struct weft_choices *choices_of(const struct explain *e, const struct explain_pair *pair, weft_node node)
+/* None of what is done before the first run, or has no step since all operands are in their places. */
+static const struct weft_choices *choices_of(const struct weft_plan *plan, const struct weft_unit *unit,
+                                             struct weft_arena *arena)
 {
-    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
-    const struct weft_plan_note *const note = pair->to->node[node.id].plan;
-    if (!note || !note->kernel || strcmp(note->kernel, "weft_placed") == 0) /* all operands are in their places */
+    const struct weft_plan_note *const note = plan->graph->node[unit->first.id].plan;
+    if (!note || !note->kernel || strcmp(note->kernel, "weft_placed") == 0)
         return NULL;
-    const bool is_loaded = note->count > 0 && strcmp(note->key[0], "when") == 0; /* before the first run */
-    return plan && !is_loaded ? weft_plan_list_choices(plan, weft_unit_of(&plan->units, node), e->arena) : NULL;
+    const bool is_loaded = note->count > 0 && strcmp(note->key[0], "when") == 0;
+    return is_loaded ? NULL : weft_plan_list_choices(plan, unit, arena);
 }
 
 void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large)
@@ -31,24 +32,24 @@ void explain_add_amount(struct weft_text *text, double amount, const char *small
         weft_text_format(text, "%.1f %c%s", amount, " kMGT"[i], large);
 }
 
-void explain_choices_text(const struct explain *e, const struct explain_pair *pair, weft_node node,
+void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena,
                           struct weft_text *text)
 {
-    const struct weft_choices *const list = choices_of(e, pair, node);
+    const struct weft_choices *const list = choices_of(plan, unit, arena);
     int kernel = 0, signature = 0;
     for (uint32_t i = 0; list && i < list->count; i++) {
         const struct weft_choice *const c = &list->choice[i];
-        const int k = (int)strlen(c->kernel), s = (int)strlen(weft_signature_text(&c->signature, e->arena));
+        const int k = (int)strlen(c->kernel), s = (int)strlen(weft_signature_text(&c->signature, arena));
         kernel = k > kernel ? k : kernel;
         signature = s > signature ? s : signature;
     }
     if (list)
         weft_text_format(text, "    choices of %s, best first:\n",
-                         weft_scheduler_of(weft_opcode_of(pair->to, node))->name);
+                         weft_scheduler_of(weft_opcode_of(plan->graph, unit->first))->name);
     for (uint32_t i = 0; list && i < list->count; i++) {
         const struct weft_choice *const c = &list->choice[i];
         weft_text_format(text, "    %3u %-*s  %-*s  predicted %.1f us", i + 1, kernel, c->kernel, signature,
-                         weft_signature_text(&c->signature, e->arena), (double)c->ps * 1e-6);
+                         weft_signature_text(&c->signature, arena), (double)c->ps * 1e-6);
         if (c->packing) {
             weft_text_add(text, ", packs ");
             explain_add_amount(text, (double)c->pack_bytes, " B", "B");
@@ -61,10 +62,20 @@ void explain_choices_text(const struct explain *e, const struct explain_pair *pa
     }
 }
 
+void explain_choices_text(const struct explain *e, const struct explain_pair *pair, weft_node node,
+                          struct weft_text *text)
+{
+    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
+    if (plan)
+        explain_unit_choices(plan, weft_unit_of(&plan->units, node), e->arena, text);
+}
+
 void explain_choices_json(const struct explain *e, const struct explain_pair *pair, weft_node node,
                           struct weft_text *text)
 {
-    const struct weft_choices *const list = choices_of(e, pair, node);
+    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
+    const struct weft_choices *const list =
+        plan ? choices_of(plan, weft_unit_of(&plan->units, node), e->arena) : NULL;
     if (!list)
         return;
     weft_text_add(text, ",\"choices\":[");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* opt.c: weft opt: passes on text, the lists of what there is, and the runner of test files. */
 #include "runtime/runtime.h"
+#include "tools/explain.h"
 #include "tools/golden.h"
 #include "tools/tools.h"
 
@@ -214,6 +215,33 @@ static bool print_text(struct job *job)
     return weft_sidecar_finish(&job->sidecar) && right;
 }
 
+struct choices_job {
+    struct job *job;
+    const struct weft_plan *plan;
+};
+
+/* Each unit that a kernel computes, by the name of what it computes, and the ways to do it; of the outermost graph. */
+static int list_choices(void *arg)
+{
+    const struct choices_job *c = arg;
+    const struct weft_plan *const plan = c->plan;
+    struct weft_arena *const scratch = &plan->graph->scratch;
+    struct weft_text text = {.context = c->job->context, .arena = scratch};
+    for (uint32_t i = 1; i < plan->units.count; i++) {
+        const struct weft_unit *const unit = &plan->units.unit[i];
+        const uint32_t traits = weft_op_of(plan->graph, unit->first)->traits;
+        if (!plan->graph->node[unit->first.id].plan || traits & WEFT_CONTROL)
+            continue;
+        weft_text_format(&text, "  %%%s = %s\n", plan->label[weft_unit_value(&plan->units, unit).id],
+                         weft_op_of(plan->graph, unit->first)->name);
+        explain_unit_choices(plan, unit, scratch, &text);
+    }
+    weft_text_add(&text, "");
+    c->job->text = weft_text_take(&text);
+    weft_arena_close(scratch);
+    return c->job->text ? WEFT_OK : WEFT_ERR_NOMEM;
+}
+
 /* The plan keeps all elements, so that the text can be read back. */
 static bool print_plan(struct job *job)
 {
@@ -226,8 +254,10 @@ static bool print_plan(struct job *job)
     if (weft_compile(job->graph, &options, &plan) < 0)
         return false;
     struct weft_graph *const given = job->graph;
+    struct choices_job choices = {job, plan};
     job->graph = plan->graph;
-    const bool right = print_text(job);
+    const bool right = strcmp(job->options->print, "choices") == 0
+                           ? weft_protected(job->context, list_choices, &choices) >= 0 : print_text(job);
     job->graph = given;
     weft_plan_destroy(plan);
     return right;
@@ -254,7 +284,7 @@ static bool print_result(struct job *job)
     const char *what = job->options->print ? job->options->print : "ir";
     if (strcmp(what, "stats") == 0)
         return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = strcmp(what, "plan") == 0      ? print_plan(job)
+    const bool right = strcmp(what, "plan") == 0 || strcmp(what, "choices") == 0 ? print_plan(job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
                                                       : print_text(job);
@@ -280,15 +310,16 @@ static int run_job(struct job *job)
 
 static int check_print(const struct weft_usage *usage, const char *print)
 {
-    static const char *const known[] = {"ir", "plan", "dot", "stats", "remarks"};
+    static const char *const known[] = {"ir", "choices", "plan", "dot", "stats", "remarks"};
     for (unsigned i = 0; print && i < sizeof known / sizeof *known; i++)
         if (strcmp(print, known[i]) == 0)
             return -1;
     if (print && strcmp(print, "c") == 0)
         return weft_tool_misused(usage, "--print=c: this version emits no C");
     struct weft_suggest suggest;
-    return print ? weft_tool_misused(usage, "--print is ir, plan, dot, stats or remarks, not '%s'%s", print,
-                                     weft_suggest_among(&suggest, "ir plan dot stats remarks", print, strlen(print)))
+    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, dot, stats or remarks, not '%s'%s", print,
+                                     weft_suggest_among(&suggest, "ir choices plan dot stats remarks", print,
+                                                        strlen(print)))
                  : -1;
 }
 
@@ -302,7 +333,8 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text); plan (without --passes after the pipeline); dot; stats; remarks of passes"},
+         "ir (the graph, as text); choices (of each unit) and plan, without --passes after the pipeline; dot; stats; "
+         "remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
