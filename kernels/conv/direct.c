@@ -146,18 +146,23 @@ static double band_costs(const struct weft_conv *conv, const struct weft_conv_sh
 /* `ret_skips`: the axes along which it pays to leave out taps. */
 static double least_costs(const struct weft_conv *conv, const struct weft_conv_shape *s, int32_t *ret_skips)
 {
-    const int32_t open = open_axes(s);
+    int32_t open = s->bordered ? open_axes(s) : 0;
+    struct weft_direct_axis whole[3], parts[3];
     double least = 0;
     *ret_skips = 0;
+    for (int d = 0; d < 3; d++) {
+        whole[d] = weft_direct_axis(s, d, false);
+        if (open >> d & 1)
+            parts[d] = weft_direct_axis(s, d, true);
+        if (open >> d & 1 && !parts[d].exact)
+            open &= ~(1 << d);
+    }
     for (int32_t skips = 0; skips < 8; skips++) {
         struct weft_direct_axis axis[3];
-        bool exact = (skips & ~open) == 0 && (skips == 0 || s->bordered);
-        for (int d = 0; d < 3 && exact; d++) {
-            axis[d] = weft_direct_axis(s, d, skips >> d & 1);
-            exact = axis[d].exact == (skips >> d & 1);
-        }
-        if (!exact)
+        if ((skips & ~open) != 0)
             continue;
+        for (int d = 0; d < 3; d++)
+            axis[d] = skips >> d & 1 ? parts[d] : whole[d];
         const double cost = area_costs(s, axis, conv->gemm.kernel->lanes) + band_costs(conv, s, skips);
         if (skips == 0 || cost < least)
             least = cost, *ret_skips = skips;
