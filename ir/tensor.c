@@ -37,6 +37,14 @@ int64_t weft_tensor_count(const struct weft_tensor *tensor)
     return count;
 }
 
+double weft_tensor_elements(const struct weft_tensor *tensor)
+{
+    double elements = 1;
+    for (int axis = 0; axis < tensor->rank; axis++)
+        elements *= tensor->extent[axis] > 0 ? (double)tensor->extent[axis] : 0;
+    return elements;
+}
+
 size_t weft_tensor_bytes(const struct weft_tensor *tensor)
 {
     const int64_t bytes = weft_dtype_bytes(tensor->dtype, weft_tensor_count(tensor));

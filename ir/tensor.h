@@ -20,6 +20,8 @@ void weft_tensor_dense(struct weft_tensor *tensor);
 /* Elements from the first to the last, or 0 if there are none. */
 int64_t weft_tensor_span(const struct weft_tensor *tensor);
 int64_t weft_tensor_count(const struct weft_tensor *tensor);
+/* The same for sizes that no memory has; extents below 0 count as 0. */
+double weft_tensor_elements(const struct weft_tensor *tensor);
 size_t weft_tensor_bytes(const struct weft_tensor *tensor); /* packed, at least 1 */
 /* Extents of a type for given symbols, as a packed tensor without data. Extents that come out negative count as 0. */
 void weft_tensor_of(const struct weft_graph *graph, const struct weft_type *type, const int64_t *symbols,

@@ -154,6 +154,13 @@ static void warn_of_words(struct weft_context *context, const char *variable, co
     }
 }
 
+static void warn_of_number(struct weft_context *context, const char *variable, const char *meaning)
+{
+    const char *text = getenv(variable);
+    if (text && (!*text || text[strspn(text, "0123456789")]))
+        weft_note(context, WEFT_WARNING, &(struct weft_place){.where = variable}, "'%s' is not %s", text, meaning);
+}
+
 static void warn_of_environment(struct weft_context *context)
 {
     static const char *const all[] = {"all", NULL}, *const besides[] = {"constants", NULL}; /* no pass (runtime) */
@@ -161,10 +168,8 @@ static void warn_of_environment(struct weft_context *context)
     warn_of_words(context, "WEFT_SKIP", besides, /* passes= */ true);
     warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
     warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
-    const char *limit = getenv("WEFT_STOP_AFTER");
-    if (limit && (!*limit || limit[strspn(limit, "0123456789")]))
-        weft_note(context, WEFT_WARNING, &(struct weft_place){.where = "WEFT_STOP_AFTER"},
-                  "'%s' is not a number of rewrites", limit);
+    warn_of_number(context, "WEFT_STOP_AFTER", "a number of rewrites");
+    warn_of_number(context, "WEFT_CHOICE", "the number of a choice, from 1 on");
 }
 
 /* --- around a pass ---------------------------------------------------------------------------------------------- */

@@ -239,7 +239,7 @@ static void record_forms(const struct weft_placing *p)
     const int64_t *const symbols = weft_hint_symbols(p->graph, p->formats->arena);
     const struct weft_units units = weft_units_find(p->graph, p->formats->arena);
     for (uint32_t i = 1; i < units.count; i++)
-        p->graph->node[units.unit[i].first.id].choices = weft_format_form(p->formats, symbols, &units.unit[i]);
+        p->graph->node[units.unit[i].first.id].choices = weft_format_first_choice(p->formats, symbols, &units.unit[i]);
 }
 
 /* All values stay as they are. */

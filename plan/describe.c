@@ -159,7 +159,7 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
 }
 
 /* What was expected when layouts were chosen, beside what runs: of another kernel a price is no prediction. */
-static void annotate_price(struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
+static void annotate_expected(struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
                            const char *kernel)
 {
     if (step->control || step->custom)
@@ -205,7 +205,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chosen",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
-        annotate_price(plan, frame, step, kernel);
+        annotate_expected(plan, frame, step, kernel);
     }
     uint32_t end = plan->steps;
     while (end > 0 && !plan->step[end - 1].unit)

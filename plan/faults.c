@@ -29,14 +29,9 @@ static const char *find_fault(const struct weft_graph *g, weft_val v, const int6
     return layout.dense || weft_frame_fits(&tensor, 0) ? NULL : "is stored over more than memory can be";
 }
 
-/* Of a graph and of the bodies that its nodes run. Recursion is as deep as they are nested. */
-bool weft_plan_check_layouts(const struct weft_graph *g, const int64_t *symbols)
+static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
 {
     bool legal = true;
-    weft_foreach_node(g, n)
-        for (unsigned k = 0; g->bodies > 0 && k < g->node[n.id].attrs; k++)
-            if (g->node[n.id].attr[k].kind == WEFT_ATTR_GRAPH)
-                legal &= weft_plan_check_layouts(g->node[n.id].attr[k].graph, symbols);
     for (uint32_t i = 1; i < g->values; i++) {
         const weft_val v = {.id = i};
         const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, symbols);
@@ -48,15 +43,10 @@ bool weft_plan_check_layouts(const struct weft_graph *g, const int64_t *symbols)
     return legal;
 }
 
-/* Of a graph and of the bodies that its nodes run. Recursion is as deep as they are nested. */
-bool weft_plan_check_groups(const struct weft_graph *g)
+static bool check_groups(const struct weft_graph *g)
 {
     const struct weft_units units = weft_units_find(g, &g->root->scratch);
     bool legal = true;
-    weft_foreach_node(g, n)
-        for (unsigned k = 0; g->bodies > 0 && k < g->node[n.id].attrs; k++)
-            if (g->node[n.id].attr[k].kind == WEFT_ATTR_GRAPH)
-                legal &= weft_plan_check_groups(g->node[n.id].attr[k].graph);
     for (uint32_t i = 1; i < units.count; i++) {
         if (weft_select_takes(&units.unit[i]))
             continue;
@@ -66,5 +56,16 @@ bool weft_plan_check_groups(const struct weft_graph *g)
                    "group @%s: plans have no kernel that computes several nodes as one",
                    g->group[units.unit[i].group].name);
     }
+    return legal;
+}
+
+/* Recursion is as deep as bodies are nested. */
+bool weft_plan_check(const struct weft_graph *g, const int64_t *symbols)
+{
+    bool legal = (g->groups == 1 || check_groups(g)) & check_layouts(g, symbols);
+    weft_foreach_node(g, n)
+        for (unsigned k = 0; g->bodies > 0 && k < g->node[n.id].attrs; k++)
+            if (g->node[n.id].attr[k].kind == WEFT_ATTR_GRAPH)
+                legal &= weft_plan_check(g->node[n.id].attr[k].graph, symbols);
     return legal;
 }

@@ -80,10 +80,9 @@ static union move bind_load(const struct weft_plan *plan, const struct weft_step
 {
     union move move;
     const struct weft_places places = weft_plan_places(plan);
-    struct weft_bind bind = weft_plan_bind(plan, step, &places, plan->hint);
+    const struct weft_select select = weft_plan_select(plan, &places, &plan->graph->root->scratch);
+    struct weft_bind bind = weft_select_bind(&select, step, plan->hint);
     bind.workers = 1;
-    bind.out = weft_home_tensor(plan, step->out[0], plan->hint);
-    bind.in[0] = weft_home_tensor(plan, step->in[0], plan->hint);
     step->kind->bind(&bind, &move);
     *ret_in = weft_dim_value(plan->home[step->in[0].id].layout->offset) + bind.in_offset;
     *ret_out = weft_dim_value(plan->home[step->out[0].id].layout->offset) + bind.out_offset;

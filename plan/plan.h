@@ -109,11 +109,9 @@ struct weft_plan {
 
 /* --- faults.c ----------------------------------------------------------------------------------------------------- */
 
-/* Records an error for each value, bodies included, that plans do not store as its layout says; true if there is none.
- */
-bool weft_plan_check_layouts(const struct weft_graph *graph, const int64_t *symbols);
-/* The same for each group of several nodes: there are no kernels for them yet. */
-bool weft_plan_check_groups(const struct weft_graph *graph);
+/* Records an error for each value that plans do not store as its layout says, and for each group of several nodes,
+ * which no kernel computes yet: of a graph and of the bodies that its nodes run. True if there is none. */
+bool weft_plan_check(const struct weft_graph *graph, const int64_t *symbols);
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 

@@ -40,9 +40,9 @@
  *
  * Time goes by units (sched/unit.h): what a group reads is read until its last node is done, and what it writes counts
  * as written from its first on. A value inside of a group has no memory and no place; a concat inside copies. An output
- * of a group may be written over one of its inputs if it is computed of that element by element at the same index, all
- * along the way, and nothing else that the group computes of that input is anything but elementwise, or does not enter
- * that output:
+ * of a group may be written over one of its inputs if it is computed from that element by element at the same index, if
+ * all else in the group that is computed from that input is elementwise, too, and enters that output, and if nothing of
+ * it enters another output:
  *
  *   fuse @gate {                                       %o over %x: each element of %o needs the %x of its index, which
  *     %s: f32[4,64]{-} = sigmoid %x                    is read by nobody once it is there
@@ -117,6 +117,8 @@ bool weft_alias_has_kernel(const struct weft_graph *graph, weft_node node);
 /* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
  * its storage does. */
 struct weft_layout weft_own_layout(const struct weft_graph *graph, weft_val value);
+/* What the value is a view or a relayout of, through any number of them; itself, if it is none. */
+weft_val weft_moved_from(const struct weft_graph *graph, weft_val value);
 /* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
 bool weft_view_layout(const struct weft_graph *graph, weft_node view, const struct weft_layout *from,
                       struct weft_layout *ret);

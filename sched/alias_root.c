@@ -68,11 +68,8 @@ static const char *check_rows(const struct weft_aliasing *a, weft_val root, cons
  * memory would be to do it again in each run. */
 static bool is_loaded(const struct weft_graph *g, weft_val root)
 {
-    if (weft_def_opcode(g, root) != WEFT_OP_relayout || !weft_type_is_constant(weft_type_of(g, root)))
-        return false;
-    while (weft_def_opcode(g, root) == WEFT_OP_relayout || weft_is_view(g, weft_def(g, root)))
-        root = weft_operand(g, weft_def(g, root), 0);
-    return weft_is_const(g, root);
+    return weft_def_opcode(g, root) == WEFT_OP_relayout && weft_type_is_constant(weft_type_of(g, root)) &&
+           weft_is_const(g, weft_moved_from(g, root));
 }
 
 static const char *check_producer(const struct weft_aliasing *a, weft_val root, int kind)

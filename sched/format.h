@@ -294,7 +294,7 @@ bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint
                         struct weft_reduce *ret);
 /* What a unit takes as its values lie now, for these sizes: the first choice, in the memory of its graph. NULL for what
  * has no choices, and where axes are split. */
-const struct weft_choices *weft_format_form(const struct weft_formats *formats, const int64_t *symbols,
+const struct weft_choices *weft_format_first_choice(const struct weft_formats *formats, const int64_t *symbols,
                                             const struct weft_unit *unit);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */

@@ -9,17 +9,38 @@
 #include "sched/format.h"
 #include "sched/select.h"
 
-/* Extents and strides at the hints; false where axes are split. */
-static bool set_tensor(const struct weft_formats *f, weft_val v, uint32_t layout, struct weft_tensor *ret)
+/* Is there a stride for each axis? */
+static bool has_strides(const struct weft_formats *f, weft_val v, uint32_t layout)
+{
+    return layout == 0 || f->graph->root->layout[layout].axes == weft_type_of(f->graph, v)->rank;
+}
+
+/* Extents and strides for these sizes (NULL: the hints) where no axis is split. */
+static struct weft_tensor tensor_in(const struct weft_formats *f, weft_val v, uint32_t number, const int64_t *symbols)
 {
     const struct weft_graph *g = f->graph;
     const struct weft_type *type = weft_type_of(g, v);
-    *ret = (struct weft_tensor){.dtype = type->dtype, .rank = type->rank};
-    for (int i = 0; i < type->rank; i++) {
-        const int64_t extent = weft_dim_hint(g->dims, type->extent[i]);
-        ret->extent[i] = extent > 0 ? extent : 0;
+    const uint32_t stored = weft_format_stored_axes(g, v);
+    const struct weft_layout *const layout = number ? &g->root->layout[number] : NULL;
+    struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    int64_t step = 1;
+    for (int i = type->rank - 1; i >= 0; i--) {
+        const int axis = layout ? layout->axis[i].axis : i;
+        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
+        t.extent[axis] = extent > 0 ? extent : 0;
+        t.stride[axis] = !(stored >> axis & 1)     ? 0
+                         : layout && !layout->dense ? weft_dim_evaluate(g->dims, layout->stride[i], symbols) : step;
+        step *= stored >> axis & 1 && extent > 0 ? extent : 1;
     }
-    return weft_format_strides(f, v, layout, ret->stride);
+    return t;
+}
+
+static bool set_tensor(const struct weft_formats *f, weft_val v, uint32_t layout, struct weft_tensor *ret)
+{
+    const bool strided = has_strides(f, v, layout);
+    if (strided)
+        *ret = tensor_in(f, v, layout, /* hints: */ NULL);
+    return strided;
 }
 
 /* A step of that node to be bound; the kind is the caller's to know. */
@@ -69,27 +90,12 @@ bool weft_format_reduce(const struct weft_formats *f, weft_node n, uint32_t oper
     return weft_reduce_supports(ret->in_dtype, ret->out_dtype, ret->cpu);
 }
 
-/* --- the kernel of a node as its values lie now ------------------------------------------------------------------- */
+/* --- the kernel of a unit as its values lie now ------------------------------------------------------------------- */
 
-/* Extents and strides for other sizes than the hints, too; no axis is split. */
 static struct weft_tensor tensor_at(const void *user, weft_val v, const int64_t *symbols)
 {
     const struct weft_formats *f = user;
-    const struct weft_graph *g = f->graph;
-    const struct weft_type *type = weft_type_of(g, v);
-    const uint32_t number = g->value[v.id].layout, stored = weft_format_stored_axes(g, v);
-    const struct weft_layout *const layout = number ? &g->root->layout[number] : NULL;
-    struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
-    int64_t step = 1;
-    for (int i = type->rank - 1; i >= 0; i--) {
-        const int axis = layout ? layout->axis[i].axis : i;
-        const int64_t extent = weft_dim_evaluate(g->dims, type->extent[axis], symbols);
-        t.extent[axis] = extent > 0 ? extent : 0;
-        t.stride[axis] = !(stored >> axis & 1)     ? 0
-                         : layout && !layout->dense ? weft_dim_evaluate(g->dims, layout->stride[i], symbols) : step;
-        step *= stored >> axis & 1 && extent > 0 ? extent : 1;
-    }
-    return t;
+    return tensor_in(f, v, f->graph->value[v.id].layout, symbols);
 }
 
 static const weft_dim *stride_at(const void *user, weft_val v)
@@ -104,14 +110,7 @@ static const weft_dim *stride_at(const void *user, weft_val v)
 
 static uintptr_t alignment_at(const void *user, weft_val v, const int64_t *symbols) { return 1; }
 
-/* Is there a stride for each axis? */
-static bool has_strides(const struct weft_formats *f, weft_val v)
-{
-    const uint32_t layout = f->graph->value[v.id].layout;
-    return layout == 0 || f->graph->root->layout[layout].axes == weft_type_of(f->graph, v)->rank;
-}
-
-const struct weft_choices *weft_format_form(const struct weft_formats *f, const int64_t *symbols,
+const struct weft_choices *weft_format_first_choice(const struct weft_formats *f, const int64_t *symbols,
                                             const struct weft_unit *unit)
 {
     const struct weft_graph *g = f->graph;
@@ -120,8 +119,8 @@ const struct weft_choices *weft_format_form(const struct weft_formats *f, const 
                                        .symbols = symbols, .workers = f->target->threads};
     bool strided = true;
     for (uint32_t i = 0; i < unit->ins; i++)
-        strided = strided && has_strides(f, unit->in[i]);
+        strided = strided && has_strides(f, unit->in[i], g->value[unit->in[i].id].layout);
     for (uint32_t i = 0; i < unit->outs; i++)
-        strided = strided && has_strides(f, unit->out[i]);
+        strided = strided && has_strides(f, unit->out[i], g->value[unit->out[i].id].layout);
     return strided ? weft_select_first(&select, unit) : NULL;
 }

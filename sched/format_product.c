@@ -9,6 +9,7 @@
  * The kernel is asked whether it computes the transposed product and what it copies, with sizes at their hints. Vectors
  * that are not filled are paid for as if they were; what the product takes in the better of the two orders is no part
  * of a price. Constants are packed when the plan is made, so that their order counts for nothing. */
+#include "sched/alias.h"
 #include "sched/format.h"
 
 #include "kernels/gemm/gemm.h"
@@ -20,8 +21,7 @@ bool weft_format_is_packed(const struct weft_graph *g, weft_val v)
     for (int i = 0; i < type->rank - 2; i++)
         if (!weft_dim_is(type->extent[i], 1))
             return false;
-    while (weft_def(g, v).id && (weft_is_view(g, weft_def(g, v)) || weft_def_opcode(g, v) == WEFT_OP_relayout))
-        v = weft_operand(g, weft_def(g, v), 0);
+    v = weft_moved_from(g, v);
     return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
 }
 

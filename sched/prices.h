@@ -28,6 +28,8 @@ enum weft_price {
 
 /* Channels and columns of the result on which `repeat` is measured: each pixel, and each row, takes time itself. */
 enum { WEFT_REPEAT_CHANNELS = 64, WEFT_REPEAT_COLUMNS = 56 };
+/* Rows of so many results, and longer ones, are the wide ones of windows. */
+enum { WEFT_WIDE_ROW = 16 };
 
 struct weft_price_info {
     const char *name, *unit, *help;

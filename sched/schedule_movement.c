@@ -184,7 +184,7 @@ const struct weft_scheduler weft_scheduler_relayout = {
 const struct weft_scheduler weft_scheduler_view = {.name = "view", .choose = weft_schedule_copy, .read_ps = view_ps};
 const struct weft_scheduler weft_scheduler_broadcast = {
     .name = "broadcast", .choose = weft_schedule_copy, .read_ps = repeated_ps};
-const struct weft_scheduler weft_scheduler_concat = {.name = "concat", .choose = weft_schedule_move,
-    .read_ps = piece_ps};
+const struct weft_scheduler weft_scheduler_concat = {
+    .name = "concat", .choose = weft_schedule_move, .read_ps = piece_ps};
 const struct weft_scheduler weft_scheduler_pad = {.name = "pad", .choose = choose_pad, .read_ps = pad_ps};
 const struct weft_scheduler weft_scheduler_iota = {.name = "iota", .choose = choose_iota};

@@ -86,7 +86,7 @@ bool weft_select_pack(const struct weft_select *s, const struct weft_step *step,
         const struct weft_bind bind = weft_select_bind(s, step, symbols);
         if (step->kind->plan_pack(&bind, ret))
             return true;
-        if (weft_tensor_count(&bind.out) > 0 || !raise(dims, symbols))
+        if (weft_tensor_elements(&bind.out) > 0 || !raise(dims, symbols))
             return false;
     }
 }

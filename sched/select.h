@@ -13,7 +13,8 @@
  *                             8  weft_reference                  evaluator  5.8 ms
  *
  * The first is what a kernel family chooses by itself; then come its other forms and lower CPU levels by predicted
- * time, then plain loops, and at last the reference evaluator, which takes everything: no list is empty. What is bound
+ * time, then plain loops, and at last the reference evaluator, which takes everything: no list is empty. Where parts of
+ * a result are in their places already, there is one choice: another would copy them upon themselves. What is bound
  * when a plan runs is bound by the same code from the same step, so what is listed is what would run.
  *
  * The search for layouts asks for the first choice with values where it puts them and leaves it in the graph
@@ -59,7 +60,6 @@ struct weft_choice {
 struct weft_choices {
     struct weft_choice *choice;        /* best first; those of a list that was asked for the first only: one */
     uint32_t count, capacity;
-    const char *why;                   /* of a list that begins with the reference evaluator: why no kernel does */
 };
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ struct weft_choices {
 bool weft_select_takes(const struct weft_unit *unit);
 /* The first of the list. Custom functions, control and constants have none, nor has what nobody takes: NULL. */
 const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit);
-/* All of it. */
+/* All of it; NULL also where all parts are in their places. */
 const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit);
 /* How the constant operand 1 of a step is packed for these sizes, for raised ones if there is nothing to compute at
  * these: what is packed for sizes at which no weights are read would serve no others. False: not at all. */
@@ -85,10 +85,11 @@ struct weft_scheduling {
     struct weft_arena *arena;
 };
 /* Fills a step of weft_step_of by what comes first: the kernel family of the op; else a plain kernel; else, and then it
- * is false, the reference evaluator, and `why` says why. Asks for types, attributes and the CPU only, not for layouts.
- * And the family alone; a step with tensors for these sizes, to be bound. */
+ * is false, the reference evaluator, and `why` says why. Asks for types, attributes and the CPU, not for layouts. */
 bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step);
+/* The kernel family alone; false leaves the kind open. */
 bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
+/* A step with its tensors at these sizes, ready for kind->bind. */
 struct weft_bind weft_select_bind(const struct weft_select *select, const struct weft_step *step,
                                   const int64_t *symbols);
 

@@ -165,7 +165,7 @@ enum weft_step_trait {
     WEFT_STEP_ODD_ADDRESS = 1 << 5, /* reads operand 0 at any address */
 };
 
-enum { WEFT_STEP_FORMS = 16, WEFT_WIDE_ROW = 16 }; /* rows of results that are wide: prices.def */
+enum { WEFT_STEP_FORMS = 16 };
 static_assert((int)WEFT_CONV_FORMS <= (int)WEFT_STEP_FORMS, "a list has room for all forms of a convolution");
 
 /* Where the steps of a node go. */

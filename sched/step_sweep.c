@@ -96,19 +96,12 @@ double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements,
                ? 0 : elements / (double)columns * (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
 }
 
-static double elements_of(const struct weft_tensor *tensor)
-{
-    double elements = 1;
-    for (int i = 0; i < tensor->rank; i++)
-        elements *= (double)tensor->extent[i];
-    return elements;
-}
-
 static void account_reduce(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
     int64_t lanes;
     *ret = (struct weft_account){
-        .count = weft_step_reduce_lines(descriptor, elements_of(&bind->in[0]), elements_of(&bind->out)),
+        .count = weft_step_reduce_lines(descriptor, weft_tensor_elements(&bind->in[0]),
+                                        weft_tensor_elements(&bind->out)),
         .price = WEFT_PRICE_reduce_line,
         .signature = {.arithmetic = weft_reduce_columns(descriptor, &lanes) > 0 ? WEFT_ARITHMETIC_COLUMNS
                                                                                 : WEFT_ARITHMETIC_SUMS,

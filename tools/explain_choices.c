@@ -10,15 +10,13 @@
 
 #include <string.h>
 
-/* None of what is done before the first run, or has no step since all operands are in their places. */
+/* None of what is done before the first run. */
 static const struct weft_choices *choices_of(const struct weft_plan *plan, const struct weft_unit *unit,
                                              struct weft_arena *arena)
 {
     const struct weft_plan_note *const note = plan->graph->node[unit->first.id].plan;
-    if (!note || !note->kernel || strcmp(note->kernel, "weft_placed") == 0)
-        return NULL;
-    const bool is_loaded = note->count > 0 && strcmp(note->key[0], "when") == 0;
-    return is_loaded ? NULL : weft_plan_list_choices(plan, unit, arena);
+    const bool is_run = note && note->kernel && (note->count == 0 || strcmp(note->key[0], "when") != 0);
+    return is_run ? weft_plan_list_choices(plan, unit, arena) : NULL;
 }
 
 void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large)

@@ -110,15 +110,10 @@ static struct weft_tensor tensor_of(const struct explain *e, const struct weft_g
     return t;
 }
 
-static double elements(const struct weft_tensor *t)
+static double bytes(const struct weft_tensor *t)
 {
-    double n = 1;
-    for (int i = 0; i < t->rank; i++)
-        n *= t->extent[i] > 0 ? (double)t->extent[i] : 0;
-    return n;
+    return (double)weft_dtype_bits(t->dtype) / 8 * weft_tensor_elements(t);
 }
-
-static double bytes(const struct weft_tensor *t) { return (double)weft_dtype_bits(t->dtype) / 8 * elements(t); }
 
 /* Points that the node runs over (ir/index.h). */
 static double points(const struct explain *e, const struct weft_graph *graph, weft_node node)
@@ -138,12 +133,12 @@ static double operations(const struct explain *e, const struct weft_graph *graph
     const uint32_t traits = weft_op_of(graph, node)->traits;
     const bool multiplies = traits & WEFT_CONTRACTION && graph->node[node.id].operands > 1;
     if (weft_opcode_of(graph, node) == WEFT_OP_attention) /* two products, one after the other */
-        return 2 * (elements(&in[0]) + elements(out)) * (double)in[1].extent[2];
+        return 2 * (weft_tensor_elements(&in[0]) + weft_tensor_elements(out)) * (double)in[1].extent[2];
     if (multiplies && !(traits & WEFT_RECURRENT)) /* whose index maps are not known */
         return 2 * points(e, graph, node);
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))
         return 0;
-    return traits & WEFT_REDUCTION ? points(e, graph, node) : elements(out);
+    return traits & WEFT_REDUCTION ? points(e, graph, node) : weft_tensor_elements(out);
 }
 
 static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,

@@ -93,4 +93,23 @@ static inline struct weft_tensor tensor_of(float *data, int rank, const int64_t 
     return t;
 }
 
+/* Is there a remark whose reason has this part? */
+static inline bool is_remarked(const struct weft_graph *graph, const char *who, const char *verdict, const char *part)
+{
+    struct weft_remark remark;
+    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
+        if (!strcmp(remark.who, who) && !strcmp(remark.verdict, verdict) && strstr(remark.reason, part))
+            return true;
+    return false;
+}
+
+/* Of a plan's graph; `what` is what failed. */
+static inline void bind_inputs(struct weft_execution *e, const struct weft_graph *graph, const struct weft_tensor *in,
+                               const char *what)
+{
+    for (uint32_t i = 0; i < graph->params; i++)
+        if (weft_bind_input(e, i, &in[i]) != WEFT_OK)
+            fail_msg("%s: %s", what, weft_execution_error(e));
+}
+
 #endif

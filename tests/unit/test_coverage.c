@@ -49,9 +49,7 @@ static void run(const struct weft_plan *plan, const struct weft_tensor *in, cons
     struct weft_execution *e;
     struct weft_tensor got;
     assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
-    for (uint32_t i = 0; i < g->params; i++)
-        if (weft_bind_input(e, i, &in[i]) != WEFT_OK)
-            fail_msg("%s %s: %s", what, weft_dtype_name(dtype), weft_execution_error(e));
+    bind_inputs(e, g, in, what);
     for (int again = 0; again < 2; again++) {
         const int before = allocations;
         if (weft_run(e) != WEFT_OK)

@@ -79,15 +79,6 @@ static int nodes_of(const struct weft_graph *graph, const char *op)
     return count;
 }
 
-static bool is_remarked(const struct weft_graph *graph, const char *who, const char *verdict, const char *part)
-{
-    struct weft_remark remark;
-    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
-        if (!strcmp(remark.who, who) && !strcmp(remark.verdict, verdict) && strstr(remark.reason, part))
-            return true;
-    return false;
-}
-
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
 static void columns_are_walked_over_padded_rows(void **state)

@@ -66,15 +66,6 @@ static int relayouts_of(const struct weft_graph *graph)
     return count;
 }
 
-static bool is_remarked(const struct weft_graph *graph, const char *who, const char *verdict, const char *part)
-{
-    struct weft_remark remark;
-    for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
-        if (!strcmp(remark.who, who) && !strcmp(remark.verdict, verdict) && strstr(remark.reason, part))
-            return true;
-    return false;
-}
-
 /* Runs a plan of %x and returns its first result, or what a run leaves in %x where there is none. */
 static void run_plan(struct weft_plan *plan, bool updates, float *ret)
 {
