@@ -11,17 +11,18 @@ kernels:
 ir:       weft
 eval:     weft ir kernels
 onnx:     weft ir eval
+codegen:  weft ir kernels
 passes:   weft ir eval sched
-sched:    weft ir eval kernels
-plan:     weft ir kernels sched passes
+sched:    weft ir eval kernels codegen
+plan:     weft ir kernels codegen sched passes
 runtime:  weft ir eval kernels sched passes plan onnx
 viz:      weft ir
-tools:    weft ir eval kernels sched passes onnx plan runtime viz
-check:    weft ir eval kernels plan runtime tests
+tools:    weft ir eval kernels codegen sched passes onnx plan runtime viz
+check:    weft ir eval kernels codegen plan runtime tests
 examples: weft
 '
 status=0
-for folder in kernels ir eval onnx passes sched plan runtime viz tools check examples; do
+for folder in kernels ir eval codegen onnx passes sched plan runtime viz tools check examples; do
     may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
     for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
         case $folder in
