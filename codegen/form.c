@@ -66,12 +66,10 @@ uint32_t weft_form_add_map(struct weft_form *form, int rank, const int8_t *axis)
     return form->maps++;
 }
 
-bool *weft_form_find_kept(const struct weft_form *form, struct weft_arena *arena)
+void weft_form_find_kept(const struct weft_form *form, bool *kept)
 {
-    bool *const kept = weft_new(arena, bool, form->ops + 1);
     for (uint32_t s = 0; s < form->stages; s++)
         for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
             for (unsigned k = 0; k < form->op[i].ins; k++)
                 kept[form->op[i].in[k]] |= form->op[i].in[k] < form->stage[s].first;
-    return kept;
 }

@@ -136,8 +136,9 @@ uint32_t weft_form_add_stage(struct weft_form *form, struct weft_form_stage stag
 uint32_t weft_form_add_op(struct weft_form *form, struct weft_form_op op);
 /* A map that finds dimension i of an array at axis axis[i], or at 0 where that is -1. */
 uint32_t weft_form_add_map(struct weft_form *form, int rank, const int8_t *axis);
-/* By op: is its value read behind the stage that makes it, so that the tile keeps it? Carried values are. */
-bool *weft_form_find_kept(const struct weft_form *form, struct weft_arena *arena);
+/* By op: is its value read behind the stage that makes it, so that the tile keeps it? Carried values are. Sets those
+ * that are, of as many as there are ops. */
+void weft_form_find_kept(const struct weft_form *form, bool *ret_kept);
 
 /* --- checking (form_check.c) -------------------------------------------------------------------------------------- */
 

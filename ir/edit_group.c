@@ -107,6 +107,7 @@ bool weft_form_group(struct weft_graph *graph, weft_node first, weft_node last, 
     const uint32_t group = weft_add_group(graph, free_name(graph, name));
     for (weft_node n = first;; n = graph->node[n.id].next) {
         graph->node[n.id].group = group;
+        graph->node[n.id].choices = NULL; /* they were for the node alone */
         if (n.id == last.id)
             return true;
     }
@@ -119,6 +120,7 @@ void weft_open_group(struct weft_graph *graph, weft_node node)
     for (weft_node n = weft_group_first(graph, node); n.id && graph->node[n.id].group == group;
          n = graph->node[n.id].next) {
         graph->node[n.id].group = 0;
+        graph->node[n.id].choices = NULL;
         for (uint32_t i = 0; i < graph->node[n.id].results; i++) {
             const weft_val v = weft_result(graph, n, i);
             if (weft_layout_of(graph, v).kind == WEFT_REGISTER)

@@ -48,14 +48,16 @@ bool weft_pass_open_groups(struct weft_graph *graph, const struct weft_target *t
 {
     bool changed = false;
     const struct weft_units units = weft_units_find(graph, &graph->root->scratch);
+    const struct weft_scheduling scheduling = {graph, target, &graph->root->scratch};
     for (uint32_t i = 1; i < units.count; i++) {
         const weft_node n = units.unit[i].first, last = units.unit[i].last;
         const struct weft_group *group = &graph->group[units.unit[i].group];
         const weft_val where = graph->node[last.id].results ? weft_result(graph, last, 0) : WEFT_NO_VALUE;
-        if (weft_select_takes(&units.unit[i]) || is_callers(target, group->plan) || !weft_permit(graph, who, where))
+        const char *const why = weft_select_refuses(&scheduling, &units.unit[i]);
+        if (!why || is_callers(target, group->plan) || !weft_permit(graph, who, where))
             continue;
-        weft_add_remark(graph, who, where, "opened", "group @%s: no kernel computes these nodes as one: %s",
-                        group->name, list_ops(graph, n, last));
+        weft_add_remark(graph, who, where, "opened", "group @%s (%s): no kernel computes these nodes as one: %s",
+                        group->name, list_ops(graph, n, last), why);
         weft_open_group(graph, n);
         changed = true;
     }

@@ -9,6 +9,7 @@
 
 const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
 {
+    node = weft_unit_of(&plan->units, node)->first;
     const struct weft_step **const choice = &plan->choice[node.id];
     const struct weft_choices *const chosen = plan->graph->node[node.id].choices;
     if (!*choice && chosen) {
@@ -16,8 +17,8 @@ const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
     } else if (!*choice) {
         const struct weft_scheduling scheduling = {plan->graph, &plan->target, plan->graph->arena};
         struct weft_step *const step = weft_new(plan->graph->arena, struct weft_step, 1);
-        *step = weft_step_of(plan->graph, node, plan->graph->arena);
-        weft_select_step(&scheduling, step);
+        const bool chosen_as_one = weft_select_unit(&scheduling, weft_unit_of(&plan->units, node), step);
+        weft_assert(chosen_as_one || weft_unit_of(&plan->units, node)->nodes == 1); /* faults.c */
         *choice = step;
     }
     return *choice;

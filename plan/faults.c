@@ -43,29 +43,30 @@ static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
     return legal;
 }
 
-static bool check_groups(const struct weft_graph *g)
+static bool check_groups(const struct weft_graph *g, const struct weft_target *target)
 {
+    const struct weft_scheduling scheduling = {g, target, &g->root->scratch};
     const struct weft_units units = weft_units_find(g, &g->root->scratch);
     bool legal = true;
     for (uint32_t i = 1; i < units.count; i++) {
-        if (weft_select_takes(&units.unit[i]))
+        const char *const why = weft_select_refuses(&scheduling, &units.unit[i]);
+        if (!why)
             continue;
         legal = false;
         weft_error(g->context, WEFT_ERR_UNSUPPORTED,
                    &(struct weft_place){.file = g->file, .line = g->node[units.unit[i].first.id].line},
-                   "group @%s: plans have no kernel that computes several nodes as one",
-                   g->group[units.unit[i].group].name);
+                   "group @%s: no kernel computes these nodes as one: %s", g->group[units.unit[i].group].name, why);
     }
     return legal;
 }
 
 /* Recursion is as deep as bodies are nested. */
-bool weft_plan_check(const struct weft_graph *g, const int64_t *symbols)
+bool weft_plan_check(const struct weft_graph *g, const struct weft_target *target, const int64_t *symbols)
 {
-    bool legal = (g->groups == 1 || check_groups(g)) & check_layouts(g, symbols);
+    bool legal = (g->groups == 1 || check_groups(g, target)) & check_layouts(g, symbols);
     weft_foreach_node(g, n)
         for (unsigned k = 0; g->bodies > 0 && k < g->node[n.id].attrs; k++)
             if (g->node[n.id].attr[k].kind == WEFT_ATTR_GRAPH)
-                legal &= weft_plan_check(g->node[n.id].attr[k].graph, symbols);
+                legal &= weft_plan_check(g->node[n.id].attr[k].graph, target, symbols);
     return legal;
 }

@@ -129,7 +129,7 @@ const bool *weft_home_inside(const struct weft_plan *plan, weft_node n)
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_home *result = &plan->home[weft_result(g, n, 0).id];
-    if (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE)
+    if ((weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) || weft_unit_of(&plan->units, n)->nodes > 1)
         return NULL;
     const uint32_t places = weft_places_in(g, n);
     bool *inside = NULL;

@@ -25,7 +25,7 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
     plan->step = weft_grow(plan->graph->arena, plan->step, &plan->step_capacity, plan->steps + 1, sizeof *plan->step);
     step.unit = plan->units.of[step.node.id];
     step.descriptor = (uint32_t)plan->descriptor_bytes;
-    plan->descriptor_bytes += (step.kind->descriptor_bytes + 63) & ~(size_t)63;
+    plan->descriptor_bytes += (weft_step_bytes(&step) + 63) & ~(size_t)63;
     const int32_t number = (int32_t)plan->steps;
     for (uint32_t i = 0; i < step.outs; i++)
         live_at(plan, plan->home[step.out[i].id].storage, number); /* also those that nobody reads */
@@ -57,12 +57,23 @@ static void add_kernel_steps(struct weft_plan *plan, const struct weft_step *ste
         add_kernel_step(plan, *step);
 }
 
-/* A unit of one node: plans with others are refused (faults.c). */
+/* Only what others read of a group has memory. WEFT_STOP_AFTER stops who forms groups, not what computes them. */
+static void plan_group(struct weft_plan *plan, const struct weft_unit *unit)
+{
+    for (uint32_t i = 0; i < unit->outs; i++)
+        if (!plan->home[unit->out[i].id].storage)
+            weft_home_block(plan, unit->out[i]);
+    add_kernel_steps(plan, weft_plan_pick(plan, unit), /* inside= */ NULL);
+}
+
 static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool reference)
 {
     const struct weft_graph *g = plan->graph;
     const weft_node n = unit->first;
-    weft_assert(unit->nodes == 1);
+    if (unit->nodes > 1) {
+        plan_group(plan, unit);
+        return;
+    }
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
     const struct weft_type *type = weft_type_of(g, first);

@@ -111,7 +111,7 @@ struct weft_plan {
 
 /* Records an error for each value that plans do not store as its layout says, and for each group of several nodes,
  * which no kernel computes yet: of a graph and of the bodies that its nodes run. True if there is none. */
-bool weft_plan_check(const struct weft_graph *graph, const int64_t *symbols);
+bool weft_plan_check(const struct weft_graph *graph, const struct weft_target *target, const int64_t *symbols);
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 

@@ -75,7 +75,7 @@ static int compile(void *arg)
     if (!weft_custom_check(plan->graph))
         return WEFT_ERR_UNSUPPORTED;
     plan->hint = weft_hint_symbols(plan->graph, plan->graph->arena);
-    if (!weft_plan_check(plan->graph, plan->hint))
+    if (!weft_plan_check(plan->graph, &plan->target, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
     plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
     weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);

@@ -23,7 +23,19 @@ const struct weft_scheduler *weft_scheduler_of(int opcode)
                                                          : &weft_scheduler_other;
 }
 
-bool weft_select_takes(const struct weft_unit *unit) { return unit->nodes == 1; }
+bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
+{
+    if (unit->nodes > 1)
+        return weft_select_group(s, unit, step);
+    *step = weft_step_of(s->graph, unit->first, s->arena);
+    return weft_select_step(s, step);
+}
+
+const char *weft_select_refuses(const struct weft_scheduling *s, const struct weft_unit *unit)
+{
+    struct weft_step step;
+    return unit->nodes == 1 || weft_select_group(s, unit, &step) ? NULL : step.why;
+}
 
 bool weft_schedule_refuse(struct weft_step *step, const char *why)
 {

@@ -64,8 +64,6 @@ struct weft_choices {
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-/* Does somebody compute the unit as one? Who plans asks, and passes that open groups. */
-bool weft_select_takes(const struct weft_unit *unit);
 /* The first of the list. Custom functions, control and constants have none, nor has what nobody takes: NULL. */
 const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit);
 /* All of it; NULL also where all parts are in their places. */
@@ -89,6 +87,12 @@ struct weft_scheduling {
 bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step);
 /* The kernel family alone; false leaves the kind open. */
 bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
+/* The step of a unit: that of its node, or of the group (schedule_group.c); false: the reference evaluator has to do it,
+ * or, of a group, nobody does. */
+bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
+bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
+/* Why nobody computes the unit as one, or NULL: somebody does. Who plans asks, and passes that open groups. */
+const char *weft_select_refuses(const struct weft_scheduling *s, const struct weft_unit *unit);
 /* A step with its tensors at these sizes, ready for kind->bind. */
 struct weft_bind weft_select_bind(const struct weft_select *select, const struct weft_step *step,
                                   const int64_t *symbols);

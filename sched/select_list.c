@@ -79,9 +79,16 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
 {
     const double most = 1e17, shared = shared_by(s, bind);
     const double slower = slower_at(s->target, bind->step->without, kernel) * shared;
-    double memory = stream_ps(s->target, &bind->out, WEFT_PRICE_write_private, slower);
-    for (uint32_t i = 0; i < bind->step->ins && i < WEFT_STEP_POINTERS; i++)
-        memory += stream_ps(s->target, &bind->in[i], WEFT_PRICE_read_private, slower);
+    double memory = 0;
+    for (uint32_t i = 0; i < bind->step->outs; i++) {
+        const struct weft_tensor out = i ? weft_bind_tensor(bind, bind->step->out[i]) : bind->out;
+        memory += stream_ps(s->target, &out, WEFT_PRICE_write_private, slower);
+    }
+    for (uint32_t i = 0; i < bind->step->ins; i++) {
+        const struct weft_tensor in =
+            i < WEFT_STEP_POINTERS ? bind->in[i] : weft_bind_tensor(bind, bind->step->in[i]);
+        memory += stream_ps(s->target, &in, WEFT_PRICE_read_private, slower);
+    }
     double ps = account->count * (double)weft_price_of(s->target, account->price) * 1e-3 * slower;
     if (account->signature.arithmetic == WEFT_ARITHMETIC_PLAIN ||
         account->signature.arithmetic == WEFT_ARITHMETIC_EVALUATOR)
@@ -111,10 +118,10 @@ static bool reads_weights(const struct weft_graph *g, const struct weft_step *st
 enum { DESCRIPTOR_BYTES = 2048 };
 
 /* Most descriptors have room on the stack. */
-static void *descriptor_of(const struct weft_select *s, const struct weft_step_kind *kind, char *room)
+static void *descriptor_of(const struct weft_select *s, const struct weft_step *step, char *room)
 {
-    return kind->descriptor_bytes <= DESCRIPTOR_BYTES
-               ? room : weft_arena_new(&s->graph->root->scratch, kind->descriptor_bytes);
+    const size_t bytes = weft_step_bytes(step);
+    return bytes <= DESCRIPTOR_BYTES ? room : weft_arena_new(&s->graph->root->scratch, bytes);
 }
 
 /* One of the steps that make up a choice. */
@@ -133,7 +140,7 @@ static void bind_one(void *user, struct weft_step step)
         bind.packed = choice->packing;
     }
     alignas(64) char room[DESCRIPTOR_BYTES];
-    void *const descriptor = descriptor_of(s, step.kind, room);
+    void *const descriptor = descriptor_of(s, &step, room);
     step.kind->bind(&bind, descriptor);
     struct weft_account account = {.signature = {.arithmetic = step.kind->arithmetic}};
     if (step.kind->account)
@@ -185,7 +192,7 @@ static void add_forms(struct listing *l, const struct weft_step *step)
     struct weft_step formed = *step;
     struct weft_bind bind = weft_select_bind(s, &formed, s->symbols);
     alignas(64) char room[DESCRIPTOR_BYTES];
-    void *const descriptor = descriptor_of(s, step->kind, room);
+    void *const descriptor = descriptor_of(s, step, room);
     int32_t form[WEFT_STEP_FORMS];
     step->kind->bind(&bind, descriptor);
     const uint32_t forms = step->kind->forms(&bind, descriptor, form);
@@ -244,8 +251,7 @@ static bool has_choices(const struct weft_graph *g, weft_node node)
 
 static struct weft_choices *open_list(const struct weft_select *s, const struct weft_unit *unit)
 {
-    const bool some = weft_select_takes(unit) && has_choices(s->graph, unit->first);
-    return some ? weft_new(s->arena, struct weft_choices, 1) : NULL;
+    return has_choices(s->graph, unit->first) ? weft_new(s->arena, struct weft_choices, 1) : NULL;
 }
 
 const struct weft_choices *weft_select_first(const struct weft_select *s, const struct weft_unit *unit)
@@ -254,8 +260,9 @@ const struct weft_choices *weft_select_first(const struct weft_select *s, const 
     struct listing l = {.select = s, .list = open_list(s, unit)};
     if (!l.list)
         return NULL;
-    struct weft_step step = weft_step_of(s->graph, unit->first, s->arena);
-    weft_select_step(&scheduling, &step);
+    struct weft_step step;
+    if (!weft_select_unit(&scheduling, unit, &step) && unit->nodes > 1)
+        return NULL;
     return add(&l, &step) ? l.list : NULL;
 }
 
@@ -263,7 +270,7 @@ const struct weft_choices *weft_select_first(const struct weft_select *s, const 
 const struct weft_choices *weft_select_all(const struct weft_select *s, const struct weft_unit *unit)
 {
     struct listing l = {.select = s, .list = open_list(s, unit)};
-    if (!l.list || s->inside)
+    if (!l.list || s->inside || unit->nodes > 1)
         return l.list ? weft_select_first(s, unit) : NULL;
     add_family(&l, unit->first);
     if (l.list->count > 1)

@@ -22,6 +22,7 @@
 #include <assert.h>
 
 struct weft_custom_entry;
+struct weft_form; /* codegen/form.h */
 
 /* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
  * tensors, and take any number. */
@@ -38,6 +39,7 @@ struct weft_step {
     weft_dim before;        /* of a concat: elements along the axis that stand before this operand's */
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
+    const struct weft_form *code; /* of a step that computes a group */
     int32_t form;           /* one of kind->forms; 0: the kernel chooses by sizes */
     uint32_t without;       /* CPU levels of the target that it leaves aside: WEFT_CPU_* */
     const char *why;        /* of a reference step: why no kernel takes the node */
@@ -180,6 +182,7 @@ struct weft_step_kind {
     const char *name;
     uint32_t traits;
     size_t descriptor_bytes;
+    size_t (*bytes)(const struct weft_step *step); /* of a descriptor, where not all are as large; or NULL */
     void (*bind)(struct weft_bind *bind, void *descriptor);
     void (*run)(const void *descriptor, struct weft_call *call);
     const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
@@ -206,6 +209,12 @@ struct weft_step_kind {
 static inline bool weft_step_has(const struct weft_step *step, enum weft_step_trait trait)
 {
     return step->kind->traits & trait;
+}
+
+/* Bytes of its descriptor. */
+static inline size_t weft_step_bytes(const struct weft_step *step)
+{
+    return step->kind->bytes ? step->kind->bytes(step) : step->kind->descriptor_bytes;
 }
 
 /* A step that computes all results of a node from all of its operands, of no kind yet. Memory is the arena's. */

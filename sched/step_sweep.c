@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions, windows. */
+#include "codegen/pointwise.h"
 #include "sched/step.h"
 
 /* --- map ---------------------------------------------------------------------------------------------------------- */
@@ -41,14 +42,10 @@ const struct weft_step_kind weft_step_map = {
 
 static enum weft_reduce_op reduce_op(int opcode)
 {
-    switch (opcode) {
-    case WEFT_OP_sum: return WEFT_K_SUM;
-    case WEFT_OP_mean: return WEFT_K_MEAN;
-    case WEFT_OP_prod: return WEFT_K_PROD;
-    case WEFT_OP_reduce_max:
-    case WEFT_OP_any: return WEFT_K_MAX;
-    default: weft_assert(opcode == WEFT_OP_reduce_min || opcode == WEFT_OP_all); return WEFT_K_MIN;
-    }
+    enum weft_reduce_op op = WEFT_K_SUM;
+    const bool folds = weft_pointwise_fold(opcode, &op);
+    weft_assert(folds);
+    return op;
 }
 
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *reduce)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* axes.c: union and find over the axes of all nodes of a group. The contract: axes.h. */
+#include "codegen/axes.h"
+
+#include "codegen/pointwise.h"
+
+#include <string.h>
+
+struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t cpu, struct weft_arena *arena)
+{
+    struct weft_members *const m = weft_new(arena, struct weft_members, 1);
+    *m = (struct weft_members){.graph = graph, .cpu = cpu, .arena = arena};
+    m->member = weft_new(arena, struct weft_member *, graph->nodes);
+    m->search = weft_new(arena, uint32_t, graph->nodes);
+    m->place = weft_new(arena, uint32_t, graph->nodes);
+    return m;
+}
+
+/* --- a node ------------------------------------------------------------------------------------------------------- */
+
+static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *ret_kind)
+{
+    const struct weft_graph *g = m->graph;
+    const int op = weft_opcode_of(g, n);
+    const uint32_t traits = weft_op_of(g, n)->traits;
+    enum weft_reduce_op fold;
+    if (g->node[n.id].results != 1 || g->node[n.id].operands < 1 || g->node[n.id].operands > WEFT_FORM_INS)
+        return "has more operands or results than a kernel of several nodes takes";
+    const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    if (weft_dtype_bits(in) < 8 || weft_dtype_bits(out) < 8)
+        return "has elements smaller than a byte";
+    if (traits & WEFT_ELEMENTWISE) {
+        *ret_kind = WEFT_MEMBER_MAP;
+        return weft_pointwise_kernel(g, n, m->cpu, &g->root->scratch) ? NULL
+                                                                      : "no strip kernel takes these element types";
+    }
+    if ((traits & WEFT_REDUCTION) && weft_pointwise_fold(op, &fold)) {
+        *ret_kind = WEFT_MEMBER_FOLD;
+        return weft_reduce_supports(in, out, m->cpu) ? NULL : "no reduction kernel takes these element types";
+    }
+    *ret_kind = WEFT_MEMBER_VIEW;
+    return op == WEFT_OP_bcast || op == WEFT_OP_transpose || op == WEFT_OP_reshape
+               ? NULL : "is no elementwise op, reduction or view of whole axes";
+}
+
+/* Single axes, as they stand, or one index. */
+static bool read_map(const struct weft_index_map *map, int8_t *axis)
+{
+    for (int i = 0; i < map->rank; i++) {
+        const struct weft_index *at = &map->at[i];
+        const bool one = at->terms == 0 && weft_dim_is(at->base, 0) && !at->data && !at->is_near;
+        axis[i] = (int8_t)weft_index_axis(at);
+        if (axis[i] < 0 && !one)
+            return false;
+    }
+    return true;
+}
+
+static const char *read_axes(const struct weft_members *m, weft_node n, struct weft_member *member)
+{
+    const struct weft_graph *g = m->graph;
+    struct weft_space space;
+    struct weft_index_map map;
+    if (!weft_index_space(g, n, &space))
+        return "has axes that are not known";
+    member->axes = (int8_t)space.axes;
+    for (int i = 0; i < space.axes; i++) {
+        member->extent[i] = space.axis[i].extent;
+        member->folded |= (uint16_t)((space.axis[i].role == WEFT_AXIS_REDUCED) << i);
+    }
+    bool plain = weft_index_map(g, (struct weft_pin){n, .result = true}, &map) && read_map(&map, member->result);
+    for (uint32_t i = 0; i < g->node[n.id].operands && plain; i++)
+        plain = weft_index_map(g, (struct weft_pin){n, .index = i}, &map) && read_map(&map, member->operand[i]);
+    return plain ? NULL : "splits or joins axes";
+}
+
+const struct weft_member *weft_member_of(struct weft_members *m, weft_node n)
+{
+    if (m->member[n.id])
+        return m->member[n.id];
+    struct weft_member *const member = weft_new(m->arena, struct weft_member, 1);
+    uint8_t kind = WEFT_MEMBER_NONE;
+    member->why = kind_of(m, n, &kind);
+    if (!member->why)
+        member->why = read_axes(m, n, member);
+    member->kind = member->why ? WEFT_MEMBER_NONE : kind;
+    m->member[n.id] = member;
+    return member;
+}
+
+/* --- a group ------------------------------------------------------------------------------------------------------ */
+
+/* Axis a of the node at place p is element p · WEFT_SPACE_AXES + a of a forest. */
+static uint16_t find(uint16_t *parent, uint32_t i)
+{
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return (uint16_t)i;
+}
+
+static const weft_dim *extent_at(const struct weft_members *m, const weft_node *node, uint32_t i)
+{
+    return &m->member[node[i / WEFT_SPACE_AXES].id]->extent[i % WEFT_SPACE_AXES];
+}
+
+/* What the node at place p reads of the node at place q, as operand k. */
+static const char *join(struct weft_members *m, const weft_node *node, uint16_t *parent, uint32_t p, uint32_t k,
+                        uint32_t q)
+{
+    const struct weft_member *reader = m->member[node[p].id], *maker = m->member[node[q].id];
+    const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
+    for (int i = 0; i < rank; i++) {
+        const int a = reader->operand[k][i], b = maker->result[i];
+        if (a < 0 || b < 0) {
+            const int other = a < 0 ? b : a;
+            const struct weft_member *has = a < 0 ? maker : reader;
+            if (other >= 0 && !weft_dim_is(has->extent[other], 1))
+                return "reads one index of a value that has several";
+            continue;
+        }
+        parent[find(parent, p * WEFT_SPACE_AXES + (uint32_t)a)] = find(parent, q * WEFT_SPACE_AXES + (uint32_t)b);
+    }
+    return NULL;
+}
+
+/* Does some node have two axes that are one by now? */
+static bool is_mixed(const struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        const struct weft_member *member = m->member[node[p].id];
+        for (int a = 0; a < member->axes; a++)
+            for (int b = 0; b < a; b++)
+                if (find(parent, p * WEFT_SPACE_AXES + (uint32_t)a) == find(parent, p * WEFT_SPACE_AXES + (uint32_t)b))
+                    return true;
+    }
+    return false;
+}
+
+/* Two nodes that read one value from outside go over it together, unless that would make two axes of a node one. */
+static void share(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent, uint32_t p, uint32_t k,
+                  uint32_t q, uint32_t j)
+{
+    const struct weft_member *a = m->member[node[p].id], *b = m->member[node[q].id];
+    const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
+    uint16_t *const before = weft_new(&m->graph->root->scratch, uint16_t, count * WEFT_SPACE_AXES);
+    memcpy(before, parent, count * WEFT_SPACE_AXES * sizeof *before);
+    for (int i = 0; i < rank; i++)
+        if (a->operand[k][i] >= 0 && b->operand[j][i] >= 0)
+            parent[find(parent, p * WEFT_SPACE_AXES + (uint32_t)a->operand[k][i])] =
+                find(parent, q * WEFT_SPACE_AXES + (uint32_t)b->operand[j][i]);
+    if (is_mixed(m, node, count, parent))
+        memcpy(parent, before, count * WEFT_SPACE_AXES * sizeof *before);
+}
+
+static void share_operands(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent)
+{
+    const struct weft_graph *g = m->graph;
+    for (uint32_t p = 1; p < count; p++)
+        for (uint32_t k = 0; k < g->node[node[p].id].operands; k++) {
+            const weft_val v = weft_operand(g, node[p], k);
+            bool found = weft_member_place(m, weft_def(g, v)) != UINT32_MAX || weft_is_const(g, v);
+            for (uint32_t use = g->value[v.id].first_use; use && !found; use = g->slot[use - 1].next) {
+                const weft_node other = g->slot[use - 1].node;
+                const uint32_t q = weft_member_place(m, other);
+                if (q == UINT32_MAX || q >= p)
+                    continue;
+                found = true;
+                share(m, node, count, parent, p, k, q, use - 1 - g->node[other.id].first_operand);
+            }
+        }
+}
+
+/* Numbers the axes that are left, in order of appearance; those of extent 1 are none. */
+static const char *number_axes(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent,
+                               struct weft_group_axes *ret, weft_val *ret_where)
+{
+    int8_t *const number = weft_new(m->arena, int8_t, count * WEFT_SPACE_AXES);
+    memset(number, -1, count * WEFT_SPACE_AXES);
+    for (uint32_t p = 0; p < count; p++) {
+        const struct weft_member *member = m->member[node[p].id];
+        uint16_t seen = 0;
+        *ret_where = weft_result(m->graph, node[p], 0);
+        for (int a = 0; a < member->axes; a++) {
+            const uint32_t root = find(parent, p * WEFT_SPACE_AXES + (uint32_t)a);
+            ret->of[p][a] = -1;
+            if (weft_dim_is(*extent_at(m, node, root), 1))
+                continue;
+            if (number[root] < 0) {
+                if (ret->axes == WEFT_FORM_AXES)
+                    return "would have more than 16 axes";
+                ret->extent[ret->axes] = *extent_at(m, node, root);
+                number[root] = (int8_t)ret->axes++;
+            }
+            if (seen >> number[root] & 1)
+                return "would read a value in two orders at once";
+            seen |= (uint16_t)(1u << number[root]);
+            ret->of[p][a] = number[root];
+            ret->folded |= (uint16_t)((member->folded >> a & 1) << number[root]);
+        }
+    }
+    return NULL;
+}
+
+const char *weft_group_axes_find(struct weft_members *m, const weft_node *node, uint32_t count,
+                                 struct weft_group_axes *ret, weft_val *ret_where)
+{
+    const struct weft_graph *g = m->graph;
+    uint16_t *const parent = weft_new(m->arena, uint16_t, count * WEFT_SPACE_AXES);
+    *ret = (struct weft_group_axes){.of = weft_arena_new(m->arena, count * sizeof *ret->of)};
+    weft_assert(count <= UINT16_MAX / WEFT_SPACE_AXES);
+    m->searches++;
+    for (uint32_t p = 0; p < count; p++) {
+        const struct weft_member *member = weft_member_of(m, node[p]);
+        m->search[node[p].id] = m->searches;
+        m->place[node[p].id] = p;
+        *ret_where = weft_result(g, node[p], 0);
+        if (!member->kind)
+            return member->why;
+        for (uint32_t a = 0; a < WEFT_SPACE_AXES; a++)
+            parent[p * WEFT_SPACE_AXES + a] = (uint16_t)(p * WEFT_SPACE_AXES + a);
+        for (uint32_t k = 0; k < g->node[node[p].id].operands; k++) {
+            const uint32_t q = weft_member_place(m, weft_def(g, weft_operand(g, node[p], k)));
+            const char *const why = q == UINT32_MAX ? NULL : join(m, node, parent, p, k, q);
+            if (why)
+                return why;
+        }
+    }
+    share_operands(m, node, count, parent);
+    return number_axes(m, node, count, parent, ret, ret_where);
+}

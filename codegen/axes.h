@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* axes.h: which axes of a group's nodes are one (axes.c).
+ *
+ *   %e = exp %x                    a0, a1              %e is read by %s at [a0, a1] and by %d at [a0, a1], and %b, which
+ *   %s = sum %e axes=[1]           a0, folded a1       is %s seen along another axis, by %d at [a0, a1]: so the axes of
+ *   %b = bcast %s dims=[0]         a0, a1              all nodes are two, and a1 is folded by one of them
+ *   %d = div %e, %b                a0, a1
+ *
+ * Each node begins with axes of its own (ir/index.h). Where a node of the group reads what another one computes, the
+ * axis that a dimension of that value has for the one is the axis that it has for the other; and so where two nodes
+ * read one value from outside, if nothing else speaks against it. Two axes of one node never become one, be they as
+ * long as each other: x + xᵀ has two. */
+#ifndef WEFT_AXES_H
+#define WEFT_AXES_H
+
+#include "codegen/form.h"
+
+/* A node as groups see it. Only such nodes are in groups whose operands and results lie along single axes: elementwise
+ * ops, folds, and views that permute, repeat or drop axes. */
+enum weft_member_kind { WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW };
+struct weft_member {
+    uint8_t kind;
+    const char *why;                 /* of NONE */
+    int8_t axes;                     /* of the node's space */
+    uint16_t folded;                 /* a bit each */
+    weft_dim extent[WEFT_SPACE_AXES];
+    int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index */
+    int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK];
+};
+
+/* What questions about one graph share. Not of several threads. */
+struct weft_members {
+    const struct weft_graph *graph;
+    uint32_t cpu;                    /* levels that kernels may be of */
+    struct weft_arena *arena;
+    struct weft_member **member;     /* by node id, once somebody asked */
+    uint32_t *search, *place;        /* by node id: of the last question that had the node in it, where it stands in it */
+    uint32_t searches;
+};
+struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t cpu, struct weft_arena *arena);
+/* Never NULL. */
+const struct weft_member *weft_member_of(struct weft_members *members, weft_node node);
+
+struct weft_group_axes {
+    uint32_t axes;
+    weft_dim extent[WEFT_FORM_AXES];
+    uint16_t folded;                 /* axes that some node folds */
+    int8_t (*of)[WEFT_SPACE_AXES];   /* by place in the list of nodes: the group's axis for each of its own, -1 for one of
+                                      * extent 1 */
+};
+/* The axes of nodes in order of execution; NULL, or why they have none, with the value that stands in the way. `members`
+ * knows their places from then on. */
+const char *weft_group_axes_find(struct weft_members *members, const weft_node *node, uint32_t count,
+                                 struct weft_group_axes *ret, weft_val *ret_where);
+/* Where a node stands in the list that was asked for last, or UINT32_MAX. */
+static inline uint32_t weft_member_place(const struct weft_members *m, weft_node node)
+{
+    return node.id && m->search[node.id] == m->searches ? m->place[node.id] : UINT32_MAX;
+}
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.c: groups as kernels over one box of points. The contract: lower.h. */
+#include "codegen/lower.h"
+
+#include "codegen/pointwise.h"
+
+#include <string.h>
+
+/* --- what fits ---------------------------------------------------------------------------------------------------- */
+
+static uint16_t axes_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    uint16_t axes = 0;
+    for (int a = 0; a < m->member[fit->node[p].id]->axes; a++)
+        if (fit->axes.of[p][a] >= 0)
+            axes |= (uint16_t)(1u << fit->axes.of[p][a]);
+    return axes;
+}
+
+static uint8_t kind_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    return m->member[fit->node[p].id]->kind;
+}
+
+/* Behind views: the place of the node that computes an operand, or UINT32_MAX: it comes from outside. */
+static uint32_t maker_of(const struct weft_members *m, const struct weft_fit *fit, weft_val v)
+{
+    uint32_t p = weft_member_place(m, weft_def(m->graph, v));
+    while (p != UINT32_MAX && kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
+        p = weft_member_place(m, weft_def(m->graph, weft_operand(m->graph, fit->node[p], 0)));
+    return p;
+}
+
+static bool is_seen(const struct weft_members *m, weft_val v)
+{
+    const struct weft_graph *g = m->graph;
+    bool seen = g->value[v.id].returns > 0;
+    for (uint32_t use = g->value[v.id].first_use; use && !seen; use = g->slot[use - 1].next)
+        seen = weft_member_place(m, g->slot[use - 1].node) == UINT32_MAX;
+    return seen;
+}
+
+static uint32_t folded_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    const struct weft_member *member = m->member[fit->node[p].id];
+    uint16_t folded = 0;
+    for (int a = 0; a < member->axes; a++)
+        if ((member->folded >> a & 1) && fit->axes.of[p][a] >= 0)
+            folded |= (uint16_t)(1u << fit->axes.of[p][a]);
+    return folded;
+}
+
+/* Inside or outside. A fold's place is that of what it reads. */
+static const char *place_member(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
+{
+    const uint16_t axes = axes_of(m, fit, p);
+    struct weft_fit_member *const member = &fit->member[p];
+    member->out = is_seen(m, weft_result(m->graph, fit->node[p], 0));
+    if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
+        return member->out ? "is a view that others read: it lies nowhere" : NULL;
+    member->inside = axes == fit->all;
+    if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD)
+        return folded_by(m, fit, p) == 0                            ? "folds an axis of one element"
+               : axes != fit->all                                    ? "folds what has fewer axes than others"
+               : folded_by(m, fit, p) != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
+    return member->inside || axes == fit->outer ? NULL : "would be computed once for each of many equal elements";
+}
+
+static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
+{
+    const struct weft_graph *g = m->graph;
+    unsigned stage = 0;
+    for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++) {
+        const uint32_t q = maker_of(m, fit, weft_operand(g, fit->node[p], k));
+        if (q == UINT32_MAX)
+            continue;
+        const bool made_outside = !fit->member[q].inside || kind_of(m, fit, q) == WEFT_MEMBER_FOLD;
+        const unsigned after = fit->member[q].stage + (made_outside && fit->member[p].inside);
+        stage = after > stage ? after : stage;
+    }
+    fit->member[p].stage = (uint8_t)stage;
+    fit->stages = stage + 1 > fit->stages ? stage + 1 : fit->stages;
+}
+
+/* An elementwise node that only a later stage reads is computed there, if that keeps no more values: of one operand. */
+static void delay_members(const struct weft_members *m, struct weft_fit *fit)
+{
+    const struct weft_graph *g = m->graph;
+    uint8_t first[WEFT_MOST_MEMBERS]; /* stage that reads it first */
+    memset(first, UINT8_MAX, sizeof first);
+    for (uint32_t p = fit->count; p-- > 0;) {
+        struct weft_fit_member *const member = &fit->member[p];
+        unsigned computed = 0;
+        for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++) {
+            const uint32_t q = maker_of(m, fit, weft_operand(g, fit->node[p], k));
+            computed += q != UINT32_MAX && fit->member[q].inside && kind_of(m, fit, q) == WEFT_MEMBER_MAP;
+        }
+        if (kind_of(m, fit, p) == WEFT_MEMBER_MAP && member->inside && !member->out && computed <= 1 &&
+            first[p] != UINT8_MAX && first[p] > member->stage)
+            member->stage = first[p];
+        if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
+            continue;
+        for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++) {
+            const uint32_t q = maker_of(m, fit, weft_operand(g, fit->node[p], k));
+            if (q != UINT32_MAX && member->stage < first[q])
+                first[q] = member->stage;
+        }
+    }
+}
+
+const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_t count, struct weft_fit *ret,
+                          weft_val *ret_where)
+{
+    *ret = (struct weft_fit){.node = node, .count = count};
+    *ret_where = weft_result(m->graph, node[count - 1], 0);
+    if (count > WEFT_MOST_MEMBERS)
+        return "would have more than 64 nodes";
+    const char *why = weft_group_axes_find(m, node, count, &ret->axes, ret_where);
+    if (why)
+        return why;
+    ret->member = weft_new(m->arena, struct weft_fit_member, count);
+    for (uint32_t p = 0; p < count; p++)
+        if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
+            ret->all |= axes_of(m, ret, p);
+    ret->outer = ret->all & (uint16_t)~ret->axes.folded;
+    for (uint32_t p = 0; p < count; p++) {
+        *ret_where = weft_result(m->graph, node[p], 0);
+        why = place_member(m, ret, p);
+        if (why)
+            return why;
+        if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
+            place_stage(m, ret, p);
+    }
+    delay_members(m, ret);
+    return NULL;
+}
+
+/* --- the form ----------------------------------------------------------------------------------------------------- */
+
+struct lowering {
+    const struct weft_members *m;
+    const struct weft_fit *fit;
+    struct weft_form *form;
+    uint32_t *op;           /* by place: its instruction + 1 */
+    uint32_t begin;         /* first instruction of the stage */
+};
+
+static uint32_t array_of(struct lowering *l, weft_val v, enum weft_form_use use)
+{
+    const struct weft_type *type = weft_type_of(l->m->graph, v);
+    for (uint32_t i = 0; i < l->form->arrays; i++)
+        if (weft_is(l->form->array[i].value, v))
+            return i;
+    struct weft_form_array array = {.use = (uint8_t)use, .dtype = (uint8_t)type->dtype, .rank = (uint8_t)type->rank,
+                                    .value = v, .name = weft_arena_format(l->form->arena, "%c%u",
+                                                                          use == WEFT_FORM_IN ? 'x' : 'y',
+                                                                          l->form->arrays)};
+    memcpy(array.extent, type->extent, sizeof array.extent);
+    return weft_form_add_array(l->form, array);
+}
+
+static bool same_axes(const struct weft_index_map *map, int rank, const int8_t *axis)
+{
+    bool same = map->rank == rank;
+    for (int i = 0; i < rank && same; i++)
+        same = (map->at[i].terms ? map->at[i].term[0].axis : -1) == axis[i];
+    return same;
+}
+
+static uint16_t bits_of(int rank, const int8_t *axis)
+{
+    uint16_t bits = 0;
+    for (int i = 0; i < rank; i++)
+        bits |= axis[i] >= 0 ? (uint16_t)(1u << axis[i]) : 0;
+    return bits;
+}
+
+static uint32_t add_const(struct lowering *l, weft_val v, const struct weft_constant *constant)
+{
+    return weft_form_add_op(l->form, (struct weft_form_op){
+        .kind = WEFT_FORM_CONST, .dtype = (uint8_t)weft_type_of(l->m->graph, v)->dtype,
+        .number = constant->integer ? 0 : constant->real, .integer = constant->integer ? constant->splat : 0});
+}
+
+/* A load that the stage has already serves once more. */
+static uint32_t add_load(struct lowering *l, weft_val v, const int8_t *axis)
+{
+    struct weft_form *const form = l->form;
+    const struct weft_graph *g = l->m->graph;
+    const struct weft_constant *constant = g->node[weft_def(g, v).id].constant;
+    if (constant && constant->kind == WEFT_CONST_SPLAT)
+        return add_const(l, v, constant);
+    const uint32_t array = array_of(l, v, WEFT_FORM_IN);
+    const int rank = form->array[array].rank;
+    for (uint32_t i = l->begin; i < form->ops; i++)
+        if (form->op[i].kind == WEFT_FORM_LOAD && form->op[i].array == array &&
+            same_axes(&form->map[form->op[i].map], rank, axis))
+            return i;
+    const uint32_t map = weft_form_add_map(form, rank, axis);
+    return weft_form_add_op(form, (struct weft_form_op){.kind = WEFT_FORM_LOAD, .dtype = form->array[array].dtype,
+                                                        .array = array, .map = map, .axes = bits_of(rank, axis)});
+}
+
+/* The instruction that makes operand k of the node at place p; views on the way are gone through. */
+static uint32_t operand_of(struct lowering *l, uint32_t p, uint32_t k)
+{
+    const struct weft_graph *g = l->m->graph;
+    for (;;) {
+        const weft_val v = weft_operand(g, l->fit->node[p], k);
+        const uint32_t q = weft_member_place(l->m, weft_def(g, v));
+        if (q == UINT32_MAX) {
+            const int8_t *const axis = l->m->member[l->fit->node[p].id]->operand[k];
+            int8_t at[WEFT_MAX_RANK];
+            for (int i = 0; i < weft_type_of(g, v)->rank; i++)
+                at[i] = axis[i] < 0 ? -1 : l->fit->axes.of[p][axis[i]];
+            return add_load(l, v, at);
+        }
+        if (kind_of(l->m, l->fit, q) != WEFT_MEMBER_VIEW)
+            return l->op[q] - 1;
+        p = q;
+        k = 0;
+    }
+}
+
+static void add_member(struct lowering *l, uint32_t p)
+{
+    const struct weft_graph *g = l->m->graph;
+    const weft_node n = l->fit->node[p];
+    const bool folds = kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
+    struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : WEFT_FORM_MAP, .node = n,
+                              .dtype = (uint8_t)weft_type_of(g, weft_result(g, n, 0))->dtype,
+                              .ins = (uint8_t)g->node[n.id].operands,
+                              .axes = l->fit->member[p].inside && !folds ? l->fit->all : l->fit->outer};
+    for (unsigned k = 0; k < op.ins; k++)
+        op.in[k] = operand_of(l, p, k);
+    if (folds) {
+        enum weft_reduce_op fold = WEFT_K_SUM;
+        weft_pointwise_fold(weft_opcode_of(g, n), &fold);
+        op.fold = (uint8_t)fold;
+        op.over = l->fit->all & (uint16_t)~l->fit->outer;
+    } else {
+        op.word = weft_pointwise_kernel(g, n, l->m->cpu, &g->root->scratch)->op;
+        weft_pointwise_params(g, n, op.param);
+    }
+    l->op[p] = weft_form_add_op(l->form, op) + 1;
+}
+
+static void add_store(struct lowering *l, uint32_t p)
+{
+    const weft_node n = l->fit->node[p];
+    const weft_val v = weft_result(l->m->graph, n, 0);
+    const struct weft_member *member = l->m->member[n.id];
+    const int rank = weft_type_of(l->m->graph, v)->rank;
+    const uint32_t array = array_of(l, v, WEFT_FORM_OUT);
+    int8_t at[WEFT_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        at[i] = member->result[i] < 0 ? -1 : l->fit->axes.of[p][member->result[i]];
+    const uint32_t map = weft_form_add_map(l->form, rank, at);
+    weft_form_add_op(l->form, (struct weft_form_op){
+        .kind = WEFT_FORM_STORE, .dtype = l->form->array[array].dtype, .ins = 1, .in = {l->op[p] - 1},
+        .axes = l->form->op[l->op[p] - 1].axes, .array = array, .map = map});
+}
+
+static bool is_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
+{
+    const struct weft_fit_member *member = &l->fit->member[p];
+    return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && member->stage == stage && member->inside == inside;
+}
+
+/* What is stored outside: results of folds of this stage, and of nodes outside. */
+static bool is_stored_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
+{
+    const bool folds = kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
+    return l->fit->member[p].out && is_in(l, p, stage, inside || folds) && (inside ? !folds : true);
+}
+
+static void add_stage(struct lowering *l, unsigned stage, bool inside)
+{
+    bool any = false;
+    for (uint32_t p = 0; p < l->fit->count; p++)
+        any |= is_in(l, p, stage, inside) || is_stored_in(l, p, stage, inside);
+    if (!any)
+        return;
+    weft_form_add_stage(l->form, (struct weft_form_stage){
+        .kind = WEFT_FORM_SWEEP, .axes = inside ? l->fit->all : l->fit->outer});
+    l->begin = l->form->ops;
+    for (uint32_t p = 0; p < l->fit->count; p++) {
+        if (is_in(l, p, stage, inside))
+            add_member(l, p);
+        if (is_stored_in(l, p, stage, inside))
+            add_store(l, p);
+    }
+}
+
+enum { MOST_WORDS = 6 }; /* of a kernel's name */
+
+static const char *name_of(const struct lowering *l, struct weft_arena *arena)
+{
+    const struct weft_graph *g = l->m->graph;
+    struct weft_text text = {.context = g->context, .arena = arena};
+    uint32_t words = 0;
+    for (uint32_t p = 0; p < l->fit->count; p++)
+        if (kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && words++ < MOST_WORDS)
+            weft_text_format(&text, "%s_%s", words > 1 ? "" : "weft", weft_op_of(g, l->fit->node[p])->name);
+    if (words > MOST_WORDS)
+        weft_text_format(&text, "_and_%u", words - MOST_WORDS);
+    weft_text_format(&text, "_%s", weft_dtype_name(weft_type_of(g, weft_result(g, l->fit->node[l->fit->count - 1], 0))
+                                                       ->dtype));
+    return text.data;
+}
+
+static const char *const axis_names[WEFT_FORM_AXES] = {"a", "b", "c", "d", "e", "f", "g", "h",
+                                                       "i", "j", "k", "l", "m", "n", "o", "p"};
+
+struct weft_form *weft_lower(struct weft_members *m, const struct weft_fit *fit, struct weft_arena *arena)
+{
+    struct lowering l = {.m = m, .fit = fit};
+    l.form = weft_form_new(arena, m->graph->dims, name_of(&l, arena));
+    l.op = weft_new(&m->graph->root->scratch, uint32_t, fit->count);
+    for (uint32_t i = 0; i < fit->axes.axes; i++)
+        weft_form_add_axis(l.form, axis_names[i], fit->axes.extent[i]);
+    weft_form_add_phase(l.form, (struct weft_form_phase){.axes = fit->outer});
+    for (unsigned s = 0; s < fit->stages; s++) {
+        add_stage(&l, s, /* inside= */ true);
+        add_stage(&l, s, /* inside= */ false);
+    }
+    return l.form;
+}

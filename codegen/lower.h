@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.h: from the nodes of a group to the kernel form (lower.c).
+ *
+ * A group that has one kernel goes over one box of points. Its nodes are of two kinds: those that have a number for each
+ * point (*inside*), and those that have one for each point of the axes that no node folds (*outside*): what folds make,
+ * and what is computed of that. All folds remove the same axes.
+ *
+ *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
+ *   %r = rsqrt %m                              outside, stage 0
+ *   %b = bcast %r dims=[0]                     %r, along another axis
+ *   %y = mul %x, %b                            inside, stage 1: it reads what stage 0 made */
+#ifndef WEFT_LOWER_H
+#define WEFT_LOWER_H
+
+#include "codegen/axes.h"
+
+enum { WEFT_MOST_MEMBERS = 64 };
+
+struct weft_fit_member {
+    bool inside;
+    bool out;              /* its value is read by others, or returned */
+    uint8_t stage;
+};
+/* How the nodes of a group go together. */
+struct weft_fit {
+    const weft_node *node; /* in order of execution */
+    uint32_t count, stages;
+    struct weft_group_axes axes;
+    uint16_t all, outer;   /* axes: of inside, of outside */
+    struct weft_fit_member *member; /* by place */
+};
+/* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. Memory is the members'. */
+const char *weft_fit_find(struct weft_members *members, const weft_node *node, uint32_t count, struct weft_fit *ret,
+                          weft_val *ret_where);
+/* The form of what fits. Of `fit`, which the last question was about. */
+struct weft_form *weft_lower(struct weft_members *members, const struct weft_fit *fit, struct weft_arena *arena);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strips.c: from the kernel form to a strip program. Value i of the program is what instruction i of the form makes. */
+#include "codegen/strips.h"
+
+enum { MOST_OPS = 512 };
+
+const char *weft_strips_refuse(const struct weft_form *form)
+{
+    if (form->phases != 1)
+        return "has several phases";
+    if (form->arrays > WEFT_PROGRAM_ARGUMENTS)
+        return "has more than 64 arguments";
+    if (form->ops > MOST_OPS)
+        return "has more than 512 instructions";
+    for (uint32_t s = 0; s < form->stages; s++)
+        if (form->stage[s].kind != WEFT_FORM_SWEEP)
+            return "has stages that are no sweeps";
+    for (uint32_t i = 0; i < form->ops; i++) {
+        const struct weft_form_op *op = &form->op[i];
+        const bool moves = op->kind == WEFT_FORM_LOAD || op->kind == WEFT_FORM_STORE;
+        for (int d = 0; moves && d < form->map[op->map].rank; d++)
+            if (form->map[op->map].at[d].border || form->map[op->map].at[d].data || form->map[op->map].at[d].is_near)
+                return "has indices that may lie outside";
+        if (op->kind == WEFT_FORM_SCAN || op->kind == WEFT_FORM_CONTRACT)
+            return "has scans or contractions";
+    }
+    return NULL;
+}
+
+static uint32_t count_kind(const struct weft_form *form, uint8_t kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < form->ops; i++)
+        count += form->op[i].kind == kind;
+    return count;
+}
+
+size_t weft_strips_bytes(const struct weft_form *form)
+{
+    const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
+    return weft_program_bytes(form->ops, folds + maps, form->stages, folds);
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+struct making {
+    const struct weft_form *form;
+    struct weft_program *program;
+    const int64_t *symbols;
+    const struct weft_tensor *tensor;
+    int8_t place[WEFT_FORM_AXES]; /* of an axis among the program's outer or inner ones */
+};
+
+/* An array at the places that a load or store means. */
+static void place_argument(const struct making *m, const struct weft_form_op *op, struct weft_program_value *value)
+{
+    const struct weft_index_map *map = &m->form->map[op->map];
+    const struct weft_tensor *tensor = &m->tensor[op->array];
+    *value = (struct weft_program_value){.place = WEFT_PROGRAM_ARGUMENT, .argument = (uint16_t)op->array,
+                                         .bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
+    for (int d = 0; d < map->rank; d++) {
+        const struct weft_index *at = &map->at[d];
+        value->offset += weft_dim_evaluate(m->form->dims, at->base, m->symbols) * tensor->stride[d];
+        for (int t = 0; t < at->terms; t++) {
+            const int axis = at->term[t].axis;
+            const int64_t step = weft_dim_evaluate(m->form->dims, at->term[t].step, m->symbols) * tensor->stride[d];
+            *(m->form->phase[0].axes >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) +=
+                step;
+        }
+    }
+}
+
+static void place_values(const struct making *m)
+{
+    const struct weft_form *form = m->form;
+    const uint16_t outer = form->phase[0].axes;
+    bool kept[MOST_OPS] = {false}; /* frames are made while others run: nothing is allocated */
+    weft_form_find_kept(form, kept);
+    for (uint32_t i = 0; i < form->ops; i++) {
+        const struct weft_form_op *op = &form->op[i];
+        struct weft_program_value *const value = &m->program->value[i];
+        const bool inside = op->axes & ~outer;
+        *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
+        value->place = op->kind == WEFT_FORM_CONST ? WEFT_PROGRAM_NUMBER
+                       : inside && kept[i]         ? WEFT_PROGRAM_TILE
+                       : inside || (op->axes == outer && op->kind != WEFT_FORM_FOLD && m->program->inner_rank == 0)
+                           ? WEFT_PROGRAM_STRIP : WEFT_PROGRAM_OUTER;
+        if (op->kind == WEFT_FORM_LOAD)
+            place_argument(m, op, value);
+        if (op->kind == WEFT_FORM_STORE)
+            place_argument(m, op, &m->program->value[op->in[0]]);
+        if (op->kind == WEFT_FORM_CONST && weft_dtype_is_float(op->dtype))
+            weft_store_real(op->dtype, value->number, 0, op->number);
+        else if (op->kind == WEFT_FORM_CONST)
+            weft_store_integer(op->dtype, value->number, 0, op->integer);
+    }
+}
+
+/* --- axes, ops ---------------------------------------------------------------------------------------------------- */
+
+static void place_axes(struct making *m)
+{
+    struct weft_program *const p = m->program;
+    for (uint32_t i = 0; i < m->form->axes; i++) {
+        const bool is_outer = m->form->phase[0].axes >> i & 1;
+        const int64_t extent = weft_dim_evaluate(m->form->dims, m->form->axis[i].extent, m->symbols);
+        m->place[i] = (int8_t)(is_outer ? p->outer_rank++ : p->inner_rank++);
+        (is_outer ? p->outer : p->inner)[m->place[i]] = extent > 0 ? extent : 0;
+    }
+}
+
+static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *folds)
+{
+    const struct weft_form_op *from = &m->form->op[i];
+    if (from->kind != WEFT_FORM_MAP && from->kind != WEFT_FORM_FOLD)
+        return;
+    struct weft_program_op *const op = &m->program->op[(*ops)++];
+    *op = (struct weft_program_op){.ins = from->ins, .out = (uint16_t)i, .param = {from->param[0], from->param[1]}};
+    for (unsigned k = 0; k < from->ins; k++)
+        op->in[k] = (uint16_t)from->in[k];
+    const int in = m->form->op[from->in[from->ins == 3 ? 1 : 0]].dtype;
+    if (from->kind == WEFT_FORM_MAP) {
+        op->kernel = weft_strip_find(from->word, in, from->dtype, m->program->cpu);
+        weft_assert(op->kernel);
+        return;
+    }
+    op->fold = (uint16_t)(*folds)++;
+    m->program->fold[op->fold].reduce = (struct weft_reduce){
+        .op = (enum weft_reduce_op)from->fold, .in_dtype = (uint8_t)in, .out_dtype = from->dtype};
+}
+
+struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
+                                      const struct weft_tensor *tensor, int workers, void *memory)
+{
+    const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
+    struct making m = {.form = form, .symbols = symbols, .tensor = tensor};
+    uint32_t ops = 0, folded = 0;
+    m.program = weft_program_open(memory, form->ops, folds + maps, form->stages, folds);
+    m.program->cpu = cpu;
+    m.program->arguments = (uint16_t)form->arrays;
+    place_axes(&m);
+    place_values(&m);
+    for (uint32_t s = 0; s < form->stages; s++) {
+        m.program->stage[s] = (struct weft_program_stage){
+            .inside = form->stage[s].axes & ~form->phase[0].axes || folds == 0, .first = (uint16_t)ops};
+        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
+            add_op(&m, i, &ops, &folded);
+        m.program->stage[s].ops = (uint16_t)(ops - m.program->stage[s].first);
+    }
+    weft_program_prepare(m.program, workers);
+    return m.program;
+}

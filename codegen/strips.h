@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strips.h: the strip back end: forms as strip programs (strips.c). */
+#ifndef WEFT_STRIPS_H
+#define WEFT_STRIPS_H
+
+#include "codegen/form.h"
+#include "kernels/strip/program.h"
+
+/* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside. */
+const char *weft_strips_refuse(const struct weft_form *form);
+/* Bytes of the program, whatever the sizes. */
+size_t weft_strips_bytes(const struct weft_form *form);
+/* Makes the program in `memory` for the sizes at hand. `tensor`: by array, without data; arguments of the program are
+ * the arrays of the form, in their order. */
+struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
+                                      const struct weft_tensor *tensor, int workers, void *memory);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c: getting a strip program ready: which axis strips run along, how large tiles are, where values lie in
+ * scratch memory. The contract: program.h. */
+#include "kernels/strip/program.h"
+#include "kernels/walk.h"
+
+#define SHORT_STRIP 512 /* points: best from memory, and within a tenth of the best in the second-level cache */
+#define LONG_STRIP  1024 /* a whole line up to that length: one call instead of two */
+#define NEAR_BYTES  (16 << 10) /* of a tile of rows: half of the first-level cache */
+#define FAR_BYTES   (256 << 10) /* of a tile of columns, which the second-level cache has to hold */
+#define MOST_ROWS   32
+#define LEAST_COLUMNS 16
+
+size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
+{
+    return sizeof(struct weft_program) + values * sizeof(struct weft_program_value) +
+           ops * sizeof(struct weft_program_op) + stages * sizeof(struct weft_program_stage) +
+           folds * sizeof(struct weft_program_fold) + 4 * 64;
+}
+
+static void *take(char **memory, size_t bytes)
+{
+    char *const taken = *memory;
+    *memory += (bytes + 63) & ~(size_t)63;
+    return taken;
+}
+
+struct weft_program *weft_program_open(void *memory, uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
+{
+    struct weft_program *const p = memory;
+    char *rest = (char *)(p + 1);
+    *p = (struct weft_program){.values = (uint16_t)values, .ops = (uint16_t)ops, .stages = (uint16_t)stages,
+                               .folds = (uint16_t)folds};
+    p->value = take(&rest, values * sizeof *p->value);
+    p->op = take(&rest, ops * sizeof *p->op);
+    p->stage = take(&rest, stages * sizeof *p->stage);
+    p->fold = take(&rest, folds * sizeof *p->fold);
+    return p;
+}
+
+/* --- axes --------------------------------------------------------------------------------------------------------- */
+
+/* One of the two lists of axes, with the strides of all values along them. */
+struct axes {
+    struct weft_program *program;
+    bool inner;
+    int32_t *rank;
+    int64_t *extent;
+};
+
+static struct axes axes_of(struct weft_program *p, bool inner)
+{
+    return (struct axes){p, inner, inner ? &p->inner_rank : &p->outer_rank, inner ? p->inner : p->outer};
+}
+
+static int64_t *strides(const struct axes *axes, int value)
+{
+    return axes->inner ? axes->program->value[value].inner : axes->program->value[value].outer;
+}
+
+static void move_in(int64_t *list, int from, int to)
+{
+    const int64_t moved = list[from];
+    for (; from < to; from++)
+        list[from] = list[from + 1];
+    for (; from > to; from--)
+        list[from] = list[from - 1];
+    list[to] = moved;
+}
+
+static void move_axis(const struct axes *axes, int from, int to)
+{
+    move_in(axes->extent, from, to);
+    for (int v = 0; v < axes->program->values; v++)
+        move_in(strides(axes, v), from, to);
+}
+
+/* An argument by whose strides axes are ordered: one that is written, if it has most of them, else one that has. */
+static int leader_of(const struct axes *axes)
+{
+    const struct weft_program *p = axes->program;
+    int best = -1, most = -1;
+    for (int v = 0; v < p->values; v++) {
+        int score = 0;
+        for (int i = 0; i < *axes->rank; i++)
+            score += strides(axes, v)[i] != 0 ? 2 : 0;
+        for (int i = 0; i < p->ops; i++)
+            score += score > 0 && p->op[i].out == v;
+        if (p->value[v].place == WEFT_PROGRAM_ARGUMENT && score > most) {
+            best = v;
+            most = score;
+        }
+    }
+    return best;
+}
+
+static void sort_axes(const struct axes *axes)
+{
+    const int leader = leader_of(axes);
+    if (leader < 0)
+        return;
+    for (int i = 1; i < *axes->rank; i++) {
+        int to = i;
+        while (to > 0 && strides(axes, leader)[to - 1] < strides(axes, leader)[i])
+            to--;
+        move_axis(axes, i, to);
+    }
+}
+
+static bool is_one(const struct axes *axes, int i)
+{
+    bool one = true;
+    for (int v = 0; v < axes->program->values && one; v++)
+        one = strides(axes, v)[i] == strides(axes, v)[i + 1] * axes->extent[i + 1];
+    return one;
+}
+
+static void drop_axis(const struct axes *axes, int i)
+{
+    move_axis(axes, i, *axes->rank - 1);
+    --*axes->rank;
+}
+
+/* Drops axes of extent 1, makes one of neighbours that are one in all arguments. */
+static void merge_axes(const struct axes *axes)
+{
+    for (int i = *axes->rank - 1; i >= 0; i--)
+        if (axes->extent[i] == 1)
+            drop_axis(axes, i);
+    for (int i = *axes->rank - 2; i >= 0; i--)
+        if (is_one(axes, i)) {
+            axes->extent[i + 1] *= axes->extent[i];
+            drop_axis(axes, i);
+        }
+}
+
+static bool has_inner(const struct weft_program *p, int v)
+{
+    bool any = false;
+    for (int i = 0; i < p->inner_rank; i++)
+        any |= p->value[v].inner[i] != 0;
+    return any;
+}
+
+/* What an axis is worth as the one that strips run along: arguments side by side, and long enough to pay for calls. */
+static int64_t worth(const struct axes *axes, int i)
+{
+    const struct weft_program *p = axes->program;
+    int64_t score = 0;
+    for (int v = 0; v < p->values; v++) {
+        const int64_t stride = strides(axes, v)[i];
+        const bool counts = p->value[v].place == WEFT_PROGRAM_ARGUMENT && (p->inner_rank == 0 || has_inner(p, v));
+        score += !counts ? 0 : stride == 1 ? 4 : stride == 0 ? 2 : 0;
+    }
+    return score * (axes->extent[i] < 64 ? axes->extent[i] : 64);
+}
+
+/* The worth of the best axis, which goes last. */
+static int64_t put_best_last(const struct axes *axes)
+{
+    int best = *axes->rank - 1;
+    for (int i = best - 1; i >= 0; i--)
+        if (worth(axes, i) > worth(axes, best))
+            best = i;
+    const int64_t most = worth(axes, best);
+    move_axis(axes, best, *axes->rank - 1);
+    return most;
+}
+
+static void order_axes(struct weft_program *p)
+{
+    const struct axes outer = axes_of(p, false), inner = axes_of(p, true);
+    sort_axes(&outer);
+    sort_axes(&inner);
+    merge_axes(&outer);
+    merge_axes(&inner);
+    const bool folds = p->folds > 0;
+    if (p->outer_rank == 0) {
+        p->outer[p->outer_rank++] = 1;
+        for (int v = 0; v < p->values; v++)
+            p->value[v].outer[0] = 0;
+    }
+    if (folds && p->inner_rank == 0) {
+        p->inner[p->inner_rank++] = 1;
+        for (int v = 0; v < p->values; v++)
+            p->value[v].inner[0] = 0;
+    }
+    p->points = p->folded = 1;
+    for (int i = 0; i < p->outer_rank; i++)
+        p->points *= p->outer[i];
+    for (int i = 0; i < p->inner_rank; i++)
+        p->folded *= p->inner[i];
+    const int64_t along_outer = put_best_last(&outer);
+    p->along_inner = p->inner_rank > 0 && put_best_last(&inner) >= along_outer;
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+static int64_t at_most(int64_t x, int64_t most) { return x < most ? x : most; }
+
+/* Bytes that lie about while a tile is done, for an outer point. */
+static int64_t point_bytes(const struct weft_program *p)
+{
+    int64_t bytes = 1;
+    for (int v = 0; v < p->values; v++)
+        if (p->value[v].place == WEFT_PROGRAM_TILE || (p->value[v].place == WEFT_PROGRAM_ARGUMENT && has_inner(p, v)))
+            bytes += p->value[v].bytes * p->folded;
+    return bytes;
+}
+
+static bool visits_twice(const struct weft_program *p)
+{
+    int visits = 0;
+    for (int s = 0; s < p->stages; s++)
+        visits += p->stage[s].inside;
+    return visits > 1;
+}
+
+static int64_t strip_of(int64_t extent) { return extent <= LONG_STRIP ? (extent > 0 ? extent : 1) : SHORT_STRIP; }
+
+static void cut_tiles(struct weft_program *p)
+{
+    const int64_t last = p->outer[p->outer_rank - 1];
+    if (p->along_inner) {
+        const int64_t rows = at_most(NEAR_BYTES / point_bytes(p), MOST_ROWS);
+        p->tile = at_most(rows > 1 ? rows : 1, last > 0 ? last : 1);
+        p->strip = strip_of(p->inner[p->inner_rank - 1]);
+        return;
+    }
+    p->tile = strip_of(last);
+    if (p->folded > 1 && visits_twice(p)) {
+        const int64_t columns = FAR_BYTES / point_bytes(p) / LEAST_COLUMNS * LEAST_COLUMNS;
+        p->tile = at_most(p->tile, columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS);
+    }
+    p->strip = p->tile;
+}
+
+/* --- scratch memory ----------------------------------------------------------------------------------------------- */
+
+static size_t reserve(struct weft_program *p, int64_t bytes)
+{
+    const size_t at = p->scratch;
+    p->scratch += ((size_t)bytes + 127) & ~(size_t)63; /* a line between any two: strips of 4 KiB would evict each other */
+    return at;
+}
+
+static int last_reader(const struct weft_program *p, int stage, int value)
+{
+    int last = -1;
+    for (int i = p->stage[stage].first; i < p->stage[stage].first + p->stage[stage].ops; i++)
+        for (int k = 0; k < p->op[i].ins; k++)
+            last = p->op[i].in[k] == value ? i : last;
+    return last;
+}
+
+/* Strips that are read for the last time give their memory to those that are made next. */
+static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
+{
+    enum { MOST = 64 };
+    size_t at[MOST];
+    int until[MOST], slots = 0;
+    for (int i = p->stage[stage].first; i < p->stage[stage].first + p->stage[stage].ops; i++) {
+        struct weft_program_value *const out = &p->value[p->op[i].out];
+        if (out->place != WEFT_PROGRAM_STRIP)
+            continue;
+        int slot = 0;
+        while (slot < slots && until[slot] >= i)
+            slot++;
+        if (slot == slots) {
+            at[slots] = reserve(p, (int64_t)slot_bytes);
+            slots += slots < MOST - 1; /* the last one is handed out once only */
+        }
+        until[slot] = last_reader(p, stage, p->op[i].out);
+        out->at = at[slot];
+    }
+}
+
+static void place_values(struct weft_program *p)
+{
+    const size_t heads = (p->values * (2 * sizeof(char *)) + p->ops * sizeof(struct weft_strip_args));
+    p->scratch = 0;
+    reserve(p, (int64_t)heads);
+    for (int v = 0; v < p->values; v++) {
+        struct weft_program_value *const value = &p->value[v];
+        if (value->place == WEFT_PROGRAM_TILE)
+            value->at = reserve(p, p->tile * p->folded * value->bytes);
+        else if (value->place == WEFT_PROGRAM_OUTER)
+            value->at = reserve(p, p->tile * value->bytes);
+    }
+    const size_t begin = p->scratch;
+    size_t most = begin;
+    for (int s = 0; s < p->stages; s++) {
+        p->scratch = begin;
+        place_strips(p, s, (size_t)p->strip * 8);
+        most = p->scratch > most ? p->scratch : most;
+    }
+    p->scratch = most;
+    for (int f = 0; f < p->folds; f++)
+        p->fold[f].at = reserve(p, (int64_t)weft_program_fold_prepare(p, &p->fold[f]));
+}
+
+/* How each value goes on along a strip, and from one row of strips to the next. */
+static void step_values(struct weft_program *p)
+{
+    const int outer = p->outer_rank - 1, inner = p->inner_rank - 1;
+    for (int v = 0; v < p->values; v++) {
+        struct weft_program_value *const value = &p->value[v];
+        const int64_t across = value->outer[outer], along = inner >= 0 ? value->inner[inner] : 0;
+        switch (value->place) {
+        case WEFT_PROGRAM_ARGUMENT:
+            value->stride = p->along_inner ? along : across;
+            value->step = value->stride * value->bytes;
+            value->next = (p->along_inner ? across : along) * value->bytes;
+            break;
+        case WEFT_PROGRAM_TILE:
+            value->stride = 1;
+            value->step = value->bytes;
+            value->next = (p->along_inner ? p->folded : p->tile) * value->bytes;
+            break;
+        case WEFT_PROGRAM_OUTER:
+            value->stride = !p->along_inner;
+            value->step = value->stride * value->bytes;
+            value->next = p->along_inner ? value->bytes : 0;
+            break;
+        default:
+            value->stride = value->place == WEFT_PROGRAM_STRIP;
+            value->step = value->next = 0;
+            break;
+        }
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+/* What the ops one by one would read and write. */
+static int64_t moved_bytes(const struct weft_program *p)
+{
+    int64_t bytes = 0;
+    for (int s = 0; s < p->stages; s++)
+        for (int i = p->stage[s].first; i < p->stage[s].first + p->stage[s].ops; i++) {
+            int64_t width = p->value[p->op[i].out].bytes;
+            for (int k = 0; k < p->op[i].ins; k++)
+                width += p->value[p->op[i].in[k]].bytes;
+            bytes += width * p->points * (p->stage[s].inside ? p->folded : 1);
+        }
+    return bytes;
+}
+
+void weft_program_prepare(struct weft_program *p, int workers)
+{
+    order_axes(p);
+    cut_tiles(p);
+    step_values(p);
+    place_values(p);
+    const int64_t grains = p->along_inner ? p->points : (p->points + 63) / 64;
+    const int32_t parts = weft_parts_for(moved_bytes(p), workers);
+    p->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h: strip programs: several elementwise ops and folds over the points of a box as one kernel, whose
+ * intermediate values never leave the nearest caches (program.c, program_run.c, program_fold.c).
+ *
+ * The axes of the box are *outer* ones, whose points are independent, and *inner* ones, which folds remove. Outer points
+ * are cut into *tiles*; a worker does one tile after the other. A tile goes through the *stages*: a stage that is
+ * `inside` visits all inner points of each outer point of the tile, any other the outer points alone. Points are visited
+ * a *strip* at a time: up to 512 along one axis, for which each op of the stage is called once (kernels.h, struct
+ * weft_strip_args).
+ *
+ *   softmax of rows        stage 0, inside    m = max x
+ *   outer r, inner c       stage 1, inside    d = x - m    e = exp d    s = sum e       d: a strip; e: kept for the tile
+ *                          stage 2, inside    y = e / s                                 m, s: one for each outer point
+ *
+ * Strips run along the innermost inner axis (rows that are folded lie side by side in memory), or along the innermost
+ * outer one (columns are folded, or nothing is): whichever finds more arguments with elements side by side.
+ *
+ * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
+ * cuts no slices. */
+#ifndef WEFT_STRIP_PROGRAM_H
+#define WEFT_STRIP_PROGRAM_H
+
+#include "kernels/strip/reduce_type.h"
+
+enum { WEFT_PROGRAM_ARGUMENTS = 64 }; /* at most */
+
+enum weft_program_place {
+    WEFT_PROGRAM_ARGUMENT, /* memory of the caller's; strides of 0 where it does not have an axis */
+    WEFT_PROGRAM_TILE,     /* one for each outer and inner point of a tile: read behind the stage that makes it */
+    WEFT_PROGRAM_OUTER,    /* one for each outer point of a tile */
+    WEFT_PROGRAM_STRIP,    /* one for each point of a strip: read in its own stage alone */
+    WEFT_PROGRAM_NUMBER    /* one for all points: `number` */
+};
+struct weft_program_value {
+    uint8_t place, bytes;      /* bytes of an element */
+    uint16_t argument;         /* which, of an ARGUMENT */
+    int64_t outer[WEFT_K_RANK], inner[WEFT_K_RANK]; /* strides of an ARGUMENT, elements */
+    int64_t offset;            /* of an ARGUMENT: elements from its base to the first point */
+    _Alignas(8) char number[8];
+    /* set by prepare */
+    size_t at;                 /* bytes from the worker's scratch memory */
+    int64_t stride, step;      /* along a strip: elements as ops take them, and bytes from one strip to the next over n */
+    int64_t next;              /* bytes to the next outer point (strips along inner) or inner point of a tile */
+};
+
+struct weft_program_op {
+    const struct weft_strip_kernel *kernel; /* NULL: a fold */
+    uint8_t ins;
+    uint16_t out, in[WEFT_K_MAX_IN]; /* values. An ARGUMENT that is written has its own element at each point */
+    uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides */
+    double param[2];
+};
+
+struct weft_program_fold {
+    struct weft_reduce reduce; /* op and dtypes */
+    /* set by prepare */
+    struct weft_reduce_type type;
+    size_t at;                 /* state: bytes from the worker's scratch memory */
+};
+
+struct weft_program_stage {
+    bool inside;
+    uint16_t first, ops;
+};
+
+struct weft_program {
+    uint32_t cpu;
+    uint16_t arguments, values, ops, stages, folds;
+    int32_t outer_rank, inner_rank;
+    int64_t outer[WEFT_K_RANK], inner[WEFT_K_RANK]; /* extents */
+    struct weft_program_value *value;
+    struct weft_program_op *op;
+    struct weft_program_stage *stage;
+    struct weft_program_fold *fold;
+    /* set by prepare */
+    bool along_inner;          /* strips run along the last inner axis; else along the last outer one */
+    int64_t points, folded;    /* outer points; inner points of each */
+    int64_t tile, strip;       /* outer points of a tile, points of a strip */
+    size_t scratch;            /* bytes for each worker */
+    int32_t parts;
+};
+
+/* Bytes of a program with so many parts, and a program laid out in as many: counts set, lists behind the head. */
+size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds);
+struct weft_program *weft_program_open(void *memory, uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds);
+/* Orders and merges the axes, cuts tiles, lays scratch memory out. The program stays where it is from then on. */
+void weft_program_prepare(struct weft_program *program, int workers);
+/* `argument`: by number. Memory that is written may be read at the same points; else it overlaps nothing. */
+void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
+
+/* --- program_fold.c: what the files of programs share --------------------------------------------------------------- */
+
+/* Sets what prepare sets, but for the place of the state; returns its bytes. */
+size_t weft_program_fold_prepare(const struct weft_program *program, struct weft_program_fold *fold);
+/* Before the first point; the next n terms, `stride` elements apart, where `ends` says that a line of memory does; behind
+ * the last: writes the results. Strips along inner: of one outer point. Else: one term for each of n outer points. */
+void weft_program_fold_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
+                             int64_t n);
+void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
+                             const void *x, int64_t stride, int64_t n, bool ends);
+void weft_program_fold_end(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
+                           void *to, int64_t stride, int64_t n);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_fold.c: folds of strip programs, a strip at a time, in the order that reduce.c has: along lines virtual lanes,
+ * put aside after so many terms and where a line of memory ends; across lines one chain for each result, put aside
+ * after so many terms. */
+#include "kernels/strip/program.h"
+#include "kernels/strip/reduce_type.h"
+
+#define BLOCK  256 /* as in reduce.c: terms in a chain before it is put aside */
+#define GATHER 256 /* and terms that are converted at once */
+
+/* In front of the numbers. */
+struct state {
+    int64_t terms; /* in the running values */
+    bool first;    /* the first chain runs in the totals */
+};
+enum { HEAD = 64 };
+
+static int plain_op(const struct weft_program_fold *fold)
+{
+    return fold->reduce.op == WEFT_K_MEAN ? WEFT_K_SUM : (int)fold->reduce.op;
+}
+
+static size_t side_bytes(const struct weft_program *program)
+{
+    return program->along_inner ? WEFT_FOLD_BYTES : (size_t)program->tile * 8;
+}
+
+size_t weft_program_fold_prepare(const struct weft_program *program, struct weft_program_fold *fold)
+{
+    fold->reduce.cpu = program->cpu;
+    fold->reduce.divisor = program->folded;
+    weft_reduce_type_of(fold->reduce.in_dtype, fold->reduce.out_dtype, program->cpu, &fold->type);
+    return HEAD + 2 * side_bytes(program);
+}
+
+void weft_program_fold_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *memory,
+                             int64_t n)
+{
+    *(struct state *)memory = (struct state){.first = true};
+    if (program->along_inner)
+        return;
+    weft_reduce_identity(&fold->type, plain_op(fold), (char *)memory + HEAD, n);
+}
+
+/* --- along lines -------------------------------------------------------------------------------------------------- */
+
+static void add_line(const struct weft_program_fold *fold, char *memory,
+                     const char *x, int64_t stride, int64_t n, bool ends)
+{
+    _Alignas(64) char buffer[GATHER * 8];
+    struct state *const state = (void *)memory;
+    char *const total = memory + HEAD, *const running = total + WEFT_FOLD_BYTES;
+    const bool in_place = stride == 1 && !fold->type.widens;
+    const int64_t lanes = WEFT_FOLD_BYTES / fold->type.loops->bytes, piece = in_place ? BLOCK * lanes : GATHER;
+    for (int64_t i = 0; i < n;) {
+        const int64_t room = piece - state->terms, length = n - i < room ? n - i : room;
+        const void *line = x + i * stride * fold->type.in_bytes;
+        if (!in_place) {
+            weft_reduce_load(&fold->reduce, &fold->type, buffer, line, stride, length);
+            line = buffer;
+        }
+        fold->type.loops->line(plain_op(fold), state->first ? total : running, line, length, state->terms == 0);
+        i += length;
+        state->terms += length;
+        if (state->terms < piece && !(ends && i == n))
+            continue;
+        if (!state->first)
+            fold->type.loops->line(plain_op(fold), total, running, lanes, false);
+        state->first = false;
+        state->terms = 0;
+    }
+}
+
+/* --- across lines ------------------------------------------------------------------------------------------------- */
+
+static void add_across(const struct weft_program *program, const struct weft_program_fold *fold, char *memory,
+                       const char *x, int64_t stride, int64_t n)
+{
+    _Alignas(64) char buffer[GATHER * 8];
+    struct state *const state = (void *)memory;
+    char *const total = memory + HEAD, *const running = total + side_bytes(program);
+    char *const into = state->first ? total : running;
+    if (!state->first && state->terms == 0)
+        weft_reduce_identity(&fold->type, plain_op(fold), running, n);
+    if (stride == 1 && !fold->type.widens)
+        fold->type.loops->columns(plain_op(fold), into, x, 0, 1, n);
+    else
+        for (int64_t i = 0; i < n; i += GATHER) {
+            const int64_t length = n - i < GATHER ? n - i : GATHER;
+            weft_reduce_load(&fold->reduce, &fold->type, buffer, x + i * stride * fold->type.in_bytes, stride, length);
+            fold->type.loops->columns(plain_op(fold), into + i * fold->type.loops->bytes, buffer, 0, 1, length);
+        }
+    if (++state->terms < BLOCK)
+        return;
+    if (!state->first)
+        fold->type.loops->columns(plain_op(fold), total, running, 0, 1, n);
+    state->first = false;
+    state->terms = 0;
+}
+
+/* --- both --------------------------------------------------------------------------------------------------------- */
+
+void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
+                             const void *x, int64_t stride, int64_t n, bool ends)
+{
+    if (program->along_inner)
+        add_line(fold, state, x, stride, n, ends);
+    else
+        add_across(program, fold, state, x, stride, n);
+}
+
+void weft_program_fold_end(const struct weft_program *program, const struct weft_program_fold *fold, void *memory,
+                           void *to, int64_t stride, int64_t n)
+{
+    _Alignas(8) char result[8];
+    const struct state *const state = memory;
+    char *const total = (char *)memory + HEAD, *const running = total + side_bytes(program);
+    if (program->folded == 0) {
+        weft_reduce_nothing(&fold->reduce, &fold->type, result);
+        for (int64_t i = 0; i < n; i++)
+            weft_reduce_store(&fold->reduce, &fold->type, (char *)to + i * stride * fold->type.out_bytes, 1, result, 1);
+    } else if (program->along_inner) {
+        fold->type.loops->finish(plain_op(fold), total, result);
+        weft_reduce_store(&fold->reduce, &fold->type, to, stride, result, 1);
+    } else {
+        if (!state->first && state->terms > 0)
+            fold->type.loops->columns(plain_op(fold), total, running, 0, 1, n);
+        weft_reduce_store(&fold->reduce, &fold->type, to, stride, total, n);
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule_group.c: groups: which kernel computes several nodes as one, or why none does. */
+#include "codegen/lower.h"
+#include "codegen/strips.h"
+#include "sched/select.h"
+
+static uint32_t list_nodes(const struct weft_graph *g, const struct weft_unit *unit, weft_node *node)
+{
+    uint32_t count = 0;
+    for (weft_node n = unit->first; count < unit->nodes; n = g->node[n.id].next)
+        node[count++] = n;
+    return count;
+}
+
+bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
+{
+    struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
+    weft_node *const node = weft_new(s->arena, weft_node, unit->nodes);
+    struct weft_fit fit;
+    weft_val where;
+    *step = (struct weft_step){.node = unit->first, .out = unit->out, .outs = unit->outs, .kind = &weft_step_strips};
+    step->why = unit->outs == 0 ? "nobody reads what it computes"
+                                : weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+    if (step->why)
+        return false;
+    step->code = weft_lower(members, &fit, s->arena);
+    step->why = weft_strips_refuse(step->code);
+    weft_val *const in = weft_new(s->arena, weft_val, step->code->arrays);
+    for (uint32_t i = 0; i < step->code->arrays; i++)
+        if (step->code->array[i].use == WEFT_FORM_IN)
+            in[step->ins++] = step->code->array[i].value;
+    step->in = in;
+    return !step->why;
+}

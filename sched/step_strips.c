@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_strips.c: steps that compute a group by a strip program (codegen/strips.h). What they read are the arrays of the
+ * step's form. */
+#include "codegen/strips.h"
+#include "sched/step.h"
+
+static size_t bytes_of(const struct weft_step *step) { return weft_strips_bytes(step->code); }
+
+static void bind_strips(struct weft_bind *bind, void *descriptor)
+{
+    const struct weft_form *form = bind->step->code;
+    struct weft_tensor tensor[WEFT_PROGRAM_ARGUMENTS];
+    for (uint32_t i = 0; i < form->arrays; i++)
+        tensor[i] = weft_bind_tensor(bind, form->array[i].value);
+    const struct weft_program *program =
+        weft_strips_make(form, weft_bind_cpu(bind), bind->symbols, tensor, bind->workers, descriptor);
+    bind->parts = program->parts;
+    bind->scratch = program->scratch;
+}
+
+static void run_strips(const void *descriptor, struct weft_call *call)
+{
+    const struct weft_form *form = call->step->code;
+    void *argument[WEFT_PROGRAM_ARGUMENTS];
+    for (uint32_t i = 0; i < form->arrays; i++)
+        argument[i] = call->tensor(call, form->array[i].value).data;
+    weft_program_run(descriptor, argument, call->scratch, call->part, call->parts);
+}
+
+static const char *name_strips(const void *descriptor, const struct weft_step *step)
+{
+    (void)descriptor;
+    return step->code->name;
+}
+
+static void account_strips(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    const struct weft_program *program = descriptor;
+    (void)bind;
+    *ret = (struct weft_account){.signature = {.arithmetic = !program->folds        ? WEFT_ARITHMETIC_OP
+                                                             : program->along_inner ? WEFT_ARITHMETIC_SUMS
+                                                                                    : WEFT_ARITHMETIC_COLUMNS}};
+}
+
+const struct weft_step_kind weft_step_strips = {
+    .name = "strips", .traits = WEFT_STEP_STRIDED, .bytes = bytes_of, .bind = bind_strips, .run = run_strips,
+    .kernel = name_strips, .account = account_strips};
