@@ -56,8 +56,12 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     const uint16_t axes = axes_of(m, fit, p);
     struct weft_fit_member *const member = &fit->member[p];
     member->out = is_seen(m, weft_result(m->graph, fit->node[p], 0));
-    if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
-        return member->out ? "is a view that others read: it lies nowhere" : NULL;
+    if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW) { /* others view what it is a view of */
+        const uint32_t maker = maker_of(m, fit, weft_result(m->graph, fit->node[p], 0));
+        if (member->out && maker != UINT32_MAX)
+            fit->member[maker].out = true;
+        return NULL;
+    }
     member->inside = axes == fit->all;
     if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD)
         return folded_by(m, fit, p) == 0                            ? "folds an axis of one element"

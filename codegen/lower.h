@@ -18,7 +18,7 @@ enum { WEFT_MOST_MEMBERS = 64 };
 
 struct weft_fit_member {
     bool inside;
-    bool out;              /* its value is read by others, or returned */
+    bool out;              /* its value, or a view of it, is read by others, or returned */
     uint8_t stage;
 };
 /* How the nodes of a group go together. */

@@ -85,8 +85,10 @@ static const struct step {
     /* Both after it: they ask how values lie. Padding first: a copy for alignment is packed. */
     {PASS_pad_strides, 0, WEFT_PHASE_PLACE},
     {PASS_align_buffers, 0, WEFT_PHASE_PLACE},
-    /* Last: of what lies in blocks it makes an array of these, which lies as was decided. */
+    /* Of what lies in blocks it makes an array of these, which lies as was decided. */
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
+    /* After all that decides how values lie, which says what a kernel of several nodes takes. */
+    {PASS_fuse, 0, WEFT_PHASE_PLACE},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 

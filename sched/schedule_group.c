@@ -4,6 +4,17 @@
 #include "codegen/strips.h"
 #include "sched/select.h"
 
+/* What a kernel writes; a view lies nowhere. */
+static const char *check_outs(const struct weft_graph *g, const struct weft_unit *unit)
+{
+    if (unit->outs == 0)
+        return "nobody reads what it computes";
+    for (uint32_t i = 0; i < unit->outs; i++)
+        if (weft_is_view(g, weft_def(g, unit->out[i])))
+            return "others read a view that it makes";
+    return NULL;
+}
+
 static uint32_t list_nodes(const struct weft_graph *g, const struct weft_unit *unit, weft_node *node)
 {
     uint32_t count = 0;
@@ -19,8 +30,9 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
     struct weft_fit fit;
     weft_val where;
     *step = (struct weft_step){.node = unit->first, .out = unit->out, .outs = unit->outs, .kind = &weft_step_strips};
-    step->why = unit->outs == 0 ? "nobody reads what it computes"
-                                : weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+    step->why = check_outs(s->graph, unit);
+    if (!step->why)
+        step->why = weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
     if (step->why)
         return false;
     step->code = weft_lower(members, &fit, s->arena);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.h: what runs together: the engine of the pass `fuse` (group.c, group_join.c, group_order.c).
+ *
+ * At first each node that a kernel of several may have is a group by itself. Groups are joined along values that one
+ * makes and the other reads, in the order of execution, where
+ *   - the kernel form has a kernel for the union (codegen/lower.h),
+ *   - nothing outside needs the one and is needed by the other, and
+ *   - what folds has enough rows for all workers.
+ * Then the nodes of each group are brought together, the group is formed, its kernel is chosen, and its predicted time
+ * is compared with that of its nodes one by one: if it is no shorter, the group is opened again. What was not joined,
+ * and why, is a remark; so is each group.
+ *
+ * Joining looks at most at 512 nodes between two groups, and a group has at most 64: so it takes time as nodes and
+ * operands do. */
+#ifndef WEFT_GROUP_H
+#define WEFT_GROUP_H
+
+#include "codegen/lower.h"
+#include "sched/target.h"
+
+/* Joins nodes of a graph whose layouts are decided; bodies are graphs of their own. `who` makes the remarks. True if
+ * anything changed. */
+bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target, const char *who);
+
+/* --- what the files of the engine share --------------------------------------------------------------------------- */
+
+struct weft_cluster {
+    weft_node *node;        /* in order of execution */
+    uint32_t count, first, last; /* positions of the first and the last one */
+};
+struct weft_grouping {
+    struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_arena *arena;
+    const char *who;
+    struct weft_members *members;
+    uint32_t *position;     /* by node id: in the order of execution */
+    uint32_t *of;           /* by node id: its cluster, or 0: it stays alone */
+    struct weft_cluster *cluster; /* [1, clusters); of count 0: it went into another */
+    uint32_t clusters;
+    uint32_t *visit, visits; /* by node id: of the last search that came by */
+};
+/* group_join.c: joins clusters; what they are to have is in `cluster` then. */
+void weft_group_join(struct weft_grouping *grouping);
+/* group_order.c: puts the nodes of each cluster next to each other, everything else as it was as far as that goes.
+ * Views that a cluster has taken in and that others read too are there twice then. */
+void weft_group_bring_together(struct weft_grouping *grouping);
+
+#endif
