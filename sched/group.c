@@ -77,7 +77,7 @@ static bool is_read_outside(const struct weft_graph *graph, weft_val v, uint32_t
     return outside;
 }
 
-/* The unit of a group that was formed; its lists are the arena's. */
+/* The unit of a group that was formed. */
 static struct weft_unit unit_of(const struct forming *f, const struct weft_cluster *cluster)
 {
     const struct weft_graph *graph = f->g->graph;
@@ -85,7 +85,7 @@ static struct weft_unit unit_of(const struct forming *f, const struct weft_clust
     struct weft_unit unit = {.first = cluster->node[0], .last = cluster->node[cluster->count - 1], .group = group,
                              .nodes = cluster->count};
     weft_val *const in = weft_new(f->g->arena, weft_val, cluster->count * WEFT_FORM_INS);
-    weft_val *const out = weft_new(f->g->arena, weft_val, cluster->count);
+    weft_val *const out = weft_new(graph->arena, weft_val, cluster->count); /* which its step keeps */
     for (uint32_t i = 0; i < cluster->count; i++) {
         const weft_node n = cluster->node[i];
         for (uint32_t k = 0; k < graph->node[n.id].operands; k++) {
