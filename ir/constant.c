@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* constant.c: the elements of const nodes, wherever they come from: a splat, bytes in memory or in a mapped file, or
- * the generator of seeded numbers that lets a text stand for a model with weights without carrying them. */
+ * the generator of seeded numbers that lets a text stand for a model with weights without carrying them. And which
+ * nodes have extents and attributes that are numbers. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -112,5 +113,30 @@ bool weft_const_splat(const struct weft_graph *graph, weft_val value, struct wef
         return false;
     weft_blob_forget(constant->blob, constant->offset, (size_t)weft_dtype_bytes(type->dtype, n)); /* all was read */
     *ret = load_element(type->dtype, data, 0);
+    return true;
+}
+
+static bool attr_is_constant(const struct weft_attr *attr)
+{
+    if (attr->kind == WEFT_ATTR_INT)
+        return weft_dim_is_constant(attr->integer);
+    for (uint32_t i = 0; attr->kind == WEFT_ATTR_INTS && i < attr->count; i++)
+        if (!weft_dim_is_constant(attr->integers[i]))
+            return false;
+    return true;
+}
+
+bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node)
+{
+    const struct weft_node_info *info = &graph->node[node.id];
+    for (unsigned i = 0; i < info->attrs; i++)
+        if (!attr_is_constant(&info->attr[i]))
+            return false;
+    for (unsigned i = 0; i < info->operands; i++)
+        if (!weft_type_is_constant(weft_type_of(graph, weft_operand(graph, node, i))))
+            return false;
+    for (unsigned i = 0; i < info->results; i++)
+        if (!weft_type_is_constant(weft_type_of(graph, weft_result(graph, node, i))))
+            return false;
     return true;
 }

@@ -275,6 +275,7 @@ bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b);
 weft_dim weft_type_elements(struct weft_dims *dims, const struct weft_type *type);
 bool weft_type_same(const struct weft_type *a, const struct weft_type *b);
 bool weft_type_is_constant(const struct weft_type *type); /* no symbols in the extents */
+bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node); /* nor in attributes, of all that it has */
 /* Most elements of a tensor: so many of the widest still have a size in bits. */
 #define WEFT_MAX_ELEMENTS (INT64_MAX / 64)
 /* Is the product of the extents that are numbers small enough? Zeros do not count, since strides leave them out. Every

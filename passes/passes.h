@@ -123,7 +123,6 @@ void weft_refuse(struct weft_graph *graph, const char *who, weft_val where, cons
 /* Small questions that several passes ask. */
 bool weft_is_decided(const struct weft_graph *graph, weft_node node);    /* in a group, or with a kernel */
 bool weft_has_one_use(const struct weft_graph *graph, weft_val value);   /* one operand slot, not returned */
-bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node); /* no symbols in attributes or types */
 int64_t weft_value_bytes(const struct weft_graph *graph, weft_val value);    /* of constant extents, packed */
 int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value); /* 0 for what is not stored */
 /* Elements that a node reads; of a contraction every product of its sums: elements of the result times those of the

@@ -247,31 +247,6 @@ bool weft_has_one_use(const struct weft_graph *graph, weft_val value)
     return graph->value[value.id].uses == 1 && graph->value[value.id].returns == 0;
 }
 
-static bool attr_is_constant(const struct weft_attr *attr)
-{
-    if (attr->kind == WEFT_ATTR_INT)
-        return weft_dim_is_constant(attr->integer);
-    for (uint32_t i = 0; attr->kind == WEFT_ATTR_INTS && i < attr->count; i++)
-        if (!weft_dim_is_constant(attr->integers[i]))
-            return false;
-    return true;
-}
-
-bool weft_axes_are_constant(const struct weft_graph *graph, weft_node node)
-{
-    const struct weft_node_info *info = &graph->node[node.id];
-    for (unsigned i = 0; i < info->attrs; i++)
-        if (!attr_is_constant(&info->attr[i]))
-            return false;
-    for (unsigned i = 0; i < info->operands; i++)
-        if (!weft_type_is_constant(weft_type_of(graph, weft_operand(graph, node, i))))
-            return false;
-    for (unsigned i = 0; i < info->results; i++)
-        if (!weft_type_is_constant(weft_type_of(graph, weft_result(graph, node, i))))
-            return false;
-    return true;
-}
-
 int64_t weft_value_bytes(const struct weft_graph *graph, weft_val value)
 {
     const struct weft_type *type = weft_type_of(graph, value);

@@ -94,12 +94,10 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
 {
     const weft_val weights = step->in[1];
     const struct weft_storage *storage = &plan->storage[plan->home[weights.id].storage]; /* packing adds none */
-    const weft_dim first = plan->home[weights.id].layout->offset;
     const struct weft_places places = weft_plan_places(plan);
     const struct weft_select select = weft_plan_select(plan, &places, &plan->graph->root->scratch);
     struct weft_step_pack how;
-    if (storage->kind != WEFT_IN_CONSTANT || !weft_type_is_constant(weft_type_of(plan->graph, weights)) ||
-        !weft_dim_is_constant(first) || /* or other sizes would read the hint's */
+    if (storage->kind != WEFT_IN_CONSTANT || /* a relayout that is returned, say, is made in each run */
         !weft_select_pack(&select, step, &how) || (alone && how.plain))
         return;
     step->pack = weft_plan_add_pack(plan, how.bytes);
@@ -107,7 +105,8 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
     *packing = *how.packing;
     plan->pack[step->pack].packing = packing;
     step->kind->write_pack(&how, plan->pack[step->pack].data,
-                           (const weft_loose_f32 *)elements_of(plan, storage) + weft_dim_value(first),
+                           (const weft_loose_f32 *)elements_of(plan, storage) +
+                               weft_dim_value(plan->home[weights.id].layout->offset),
                            storage->load ? NULL : constant_of(plan, storage));
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */

@@ -117,6 +117,8 @@ bool weft_alias_has_kernel(const struct weft_graph *graph, weft_node node);
 /* As stated, or row-major where nothing is decided; from offset 0, since a value that is computed or bound begins where
  * its storage does. */
 struct weft_layout weft_own_layout(const struct weft_graph *graph, weft_val value);
+/* Does the node only move elements: a view or a relayout? */
+bool weft_is_moved(const struct weft_graph *graph, weft_node node);
 /* What the value is a view or a relayout of, through any number of them; itself, if it is none. */
 weft_val weft_moved_from(const struct weft_graph *graph, weft_val value);
 /* How the result of a view is stored where its operand is stored like this; false where no strides say it. */

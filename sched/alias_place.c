@@ -13,10 +13,14 @@ struct weft_layout weft_own_layout(const struct weft_graph *g, weft_val v)
     return layout;
 }
 
+bool weft_is_moved(const struct weft_graph *g, weft_node n)
+{
+    return weft_is_view(g, n) || (n.id && weft_opcode_of(g, n) == WEFT_OP_relayout);
+}
+
 weft_val weft_moved_from(const struct weft_graph *g, weft_val v)
 {
-    for (weft_node n = weft_def(g, v); weft_is_view(g, n) || (n.id && weft_opcode_of(g, n) == WEFT_OP_relayout);
-         n = weft_def(g, v))
+    for (weft_node n = weft_def(g, v); weft_is_moved(g, n); n = weft_def(g, v))
         v = weft_operand(g, n, 0);
     return v;
 }

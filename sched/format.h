@@ -285,7 +285,7 @@ int64_t weft_format_scan_ps(const struct weft_formats *formats, struct weft_pin 
 /* --- format_form.c ------------------------------------------------------------------------------------------------ */
 
 /* The kernel of a convolution, of a product of f32 or of a reduction at the hints, for an operand and a result in these
- * layouts, to be prepared; false where axes are split. Weights lie row-major and are packed. */
+ * layouts, to be prepared; false where axes are split. Weights of a convolution lie row-major, or are packed. */
 bool weft_format_conv(const struct weft_formats *formats, weft_node node, uint32_t operand, uint32_t result,
                       struct weft_conv *ret);
 bool weft_format_gemm(const struct weft_formats *formats, weft_node node, uint32_t first, uint32_t second,
@@ -307,8 +307,6 @@ int64_t weft_format_conv_read_ps(const struct weft_formats *formats, struct weft
 
 /* --- format_product.c --------------------------------------------------------------------------------------------- */
 
-/* Is it packed when the plan is made, as operand 1 of a product? */
-bool weft_format_is_packed(const struct weft_graph *graph, weft_val value);
 /* What a product takes longer to compute into this layout than into the better one, and what it copies of an operand
  * that lies so. */
 int64_t weft_format_product_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);

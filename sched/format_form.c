@@ -63,7 +63,7 @@ bool weft_format_conv(const struct weft_formats *f, weft_node n, uint32_t operan
     if (!open_bind(f, &step, result, operand, /* weights: */ 0, &bind))
         return false;
     weft_step_fill_conv(&bind, ret);
-    ret->w_packed = true;
+    ret->w_packed = weft_select_packs(f->graph, step.kind, weft_operand(f->graph, n, 1));
     return true;
 }
 
@@ -75,7 +75,7 @@ bool weft_format_gemm(const struct weft_formats *f, weft_node n, uint32_t first,
     if (!open_bind(f, &step, result, first, second, &bind))
         return false;
     const bool single = weft_step_fill_gemm(&bind, ret);
-    ret->b_packed = single && weft_format_is_packed(f->graph, weft_operand(f->graph, n, 1));
+    ret->b_packed = single && weft_select_packs(f->graph, step.kind, weft_operand(f->graph, n, 1));
     return true;
 }
 

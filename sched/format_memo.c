@@ -11,6 +11,7 @@
  * Answers are kept under keys of words that begin with their purpose: (reading, kind 3, operand 0, these layouts, those
  * layouts). One table serves all questions, and all bodies of a graph while the pass runs. */
 #include "sched/format.h"
+#include "sched/select.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -145,10 +146,10 @@ static uint32_t node_kind(const struct weft_formats *f, weft_node n)
     say(m, (uint64_t)info->results << 32 | info->attrs);
     for (uint32_t i = 0; i < info->operands; i++) {
         const weft_val v = weft_operand(g, n, i);
-        say(m, (uint64_t)f->kind[v.id] << 8 | (info->op == WEFT_OP_concat || info->op == WEFT_OP_pad
-                                                   ? weft_format_piece_kind(g, v)
-                                               : info->op == WEFT_OP_matmul && i == 1 ? weft_format_is_packed(g, v)
-                                                                                      : 0));
+        const bool is_piece = info->op == WEFT_OP_concat || info->op == WEFT_OP_pad;
+        say(m, (uint64_t)f->kind[v.id] << 8 |
+                   (is_piece ? weft_format_piece_kind(g, v)
+                             : i == 1 && weft_select_packs(g, weft_select_kind((int)info->op), v)));
     }
     for (uint32_t i = 0; i < info->results; i++)
         say(m, f->kind[weft_result(g, n, i).id]);

@@ -9,21 +9,9 @@
  * The kernel is asked whether it computes the transposed product and what it copies, with sizes at their hints. Vectors
  * that are not filled are paid for as if they were; what the product takes in the better of the two orders is no part
  * of a price. Constants are packed when the plan is made, so that their order counts for nothing. */
-#include "sched/alias.h"
 #include "sched/format.h"
 
 #include "kernels/gemm/gemm.h"
-
-/* What counts of the second operand beside its type: is it packed when the plan is made (plan/weights.c)? */
-bool weft_format_is_packed(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_type *type = weft_type_of(g, v);
-    for (int i = 0; i < type->rank - 2; i++)
-        if (!weft_dim_is(type->extent[i], 1))
-            return false;
-    v = weft_moved_from(g, v);
-    return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
-}
 
 /* Does the kernel of f32 compute it? Others have no order that they like, nor has attention. */
 static bool is_f32(const struct weft_graph *g, weft_node n)

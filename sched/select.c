@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select.c: who schedules an op, and the kind of step that computes a node. */
+#include "sched/alias.h"
 #include "sched/select.h"
 
 static const struct weft_scheduler *const scheduler_of[WEFT_OP_COUNT] = {
@@ -21,6 +22,11 @@ const struct weft_scheduler *weft_scheduler_of(int opcode)
     return scheduler_of[opcode]                          ? scheduler_of[opcode]
            : weft_ops[opcode].traits & WEFT_ELEMENTWISE ? &weft_scheduler_pointwise
                                                          : &weft_scheduler_other;
+}
+
+const struct weft_step_kind *weft_select_kind(int opcode)
+{
+    return kind_of[opcode] ? kind_of[opcode] : &weft_step_map;
 }
 
 bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
@@ -46,7 +52,7 @@ bool weft_schedule_refuse(struct weft_step *step, const char *why)
 bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
 {
     const int op = weft_opcode_of(s->graph, step->node);
-    return weft_scheduler_of(op)->choose(s, step, kind_of[op] ? kind_of[op] : &weft_step_map);
+    return weft_scheduler_of(op)->choose(s, step, weft_select_kind(op));
 }
 
 bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step)
@@ -87,8 +93,32 @@ struct weft_bind weft_select_bind(const struct weft_select *s, const struct weft
     return bind;
 }
 
+static int64_t elements_of(const struct weft_graph *g, weft_val v)
+{
+    return weft_dim_value(weft_type_elements(g->dims, weft_type_of(g, v)));
+}
+
+/* What is moved into more memory than it takes is moved in each run (plan/load.c). */
+bool weft_select_packs(const struct weft_graph *g, const struct weft_step_kind *kind, weft_val v)
+{
+    struct weft_element element;
+    int64_t moved = 0;
+    if (!kind->plan_pack || !weft_type_is_constant(weft_type_of(g, v)))
+        return false;
+    for (weft_node n = weft_def(g, v); weft_is_moved(g, n); n = weft_def(g, v)) {
+        if (!weft_axes_are_constant(g, n))
+            return false;
+        const int64_t elements = weft_is_view(g, n) ? 0 : elements_of(g, v);
+        moved = elements > moved ? elements : moved;
+        v = weft_operand(g, n, 0);
+    }
+    return weft_is_const(g, v) && moved <= (weft_const_splat(g, v, &element) ? 1 : elements_of(g, v));
+}
+
 bool weft_select_pack(const struct weft_select *s, const struct weft_step *step, struct weft_step_pack *ret)
 {
+    if (step->ins < 2 || !weft_select_packs(s->graph, step->kind, step->in[1]))
+        return false;
     const struct weft_dims *dims = s->graph->dims;
     const size_t count = weft_symbol_count(dims);
     int64_t *const symbols = weft_new(&s->graph->root->scratch, int64_t, count + 1);

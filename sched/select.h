@@ -68,8 +68,13 @@ struct weft_choices {
 const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit);
 /* All of it; NULL also where all parts are in their places. */
 const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit);
-/* How the constant operand 1 of a step is packed for these sizes, for raised ones if there is nothing to compute at
- * these: what is packed for sizes at which no weights are read would serve no others. False: not at all. */
+/* Are the weights of a step of this kind, its operand 1, packed when the plan is made, if its kernel packs any at the
+ * sizes of the hints? They are where the kind has packs and they are a constant, or views and relayouts of one that are
+ * the same elements at all sizes and take no more memory. What a body is handed is a parameter of it, and no constant.
+ * Whether the elements are kept besides (WEFT_COMPILE_KEEP_CONSTANTS, weft_step.plain) is another question. */
+bool weft_select_packs(const struct weft_graph *graph, const struct weft_step_kind *kind, weft_val weights);
+/* How the weights of a step are packed for these sizes, for raised ones if there is nothing to compute at these: what
+ * is packed for sizes at which no weights are read would serve no others. False: not at all. */
 bool weft_select_pack(const struct weft_select *select, const struct weft_step *step, struct weft_step_pack *ret);
 
 /* "winograd=2", "lanes=8 slices=4", "one chain": equal for two choices that give the same bits. */
@@ -114,6 +119,8 @@ struct weft_scheduler {
 };
 /* Of an op: by its line in schedulers.def, or by its traits. Never NULL. */
 const struct weft_scheduler *weft_scheduler_of(int opcode);
+/* And the kind of step that computes it unless the scheduler says otherwise. */
+const struct weft_step_kind *weft_select_kind(int opcode);
 /* For schedulers: leaves the reason, and is false; an op without kernels. What moves whole bytes, of all operands; of
  * operand 0. */
 bool weft_schedule_refuse(struct weft_step *step, const char *why);

@@ -2,7 +2,6 @@
 /* select_list.c: the list of choices. Each is a step that is bound at the hints, to see which kernel that makes of it
  * and what it needs; what it takes is predicted from what the kind says that there is to do, and from the bytes that
  * have to be read and written. */
-#include "sched/alias.h"
 #include "sched/format.h"
 #include "sched/select.h"
 
@@ -106,15 +105,6 @@ struct listing {
     struct weft_choice choice; /* being made */
 };
 
-/* Is operand 1 a constant, or one that has been moved? The plan asks once more, when it knows where constants are. */
-static bool reads_weights(const struct weft_graph *g, const struct weft_step *step)
-{
-    if (!step->kind->plan_pack || step->ins < 2)
-        return false;
-    const weft_val v = weft_moved_from(g, step->in[1]);
-    return weft_is_const(g, v) && weft_type_is_constant(weft_type_of(g, v));
-}
-
 enum { DESCRIPTOR_BYTES = 2048 };
 
 /* Most descriptors have room on the stack. */
@@ -132,7 +122,7 @@ static void bind_one(void *user, struct weft_step step)
     struct weft_choice *choice = &l->choice;
     struct weft_bind bind = weft_select_bind(s, &step, s->symbols);
     struct weft_step_pack pack = {.bytes = 0};
-    if (reads_weights(s->graph, &step) && weft_select_pack(s, &step, &pack)) {
+    if (weft_select_pack(s, &step, &pack)) {
         choice->packing = weft_new(s->arena, struct weft_packing, 1);
         *choice->packing = *pack.packing;
         choice->pack_bytes = pack.bytes;

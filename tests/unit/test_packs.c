@@ -265,6 +265,78 @@ static void a_remark_says_what_is_kept(void **state)
     close_level(&l);
 }
 
+/* --- what is expected and what is done ---------------------------------------------------------------------------- */
+
+/* How the weights of the last product or convolution of a graph come about, and are they packed? */
+static const struct {
+    const char *text;
+    bool packed, bare; /* with passes, and without */
+} weights[] = {
+    {"(%x: f32[64,32]) {\n  %w: f32[32,48] = const random=1\n  %y: f32[64,48] = matmul %x, %w", true, true},
+    {"(%x: f32[64,32], %w: f32[32,48]) {\n  %y: f32[64,48] = matmul %x, %w", false, false},
+    {"(%x: f32[64,32]) {\n  %w: f32[64,96] = const random=1\n  %s: f32[32,48] = slice %w start=[9 4] end=[41 52]\n"
+     "  %y: f32[64,48] = matmul %x, %s", true, true},
+    {"(%x: f32[64,32]) {\n  %w: f32[48,32] = const random=1\n  %t: f32[32,48] = transpose %w perm=[1 0]\n"
+     "  %y: f32[64,48] = matmul %x, %t", true, true},
+    {"(%x: f32[64,32]) {\n  %w: f32[32,48] = const random=1\n  %r: f32[32,48]{1 0} = relayout %w\n"
+     "  %y: f32[64,48] = matmul %x, %r", true, true},
+    /* where the slice begins is no number */
+    {"<N=1..8 hint=2>(%x: f32[64,32], %i: f32[N]) {\n  %w: f32[64,48] = const random=1\n"
+     "  %s: f32[32,48] = slice %w start=[N 0] end=[(N + 32) 48]\n  %y: f32[64,48] = matmul %x, %s", false, false},
+    {"<N=1..8 hint=2>(%x: f32[2,8,16,16], %i: f32[N]) {\n  %w: f32[40,8,3,3] = const random=1\n"
+     "  %s: f32[32,8,3,3] = slice %w start=[N 0 0 0] end=[(N + 32) 8 3 3]\n  %y: f32[2,32,14,14] = conv %x, %s", false,
+     false},
+    /* one row for all; a relayout makes 32 times as many elements of it, but passes read it where it is */
+    {"(%x: f32[64,32]) {\n  %w: f32[48] = const random=1\n  %b: f32[32,48] = bcast %w dims=[1]\n"
+     "  %r: f32[32,48]{1 0} = relayout %b\n  %y: f32[64,48] = matmul %x, %r", true, false},
+    {"(%x: f32[2,8,16,16]) {\n  %w: f32[32,8,3,3] = const random=1\n  %y: f32[2,32,14,14] = conv %x, %w", true, true},
+    {"(%x: f32[2,8,16,16], %w: f32[32,8,3,3]) {\n  %y: f32[2,32,14,14] = conv %x, %w", false, false},
+    {"(%x: f32[2,4,64,32]) {\n  %w: f32[2,4,32,48] = const random=1\n  %y: f32[2,4,64,48] = matmul %x, %w", false,
+     false},
+    /* a body's own constant is one, and what it is handed is a parameter of it */
+    {"(%n: i64[], %x: f32[64,32]) {\n  graph @body(%i: i64[], %a: f32[64,32]) {\n"
+     "    %w: f32[32,32] = const random=1\n    %b: f32[64,32] = matmul %a, %w\n    return %b\n  }\n"
+     "  %y: f32[64,32] = loop %n, %x body=@body", true, true},
+    {"(%n: i64[], %x: f32[64,32]) {\n  graph @body(%i: i64[], %a: f32[64,32], %w: f32[32,32]) {\n"
+     "    %b: f32[64,32] = matmul %a, %w\n    return %b\n  }\n  %w: f32[32,32] = const random=1\n"
+     "  %y: f32[64,32] = loop %n, %x, %w body=@body carried=1", false, false},
+};
+
+/* The number of steps with a pack, those of bodies included. */
+static uint32_t packs_of(const struct weft_plan *plan)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->steps; i++)
+        count += plan->step[i].pack != 0;
+    for (uint32_t i = 1; i < plan->controls; i++)
+        for (uint32_t k = 0; k < plan->control[i].bodies; k++)
+            count += packs_of(plan->control[i].body[k]);
+    return count;
+}
+
+/* The search for layouts, the lists of choices and the plan ask one function. Whether the elements are kept besides
+ * makes no difference to it. Without passes nobody has expected anything, and weights are packed all the same. */
+static void what_is_expected_to_be_packed_is(void **state)
+{
+    static const uint32_t flags[] = {0, WEFT_COMPILE_KEEP_CONSTANTS, WEFT_COMPILE_NO_PASSES};
+    struct weft_context *context = open_context(2);
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
+            char text[512];
+            snprintf(text, sizeof text, "graph @g%s\n  return %%y\n}\n", weights[i].text);
+            struct weft_graph *graph = parse(context, text);
+            struct weft_plan *plan = compile(graph, flags[k]);
+            if (packs_of(plan) != (flags[k] == WEFT_COMPILE_NO_PASSES ? weights[i].bare : weights[i].packed))
+                fail_msg("%u packs with flags %u: %s", packs_of(plan), flags[k], text);
+            if (flags[k] != WEFT_COMPILE_NO_PASSES && (!plan->has_records || plan->unexpected_units > 0))
+                fail_msg("%d units do not run as expected with flags %u: %s", plan->unexpected_units, flags[k], text);
+            weft_plan_destroy(plan);
+            weft_graph_destroy(graph);
+        }
+    }
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +349,7 @@ int main(void)
         cmocka_unit_test(only_the_padding_depends_on_sizes),
         cmocka_unit_test(nothing_is_kept_where_one_pack_serves_all),
         cmocka_unit_test(a_remark_says_what_is_kept),
+        cmocka_unit_test(what_is_expected_to_be_packed_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
