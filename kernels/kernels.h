@@ -54,6 +54,8 @@ struct weft_kernel_info {
 const struct weft_kernel_info *weft_kernel_at(unsigned i);
 /* Is it plain loops, "weft_…__ref"? */
 bool weft_kernel_is_plain(const char *name);
+/* Below, weft_…_name and weft_…_cpu of a family say after prepare which kernel run uses, and what that one needs of the
+ * CPU: WEFT_CPU_*; 0: it is plain loops. */
 
 /* --- types by their number in enum weft_dtype (kernels include no graph header) ----------------------------------- */
 
@@ -137,7 +139,8 @@ void weft_reduce_prepare(struct weft_reduce *reduce, int workers);
 /* `shared` is zero before the first part runs, at least in its first 64 bytes, and those are zero again after the last;
  * each part runs once. */
 void weft_reduce_run(const struct weft_reduce *reduce, void *out, const void *in, void *shared, int part, int parts);
-const char *weft_reduce_name(const struct weft_reduce *reduce); /* of the kernel that run uses */
+const char *weft_reduce_name(const struct weft_reduce *reduce);
+uint32_t weft_reduce_cpu(const struct weft_reduce *reduce);
 /* For those who price it, after prepare: how many results it has side by side in vectors of so many lanes; 0: terms lie
  * side by side, or are gathered. */
 int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes);
@@ -180,6 +183,7 @@ void weft_along_totals(const struct weft_along *along, const void *in, void *sha
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *memory, int part,
                     int parts);
 const char *weft_along_name(const struct weft_along *along);
+uint32_t weft_along_cpu(const struct weft_along *along);
 
 /* --- plain/plain.h: ops without a family of their own, for every dtype of whole bytes ----------------------------- */
 
@@ -238,6 +242,7 @@ struct weft_pool {
 void weft_pool_prepare(struct weft_pool *pool, int workers);
 void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts);
 const char *weft_pool_name(const struct weft_pool *pool);
+uint32_t weft_pool_cpu(const struct weft_pool *pool);
 
 /* --- relayout/relayout.c: copies between strided arrays ----------------------------------------------------------- */
 
@@ -254,6 +259,7 @@ struct weft_copy {
 void weft_copy_prepare(struct weft_copy *copy, int workers);
 void weft_copy_run(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 const char *weft_copy_name(const struct weft_copy *copy);
+uint32_t weft_copy_cpu(const struct weft_copy *copy);
 
 /* --- places/places.c: elements that follow from their places ------------------------------------------------------ */
 
@@ -307,6 +313,7 @@ void weft_gather_prepare(struct weft_gather *gather, int workers);
 void weft_gather_run(const struct weft_gather *gather, void *out, const void *in, const void *index, int part,
                      int parts);
 const char *weft_gather_name(const struct weft_gather *gather);
+uint32_t weft_gather_cpu(const struct weft_gather *gather);
 
 /* out[i, j, …] = in[table 0 at i + table 1 at j + …]: paddings and resizes that repeat elements. At least one axis. */
 struct weft_table {
@@ -326,6 +333,7 @@ void weft_table_prepare(struct weft_table *table, int workers);
 void weft_table_run(const struct weft_table *table, void *out, const void *in, const int64_t *const *places,
                     const struct weft_table_span *span, int part, int parts);
 const char *weft_table_name(const struct weft_table *table);
+uint32_t weft_table_cpu(const struct weft_table *table);
 
 /* --- resize/resize.h: weighted sums along two axes, f32 ----------------------------------------------------------- */
 
@@ -350,6 +358,7 @@ void weft_blend_prepare(struct weft_blend *blend, int workers);
 void weft_blend_run(const struct weft_blend *blend, float *out, const float *in, const struct weft_blend_table *rows,
                     const struct weft_blend_table *columns, void *scratch, int part, int parts);
 const char *weft_blend_name(const struct weft_blend *blend);
+uint32_t weft_blend_cpu(const struct weft_blend *blend);
 
 /* --- plain/weigh.c: weighted sums along all axes, of any type ----------------------------------------------------- */
 
@@ -498,6 +507,7 @@ void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_l
 /* `parts` may differ from gemm->parts only where nothing is shared. */
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
+uint32_t weft_gemm_cpu(const struct weft_gemm *gemm);
 
 /* --- product/product.h: products and convolutions in f64 and integers --------------------------------------------- */
 
@@ -525,6 +535,7 @@ void weft_product_prepare(struct weft_product *product, int workers);
 void weft_product_run(const struct weft_product *product, void *c, const void *a, const void *b, void *scratch,
                       int part, int parts);
 const char *weft_product_name(const struct weft_product *product);
+uint32_t weft_product_cpu(const struct weft_product *product);
 
 /* --- conv/conv.h: convolution, f32 -------------------------------------------------------------------------------- */
 
@@ -583,5 +594,6 @@ bool weft_conv_packs_one_way(const struct weft_conv *conv);
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w);
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
 const char *weft_conv_name(const struct weft_conv *conv);
+uint32_t weft_conv_cpu(const struct weft_conv *conv);
 
 #endif

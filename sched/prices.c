@@ -16,7 +16,7 @@ const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
 };
 
 const struct weft_prices weft_prices_shipped = {
-    .machine = "two cores of Zen 4", .threads = 2, .from = "shipped",
+    .machine = "two cores of Zen 4", .threads = 2, .lanes = 16, .from = "shipped",
     .price = {
 #define PRICE(name, unit, shipped, help) shipped,
 #include "sched/prices.def"
@@ -29,6 +29,8 @@ const struct weft_prices *weft_prices_of(const struct weft_target *target)
     return target->prices ? target->prices : &weft_prices_shipped;
 }
 
+int32_t weft_price_lanes(uint32_t cpu) { return cpu & WEFT_CPU_AVX512 ? 16 : cpu & WEFT_CPU_AVX2 ? 8 : 1; }
+
 void weft_machine_name(const struct weft_cpu *cpu, uint32_t flags, char ret_name[WEFT_MACHINE_BYTES])
 {
     char levels[48];
@@ -40,7 +42,7 @@ void weft_machine_name(const struct weft_cpu *cpu, uint32_t flags, char ret_name
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static const char first_line[] = "weft prices 1";
-enum { FIRST_LINE = 1, LINE_BYTES = 256, MOST_PRICE = 1000000000 };
+enum { FIRST_LINE = 1, LINE_BYTES = 256, MOST_PRICE = 1000000000, MOST_LANES = 1024 };
 
 struct reader {
     struct weft_context *context;
@@ -140,9 +142,24 @@ static void read_line(struct reader *r, char *line)
         r->prices.threads = read_number(value);
         if (!r->prices.threads)
             complain(r, value_at, "'%s' is no number of threads", value);
+    } else if (word && strcmp(word, "lanes") == 0) {
+        r->prices.lanes = read_number(value);
+        if (!r->prices.lanes || r->prices.lanes > MOST_LANES)
+            complain(r, value_at, "'%s' is no number of lanes: from 1 to %d is", value, MOST_LANES);
     } else if (word) {
         read_price(r, word, at, value, value_at);
     }
+}
+
+/* Of a file that does not say how wide its vectors were: those of its machine, whose name ends in its levels. */
+static int32_t lanes_of(const char *machine)
+{
+    const char *const levels = strrchr(machine, '-');
+    char first[WEFT_MACHINE_BYTES] = "";
+    uint32_t cpu = 0;
+    if (levels) /* what stands behind a + has no wider vectors */
+        snprintf(first, sizeof first, "%.*s", (int)strcspn(levels + 1, "+"), levels + 1);
+    return weft_cpu_parse(first, &cpu) ? weft_price_lanes(cpu) : weft_prices_shipped.lanes;
 }
 
 static void find_gaps(struct reader *r)
@@ -182,6 +199,8 @@ bool weft_prices_parse(struct weft_context *context, int severity, const char *p
         complain(&r, 0, "this is no file of prices: it is empty");
     if (r.right)
         find_gaps(&r);
+    if (!r.prices.lanes)
+        r.prices.lanes = lanes_of(r.prices.machine);
     const size_t length = strlen(path), room = sizeof r.prices.from - 1;
     snprintf(r.prices.from, sizeof r.prices.from, "%s", path + (length > room ? length - room : 0));
     if (!r.right || r.elsewhere)
@@ -194,7 +213,8 @@ bool weft_prices_parse(struct weft_context *context, int severity, const char *p
 
 void weft_prices_print(const struct weft_prices *prices, struct weft_text *text)
 {
-    weft_text_format(text, "weft prices 1\nmachine %s\nthreads %d\n", prices->machine, prices->threads);
+    weft_text_format(text, "weft prices 1\nmachine %s\nthreads %d\nlanes %d\n", prices->machine, prices->threads,
+                     prices->lanes);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
         weft_text_format(text, "%s %d\n", weft_price_list[i].name, prices->price[i]);
 }

@@ -5,6 +5,7 @@
  *   weft prices 1
  *   machine AuthenticAMD-25-17-32K-1024K-32768K-avx512+bf16+vnni
  *   threads 2
+ *   lanes 16                         of f32 in the vectors of the kernels that were measured: 1, 8 or 16
  *   read_private 4210
  *   …                                a line for each row of prices.def, in any order; # begins a comment
  *
@@ -12,7 +13,8 @@
  * a file that names another machine is refused (the same one with other kernel levels, as under a mask: left aside,
  * with a warning), and so is one where a price is missing, unknown, given twice or no
  * whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All threads of
- * the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by ratios. */
+ * the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by ratios. Files
+ * without the line `lanes` are from before it was written: they have those of the levels in their machine's name. */
 #ifndef WEFT_PRICES_H
 #define WEFT_PRICES_H
 
@@ -41,6 +43,7 @@ enum { WEFT_MACHINE_BYTES = 128 };
 struct weft_prices {
     char machine[WEFT_MACHINE_BYTES]; /* where they were measured */
     int32_t threads;                  /* by so many */
+    int32_t lanes;                    /* of f32 in the vectors of the kernels that were measured */
     int32_t price[WEFT_PRICE_COUNT];
     char from[192];                   /* "shipped", or the end of the file's path: for messages */
 };
@@ -52,6 +55,9 @@ static inline int64_t weft_price_of(const struct weft_target *target, enum weft_
 {
     return weft_prices_of(target)->price[price];
 }
+
+/* Lanes of f32 in the widest vectors that these CPU levels have kernels for; 1: plain loops. */
+int32_t weft_price_lanes(uint32_t cpu);
 
 /* "AuthenticAMD-25-17-32K-1024K-32768K-avx512+bf16+vnni": vendor, family, model, caches, and the levels in `flags`. A
  * word that may be a file's name. */

@@ -50,6 +50,7 @@ struct weft_select {
 struct weft_choice {
     struct weft_step step;
     const char *kernel;                /* by its name */
+    uint32_t cpu;                      /* what that needs of the CPU; 0: plain loops, or the evaluator */
     int64_t ps;                        /* predicted, with all threads at work */
     struct weft_signature signature;
     size_t scratch;                    /* bytes for each worker */

@@ -28,13 +28,12 @@ static double stream_ps(const struct weft_target *target, const struct weft_tens
     return bytes * (double)weft_price_of(target, level) * 1e-3 * (level == first ? slower : 1);
 }
 
-/* Prices are those of the widest vectors where they were measured: the shipped ones, of Zen 4, AVX-512. */
-static double slower_at(const struct weft_target *target, uint32_t without, const char *kernel)
+/* Prices are those of the widest vectors where they were measured. A kernel with vectors is taken to work as its level
+ * does, also where half a vector is all that it fills. */
+static double slower_at(const struct weft_target *target, const struct weft_step *step, const void *descriptor)
 {
-    const char *const machine = weft_prices_of(target)->machine;
-    const double lanes = strstr(machine, "baseline") ? 1 : strstr(machine, "avx2") ? 8 : 16;
-    const uint32_t cpu = weft_kernel_is_plain(kernel) ? 0 : target->cpu & ~without;
-    return lanes / (cpu & WEFT_CPU_AVX512 ? 16 : cpu & WEFT_CPU_AVX2 ? 8 : 1);
+    const bool plain = !step->kind->cpu || step->kind->cpu(descriptor) == 0;
+    return (double)weft_prices_of(target)->lanes / weft_price_lanes(plain ? 0 : target->cpu & ~step->without);
 }
 
 /* What the evaluator and plain loops take for an element that they load or store, by its type, and for a point that
@@ -73,11 +72,11 @@ static double shared_by(const struct weft_select *s, const struct weft_bind *bin
 }
 
 /* The longer one of arithmetic and memory, since they go on at the same time. */
-static int64_t predict(const struct weft_select *s, const struct weft_bind *bind, const struct weft_account *account,
-                       const char *kernel)
+static int64_t predict(const struct weft_select *s, const struct weft_bind *bind, const void *descriptor,
+                       const struct weft_account *account)
 {
     const double most = 1e17, shared = shared_by(s, bind);
-    const double slower = slower_at(s->target, bind->step->without, kernel) * shared;
+    const double slower = slower_at(s->target, bind->step, descriptor) * shared;
     double memory = 0;
     for (uint32_t i = 0; i < bind->step->outs; i++) {
         const struct weft_tensor out = i ? weft_bind_tensor(bind, bind->step->out[i]) : bind->out;
@@ -137,7 +136,8 @@ static void bind_one(void *user, struct weft_step step)
         step.kind->account(&bind, descriptor, &account);
     choice->kernel = step.kind->kernel(descriptor, &step);
     choice->signature = account.signature;
-    const int64_t ps = predict(s, &bind, &account, choice->kernel), most = INT64_MAX / 2;
+    choice->cpu = step.kind->cpu ? step.kind->cpu(descriptor) : 0;
+    const int64_t ps = predict(s, &bind, descriptor, &account), most = INT64_MAX / 2;
     choice->ps = choice->ps < most - ps ? choice->ps + ps : most;
     choice->scratch = bind.scratch > choice->scratch ? bind.scratch : choice->scratch;
 }

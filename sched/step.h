@@ -186,6 +186,8 @@ struct weft_step_kind {
     void (*bind)(struct weft_bind *bind, void *descriptor);
     void (*run)(const void *descriptor, struct weft_call *call);
     const char *(*kernel)(const void *descriptor, const struct weft_step *step); /* its name */
+    /* After bind: what that kernel needs of the CPU, WEFT_CPU_*; 0: it is plain loops. NULL: all of this kind are. */
+    uint32_t (*cpu)(const void *descriptor);
     /* Of a kind that moves elements: does it go line by line, and not as the copy that its descriptor begins with?
      * NULL: never. */
     bool (*by_lines)(const void *descriptor);

@@ -118,6 +118,8 @@ static void expand_along(const struct weft_graph *g, const struct weft_step *ste
     sink->add(sink->user, *step);
 }
 
+static uint32_t cpu_along(const void *descriptor) { return weft_along_cpu(descriptor); }
+
 static const char *name_along(const void *descriptor, const struct weft_step *step)
 {
     return weft_along_name(descriptor);
@@ -126,8 +128,8 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
 const struct weft_step_kind weft_step_along = {
     .name = "along", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
-    .run = run_along, .kernel = name_along, .expand = expand_along};
+    .run = run_along, .kernel = name_along, .cpu = cpu_along, .expand = expand_along};
 const struct weft_step_kind weft_step_totals = {
     .name = "totals", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_along), .bind = bind_totals,
-    .run = run_totals, .kernel = name_along};
+    .run = run_totals, .kernel = name_along, .cpu = cpu_along};

@@ -142,6 +142,8 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     weft_conv_run(conv, &data, call->part, call->parts);
 }
 
+static uint32_t cpu_conv(const void *descriptor) { return weft_conv_cpu(descriptor); }
+
 static const char *name_conv(const void *descriptor, const struct weft_step *step)
 {
     return weft_conv_name(descriptor);
@@ -167,5 +169,5 @@ static void write_conv_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_conv = {
     .name = "conv", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_conv), .bind = bind_conv,
-    .run = run_conv, .kernel = name_conv, .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack,
-    .write_pack = write_conv_pack};
+    .run = run_conv, .kernel = name_conv, .cpu = cpu_conv, .account = account_conv, .forms = forms_conv,
+    .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

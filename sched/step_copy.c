@@ -91,6 +91,8 @@ static void run_copy(const void *descriptor, struct weft_call *call)
     weft_copy_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
+static uint32_t cpu_copy(const void *descriptor) { return weft_copy_cpu(descriptor); }
+
 static const char *name_copy(const void *descriptor, const struct weft_step *step)
 {
     return weft_copy_name(descriptor);
@@ -98,11 +100,12 @@ static const char *name_copy(const void *descriptor, const struct weft_step *ste
 
 const struct weft_step_kind weft_step_copy = {
     .name = "copy", .traits = WEFT_STEP_COPIES | WEFT_STEP_MOVES | WEFT_STEP_STRIDED,
-    .descriptor_bytes = sizeof(struct weft_copy), .bind = bind_copy, .run = run_copy, .kernel = name_copy};
+    .descriptor_bytes = sizeof(struct weft_copy), .bind = bind_copy, .run = run_copy, .kernel = name_copy,
+    .cpu = cpu_copy};
 /* The same where it is a part of the op's work: what an update leaves as it was. */
 const struct weft_step_kind weft_step_keep = {
     .name = "keep", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
-    .bind = bind_copy, .run = run_copy, .kernel = name_copy};
+    .bind = bind_copy, .run = run_copy, .kernel = name_copy, .cpu = cpu_copy};
 
 /* --- reshape ------------------------------------------------------------------------------------------------------ */
 
@@ -131,6 +134,8 @@ static void run_reshape(const void *descriptor, struct weft_call *call)
     weft_reshape_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
+static uint32_t cpu_reshape(const void *descriptor) { return weft_reshape_cpu(descriptor); }
+
 static const char *name_reshape(const void *descriptor, const struct weft_step *step)
 {
     return weft_reshape_name(descriptor);
@@ -141,7 +146,7 @@ static bool reshapes_by_lines(const void *descriptor) { return !((const struct w
 const struct weft_step_kind weft_step_reshape = {
     .name = "reshape", .traits = WEFT_STEP_COPIES | WEFT_STEP_MOVES | WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_reshape), .bind = bind_reshape, .run = run_reshape,
-    .kernel = name_reshape, .by_lines = reshapes_by_lines};
+    .kernel = name_reshape, .cpu = cpu_reshape, .by_lines = reshapes_by_lines};
 
 /* --- concat ------------------------------------------------------------------------------------------------------- */
 
@@ -170,7 +175,7 @@ static void expand_concat(const struct weft_graph *g, const struct weft_step *st
 
 const struct weft_step_kind weft_step_concat = {
     .name = "concat", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
-    .bind = bind_concat, .run = run_copy, .kernel = name_copy, .expand = expand_concat};
+    .bind = bind_concat, .run = run_copy, .kernel = name_copy, .cpu = cpu_copy, .expand = expand_concat};
 
 /* --- pad ---------------------------------------------------------------------------------------------------------- */
 
@@ -183,7 +188,7 @@ static void bind_fill(struct weft_bind *bind, void *descriptor)
 
 const struct weft_step_kind weft_step_fill = {
     .name = "fill", .traits = WEFT_STEP_FILLS | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
-    .bind = bind_fill, .run = run_copy, .kernel = name_copy};
+    .bind = bind_fill, .run = run_copy, .kernel = name_copy, .cpu = cpu_copy};
 
 /* What is padded, to its place; negative padding crops. */
 static void bind_inside(struct weft_bind *bind, void *descriptor)
@@ -204,7 +209,7 @@ static void bind_inside(struct weft_bind *bind, void *descriptor)
 
 const struct weft_step_kind weft_step_inside = {
     .name = "inside", .traits = WEFT_STEP_MOVES | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
-    .bind = bind_inside, .run = run_copy, .kernel = name_copy};
+    .bind = bind_inside, .run = run_copy, .kernel = name_copy, .cpu = cpu_copy};
 
 /* Around a body that was computed in its place: part 2 * axis fills what lies before it along the axis, 2 * axis + 1
  * what lies behind. Along the axes before that one only where the body is, so that no element is filled twice. */
@@ -226,7 +231,7 @@ static void bind_border(struct weft_bind *bind, void *descriptor)
 
 const struct weft_step_kind weft_step_border = {
     .name = "border", .traits = WEFT_STEP_FILLS | WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_copy),
-    .bind = bind_border, .run = run_copy, .kernel = name_copy};
+    .bind = bind_border, .run = run_copy, .kernel = name_copy, .cpu = cpu_copy};
 
 /* A body that is in its place already needs its borders, those that are surely empty excepted. */
 static void expand_borders(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)

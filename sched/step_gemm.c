@@ -191,6 +191,11 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     }
 }
 
+static uint32_t cpu_gemm(const void *descriptor)
+{
+    return weft_gemm_cpu(&((const struct gemm_step *)descriptor)->gemm);
+}
+
 static const char *name_gemm(const void *descriptor, const struct weft_step *step)
 {
     return weft_gemm_name(&((const struct gemm_step *)descriptor)->gemm);
@@ -229,5 +234,5 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct gemm_step), .bind = bind_gemm,
-    .run = run_gemm, .kernel = name_gemm, .account = account_gemm, .forms = forms_gemm, .plan_pack = plan_gemm_pack,
-    .write_pack = write_gemm_pack};
+    .run = run_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
+    .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

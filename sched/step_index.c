@@ -156,6 +156,11 @@ static void run_index(const void *descriptor, struct weft_call *call)
         weft_gather_run(&s->gather, call->out, call->in[0], call->in[1], call->part, call->parts);
 }
 
+static uint32_t cpu_index(const void *descriptor)
+{
+    return weft_gather_cpu(&((const struct index_step *)descriptor)->gather);
+}
+
 static const char *name_index(const void *descriptor, const struct weft_step *step)
 {
     return weft_gather_name(&((const struct index_step *)descriptor)->gather);
@@ -163,7 +168,8 @@ static const char *name_index(const void *descriptor, const struct weft_step *st
 
 const struct weft_step_kind weft_step_gather = {
     .name = "gather", .traits = WEFT_STEP_STRIDED | WEFT_STEP_ODD_ADDRESS,
-    .descriptor_bytes = sizeof(struct index_step), .bind = bind_gather, .run = run_index, .kernel = name_index};
+    .descriptor_bytes = sizeof(struct index_step), .bind = bind_gather, .run = run_index, .kernel = name_index,
+    .cpu = cpu_index};
 /* A copy of what a scatter leaves as it is (of a one_hot: a fill), then what it writes. The last operand of the second
  * step is not for its kernel: where that leaves the step to the reference evaluator, all operands of the node must
  * still be there. */
@@ -186,4 +192,4 @@ static void expand_scatter(const struct weft_graph *g, const struct weft_step *s
 const struct weft_step_kind weft_step_scatter = {
     .name = "scatter", .arithmetic = WEFT_ARITHMETIC_OP, .descriptor_bytes = sizeof(struct index_step),
     .bind = bind_scatter, .run = run_index,
-    .kernel = name_index, .expand = expand_scatter};
+    .kernel = name_index, .cpu = cpu_index, .expand = expand_scatter};

@@ -79,6 +79,8 @@ static void run_product(const void *descriptor, struct weft_call *call)
     weft_product_run(p, call->out, call->in[p->conv], call->in[!p->conv], call->scratch, call->part, call->parts);
 }
 
+static uint32_t cpu_product(const void *descriptor) { return weft_product_cpu(descriptor); }
+
 static const char *name_product(const void *descriptor, const struct weft_step *step)
 {
     return weft_product_name(descriptor);
@@ -87,4 +89,4 @@ static const char *name_product(const void *descriptor, const struct weft_step *
 const struct weft_step_kind weft_step_product = {
     .name = "product", .arithmetic = WEFT_ARITHMETIC_CHAIN, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_product),
-    .bind = bind_product, .run = run_product, .kernel = name_product};
+    .bind = bind_product, .run = run_product, .kernel = name_product, .cpu = cpu_product};

@@ -126,6 +126,11 @@ static void run_blend(const void *descriptor, struct weft_call *call)
                    call->parts);
 }
 
+static uint32_t cpu_blend(const void *descriptor)
+{
+    return weft_blend_cpu(&((const struct blend_step *)descriptor)->blend);
+}
+
 static const char *name_blend(const void *descriptor, const struct weft_step *step)
 {
     return weft_blend_name(&((const struct blend_step *)descriptor)->blend);
@@ -134,4 +139,4 @@ static const char *name_blend(const void *descriptor, const struct weft_step *st
 const struct weft_step_kind weft_step_blend = {
     .name = "resize", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct blend_step), .bind = bind_blend,
-    .run = run_blend, .kernel = name_blend};
+    .run = run_blend, .kernel = name_blend, .cpu = cpu_blend};

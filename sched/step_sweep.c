@@ -29,6 +29,8 @@ static void run_map(const void *descriptor, struct weft_call *call)
     weft_map_run(descriptor, call->out, call->in, call->part, call->parts);
 }
 
+static uint32_t cpu_map(const void *descriptor) { return ((const struct weft_map *)descriptor)->kernel->cpu; }
+
 static const char *name_map(const void *descriptor, const struct weft_step *step)
 {
     return ((const struct weft_map *)descriptor)->kernel->name;
@@ -36,7 +38,7 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
 
 const struct weft_step_kind weft_step_map = {
     .name = "map", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_map), .bind = bind_map,
-    .run = run_map, .kernel = name_map, .arithmetic = WEFT_ARITHMETIC_OP};
+    .run = run_map, .kernel = name_map, .cpu = cpu_map, .arithmetic = WEFT_ARITHMETIC_OP};
 
 /* --- reduce ------------------------------------------------------------------------------------------------------- */
 
@@ -110,6 +112,8 @@ static void run_reduce(const void *descriptor, struct weft_call *call)
     weft_reduce_run(descriptor, call->out, call->in[0], call->shared, call->part, call->parts);
 }
 
+static uint32_t cpu_reduce(const void *descriptor) { return weft_reduce_cpu(descriptor); }
+
 static const char *name_reduce(const void *descriptor, const struct weft_step *step)
 {
     return weft_reduce_name(descriptor);
@@ -117,7 +121,7 @@ static const char *name_reduce(const void *descriptor, const struct weft_step *s
 
 const struct weft_step_kind weft_step_reduce = {
     .name = "reduce", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_reduce), .bind = bind_reduce,
-    .run = run_reduce, .kernel = name_reduce, .account = account_reduce};
+    .run = run_reduce, .kernel = name_reduce, .cpu = cpu_reduce, .account = account_reduce};
 
 /* --- pool --------------------------------------------------------------------------------------------------------- */
 
@@ -183,6 +187,8 @@ static void run_pool(const void *descriptor, struct weft_call *call)
     weft_pool_run(descriptor, call->out, call->in[0], call->part, call->parts);
 }
 
+static uint32_t cpu_pool(const void *descriptor) { return weft_pool_cpu(descriptor); }
+
 static const char *name_pool(const void *descriptor, const struct weft_step *step)
 {
     return weft_pool_name(descriptor);
@@ -190,4 +196,4 @@ static const char *name_pool(const void *descriptor, const struct weft_step *ste
 
 const struct weft_step_kind weft_step_pool = {
     .name = "pool", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_pool), .bind = bind_pool,
-    .run = run_pool, .kernel = name_pool, .account = account_pool};
+    .run = run_pool, .kernel = name_pool, .cpu = cpu_pool, .account = account_pool};

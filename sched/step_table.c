@@ -117,6 +117,8 @@ static void run_table(const void *descriptor, struct weft_call *call)
     weft_table_run(t, call->out, call->in[0], table, span, call->part, call->parts);
 }
 
+static uint32_t cpu_table(const void *descriptor) { return weft_table_cpu(descriptor); }
+
 static const char *name_table(const void *descriptor, const struct weft_step *step)
 {
     return weft_table_name(descriptor);
@@ -124,4 +126,4 @@ static const char *name_table(const void *descriptor, const struct weft_step *st
 
 const struct weft_step_kind weft_step_table = {
     .name = "table", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_table), .bind = bind_table,
-    .run = run_table, .kernel = name_table};
+    .run = run_table, .kernel = name_table, .cpu = cpu_table};

@@ -375,18 +375,21 @@ expect 0 '"threads": 1, "prices": {"read_private": {"price": ' \
 for caches in 48K,1M,32M 48K,2M,4M; do # the cases are sized by the caches
     expect 0 'written to sized.prices' env WEFT_CACHES="$caches" "$weft" calibrate --quick -o sized.prices
 done
+expect 0 '^lanes [0-9]' cat quick.prices
+expect 0 'written to narrow.prices' "$weft" calibrate --shipped --cpu baseline -o narrow.prices
+expect 0 '^lanes 16$' cat narrow.prices # where they were measured, whatever the level that will use them
 expect 0 'resize by weights' "$weft" calibrate --list
 expect 1 'nowhere' "$weft" calibrate --shipped -o folder/that/is/nowhere/a.prices
 expect 2 'one word too many' "$weft" calibrate here
 sed -e 's/^read_shared/read_shard/' quick.prices >unknown.prices
-expect 1 "unknown.prices:5:1: no price is called 'read_shard'" \
+expect 1 "unknown.prices:6:1: no price is called 'read_shard'" \
     env WEFT_PRICES=unknown.prices "$weft" run pictures.weft
 sed -e 's/^machine .*/machine GenuineOther-6-1/' quick.prices >other.prices
 expect 1 'prices of another machine: GenuineOther-6-1, and this is' \
     env WEFT_PRICES=other.prices "$weft" run pictures.weft
-{ sed 6q quick.prices && printf 'access_'; } >cut.prices
-expect 1 "cut.prices:7:1: 'access_' wants one value" env WEFT_PRICES=cut.prices "$weft" run pictures.weft
-sed 6q quick.prices >short.prices
+{ sed 7q quick.prices && printf 'access_'; } >cut.prices
+expect 1 "cut.prices:8:1: 'access_' wants one value" env WEFT_PRICES=cut.prices "$weft" run pictures.weft
+sed 7q quick.prices >short.prices
 expect 1 'short.prices: write_private is missing, and more' env WEFT_PRICES=short.prices "$weft" run pictures.weft
 expect 1 'nowhere.prices: No such file or directory' env WEFT_PRICES=nowhere.prices "$weft" run pictures.weft
 sed -e 's/-[^-]*$/-fpu/; 3,$d' quick.prices >levels.head

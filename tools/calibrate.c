@@ -205,6 +205,7 @@ static int calibrate(struct calibrate *c, const struct options *options)
     weft_machine_name(&c->cpu, c->context->target.cpu, prices.machine);
     if (!options->shipped) {
         prices.threads = c->workers;
+        prices.lanes = weft_price_lanes(c->context->target.cpu);
         const int status = weft_protected(c->context, measure, c);
         if (status == WEFT_OK)
             set_prices(c, &prices, spread);

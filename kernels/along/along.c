@@ -24,12 +24,18 @@ bool weft_along_supports(enum weft_along_op op, int dtype)
     return dtype >= WEFT_K_F64 && dtype <= WEFT_K_U8 && dtype != WEFT_K_BF16 && dtype != WEFT_K_F16;
 }
 
+static uint32_t level_of(const struct weft_along *along)
+{
+    const uint32_t avx512 = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
+    return (along->cpu & avx512) == avx512 ? avx512 : along->cpu & WEFT_CPU_AVX2;
+}
+
 static const struct weft_along_loops *loops_of(const struct weft_along *along)
 {
-    const struct weft_along_loops *const loops = (along->cpu & WEFT_CPU_AVX512) && (along->cpu & WEFT_CPU_AVX2)
-                                                     ? weft_along_loops__avx512
-                                                 : along->cpu & WEFT_CPU_AVX2 ? weft_along_loops__avx2
-                                                                              : weft_along_loops__ref;
+    const uint32_t level = level_of(along);
+    const struct weft_along_loops *const loops = level & WEFT_CPU_AVX512 ? weft_along_loops__avx512
+                                                 : level                 ? weft_along_loops__avx2
+                                                                         : weft_along_loops__ref;
     return &loops[along->dtype];
 }
 
@@ -41,6 +47,8 @@ const char *weft_along_name(const struct weft_along *along)
         return along->dtype == WEFT_K_F32 ? "weft_along_sort_f32__ref" : "weft_along_sort_i32__ref";
     return is_scan(along) ? loops_of(along)->scan_name : loops_of(along)->arg_name;
 }
+
+uint32_t weft_along_cpu(const struct weft_along *along) { return is_order(along) ? 0 : level_of(along); }
 
 static int64_t element_bytes(const struct weft_along *along) { return loops_of(along)->bytes; }
 

@@ -261,6 +261,8 @@ bool weft_conv_packs_one_way(const struct weft_conv *conv)
 
 const char *weft_conv_name(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].name; }
 
+uint32_t weft_conv_cpu(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].cpu; }
+
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts)
 {
     weft_conv_kernels[conv->form].run(conv, data, part, parts);

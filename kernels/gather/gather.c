@@ -22,6 +22,12 @@ const char *weft_gather_name(const struct weft_gather *g)
     return !g->by_place ? "weft_gather_blocks__ref" : g->inner ? loops->blocks : loops->elements;
 }
 
+/* Blocks of other indices, and sums, go one by one. */
+uint32_t weft_gather_cpu(const struct weft_gather *g)
+{
+    return g->by_place && !(g->scatter && g->add) ? weft_gather_loops_find(g->cpu)->cpu : 0;
+}
+
 /* Axes that are one in both arrays are joined; the order stays. */
 static void merge_block(struct weft_gather *g)
 {

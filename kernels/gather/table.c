@@ -38,6 +38,8 @@ const char *weft_table_name(const struct weft_table *t)
     return t->spans ? loops->spans : loops->table;
 }
 
+uint32_t weft_table_cpu(const struct weft_table *t) { return weft_gather_loops_find(t->cpu)->cpu; }
+
 /* What a line is made of, and where it stands. */
 struct lines {
     const struct weft_table *t;

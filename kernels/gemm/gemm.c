@@ -82,6 +82,8 @@ const struct weft_gemm_kernel *weft_gemm_find(uint32_t cpu)
 
 const char *weft_gemm_name(const struct weft_gemm *gemm) { return gemm->kernel->name; }
 
+uint32_t weft_gemm_cpu(const struct weft_gemm *gemm) { return gemm->kernel->cpu; }
+
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What was measured with a second-level cache of 1 MiB, for the one that there is. */

@@ -24,6 +24,8 @@ bool weft_product_supports(int a_dtype, int b_dtype, int c_dtype)
 
 const char *weft_product_name(const struct weft_product *product) { return product->kernel->name; }
 
+uint32_t weft_product_cpu(const struct weft_product *product) { return product->kernel->cpu; }
+
 static int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 static int64_t pixels(const struct weft_product *p) { return p->out_extent[0] * p->out_extent[1] * p->out_extent[2]; }

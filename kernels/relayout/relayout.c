@@ -82,6 +82,21 @@ const char *weft_copy_name(const struct weft_copy *copy)
     }
 }
 
+uint32_t weft_copy_cpu(const struct weft_copy *copy)
+{
+    switch (copy->form) {
+    case WEFT_COPY_RUNS:
+    case WEFT_COPY_BLOCKED:
+        return weft_mover_find(copy->cpu)->cpu;
+    case WEFT_COPY_TRANSPOSE:
+        return best_tile(copy)->cpu;
+    case WEFT_COPY_WEAVE:
+        return weft_weave_cpu(copy);
+    default:
+        return 0;
+    }
+}
+
 /* --- prepare ------------------------------------------------------------------------------------------------------ */
 
 /* The axis before `end` with that stride of the operand, or -1. */

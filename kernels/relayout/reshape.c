@@ -106,6 +106,8 @@ const char *weft_reshape_name(const struct weft_reshape *r)
     return r->is_copy ? weft_copy_name(&r->copy) : "weft_reshape_lines__ref";
 }
 
+uint32_t weft_reshape_cpu(const struct weft_reshape *r) { return r->is_copy ? weft_copy_cpu(&r->copy) : 0; }
+
 enum weft_move weft_reshape_move(const struct weft_reshape *r, int64_t *ret_run)
 {
     const struct weft_copy *copy = &r->copy;

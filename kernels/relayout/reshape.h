@@ -21,6 +21,7 @@ struct weft_reshape {
 void weft_reshape_prepare(struct weft_reshape *reshape, int workers);
 void weft_reshape_run(const struct weft_reshape *reshape, void *out, const void *in, int part, int parts);
 const char *weft_reshape_name(const struct weft_reshape *reshape);
+uint32_t weft_reshape_cpu(const struct weft_reshape *reshape);
 
 /* The loops that prepare has chosen, for those who price them: of runs, of so many bytes; of a transpose by tiles, of
  * rows that are dealt out to a few lines, of a few lines that are woven to rows, element by element; anything else. */

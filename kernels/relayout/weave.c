@@ -59,6 +59,8 @@ const char *weft_weave_name(const struct weft_copy *copy)
     return copy->cpu & WEFT_CPU_AVX512 ? "weft_relayout_weave__avx512" : "weft_relayout_weave__avx2";
 }
 
+uint32_t weft_weave_cpu(const struct weft_copy *copy) { return copy->cpu & (WEFT_CPU_AVX2 | WEFT_CPU_AVX512); }
+
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 /* Where each element, or each part of one, comes from: a vector of the operand, and a place in it. */

@@ -35,5 +35,6 @@ weft_weave_fn weft_weave__avx2, weft_weave__avx512;
 enum weft_weave_kind weft_weave_kind(const struct weft_copy *copy);
 void weft_weave_copy(const struct weft_copy *copy, void *out, const void *in, int part, int parts);
 const char *weft_weave_name(const struct weft_copy *copy);
+uint32_t weft_weave_cpu(const struct weft_copy *copy);
 
 #endif

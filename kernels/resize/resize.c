@@ -27,6 +27,8 @@ static const struct level *best_level(uint32_t cpu)
 
 const char *weft_blend_name(const struct weft_blend *blend) { return best_level(blend->cpu)->name; }
 
+uint32_t weft_blend_cpu(const struct weft_blend *blend) { return best_level(blend->cpu)->cpu; }
+
 void weft_blend_prepare(struct weft_blend *b, int workers)
 {
     int64_t units = b->rows;

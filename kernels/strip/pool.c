@@ -83,6 +83,8 @@ const char *weft_pool_name(const struct weft_pool *pool)
     return names[FORMS * level_of(pool) + (int)form_of(pool)];
 }
 
+uint32_t weft_pool_cpu(const struct weft_pool *pool) { return weft_fold_find(pool->cpu)->cpu; }
+
 /* What parts share out. */
 static int64_t units_of(const struct space *s, enum form form)
 {

@@ -52,6 +52,8 @@ const char *weft_reduce_name(const struct weft_reduce *reduce)
     return names[(level * WEFT_FOLD_KINDS + (int)type.kind) * 3 + (int)form_of(reduce)];
 }
 
+uint32_t weft_reduce_cpu(const struct weft_reduce *reduce) { return weft_fold_find(reduce->cpu)->cpu; }
+
 int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes)
 {
     struct weft_reduce_type type;

@@ -95,6 +95,7 @@ static void what_is_printed_is_read(void **state)
     struct weft_context *context = open_context(1);
     struct weft_prices prices = weft_prices_shipped, again;
     snprintf(prices.machine, sizeof prices.machine, "%s", this_machine());
+    prices.lanes = 4; /* as no machine's name says */
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
         prices.price[i] = i == 0 ? 1 : i == 1 ? 1000000000 : 7919 * (int32_t)i;
     char *text;
@@ -103,6 +104,7 @@ static void what_is_printed_is_read(void **state)
     assert_string_equal(again.machine, prices.machine);
     assert_string_equal(again.from, "test");
     assert_int_equal(again.threads, prices.threads);
+    assert_int_equal(again.lanes, prices.lanes);
     assert_memory_equal(again.price, prices.price, sizeof prices.price);
     weft_free_text(context, text);
     weft_close(context);
@@ -124,6 +126,25 @@ static void blanks_comments_and_order_are_free(void **state)
     weft_close(context);
 }
 
+/* Files from before there was a line for it: the vectors are those of the levels in the machine's name. */
+static void lanes_follow_from_the_machine_where_no_line_says_them(void **state)
+{
+    static const struct { const char *levels; int32_t lanes; } cases[] = {
+        {"baseline", 1}, {"avx2", 8}, {"avx512", 16}, {"avx512+bf16+vnni", 16}};
+    struct weft_context *context = open_context(1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char machine[WEFT_MACHINE_BYTES], whole[8192], named[9000];
+        struct weft_prices prices;
+        snprintf(machine, sizeof machine, "Other-6-1-32K-1024K-0K-%s", cases[i].levels);
+        write_text(whole, NULL, 0);
+        const char *const rest = strstr(whole, "threads");
+        snprintf(named, sizeof named, "weft prices 1\nmachine %s\n%s", machine, rest);
+        assert_true(weft_prices_parse(context, WEFT_ERROR, "test", named, strlen(named), machine, &prices));
+        assert_int_equal(prices.lanes, cases[i].lanes);
+    }
+    weft_close(context);
+}
+
 static void damage_is_named(void **state)
 {
     static const struct { const char *from, *to, *message; } cases[] = {
@@ -133,6 +154,8 @@ static void damage_is_named(void **state)
         {"machine ", "# machine ", ":0: the line 'machine …' is missing"},
         {"threads 2", "threads two", ":3: 'two' is no number of threads"},
         {"threads 2", "threads", ":3: 'threads' wants one value"},
+        {"threads 2\n", "threads 2\nlanes none\n", ":4: 'none' is no number of lanes"},
+        {"threads 2\n", "threads 2\nlanes 2000\n", ":4: '2000' is no number of lanes: from 1 to 1024 is"},
         {"read_private ", "read_private -", ":4: '-"},
         {"read_private ", "read_private 0x", ":4: '0x"},
         {"read_private ", "read_private 99999999999999999999", "is no price for read_private"},
@@ -295,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_printed_is_read),
         cmocka_unit_test(blanks_comments_and_order_are_free),
+        cmocka_unit_test(lanes_follow_from_the_machine_where_no_line_says_them),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(prices_of_other_levels),
         cmocka_unit_test(files_that_are_none),

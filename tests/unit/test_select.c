@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_select.c: lists of choices (sched/select.h). For every op and dtype, and for products and convolutions that have
  * many forms: the list is never empty and ends with the reference evaluator, what is first is what runs, no kernel is
- * listed twice, and whatever a plan takes from the lists computes the same: near the evaluator, and with the bits of
- * the first choices where all signatures are theirs. */
+ * listed twice, each says whether it has vectors as the list of kernels does, and whatever a plan takes from the lists
+ * computes the same: near the evaluator, and with the bits of the first choices where all signatures are theirs. */
 #include "tests/unit/plan_support.h"
 #include "tests/unit/sample_support.h"
 
@@ -13,6 +13,15 @@ enum { MOST = 8, MEMORY = 1 << 20, SIZE = 7, MOST_CHOICES = 64 };
 static const char *kernel_of(const struct weft_graph *g, weft_node n)
 {
     return g->node[n.id].plan ? g->node[n.id].plan->kernel : NULL;
+}
+
+/* What a kind says of its kernel's vectors, beside the list of all kernels. */
+static bool says_what_it_needs(const struct weft_choice *choice)
+{
+    const struct weft_kernel_info *info = NULL;
+    unsigned i = 0;
+    while ((info = weft_kernel_at(i++)) && strcmp(info->name, choice->kernel) != 0) {}
+    return info ? !info->cpu == !choice->cpu : strcmp(choice->kernel, "weft_reference") == 0 && !choice->cpu;
 }
 
 static void check_list(const struct weft_graph *g, weft_node n, const struct weft_choices *list)
@@ -29,6 +38,8 @@ static void check_list(const struct weft_graph *g, weft_node n, const struct wef
         const struct weft_choice *c = &list->choice[i];
         if (c->ps <= 0)
             fail_msg("%s: %s takes no time", op, c->kernel);
+        if (!says_what_it_needs(c))
+            fail_msg("%s: %s is said to need %#x of the CPU", op, c->kernel, c->cpu);
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(list->choice[k].kernel, c->kernel) == 0 &&
                 weft_signature_same(&list->choice[k].signature, &c->signature))
