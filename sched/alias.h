@@ -178,6 +178,9 @@ struct weft_aliasing {
 /* alias_root.c. From the operand to the value that is computed, and with it from the place to the layout that this
  * value needs; or a constant message. `layout` may be NULL. */
 const char *weft_alias_root(const struct weft_graph *graph, weft_val *value, struct weft_layout *layout);
+/* Does the value that is computed for this one, seen through views, have a place of its own whatever is asked for: a
+ * parameter, a constant, what is returned or only a part of it seen, a result beside others? */
+bool weft_alias_stays(const struct weft_graph *graph, weft_val value);
 /* Can the root be stored like this: its kernel, its rows, its other views? `operand` is the root or a view of it, and
  * comes to lie in `place`. */
 const char *weft_alias_check_root(struct weft_aliasing *a, weft_val root, const struct weft_layout *layout,

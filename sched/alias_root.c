@@ -72,6 +72,17 @@ static bool is_loaded(const struct weft_graph *g, weft_val root)
            weft_is_const(g, weft_moved_from(g, root));
 }
 
+static bool has_no_place(const struct weft_graph *g, weft_node def)
+{
+    return g->node[def.id].results != 1 || (weft_op_of(g, def)->traits & (WEFT_CONTROL | WEFT_DATA));
+}
+
+bool weft_alias_stays(const struct weft_graph *g, weft_val v)
+{
+    return weft_alias_root(g, &v, NULL) || weft_is_const(g, v) || g->value[v.id].returns ||
+           has_no_place(g, weft_def(g, v));
+}
+
 static const char *check_producer(const struct weft_aliasing *a, weft_val root, int kind)
 {
     const struct weft_graph *g = a->graph;
@@ -84,7 +95,7 @@ static const char *check_producer(const struct weft_aliasing *a, weft_val root, 
         return "it is computed inside another result";
     if (kind != WEFT_ALIAS_UPDATED && (g->value[root.id].returns || a->result->of[root.id].layout))
         return "it is returned";
-    if (g->node[def.id].results != 1 || (weft_op_of(g, def)->traits & (WEFT_CONTROL | WEFT_DATA)))
+    if (has_no_place(g, def))
         return "its producer has several results, or sizes that come out of data";
     return NULL;
 }

@@ -7,9 +7,9 @@
  *   collect    candidates by value: the wishes of contractions, parameters and results, carried through the graph
  *   order      do an operand and the result of its node lie in one order?
  *   price      picoseconds: of an op that stores in one layout and reads in another; at the rates of the target
- *              (prices.h). move: of conversions and other copies; kernel: of kernels by order of channels; conv,
- *              product: of convolutions, and of products of matrices, by what kernels say of themselves; custom: of
- *              custom functions, by the orders that they take
+ *              (prices.h). move: of conversions and other copies; join: of what is put together; conv, product: of
+ *              convolutions, and of products of matrices, by what kernels say of themselves; custom: of custom
+ *              functions, by the orders that they take
  *   choose     a labelling problem (labelling.h) of all that, solved; for each value the layout that its node writes,
  *              for each operand the layout that its node reads
  *
@@ -256,10 +256,8 @@ int64_t weft_format_return_ps(const struct weft_formats *formats, uint32_t i, ui
  * result lies. */
 bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32_t *ret_layout);
 
-/* --- format_kernel.c ---------------------------------------------------------------------------------------------- */
+/* --- format_join.c ------------------------------------------------------------------------------------------------ */
 
-/* The kernel's time, channels-last or row-major; 0 of all other ops. */
-int64_t weft_format_kernel_ps(const struct weft_formats *formats, weft_node node, bool last);
 /* What counts of a part of a concat beside its type: where it lives, and what writes it. */
 uint32_t weft_format_piece_kind(const struct weft_graph *graph, weft_val value);
 /* What becomes of an operand of a concat that is stored in the order of the result: nothing, if it may be computed in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prices.h: what things cost on the machine that a target describes: rates that format_price.c and format_kernel.c make
- * costs of, which rank layouts; they do not foretell times.
+/* prices.h: what things cost on the machine that a target describes: rates that format_*.c and schedule_*.c make costs
+ * of, which rank layouts; they do not foretell times.
  *
  *   weft prices 1
  *   machine AuthenticAMD-25-17-32K-1024K-32768K-avx512+bf16+vnni

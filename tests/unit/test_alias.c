@@ -261,12 +261,54 @@ static void graphs_that_update(void **state)
     assert_true(in_place > 300);
 }
 
+/* What layouts take to stay where it is, since the graph alone says so, is what no concat gets into its result. */
+static void what_stays_is_no_part(void **state)
+{
+    static const struct {
+        const char *text; /* makes %p */
+        bool stays;
+    } parts[] = {
+        {"%p: f32[8,32] = exp %x", false},
+        {"%a: f32[256] = reshape %x\n  %e: f32[256] = exp %a\n  %p: f32[8,32] = reshape %e", false},
+        {"%p: f32[8,32] = slice %x start=[0 0] end=[8 32]", true},
+        {"%e: f32[8,32] = exp %x\n  %f: f32[16,32] = concat %e, %e axis=0\n"
+         "  %p: f32[8,32] = slice %f start=[4 0] end=[12 32]", true},
+        {"%r: f32[32] = sum %x axes=[0]\n  %p: f32[8,32] = bcast %r dims=[1]", true},
+        {"%p: f32[8,32] = const random=1", true},
+        {"%p: f32[8,32], %i: i64[8,32] = sort %x axis=1", true},
+        {"%m: f32[8,32], %i: i64[8,32] = sort %x axis=1\n  %p: f32[8,32] = reshape %m", true},
+        {"graph @body(%i: i64[], %a: f32[8,32]) {\n    %b: f32[8,32] = exp %a\n    return %b\n  }\n"
+         "  %n: i64[] = const value=2\n  %p: f32[8,32] = loop %n, %x body=@body", true},
+    };
+    struct weft_context *context = open_context(1);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char text[512];
+        snprintf(text, sizeof text, "graph @g(%%x: f32[8,32]) {\n  %s\n  %%q: f32[8,32] = abs %%x\n"
+                 "  %%y: f32[16,32] = concat %%p, %%q axis=0\n  return %%y\n}\n", parts[i].text);
+        struct weft_graph *graph = parse(context, text);
+        struct weft_plan *plan = compile(graph, WEFT_COMPILE_NO_PASSES);
+        const struct weft_graph *const g = plan->graph;
+        const weft_node concat = weft_def(g, g->ret[0].value);
+        weft_val root = weft_operand(g, concat, 0);
+        if (weft_alias_stays(g, root) != parts[i].stays)
+            fail_msg("it is said to %s: %s", parts[i].stays ? "move" : "stay", text);
+        while (weft_is_view(g, weft_def(g, root)))
+            root = weft_operand(g, weft_def(g, root), 0);
+        if ((plan->alias.of[root.id].kind == WEFT_ALIAS_PART) == parts[i].stays)
+            fail_msg("it is %sa part of the result: %s", parts[i].stays ? "" : "not ", text);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+    }
+    weft_close(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_has_one_block),           cmocka_unit_test(a_cache_is_not_copied),
         cmocka_unit_test(a_reader_of_the_old_value_is_named), cmocka_unit_test(a_value_that_stays_is_not_copied),
         cmocka_unit_test(a_part_of_what_is_overwritten),   cmocka_unit_test(graphs_that_update),
+        cmocka_unit_test(what_stays_is_no_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
