@@ -113,13 +113,14 @@ class Runner:
         shape = [int(word) for word in words[4:4 + rank]]
         return array_of(self._bytes(int(words[4 + rank])), dtype, shape)
 
-    def run(self, path, trials, cpu="-", threads=1, flags=0, hints=None):
-        """trials: for each a list of arrays, in order of the model's inputs. An Answer, or Died."""
+    def run(self, path, trials, cpu="-", threads=1, flags=0, choice=1, hints=None):
+        """trials: for each a list of arrays, in order of the model's inputs; choice: of every unit, from 1. An Answer,
+        or Died."""
         if not self.process:
             self.start()
         self.deadline = time.monotonic() + self.limit
         hints = hints or {}
-        parts = [f"case {path} {cpu} {threads} {flags} {len(trials)} {len(hints)}\n".encode()]
+        parts = [f"case {path} {cpu} {threads} {flags} {choice} {len(trials)} {len(hints)}\n".encode()]
         parts += [f"{name} {hint}\n".encode() for name, hint in hints.items()]
         for inputs in trials:
             parts.append(f"inputs {len(inputs)}\n".encode())

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random ONNX models through weft, beside onnxruntime and ONNX's reference evaluator.
 
-usage: onnx_random.py [COUNT] [SEED] [--symbolic] [--keep FOLDER] [--runner PROGRAM]      see README.md
+usage: onnx_random.py [COUNT] [SEED] [--symbolic] [--choices] [--keep FOLDER] [--runner PROGRAM]      see README.md
 """
 import argparse
 import collections
@@ -18,8 +18,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 
-def variant(seed):
-    """How weft is to run the model: processors, threads, flags."""
+def variant(seed, choices):
+    """How weft is to run the model: processors, threads, flags; with `choices`, which choice every unit takes."""
     import client
     chance = random.Random(f"variant {seed}")
     flags = 0
@@ -27,7 +27,8 @@ def variant(seed):
         flags |= flag if chance.random() < 0.15 else 0
     if not flags & client.NO_WINOGRAD and chance.random() < 0.1:
         flags |= client.WINOGRAD_4
-    return {"cpu": chance.choice(["-", "-", "-", "avx2", "baseline"]), "threads": chance.choice([1, 2]), "flags": flags}
+    return {"cpu": chance.choice(["-", "-", "-", "avx2", "baseline"]), "threads": chance.choice([1, 2]), "flags": flags,
+            "choice": random.Random(f"choice {seed}").randint(2, 9) if choices else 1}
 
 
 def hints_of(seed, g):
@@ -39,9 +40,9 @@ def hints_of(seed, g):
 class Case:
     """A drawn model, what weft is asked, and what it said."""
 
-    def __init__(self, seed, symbolic, g, outputs):
+    def __init__(self, seed, symbolic, g, outputs, choices):
         self.seed, self.symbolic, self.g, self.outputs = seed, symbolic, g, outputs
-        self.variant = variant(seed)
+        self.variant = variant(seed, choices)
         self.hints = hints_of(seed, g)
         self.left_out = []
         self.build()
@@ -117,7 +118,7 @@ def try_seed(runner, seed, arguments, path, tally):
     if not any(not v.constant for _, _, values in g.nodes for v in values):
         return None
     name_nodes(g)
-    case = Case(seed, symbolic, g, draw.choose_outputs(g))
+    case = Case(seed, symbolic, g, draw.choose_outputs(g), arguments.choices)
     while True:
         try:
             answer = case.ask(runner, path)
@@ -225,6 +226,7 @@ def supervise(arguments):
                    "--worker",
                    "--progress", progress]
         command += ["--symbolic"] if arguments.symbolic else []
+        command += ["--choices"] if arguments.choices else []
         command += ["--ops", arguments.ops] if arguments.ops else []
         command += ["--keep", arguments.keep] if arguments.keep else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -270,6 +272,8 @@ def main():
     parser.add_argument("count", type=int, nargs="?", default=1000)
     parser.add_argument("seed", type=int, nargs="?", default=1)
     parser.add_argument("--symbolic", action="store_true")
+    parser.add_argument("--choices", action="store_true",
+                        help="every unit takes another choice than the first: the second to the ninth, by seed")
     parser.add_argument("--keep", metavar="FOLDER", help="leave findings there")
     parser.add_argument("--ops", metavar="NAME,…", help="draw by these functions of ops_*.py only")
     parser.add_argument("--shrink", type=int, metavar="SEED")

@@ -3,7 +3,7 @@
  *
  * Reads requests from stdin and writes answers to stdout; numbers are decimal words, elements follow as raw bytes:
  *
- *   case PATH CPU THREADS FLAGS TRIALS SYMBOLS         case /tmp/m.onnx avx2 2 0 2 1
+ *   case PATH CPU THREADS FLAGS CHOICE TRIALS SYMBOLS  case /tmp/m.onnx avx2 2 0 1 2 1
  *   NAME HINT                                          N 3                        for each symbol
  *   inputs COUNT                                       inputs 1                   for each trial
  *   tensor DTYPE BITS RANK EXTENT… BYTES               tensor 2 32 2 3 4 48       for each input, then its bytes
@@ -33,6 +33,7 @@ struct work {
     char path[4096], cpu[64];
     int threads;
     unsigned flags;
+    int choice;             /* that every unit takes, from 1: WEFT_CHOICE */
     size_t trials, symbols;
     struct trial trial[MOST_TRIALS];
     char symbol[MOST_SYMBOLS][64];
@@ -77,8 +78,8 @@ static void read_tensor(struct weft_tensor *ret)
 static bool read_work(struct work *w)
 {
     *w = (struct work){0};
-    if (scanf(" case %4095s %63s %d %u %zu %zu", w->path, w->cpu, &w->threads, &w->flags, &w->trials,
-              &w->symbols) != 6)
+    if (scanf(" case %4095s %63s %d %u %d %zu %zu", w->path, w->cpu, &w->threads, &w->flags, &w->choice, &w->trials,
+              &w->symbols) != 7)
         return false;
     if (w->trials > MOST_TRIALS || w->symbols > MOST_SYMBOLS)
         die("more trials or symbols than there is room for");
@@ -186,7 +187,13 @@ static bool prepare(struct work *w)
         return false;
     }
     const struct weft_compile_options options = {.size = sizeof options, .flags = w->flags};
+    char choice[16];
+    snprintf(choice, sizeof choice, "%d", w->choice);
+    if (w->choice > 1)
+        setenv("WEFT_CHOICE", choice, 1);
     status = weft_compile(w->graph, &options, &w->plan);
+    if (w->choice > 1)
+        unsetenv("WEFT_CHOICE");
     if (status < 0) {
         answer_error("compile", status, weft_last_error(w->context));
         return false;

@@ -123,7 +123,7 @@ def steps(case):
                         del new.input[-1]
                     return with_node(case, node, new)
                 yield empty
-    for key, value in {"flags": 0, "threads": 1, "cpu": "-"}.items():
+    for key, value in {"flags": 0, "threads": 1, "cpu": "-", "choice": 1}.items():
         if case.variant[key] != value:
             yield lambda key=key, value=value: with_variant(case, key, value)
     for name in case.hints:

@@ -11,11 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool weft_machine_open(struct weft_machine *machine)
+static void add_way(struct weft_machine *machine, struct weft_context *context, int choice)
+{
+    machine->context[machine->ways] = context;
+    machine->choice[machine->ways++] = choice;
+}
+
+bool weft_machine_open(struct weft_machine *machine, bool choices)
 {
     static const char *const levels[] = {"avx512+bf16+fp16", "avx512", "avx2", "baseline"};
     uint32_t last = UINT32_MAX;
-    machine->contexts = 0;
+    machine->contexts = machine->ways = 0;
     for (unsigned i = 0; i < sizeof levels / sizeof levels[0]; i++)
         for (int threads = 2; threads > 0; threads--) {
             struct weft_context_options options = {.size = sizeof options, .threads = threads,
@@ -28,10 +34,15 @@ bool weft_machine_open(struct weft_machine *machine)
                 break;
             }
             last = context->target.cpu;
-            snprintf(machine->name[machine->contexts], sizeof machine->name[0], "%s, %d thread%s",
+            snprintf(machine->name[machine->ways], sizeof machine->name[0], "%s, %d thread%s",
                      i ? levels[i] : "everything", threads, threads > 1 ? "s" : "");
-            machine->context[machine->contexts++] = context;
+            add_way(machine, context, 1);
         }
+    machine->contexts = machine->ways;
+    for (int choice = 2; choices && choice <= WEFT_LAST_CHOICE; choice++) {
+        snprintf(machine->name[machine->ways], sizeof machine->name[0], "everything, choice %d", choice);
+        add_way(machine, machine->context[0], choice);
+    }
     return true;
 }
 
@@ -179,13 +190,26 @@ static enum weft_outcome check_fallbacks(struct weft_trial *trial)
                                              without);
 }
 
+/* As way number i of the machine says. */
+static int compile(const struct weft_trial *trial, int i, struct weft_plan **ret)
+{
+    const struct weft_compile_options options = {.size = sizeof options,
+                                                 .target = weft_context_target(trial->machine->context[i])};
+    char choice[16];
+    snprintf(choice, sizeof choice, "%d", trial->machine->choice[i]);
+    if (trial->machine->choice[i] > 1)
+        setenv("WEFT_CHOICE", choice, 1);
+    const int status = weft_compile(trial->graph, &options, ret);
+    if (trial->machine->choice[i] > 1)
+        unsetenv("WEFT_CHOICE");
+    return status;
+}
+
 static enum weft_outcome make_plans(struct weft_trial *trial)
 {
-    for (int i = 0; i < trial->machine->contexts; i++) {
+    for (int i = 0; i < trial->machine->ways; i++) {
         struct weft_planned *planned = &trial->planned[i];
-        const struct weft_compile_options options = {.size = sizeof options,
-                                                     .target = weft_context_target(trial->machine->context[i])};
-        const int status = weft_compile(trial->graph, &options, &planned->plan);
+        const int status = compile(trial, i, &planned->plan);
         if (status == WEFT_ERR_UNSUPPORTED && i == 0)
             return WEFT_HOLDS; /* a layout that nothing reads yet */
         if (status != WEFT_OK)
@@ -302,7 +326,7 @@ enum weft_outcome weft_check_graph(const struct weft_machine *machine, const str
     struct weft_trial trial = {.machine = machine, .graph = graph, .quiet = quiet};
     const enum weft_outcome failure = weft_symbol_count(graph->dims) <= WEFT_MOST_SYMBOLS ? check_all(&trial)
                                                                                          : WEFT_HOLDS;
-    for (int i = 0; i < machine->contexts; i++) {
+    for (int i = 0; i < machine->ways; i++) {
         weft_execution_destroy(trial.planned[i].execution);
         weft_plan_destroy(trial.planned[i].plan);
     }

@@ -4,6 +4,8 @@
  *   random-packs [COUNT [SEED]]     draws COUNT cases from SEED on (200 from 1) and runs each at every CPU level; then
  *                                   more, up to five times as many, until every kind of loops was met
  *   random-packs --show SEED        prints the graph of a seed and the sizes that it is run at
+ *   random-packs --choices …        each case also with the second to the ninth choice of every unit, and no more cases
+ *                                   than that: which kinds of loops were met is not asked
  *
  * Prints how often each kind of loops was run on a pack, and on weights as they are because the pack was for others;
  * fails where one of the kernels' tables never was. Closes with "N passed, N failed, N skipped". */
@@ -178,21 +180,33 @@ static bool run_once(const struct expected *expected, const struct weft_plan *pl
     return wrong < 0;
 }
 
+/* A plan in which every unit takes that choice, from 1. */
+static int compile(const struct drawn *d, int choice, struct weft_plan **ret)
+{
+    const struct weft_compile_options options = {.size = sizeof options, .flags = d->made.flags};
+    char text[16];
+    snprintf(text, sizeof text, "%d", choice);
+    if (choice > 1)
+        setenv("WEFT_CHOICE", text, 1);
+    const int status = weft_compile(d->made.graph, &options, ret);
+    if (choice > 1)
+        unsetenv("WEFT_CHOICE");
+    return status;
+}
+
 /* At one CPU level. False: something is wrong. */
-static bool check_level(const struct level *level, const struct expected *expected, long *ret_runs)
+static bool check_level(const struct level *level, const struct expected *expected, int choice, long *ret_runs)
 {
     struct drawn d = {.seed = expected->d.seed, .context = level->context[expected->d.made.threads - 1]};
     struct weft_plan *plan = NULL;
     struct weft_execution *e = NULL;
     weft_protected(d.context, draw, &d);
-    struct weft_compile_options options = {.size = sizeof options, .flags = d.made.flags};
     bool right = true;
     if (d.made.graph->returns == 0) { /* inference refused it: a map that no size gives a pixel */
         weft_graph_destroy(d.made.graph);
         return true;
     }
-    if (weft_compile(d.made.graph, &options, &plan) != WEFT_OK ||
-        weft_execution_create(plan, &e) != WEFT_OK) {
+    if (compile(&d, choice, &plan) != WEFT_OK || weft_execution_create(plan, &e) != WEFT_OK) {
         printf("seed %llu: %s\n", (unsigned long long)d.seed, weft_last_error(d.context));
         right = false;
     }
@@ -205,6 +219,8 @@ static bool check_level(const struct level *level, const struct expected *expect
     weft_execution_destroy(e);
     weft_plan_destroy(plan);
     weft_graph_destroy(d.made.graph);
+    if (!right && choice > 1)
+        printf("seed %llu: that was choice %d\n", (unsigned long long)d.seed, choice);
     return right;
 }
 
@@ -235,25 +251,27 @@ static int show(uint64_t seed)
     return 0;
 }
 
-static int check_all(uint64_t count, uint64_t seed)
+static int check_all(uint64_t count, uint64_t seed, int last_choice)
 {
     long failed = 0, runs = 0;
     uint32_t cpu = 0;
     for (int k = 0; k < level_count; k++)
         cpu |= levels[k].cpu;
     uint64_t i = 0;
-    for (; i < count || (i < MOST_TIMES * count && (i % EACH || weft_packs_missing(cpu, true) > 0)); i++) {
+    const uint64_t most = last_choice > 1 ? count : MOST_TIMES * count;
+    for (; i < count || (i < most && (i % EACH || weft_packs_missing(cpu, true) > 0)); i++) {
         bool right = true;
         at_hand = seed + i;
         struct expected expected;
         expect(&expected, seed + i);
         for (int k = 0; k < level_count; k++)
-            right = check_level(&levels[k], &expected, &runs) && right;
+            for (int choice = 1; choice <= last_choice; choice++)
+                right = check_level(&levels[k], &expected, choice, &runs) && right;
         forget(&expected);
         if (!right && failed++ < 3)
             show(seed + i);
     }
-    const int missing = weft_packs_missing(cpu, false);
+    const int unmet = weft_packs_missing(cpu, last_choice > 1), missing = last_choice > 1 ? 0 : unmet;
     printf("%llu cases from seed %llu on, %ld runs\n", (unsigned long long)i, (unsigned long long)seed, runs);
     printf("%ld passed, %ld failed, 0 skipped\n", (long)i - failed, failed + missing);
     return failed + missing > 0;
@@ -264,13 +282,16 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGSEGV, tell_seed);
     signal(SIGABRT, tell_seed);
+    const bool choices = argc > 1 && strcmp(argv[1], "--choices") == 0;
     if (!open_levels())
         return 1;
+    argc -= choices, argv += choices;
     int status;
     if (argc == 3 && strcmp(argv[1], "--show") == 0)
         status = show(strtoull(argv[2], NULL, 10));
     else
-        status = check_all(argc > 1 ? strtoull(argv[1], NULL, 10) : 200, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+        status = check_all(argc > 1 ? strtoull(argv[1], NULL, 10) : 200, argc > 2 ? strtoull(argv[2], NULL, 10) : 1,
+                           choices ? WEFT_LAST_CHOICE : 1);
     for (int i = 0; i < level_count; i++)
         for (int t = 0; t < 2; t++)
             weft_close(levels[i].context[t]);

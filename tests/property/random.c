@@ -6,6 +6,8 @@
  *   random --shrink SEED    makes the failing graph of a seed small and prints it
  *   random FILE.weft…       holds kept graphs to the same
  *
+ * `--choices` in front of any of these has every graph also run with the second to the ninth choice of every unit.
+ *
  * Graphs are checked by child processes, so that a crash or a loop without end is a failure with a seed like any other;
  * this process itself never computes. Closes with "N passed, N failed, N skipped". */
 #include "tests/property/random_graph.h"
@@ -21,6 +23,8 @@
 #include <unistd.h>
 
 enum { BATCH = 25, MOST_WORKERS = 16, SECONDS = 60 };
+
+static bool choices_too; /* --choices */
 
 struct drawing {
     struct weft_context *context;
@@ -71,7 +75,7 @@ static int outcome_of(struct weft_draws *choices, uint64_t seed)
     if (child == 0) {
         struct weft_machine machine;
         alarm(SECONDS / 3);
-        if (!weft_machine_open(&machine) || !freopen("/dev/null", "w", stderr))
+        if (!weft_machine_open(&machine, choices_too) || !freopen("/dev/null", "w", stderr))
             _exit(120);
         choices->next = 0;
         _exit((int)check_choices(&machine, choices, seed, NULL, true));
@@ -96,7 +100,7 @@ static void show(struct weft_draws *choices, uint64_t seed)
     const pid_t child = fork();
     if (child == 0) {
         struct weft_machine machine;
-        if (!weft_machine_open(&machine))
+        if (!weft_machine_open(&machine, choices_too))
             _exit(120);
         choices->next = 0;
         struct drawing d = {.context = machine.context[0], .choices = choices, .name = seed};
@@ -117,7 +121,7 @@ static int shrink_seed(uint64_t seed)
     struct weft_draws choices;
     weft_choices_seed(&choices, seed);
     struct weft_machine machine;
-    if (!weft_machine_open(&machine))
+    if (!weft_machine_open(&machine, choices_too))
         return 1;
     struct drawing d = {.context = machine.context[0], .choices = &choices, .name = seed};
     weft_protected(d.context, draw, &d);
@@ -156,8 +160,8 @@ struct board {
 
 static void report(uint64_t seed, const char *how)
 {
-    printf("seed %llu %s; ./dev random --shrink %llu makes it small\n", (unsigned long long)seed, how,
-           (unsigned long long)seed);
+    printf("seed %llu %s; ./dev random %s--shrink %llu makes it small\n", (unsigned long long)seed, how,
+           choices_too ? "--choices " : "", (unsigned long long)seed);
     fflush(stdout);
 }
 
@@ -165,7 +169,7 @@ static void work_at(struct board *board, int worker, uint64_t last)
 {
     struct weft_machine machine;
     uint32_t drawn[WEFT_OP_COUNT] = {0};
-    if (!weft_machine_open(&machine))
+    if (!weft_machine_open(&machine, choices_too))
         _exit(1);
     for (;;) {
         if (board->at[worker] == 0 || board->at[worker] >= board->end[worker]) {
@@ -273,7 +277,7 @@ static int check_files(char **path, int paths)
 {
     struct weft_machine machine;
     int passed = 0, failed = 0;
-    if (!weft_machine_open(&machine))
+    if (!weft_machine_open(&machine, choices_too))
         return 1;
     for (int i = 0; i < paths; i++) {
         struct weft_graph *graph;
@@ -317,6 +321,10 @@ int main(int argc, char **argv)
 {
     uint64_t count, seed = 1;
     wait_asleep(argv);
+    if (argc > 1 && strcmp(argv[1], "--choices") == 0) {
+        choices_too = true;
+        argc--, argv++;
+    }
     const char *const word = argc > 1 ? argv[1] : "";
     if (argc == 3 && strcmp(word, "--show") == 0 && read_number(argv[2], &seed))
         return show_seed(seed);
@@ -326,6 +334,6 @@ int main(int argc, char **argv)
         return check_seeds(count, seed);
     if (argc > 1 && strstr(word, ".weft"))
         return check_files(argv + 1, argc - 1);
-    fprintf(stderr, "usage: random COUNT [SEED] | random --show SEED | random --shrink SEED | random FILE.weft…\n");
+    fprintf(stderr, "usage: random [--choices] COUNT [SEED] | --show SEED | --shrink SEED | FILE.weft…\n");
     return 2;
 }

@@ -25,6 +25,7 @@
  *   layouts  as chosen they cost no more than row-major or channels-last throughout, and no less than the bound
  *   plans    kernels compute it, at each CPU level of the machine; with 1 and 2 threads, bound and unbound results, and
  *            in a second run the bits are the same
+ *   choices  (--choices) so they do where every unit takes its second choice, its third, up to its ninth (WEFT_CHOICE)
  *
  * How far a result may be off is measured (noise.c): the graph, as it stands and after its passes, is evaluated again
  * with each value moved by what a kernel may be off there. How far a result's element moves is how far
@@ -176,13 +177,18 @@ enum weft_outcome {
 #define WEFT_SIZES 3
 int64_t weft_run_size(const struct weft_symbol_info *symbol, int i);
 
-/* CPU levels of this machine with 1 and 2 threads; the first is everything with 2. */
+/* How plans are made: CPU levels of this machine with 1 and 2 threads; the first is everything with 2. With `choices`
+ * then everything with 2 threads again, once for each choice of units from the second on: lists have the lower levels,
+ * too, and their order depends on threads, so that these plans have bits of their own. */
+enum { WEFT_MOST_LEVELS = 8, WEFT_LAST_CHOICE = 9, WEFT_MOST_WAYS = WEFT_MOST_LEVELS + WEFT_LAST_CHOICE - 1 };
 struct weft_machine {
-    struct weft_context *context[16];
-    char name[16][40];
-    int contexts;
+    struct weft_context *context[WEFT_MOST_WAYS];
+    char name[WEFT_MOST_WAYS][40];
+    int choice[WEFT_MOST_WAYS]; /* that every unit takes, from 1 */
+    int contexts;               /* that are open: those of the choices are the first */
+    int ways;
 };
-bool weft_machine_open(struct weft_machine *machine);
+bool weft_machine_open(struct weft_machine *machine, bool choices);
 void weft_machine_close(struct weft_machine *machine);
 /* Holds a graph to everything above; says on stdout what fails, unless quiet. */
 enum weft_outcome weft_check_graph(const struct weft_machine *machine, const struct weft_graph *graph, bool quiet);

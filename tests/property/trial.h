@@ -22,7 +22,7 @@ struct weft_trial {
     bool quiet;
     struct weft_variant variant[WEFT_MOST_VARIANTS];
     int variants;
-    struct weft_planned planned[16]; /* by context of the machine */
+    struct weft_planned planned[WEFT_MOST_WAYS]; /* as the machine says */
     int plans;
     char what[160];                  /* the sizes and numbers at hand */
     int64_t symbols[WEFT_MOST_SYMBOLS];
