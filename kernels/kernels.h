@@ -571,6 +571,8 @@ struct weft_conv {
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
     int32_t skips;           /* set by prepare: axes along which DIRECT leaves out taps in the padding, as bits */
+    int32_t direct_lanes;    /* set by prepare: of the vectors that `direct` counts; 0: it was not asked */
+    double direct;           /* set by prepare: vectors of multiply-adds of DIRECT for an image of a group */
     int32_t form;            /* set by prepare: which loops */
     struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
     int32_t parts;

@@ -219,7 +219,10 @@ static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
 static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
                            int workers)
 {
-    conv->skips = form == WEFT_CONV_DIRECT ? weft_direct_skips(conv, s) : 0;
+    if (form == WEFT_CONV_DIRECT)
+        weft_direct_weigh(conv, s); /* again where narrow vectors took the place of wide ones */
+    else
+        conv->skips = 0;
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN)
@@ -234,6 +237,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     const bool none = s.o == 0 || s.pixels == 0 || s.k == 0; /* of the weights are read */
     uint32_t cpu = conv->cpu;
     conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
+    conv->direct_lanes = 0;
     const enum weft_conv_form chosen = none ? WEFT_CONV_PLAIN : weft_conv_choose(conv, &s);
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
         cpu &= WEFT_CPU_AVX2;

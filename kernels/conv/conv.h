@@ -98,7 +98,7 @@ struct weft_conv_shape {
     bool bordered; /* +0 is added to all results */
 };
 struct weft_conv_shape weft_conv_shape(const struct weft_conv *conv);
-enum weft_conv_form weft_conv_choose(const struct weft_conv *conv, const struct weft_conv_shape *s); /* conv_form.c */
+enum weft_conv_form weft_conv_choose(struct weft_conv *conv, const struct weft_conv_shape *s); /* conv_form.c */
 bool weft_conv_is_inside(const struct weft_conv_shape *s); /* no window reaches over the border */
 
 /* Index of an element in the spatial axes from a number in row-major order. */

@@ -108,10 +108,11 @@ static bool groups_fit(const struct weft_conv_shape *s)
 }
 
 /* Of the forms for windows of several channels that which costs least. */
-static enum weft_conv_form cheapest(const struct weft_conv *conv, const struct weft_conv_shape *s, bool along)
+static enum weft_conv_form cheapest(struct weft_conv *conv, const struct weft_conv_shape *s, bool along)
 {
+    weft_direct_weigh(conv, s);
     const bool point = is_point(s);
-    const double direct = weft_direct_costs(conv, s), columns = columns_costs(s, point);
+    const double direct = conv->direct, columns = columns_costs(s, point);
     if (!point && weft_phases_fit(s)) {
         const double phases = weft_phases_costs(s, conv->gemm.kernel->lanes);
         if (phases < direct && phases < columns)
@@ -170,7 +171,7 @@ bool weft_conv_fits(const struct weft_conv *conv, int form)
     return fits(conv, &s, (enum weft_conv_form)form);
 }
 
-enum weft_conv_form weft_conv_choose(const struct weft_conv *conv, const struct weft_conv_shape *s)
+enum weft_conv_form weft_conv_choose(struct weft_conv *conv, const struct weft_conv_shape *s)
 {
     if (conv->wanted && fits(conv, s, (enum weft_conv_form)(conv->wanted - 1)))
         return (enum weft_conv_form)(conv->wanted - 1);
@@ -246,7 +247,7 @@ enum weft_conv_kind weft_conv_kind(const struct weft_conv *conv, double *ret_pro
         *ret_products = images * COLUMNS_LANES * columns_costs(&s, /* point= */ false);
         return WEFT_CONV_KIND_DIRECT;
     case WEFT_CONV_DIRECT:
-        *ret_products = each * weft_direct_costs(conv, &s);
+        *ret_products = each * conv->direct;
         return WEFT_CONV_KIND_DIRECT;
     case WEFT_CONV_PHASES:
         *ret_products = each * weft_phases_costs(&s, lanes);

@@ -170,17 +170,13 @@ static double least_costs(const struct weft_conv *conv, const struct weft_conv_s
     return least;
 }
 
-int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s)
+void weft_direct_weigh(struct weft_conv *conv, const struct weft_conv_shape *s)
 {
-    int32_t skips;
-    least_costs(conv, s, &skips);
-    return skips;
-}
-
-double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_shape *s)
-{
-    int32_t skips;
-    return least_costs(conv, s, &skips);
+    const int32_t lanes = (int32_t)conv->gemm.kernel->lanes;
+    if (conv->direct_lanes == lanes)
+        return;
+    conv->direct = least_costs(conv, s, &conv->skips);
+    conv->direct_lanes = lanes;
 }
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */

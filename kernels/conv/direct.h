@@ -41,10 +41,9 @@ struct weft_direct_axis {
 };
 /* Along axis d. One class that sees all taps unless `exact`, and where there would be too many. */
 struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d, bool exact);
-/* The axes along which it pays to leave out taps, as bits. */
-int32_t weft_direct_skips(const struct weft_conv *conv, const struct weft_conv_shape *s);
-/* What an image of a group costs then, in vectors of multiply-adds. */
-double weft_direct_costs(const struct weft_conv *conv, const struct weft_conv_shape *s);
+/* Sets `skips` to the axes along which it pays to leave out taps, and `direct` to what that takes with the vectors of
+ * the descriptor's kernel; nothing is done where that is known. */
+void weft_direct_weigh(struct weft_conv *conv, const struct weft_conv_shape *s);
 
 /* Columns of a row that parts of their own are worth; rows are only cut where there are not enough of them. */
 enum { WEFT_DIRECT_PIECE = 64 };

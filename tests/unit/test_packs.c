@@ -63,6 +63,39 @@ static void no_images_want_the_packing_of_one(void **state)
     assert_int_equal(v.packing.order, WEFT_PACK_NONE);
 }
 
+/* Windows of 5x5 over maps of `size` x `size` in pixels of 16 numbers. */
+static struct weft_conv windows(int64_t size, int64_t o)
+{
+    return (struct weft_conv){.cpu = WEFT_CPU_ALL, .spatial = 2, .n = 1, .c = 16, .o = o, .groups = 1,
+                              .in_extent = {size, size}, .out_extent = {size, size}, .kernel = {5, 5}, .stride = {1, 1},
+                              .dilation = {1, 1}, .pad = {2, 2}, .x_stride = {16 * size * size, 1, 16 * size, 16},
+                              .y_stride = {o * size * size, 1, o * size, o}, .w_stride = {400, 25, 5, 1}};
+}
+
+/* What DIRECT takes is found once for a descriptor: of the sizes and the vectors that it has when it is prepared. */
+static void what_was_weighed_is_weighed_anew(void **state)
+{
+    struct weft_conv v = windows(2, 32), small = v, large = windows(64, 32), narrow = windows(64, 8);
+    if (!weft_gemm_find(WEFT_CPU_ALL)->code->transpose)
+        skip();
+    weft_conv_prepare(&small, 1);
+    weft_conv_prepare(&large, 1);
+    weft_conv_prepare(&narrow, 1);
+    assert_true(small.skips != large.skips && small.direct > 0 && small.direct < large.direct);
+    for (int i = 0; i < 2; i++) {
+        const struct weft_conv *const like = i == 0 ? &large : &small;
+        memcpy(v.in_extent, like->in_extent, sizeof v.in_extent);
+        memcpy(v.out_extent, like->out_extent, sizeof v.out_extent);
+        memcpy(v.x_stride, like->x_stride, sizeof v.x_stride);
+        memcpy(v.y_stride, like->y_stride, sizeof v.y_stride);
+        weft_conv_prepare(&v, 1);
+        assert_int_equal(v.skips, like->skips);
+        assert_true(v.direct == like->direct);
+    }
+    assert_int_equal(narrow.direct_lanes, narrow.gemm.kernel->lanes);
+    assert_int_equal(narrow.direct_lanes, 8);
+}
+
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
 /* What became of the last step with a pack. */
@@ -343,6 +376,7 @@ int main(void)
         cmocka_unit_test(packings_are_compared_whole),
         cmocka_unit_test(phases_depend_on_the_padding),
         cmocka_unit_test(no_images_want_the_packing_of_one),
+        cmocka_unit_test(what_was_weighed_is_weighed_anew),
         cmocka_unit_test(no_images_at_the_hint),
         cmocka_unit_test(no_pixels_at_the_hint),
         cmocka_unit_test(the_padding_depends_on_sizes),
