@@ -187,10 +187,22 @@ weft_dim weft_dim_mul(struct weft_dims *dims, weft_dim a, weft_dim b)
 
 /* --- division ----------------------------------------------------------------------------------------------------- */
 
+/* A number that leaves room for sums of two. */
+static bool is_plain(weft_dim d)
+{
+    return weft_dim_is_constant(d) && weft_dim_value(d) < WEFT_DIM_LIMIT / 4 && weft_dim_value(d) > -WEFT_DIM_LIMIT / 4;
+}
+
 /* a = q·b + r by b's greatest term. Gives up (q = 0, r = a) where that takes too many terms or steps, or
  * numbers that are too large. */
 static void divide_long(struct weft_dims *dims, weft_dim a, weft_dim b, weft_dim *ret_quotient, weft_dim *ret_rest)
 {
+    if (is_plain(a) && is_plain(b)) {
+        const int64_t times = weft_dim_floor(weft_dim_value(a), weft_dim_value(b));
+        *ret_quotient = weft_dim_of(times);
+        *ret_rest = weft_dim_of(weft_dim_value(a) - times * weft_dim_value(b));
+        return;
+    }
     struct weft_dim_term constant;
     uint32_t count;
     const struct weft_dim_term lead = weft_dim_terms(dims, b, &constant, &count)[0];

@@ -229,6 +229,8 @@ static weft_wide value_of(const struct weft_dims *dims, weft_dim d, const int64_
 int64_t weft_dim_evaluate(const struct weft_dims *dims, weft_dim d, const int64_t *symbols)
 {
     bool lost = false;
+    if (weft_dim_is_constant(d)) /* nearly all are */
+        return weft_dim_saturate(weft_dim_value(d));
     const weft_wide value = value_of(dims, d, symbols, &lost);
     return lost ? WEFT_DIM_LIMIT : weft_dim_saturate(value);
 }

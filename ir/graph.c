@@ -223,33 +223,27 @@ static void rehash_layouts(struct weft_graph *root)
 
 uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type)
 {
-    struct weft_graph *root = graph->root;
     struct weft_layout canonical = *layout;
     weft_layout_canonical(graph->dims, &canonical, type);
-    if (canonical.strength == WEFT_REQUIRED && canonical.align == 0 && weft_layout_is_row_major(&canonical))
+    return weft_intern_canonical(graph, &canonical);
+}
+
+uint32_t weft_intern_canonical(struct weft_graph *graph, const struct weft_layout *canonical)
+{
+    struct weft_graph *root = graph->root;
+    if (canonical->strength == WEFT_REQUIRED && canonical->align == 0 && weft_layout_is_row_major(canonical))
         return 0;
     if (root->layouts * 2 >= root->layout_hash_size)
         rehash_layouts(root);
-    uint32_t slot = hash_layout(&canonical) & (root->layout_hash_size - 1);
+    uint32_t slot = hash_layout(canonical) & (root->layout_hash_size - 1);
     for (; root->layout_hash[slot]; slot = (slot + 1) & (root->layout_hash_size - 1))
-        if (same_in_all(&root->layout[root->layout_hash[slot]], &canonical))
+        if (same_in_all(&root->layout[root->layout_hash[slot]], canonical))
             return root->layout_hash[slot];
     root->layout =
         weft_grow(root->arena, root->layout, &root->layout_capacity, root->layouts + 1, sizeof *root->layout);
-    root->layout[root->layouts] = canonical;
+    root->layout[root->layouts] = *canonical;
     root->layout_hash[slot] = root->layouts;
     return root->layouts++;
-}
-
-struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layout, int rank)
-{
-    return layout ? graph->root->layout[layout] : weft_layout_row_major(rank);
-}
-
-struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value)
-{
-    const struct weft_value *v = &graph->value[value.id];
-    return weft_layout_at(graph, v->layout, v->type.rank);
 }
 
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout)
@@ -299,8 +293,8 @@ bool weft_has_blocks(const struct weft_graph *graph)
 bool weft_is_required(const struct weft_graph *graph, weft_val value)
 {
     const struct weft_value *v = &graph->value[value.id];
-    const struct weft_layout layout = weft_layout_of(graph, value);
-    return (v->layout || v->stated) && layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED;
+    const struct weft_layout *const layout = weft_layout_peek(graph, v->layout, v->type.rank);
+    return (v->layout || v->stated) && layout->kind == WEFT_STORED && layout->strength == WEFT_REQUIRED;
 }
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */

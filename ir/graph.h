@@ -248,10 +248,24 @@ void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to);
 
 /* Layouts are interned: canonicalise, look up, store. */
 uint32_t weft_intern_layout(struct weft_graph *graph, const struct weft_layout *layout, const struct weft_type *type);
-/* Layout number `layout` of the graph's table; 0 is row-major of this rank. */
-struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layout, int rank);
+/* Of one that is canonical, and not in the table. */
+uint32_t weft_intern_canonical(struct weft_graph *graph, const struct weft_layout *canonical);
+/* Layout number `layout` of the graph's table; 0 is row-major of this rank. What is peeked at is where it is until the
+ * next layout is interned: a layout has half a kilobyte. */
+static inline const struct weft_layout *weft_layout_peek(const struct weft_graph *graph, uint32_t layout, int rank)
+{
+    return layout ? &graph->root->layout[layout] : &weft_layout_rows[rank];
+}
+static inline struct weft_layout weft_layout_at(const struct weft_graph *graph, uint32_t layout, int rank)
+{
+    return *weft_layout_peek(graph, layout, rank);
+}
 /* The layout of a value, whatever its index. */
-struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value);
+static inline struct weft_layout weft_layout_of(const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_value *const v = &graph->value[value.id];
+    return *weft_layout_peek(graph, v->layout, v->type.rank);
+}
 void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
 /* The same for what a text or the caller says: row-major is then required, as any other order is. */
 void weft_state_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);

@@ -17,13 +17,27 @@
 
 #include <string.h>
 
+#define AXIS(i) {.axis = (i), .div = 1}
+#define ROWS(rank, ...) [rank] = {.axes = (rank), .dense = true, .axis = {__VA_ARGS__}}
+const struct weft_layout weft_layout_rows[WEFT_MAX_RANK + 1] = {
+    [0] = {.dense = true},
+    ROWS(1, AXIS(0)),
+    ROWS(2, AXIS(0), AXIS(1)),
+    ROWS(3, AXIS(0), AXIS(1), AXIS(2)),
+    ROWS(4, AXIS(0), AXIS(1), AXIS(2), AXIS(3)),
+    ROWS(5, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4)),
+    ROWS(6, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4), AXIS(5)),
+    ROWS(7, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4), AXIS(5), AXIS(6)),
+    ROWS(8, AXIS(0), AXIS(1), AXIS(2), AXIS(3), AXIS(4), AXIS(5), AXIS(6), AXIS(7)),
+};
+#undef ROWS
+#undef AXIS
+_Static_assert(sizeof weft_layout_rows / sizeof *weft_layout_rows == 9, "a row for each rank");
+
 struct weft_layout weft_layout_row_major(int rank)
 {
     weft_assert(rank >= 0 && rank <= WEFT_MAX_RANK);
-    struct weft_layout layout = {.axes = (uint8_t)rank, .dense = true};
-    for (int i = 0; i < rank; i++)
-        layout.axis[i] = (struct weft_axis){.axis = (uint8_t)i, .div = 1};
-    return layout;
+    return weft_layout_rows[rank];
 }
 
 struct weft_layout weft_layout_order(int rank, const int *order)
@@ -121,6 +135,7 @@ const char *weft_layout_check(const struct weft_layout *layout, const struct wef
         return NULL;
     if (layout->axes > WEFT_MAX_STORAGE)
         return "a layout has at most 16 storage axes";
+    uint32_t whole = 0; /* axes that are not split */
     for (int i = 0; i < layout->axes; i++) {
         if (layout->axis[i].axis >= type->rank)
             return "the layout names an axis that the type does not have";
@@ -128,8 +143,11 @@ const char *weft_layout_check(const struct weft_layout *layout, const struct wef
             return "an axis is split by a number below 1";
         if (!layout->dense && is_negative(layout->stride[i]))
             return "a stride is negative";
+        if (layout->axis[i].div == 1 && layout->axis[i].mod == 0)
+            whole |= 1u << layout->axis[i].axis;
     }
-    for (int axis = 0; axis < type->rank; axis++) {
+    const bool splits = layout->axes != type->rank || whole != (1u << type->rank) - 1;
+    for (int axis = 0; axis < type->rank && splits; axis++) {
         const char *message = check_axis(layout, axis);
         if (message)
             return message;
@@ -252,14 +270,31 @@ static void move_single_axes(struct weft_layout *layout, const struct weft_type 
         if (weft_layout_digits(layout, axis, digit) == 1)
             remove_axis(layout, digit[0]);
     }
+    uint32_t present = 0;
+    for (int i = 0; i < layout->axes; i++)
+        present |= 1u << layout->axis[i].axis;
     for (int axis = 0; axis < type->rank; axis++) {
-        int digit[WEFT_MAX_STORAGE], at = 0;
-        if (weft_layout_digits(layout, axis, digit) > 0)
+        int at = 0;
+        if (present >> axis & 1)
             continue;
         while (axis > 0 && layout->axis[at].axis != axis - 1)
             at++;
         insert_axis(layout, axis > 0 ? at + 1 : 0, (struct weft_axis){.axis = (uint8_t)axis, .div = 1});
     }
+}
+
+/* Of an order: then there is nothing to move. */
+static bool has_single_axes_in_place(const struct weft_layout *layout, const struct weft_type *type)
+{
+    bool in_place = true;
+    uint32_t present = 0;
+    for (int i = 0; i < layout->axes && in_place; i++) {
+        const int axis = layout->axis[i].axis;
+        present |= 1u << axis;
+        if (weft_dim_is(type->extent[axis], 1))
+            in_place = axis == 0 ? i == 0 : i > 0 && layout->axis[i - 1].axis == axis - 1;
+    }
+    return in_place && present == (1u << type->rank) - 1;
 }
 
 /* Packed, and no axis in pieces: all there is to it is an order. */
@@ -275,7 +310,8 @@ void weft_layout_canonical(struct weft_dims *dims, struct weft_layout *layout, c
         return;
     }
     if (is_order(layout, type)) { /* strides, which may be long expressions, would only be dropped again */
-        move_single_axes(layout, type);
+        if (!has_single_axes_in_place(layout, type))
+            move_single_axes(layout, type);
         memset(layout->stride, 0, sizeof layout->stride);
         memset(&layout->axis[layout->axes], 0, sizeof *layout->axis * (WEFT_MAX_STORAGE - layout->axes));
         return;

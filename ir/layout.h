@@ -34,6 +34,7 @@ struct weft_type {
 };
 
 struct weft_layout weft_layout_row_major(int rank);
+extern const struct weft_layout weft_layout_rows[WEFT_MAX_RANK + 1]; /* row-major, by rank */
 struct weft_layout weft_layout_order(int rank, const int *order); /* dense, outermost first */
 bool weft_layout_is_row_major(const struct weft_layout *layout); /* dense, natural order, no offset, no split */
 /* Breaks the rule of coverage? Then a constant message, else NULL. */

@@ -17,7 +17,7 @@ bool weft_blocks_find(struct weft_graph *g, weft_val v, struct weft_blocks *ret)
 {
     const struct weft_type *type = weft_type_of(g, v);
     const struct weft_layout layout = weft_layout_of(g, v);
-    int place[WEFT_MAX_STORAGE];
+    int place[WEFT_MAX_STORAGE] = {0};
     bool any = false;
     if (layout.kind != WEFT_STORED || !layout.dense || layout.axes <= type->rank || layout.axes > WEFT_MAX_RANK)
         return false;

@@ -105,6 +105,23 @@ static void check_canonical(struct fixture *f)
     }
 }
 
+/* Of numbers, also of those for which no sum of two is a number. */
+static void check_quotients(struct weft_dims *dims)
+{
+    static const int64_t exact[][3] = {{12, 3, 4},  {-12, 3, -4}, {12, -3, -4}, {0, 5, 0},
+                                       {7, 7, 1},   {7, -7, -1},  {9, 1, 9},    {WEFT_DIM_LIMIT, 1, WEFT_DIM_LIMIT}};
+    static const int64_t uneven[][2] = {{13, 3}, {-13, 3}, {13, -3}, {2, 3}, {-2, 3}, {WEFT_DIM_LIMIT, 2}};
+    weft_dim q;
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        assert_true(weft_dim_divides(dims, weft_dim_of(exact[i][0]), weft_dim_of(exact[i][1]), &q));
+        assert_true(weft_dim_is(q, exact[i][2]));
+    }
+    for (size_t i = 0; i < sizeof uneven / sizeof *uneven; i++)
+        assert_false(weft_dim_divides(dims, weft_dim_of(uneven[i][0]), weft_dim_of(uneven[i][1]), &q));
+    assert_int_equal(weft_dim_hint(dims, weft_dim_of(-5)), -5);
+    assert_int_equal(weft_dim_hint(dims, weft_dim_of(WEFT_DIM_LIMIT)), WEFT_DIM_LIMIT);
+}
+
 static void check_helpers(struct fixture *f)
 {
     struct weft_dims *dims = f->dims;
@@ -121,6 +138,7 @@ static void check_helpers(struct fixture *f)
     assert_false(weft_dim_divides(dims, symbol_n, weft_dim_of(0), &q));
     assert_true(weft_dim_divides(dims, weft_dim_of(0), symbol_n, &q));
     assert_true(weft_dim_is(q, 0));
+    check_quotients(dims);
     uint32_t symbol = 99;
     assert_true(weft_dim_is_symbol(dims, symbol_m, &symbol));
     assert_int_equal(symbol, 1);
