@@ -71,12 +71,14 @@ struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
     return blob;
 }
 
+enum { FORGOTTEN = 64 << 10 }; /* bytes that are worth a system call */
+
 void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = ((uintptr_t)blob->data + offset + page - 1) / page * page;
     const uintptr_t end = ((uintptr_t)blob->data + offset + bytes) / page * page;
-    if (blob->mapped && first < end)
+    if (blob->mapped && first < end && end - first >= FORGOTTEN)
         madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
