@@ -8,13 +8,20 @@
 static const char who[] = "propagate_memory_format";
 
 enum { NOTEWORTHY_PS = 1000 };
+#define MOST_EXACT_PS 1000000000000000 /* as a double in microseconds, to much less than a picosecond */
 
 static const char *layout_text(const struct weft_placing *p, weft_val v, uint32_t layout)
 {
-    struct weft_text text = {.context = p->graph->context, .arena = p->formats->arena};
-    const struct weft_layout shown = weft_layout_at(p->graph, layout, weft_type_of(p->graph, v)->rank);
-    weft_layout_print(p->graph->dims, &shown, &text);
-    return layout ? text.data : "row-major";
+    if (layout == 0)
+        return "row-major";
+    struct weft_format_known *known = WEFT_RECALL(p->formats, WEFT_RECALL_TEXT, layout);
+    if (!known->answer) {
+        struct weft_text text = {.context = p->graph->context, .arena = p->formats->arena};
+        const struct weft_layout shown = weft_layout_at(p->graph, layout, weft_type_of(p->graph, v)->rank);
+        weft_layout_print(p->graph->dims, &shown, &text);
+        known->answer = text.data;
+    }
+    return known->answer;
 }
 
 /* A layout, and whose kernel writes it if that is not weft's. */
@@ -88,6 +95,15 @@ void weft_say_conversions(struct weft_placing *p)
     write_conversions(p, label);
 }
 
+/* "%.3f" of a double takes most of the time of a remark; only halves, which that may round either way, need it. */
+static const char *us_text(const struct weft_placing *p, int64_t ps)
+{
+    const int64_t ns = (ps + 500) / 1000;
+    if (ps < 0 || ps > MOST_EXACT_PS || ps % 1000 == 500)
+        return weft_arena_format(p->formats->arena, "%.3f", (double)ps * 1e-6);
+    return weft_arena_format(p->formats->arena, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
+}
+
 /* Says what was chosen, and what the best other choice would have cost. What a broadcast repeats is not stored. */
 void weft_say_stored(struct weft_placing *p, weft_val v)
 {
@@ -100,11 +116,11 @@ void weft_say_stored(struct weft_placing *p, weft_val v)
                     (uint64_t)f->written_ps[v.id], f->second[v.id], (uint64_t)(uintptr_t)f->second_own[v.id],
                     (uint64_t)f->second_ps[v.id]);
     if (!known->answer)
-        known->answer = weft_arena_format(f->arena, "%s, %.3f us to write and read; %s would cost %.3f us more",
+        known->answer = weft_arena_format(f->arena, "%s, %s us to write and read; %s would cost %s us more",
                                           choice_text(p, v, f->written[v.id], f->chosen[v.id]),
-                                          (double)f->written_ps[v.id] * 1e-6,
+                                          us_text(p, f->written_ps[v.id]),
                                           choice_text(p, v, f->second[v.id], f->second_own[v.id]),
-                                          (double)f->second_ps[v.id] * 1e-6);
+                                          us_text(p, f->second_ps[v.id]));
     note(p, v, "stored", known->answer);
 }
 

@@ -29,18 +29,9 @@ struct passage {
     int from_rank, to_rank;
     int from[WEFT_MAX_RANK], to[WEFT_MAX_RANK];
     int span[WEFT_MAX_RANK]; /* of `from`: weft_pin_spans */
+    uint32_t is_new;         /* axes of `to`, as bits, for which `from` has nothing that they run with */
 };
 
-static bool open_passage(const struct weft_graph *g, struct weft_pin from, struct weft_pin to, struct passage *ret)
-{
-    int span[WEFT_MAX_RANK];
-    ret->from_rank = weft_type_of(g, weft_pin_value(g, from))->rank;
-    ret->to_rank = weft_type_of(g, weft_pin_value(g, to))->rank;
-    return weft_pin_spans(g, from, ret->from, ret->span) == WEFT_PIN_MAPPED &&
-           weft_pin_spans(g, to, ret->to, span) == WEFT_PIN_MAPPED;
-}
-
-/* Has `from` nothing that this axis of `to` runs with? */
 static bool is_new(const struct passage *p, int axis)
 {
     for (int i = 0; i < p->from_rank; i++)
@@ -49,11 +40,26 @@ static bool is_new(const struct passage *p, int axis)
     return true;
 }
 
+static bool open_passage(const struct weft_graph *g, struct weft_pin from, struct weft_pin to, struct passage *ret)
+{
+    int span[WEFT_MAX_RANK];
+    ret->from_rank = weft_type_of(g, weft_pin_value(g, from))->rank;
+    ret->to_rank = weft_type_of(g, weft_pin_value(g, to))->rank;
+    ret->is_new = 0;
+    if (weft_pin_spans(g, from, ret->from, ret->span) != WEFT_PIN_MAPPED ||
+        weft_pin_spans(g, to, ret->to, span) != WEFT_PIN_MAPPED)
+        return false;
+    for (int i = 0; i < ret->to_rank; i++)
+        if (is_new(ret, i))
+            ret->is_new |= 1u << i;
+    return true;
+}
+
 /* In logical order. */
 static void append_new(struct weft_layout *layout, const struct passage *p)
 {
     for (int i = 0; i < p->to_rank; i++)
-        if (is_new(p, i))
+        if (p->is_new >> i & 1)
             append(layout, (struct weft_axis){.axis = (uint8_t)i, .div = 1});
 }
 
@@ -104,13 +110,11 @@ static int carry(struct weft_graph *g, struct weft_pin from, const struct weft_l
     const struct weft_type *type = weft_type_of(g, weft_pin_value(g, to));
     const bool reshapes = weft_opcode_of(g, from.node) == WEFT_OP_reshape;
     struct passage p;
-    bool any_new = false;
     int count = 0;
     if (layout->kind != WEFT_STORED || (!reshapes && (layout->axes + type->rank > WEFT_MAX_STORAGE ||
                                                       !open_passage(g, from, to, &p))))
         return 0;
-    for (int i = 0; !reshapes && i < type->rank; i++)
-        any_new |= is_new(&p, i);
+    const bool any_new = !reshapes && p.is_new;
     for (int place = first; place <= last && (place == first || any_new); place++) {
         if (!reshapes)
             ret[count] = carry_mapped(&p, layout, (enum weft_new_axes)place);

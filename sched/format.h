@@ -99,7 +99,7 @@ struct weft_format_known {
 };
 /* A question is words; the first says what it is about. */
 enum { WEFT_RECALL_LIST, WEFT_RECALL_CARRY, WEFT_RECALL_WRITE, WEFT_RECALL_CONVERT, WEFT_RECALL_CONVERSIONS,
-       WEFT_RECALL_SETS, WEFT_RECALL_READS, WEFT_RECALL_EDGE, WEFT_RECALL_PLACE, WEFT_RECALL_TEXT,
+       WEFT_RECALL_SETS, WEFT_RECALL_READS, WEFT_RECALL_EDGE, WEFT_RECALL_PLACE, WEFT_RECALL_TEXT, WEFT_RECALL_CONV,
        WEFT_RECALL_PURPOSES };
 struct weft_format_known *weft_format_recall(const struct weft_formats *formats, const uint64_t *question,
                                              uint32_t words);
@@ -117,6 +117,9 @@ static inline bool weft_format_is_open(const struct weft_graph *g, uint32_t i)
 /* Opens `formats` for a graph and its bodies. All memory is the arena's. */
 void weft_formats_collect(struct weft_formats *formats, struct weft_graph *graph, const struct weft_target *target,
                           struct weft_arena *arena);
+/* What a layout of one pin makes of the other side of its node, new axes outermost; false where nothing fits. */
+bool weft_format_carry(const struct weft_formats *formats, struct weft_pin from, uint32_t layout, struct weft_pin to,
+                       uint32_t *ret_layout);
 
 /* --- format_tree.c ------------------------------------------------------------------------------------------------ */
 

@@ -61,17 +61,14 @@ static int64_t one_order_cost(struct weft_chooser *top, bool last)
 /* Where a list has the layout that a view has if its operand is stored so; its first place where it has not. */
 static uint32_t place_of_view(const struct weft_chooser *c, weft_node n, uint32_t layout)
 {
-    struct weft_graph *g = c->graph;
     const struct weft_pin from = {.node = n}, to = {.node = n, .result = true};
-    const struct weft_format_list *list = list_of(c, weft_result(g, n, 0));
-    const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, weft_operand(g, n, 0))->rank);
-    struct weft_layout view;
+    const weft_val view = weft_result(c->graph, n, 0);
+    const struct weft_format_list *list = list_of(c, view);
     uint32_t number = 0, at = 0;
-    if (weft_carry_layout(g, from, &stored, to, WEFT_NEW_OUTERMOST, &view))
-        number = weft_intern_layout(g, &view, weft_type_of(g, weft_result(g, n, 0)));
+    weft_format_carry(c->formats, from, layout, to, &number);
     while (at < list->count && list->layout[at] != number)
         at++;
-    return at < list->count ? at : place_in(c, weft_result(g, n, 0).id, /* last= */ false);
+    return at < list->count ? at : place_in(c, view.id, /* last= */ false);
 }
 
 /* What is computed is row-major wherever it may be, views are where their operands are, and what is given is read as it

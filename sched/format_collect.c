@@ -36,7 +36,7 @@ static void add(struct collector *c, weft_val value, uint32_t layout)
     struct weft_format_list *list = &c->formats->list[value.id];
     const int rank = weft_type_of(c->graph, value)->rank;
     if (layout && layout != c->graph->value[value.id].layout && is_told_to_caller(c, value) &&
-        weft_layout_at(c->graph, layout, rank).axes > rank)
+        weft_layout_peek(c->graph, layout, rank)->axes > rank)
         return;
     if (layout && weft_dtype_bits(weft_type_of(c->graph, value)->dtype) < 8) /* these are row-major only */
         return;
@@ -159,28 +159,28 @@ struct carried {
     } wish[];
 };
 
-static uint32_t carry(struct collector *c, struct weft_pin from, const struct weft_layout *stored, struct weft_pin to,
+static uint32_t carry(struct weft_graph *g, struct weft_pin from, const struct weft_layout *stored, struct weft_pin to,
                       uint32_t *ret_layout)
 {
     struct weft_layout carried[2];
-    const uint32_t count = (uint32_t)weft_carry_layouts(c->graph, from, stored, to, carried);
+    const uint32_t count = (uint32_t)weft_carry_layouts(g, from, stored, to, carried);
     for (uint32_t i = 0; i < count; i++)
-        ret_layout[i] = weft_intern_layout(c->graph, &carried[i],
-                                           weft_type_of(c->graph, weft_pin_value(c->graph, to)));
+        ret_layout[i] = weft_intern_canonical(g, &carried[i]);
     return count;
 }
 
-static const struct carried *carry_all(struct collector *c, struct weft_pin from, uint32_t layout)
+static const struct carried *carry_all(const struct weft_formats *f, struct weft_pin from, uint32_t layout)
 {
-    const struct weft_node_info *node = &c->graph->node[from.node.id];
+    struct weft_graph *g = f->graph;
+    const struct weft_node_info *node = &g->node[from.node.id];
     const uint32_t pins = from.result ? node->operands : node->results;
-    const int rank = weft_type_of(c->graph, weft_pin_value(c->graph, from))->rank;
-    const struct weft_layout stored = weft_layout_at(c->graph, layout, rank);
-    struct carried *carried = weft_arena_new(c->formats->arena, sizeof *carried + 2 * pins * sizeof carried->wish[0]);
+    const int rank = weft_type_of(g, weft_pin_value(g, from))->rank;
+    const struct weft_layout stored = weft_layout_at(g, layout, rank);
+    struct carried *carried = weft_arena_new(f->arena, sizeof *carried + 2 * pins * sizeof carried->wish[0]);
     for (uint32_t i = 0; i < pins; i++) {
         uint32_t to[2];
         const uint32_t count =
-            carry(c, from, &stored, (struct weft_pin){.node = from.node, .result = !from.result, .index = i}, to);
+            carry(g, from, &stored, (struct weft_pin){.node = from.node, .result = !from.result, .index = i}, to);
         for (uint32_t k = 0; k < count; k++) {
             carried->wish[carried->count].pin = i;
             carried->wish[carried->count].is_guess = count > 1 && to[0] != to[1];
@@ -190,14 +190,32 @@ static const struct carried *carry_all(struct collector *c, struct weft_pin from
     return carried;
 }
 
-/* From a result to all operands, or from an operand to all results. */
+/* From a result to all operands, or from an operand to all results; the wishes of a pin, that with new axes outermost
+ * first. */
+static const struct carried *carry_known(const struct weft_formats *f, struct weft_pin from, uint32_t layout)
+{
+    struct weft_format_known *known =
+        WEFT_RECALL(f, WEFT_RECALL_CARRY, f->node_kind[from.node.id], from.result, from.index, layout);
+    if (!known->answer)
+        known->answer = (void *)carry_all(f, from, layout);
+    return known->answer;
+}
+
+bool weft_format_carry(const struct weft_formats *f, struct weft_pin from, uint32_t layout, struct weft_pin to,
+                       uint32_t *ret_layout)
+{
+    const struct carried *carried = carry_known(f, from, layout);
+    uint32_t i = 0;
+    while (i < carried->count && carried->wish[i].pin != to.index)
+        i++;
+    if (i < carried->count)
+        *ret_layout = carried->wish[i].layout;
+    return i < carried->count;
+}
+
 static void carry_on(struct collector *c, struct weft_pin from, uint32_t layout)
 {
-    struct weft_format_known *known = WEFT_RECALL(c->formats, WEFT_RECALL_CARRY,
-                                                  c->formats->node_kind[from.node.id], from.result, from.index, layout);
-    if (!known->answer)
-        known->answer = (void *)carry_all(c, from, layout);
-    const struct carried *carried = known->answer;
+    const struct carried *carried = carry_known(c->formats, from, layout);
     for (uint32_t i = 0; i < carried->count; i++) {
         const struct weft_pin to = {.node = from.node, .result = !from.result, .index = carried->wish[i].pin};
         const struct wish wish = {c->formats, weft_pin_value(c->graph, to), carried->wish[i].layout};

@@ -10,27 +10,37 @@
  * has no model take their time by the multiply-adds of the formula: transforms, depthwise windows, small groups. */
 #include "sched/format.h"
 
-/* `ret_known`: has the kernel a model? */
-static int64_t cost(const struct weft_formats *f, struct weft_conv *conv, bool *ret_known)
+/* What a convolution takes whose operand and result lie so. */
+struct cost {
+    bool is_strided; /* else nothing is known: axes are split */
+    bool is_modelled; /* by the kernel */
+    int64_t ps;
+};
+
+/* The kernel is prepared once for all nodes that are alike: what reads a value is priced in each of its layouts, what
+ * writes it too, and both against row-major. */
+static const struct cost *cost_of(const struct weft_formats *f, weft_node n, uint32_t operand, uint32_t result)
 {
+    struct weft_format_known *known = WEFT_RECALL(f, WEFT_RECALL_CONV, f->node_kind[n.id], operand, result);
+    if (known->answer)
+        return known->answer;
+    struct cost *cost = weft_new(f->arena, struct cost, 1);
+    struct weft_conv conv;
     enum weft_price price;
-    weft_conv_prepare(conv, 1);
-    const double products = weft_step_conv_products(conv, &price, ret_known);
-    return weft_format_rate_ps(f, products, price);
+    cost->is_strided = weft_format_conv(f, n, operand, result, &conv);
+    if (cost->is_strided) {
+        weft_conv_prepare(&conv, 1);
+        const double products = weft_step_conv_products(&conv, &price, &cost->is_modelled);
+        cost->ps = weft_format_rate_ps(f, products, price);
+    }
+    return known->answer = cost;
 }
 
 /* The layout of x that goes with one of y. */
 static bool like_result(const struct weft_formats *f, weft_node n, uint32_t result, uint32_t *ret_layout)
 {
-    struct weft_graph *g = f->graph;
-    const weft_val x = weft_operand(g, n, 0);
-    const struct weft_pin from = {.node = n, .result = true}, to = {.node = n};
-    const struct weft_layout stored = weft_layout_at(g, result, weft_type_of(g, weft_result(g, n, 0))->rank);
-    struct weft_layout layout;
-    if (!weft_carry_layout(g, from, &stored, to, WEFT_NEW_OUTERMOST, &layout))
-        return false;
-    *ret_layout = weft_intern_layout(g, &layout, weft_type_of(g, x));
-    return true;
+    return weft_format_carry(f, (struct weft_pin){.node = n, .result = true}, result, (struct weft_pin){.node = n},
+                             ret_layout);
 }
 
 /* Do neighbours differ in their channel, or in their place in a row? Else every element is by itself. */
@@ -49,16 +59,14 @@ static int64_t scattered_ps(const struct weft_formats *f, weft_val v, uint32_t l
 int64_t weft_format_conv_write_ps(const struct weft_formats *f, weft_node n, uint32_t result)
 {
     const weft_val y = weft_result(f->graph, n, 0);
-    struct weft_conv plain, conv;
     uint32_t layout = 0;
-    bool known;
-    if (!weft_step_is_f32(f->graph, n) || !weft_format_conv(f, n, 0, 0, &plain))
+    if (!weft_step_is_f32(f->graph, n))
         return 0;
-    const int64_t row_major = cost(f, &plain, &known);
-    if (!like_result(f, n, result, &layout) || !weft_format_conv(f, n, layout, result, &conv))
-        return row_major + weft_format_convert_ps(f, y, 0, result);
-    return weft_format_doubted_ps(row_major, cost(f, &conv, &known)) +
-           scattered_ps(f, y, result, WEFT_PRICE_write_private);
+    const struct cost *const row_major = cost_of(f, n, 0, 0);
+    const struct cost *const cost = like_result(f, n, result, &layout) ? cost_of(f, n, layout, result) : NULL;
+    if (!cost || !cost->is_strided)
+        return row_major->ps + weft_format_convert_ps(f, y, 0, result);
+    return weft_format_doubted_ps(row_major->ps, cost->ps) + scattered_ps(f, y, result, WEFT_PRICE_write_private);
 }
 
 int64_t weft_format_conv_read_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout,
@@ -66,16 +74,15 @@ int64_t weft_format_conv_read_ps(const struct weft_formats *f, struct weft_pin o
 {
     const weft_node n = operand.node;
     const weft_val x = weft_pin_value(f->graph, operand);
-    struct weft_conv conv, wanted;
     uint32_t like = 0;
-    bool known, other;
     if (!weft_step_is_f32(f->graph, n))
         return 0;
     if (like_result(f, n, result, &like) && like == layout)
         return scattered_ps(f, x, layout, WEFT_PRICE_read_private);
-    if (!weft_format_conv(f, n, layout, result, &conv) || !weft_format_conv(f, n, like, result, &wanted))
+    const struct cost *const here = cost_of(f, n, layout, result), *const there = cost_of(f, n, like, result);
+    if (!here->is_strided || !there->is_strided)
         return weft_format_turn_ps(f, x);
-    const int64_t here = cost(f, &conv, &known), there = cost(f, &wanted, &other);
-    const int64_t more = (here > there ? here - there : 0) + scattered_ps(f, x, layout, WEFT_PRICE_read_private);
-    return known ? more : more + weft_format_turn_ps(f, x);
+    const int64_t more =
+        (here->ps > there->ps ? here->ps - there->ps : 0) + scattered_ps(f, x, layout, WEFT_PRICE_read_private);
+    return here->is_modelled ? more : more + weft_format_turn_ps(f, x);
 }

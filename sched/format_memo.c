@@ -19,7 +19,7 @@
 struct weft_format_memo {
     struct weft_arena *arena;
     struct weft_format_answer **slot;
-    uint32_t size, count;       /* size: a power of two */
+    uint32_t size, count, first_size; /* sizes: powers of two */
     uint64_t *word;             /* a key in the making */
     uint32_t words, capacity;
 };
@@ -31,13 +31,16 @@ struct weft_format_answer {
     uint64_t key[];
 };
 
+/* Slots: for a node, twice what is asked of it, about; and of large graphs, which repeat themselves. */
+enum { ANSWERS = 32, MOST_AT_FIRST = 4096 };
+
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static void grow(struct weft_format_memo *m)
 {
     struct weft_format_answer **old = m->slot;
     const uint32_t size = m->size;
-    m->size = size ? 2 * size : 64;
+    m->size = size ? 2 * size : m->first_size;
     m->slot = weft_new(m->arena, struct weft_format_answer *, m->size);
     for (uint32_t i = 0; i < size; i++) {
         uint32_t at = old[i] ? (uint32_t)old[i]->hash & (m->size - 1) : 0;
@@ -164,6 +167,9 @@ void weft_format_kinds(struct weft_formats *f)
     if (!g->root->pass_memory) {
         struct weft_format_memo *memo = weft_new(f->arena, struct weft_format_memo, 1);
         memo->arena = f->arena;
+        memo->first_size = 64;
+        while (memo->first_size < MOST_AT_FIRST && memo->first_size / ANSWERS < g->live_nodes)
+            memo->first_size *= 2;
         g->root->pass_memory = memo;
     }
     f->memo = g->root->pass_memory;

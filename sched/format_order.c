@@ -27,10 +27,10 @@ static bool has_dim(const int *dim, int rank, int wanted)
 static void drop_free(const struct weft_graph *g, weft_val value, uint32_t number, int *dim)
 {
     const struct weft_type *type = weft_type_of(g, value);
-    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
-    for (int i = 0; i < layout.axes && !layout.dense; i++)
-        if (weft_dim_is(layout.stride[i], 0))
-            dim[layout.axis[i].axis] = WEFT_NO_DIM;
+    const struct weft_layout *const layout = weft_layout_peek(g, number, type->rank);
+    for (int i = 0; i < layout->axes && !layout->dense; i++)
+        if (weft_dim_is(layout->stride[i], 0))
+            dim[layout->axis[i].axis] = WEFT_NO_DIM;
     const uint32_t stored = weft_format_stored_axes(g, value);
     for (int i = 0; i < type->rank; i++)
         if (!(stored >> i & 1))
@@ -47,10 +47,10 @@ static struct order order_of(const struct weft_graph *g, weft_val value, uint32_
                              const int *other, int other_rank)
 {
     const struct weft_type *type = weft_type_of(g, value);
-    const struct weft_layout layout = weft_layout_at(g, number, type->rank);
+    const struct weft_layout *const layout = weft_layout_peek(g, number, type->rank);
     struct order order = {.run = 1};
-    for (int i = 0; i < layout.axes; i++) {
-        const struct weft_axis *axis = &layout.axis[i];
+    for (int i = 0; i < layout->axes; i++) {
+        const struct weft_axis *axis = &layout->axis[i];
         const int64_t extent = weft_dim_hint(g->dims, type->extent[axis->axis]);
         if (extent <= axis->div || !has_dim(other, other_rank, dim[axis->axis]))
             continue;
@@ -106,7 +106,7 @@ bool weft_format_has_channels_inside(const struct weft_formats *f, weft_val valu
 static bool is_split(const struct weft_formats *f, weft_val value, uint32_t number)
 {
     const int rank = weft_type_of(f->graph, value)->rank;
-    return weft_layout_at(f->graph, number, rank).axes > rank;
+    return weft_layout_peek(f->graph, number, rank)->axes > rank;
 }
 
 bool weft_format_is_last(const struct weft_formats *f, weft_val value, uint32_t number)
@@ -145,6 +145,8 @@ enum weft_format_agreement weft_format_agreement_of(const struct weft_graph *g, 
     const struct weft_pin pin = {.node = operand.node, .result = true};
     const struct weft_type *type = weft_type_of(g, value), *to_type = weft_type_of(g, to);
     int dim[WEFT_MAX_RANK], result_dim[WEFT_MAX_RANK];
+    if (layout == result && weft_op_of(g, operand.node)->traits & WEFT_ELEMENTWISE && weft_type_same(type, to_type))
+        return WEFT_SAME_ORDER;
     if (weft_pin_dims(g, operand, dim) != WEFT_PIN_MAPPED || weft_pin_dims(g, pin, result_dim) != WEFT_PIN_MAPPED)
         return WEFT_SAME_ORDER;
     drop_single(g, type, dim, to_type, result_dim);

@@ -328,9 +328,12 @@ static void eliminate(struct solver *s, uint32_t node)
     s->member = weft_grow(s->arena, s->member, &s->member_capacity, members + 1, sizeof *s->member);
     for (uint32_t t = s->bucket[node], count = members; t; t = s->table[t - 1].next)
         s->member[--count] = t - 1; /* oldest first */
-    if (members == 0) {
-        const struct group alone = {.entries = 1};
-        pass_on(s, &alone, minimise(s, &alone, s->own[node], s->labelling->node[node].choices));
+    if (members == 0) { /* it chooses by itself */
+        int64_t least = WEFT_LABEL_NEVER;
+        for (uint32_t c = 0; c < s->labelling->node[node].choices; c++)
+            least = s->own[node][c] < least ? s->own[node][c] : least;
+        s->answer->largest = s->answer->largest > 0 ? s->answer->largest : 1;
+        s->answer->bound = weft_label_add(s->answer->bound, least);
         return;
     }
     struct group *group = weft_new(s->arena, struct group, members);

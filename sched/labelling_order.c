@@ -168,6 +168,7 @@ uint32_t *weft_labelling_order(struct weft_arena *arena, uint32_t nodes, const u
     for (o.size = 32; o.size < 2 * pairs;)
         o.size *= 2;
     o.pair = weft_new(arena, uint64_t, o.size);
+    o.heap = weft_grow(arena, NULL, &o.capacity, 2 * nodes + 1, sizeof *o.heap); /* each, and many once more */
     for (uint32_t i = 0; i < pairs; i++)
         join(&o, pair[2 * i], pair[2 * i + 1]);
     for (uint32_t i = 0; i < nodes; i++)

@@ -111,7 +111,7 @@ static int64_t view_ps(const struct weft_formats *f, struct weft_pin operand, ui
     const struct weft_layout stored = weft_layout_at(g, layout, weft_type_of(g, from)->rank);
     const struct weft_pin pin = {.node = operand.node, .result = true};
     struct weft_layout view;
-    if (agreement == WEFT_SAME_ORDER && weft_layout_at(g, result, type->rank).dense)
+    if (agreement == WEFT_SAME_ORDER && weft_layout_peek(g, result, type->rank)->dense)
         return 0;
     if (!weft_carry_layout(g, operand, &stored, pin, WEFT_NEW_OUTERMOST, &view))
         return VIEW_FIRST + weft_format_convert_ps(f, from, layout, 0) + weft_format_convert_ps(f, to, 0, result);

@@ -51,6 +51,8 @@ static const char *why_conv_differs(const struct weft_bind *bind, const struct w
 {
     static const int keys[] = {WEFT_ATTR_stride, WEFT_ATTR_dilation, WEFT_ATTR_pad};
     const struct weft_graph *g = bind->graph;
+    if (weft_symbol_count(g->dims) == 0) /* there are no other sizes */
+        return NULL;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         for (unsigned axis = 0; axis < (unsigned)conv->spatial; axis++)
             if (!weft_bind_is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
