@@ -7,9 +7,9 @@ usage: pairs.py [--threads N] [--pairs N] [--compiles N] OLD.so NEW.so FOLDER...
 Each FOLDER holds model.onnx and input_0.npy, input_1.npy, ... Both libraries load and compile it; then they run in
 turns, as many runs at a time as take 100 ms, first one then the other, and in the next pair the other way round. A line
 a model: the time of a run in the old and in the new one (medians), old / new as a geometric mean of all pairs with its
-95 % interval (bootstrap), and the least time to compile. Above 1 the new one is faster. Needs numpy; nothing else may
-run on the machine. Exit status 1 where an interval begins below 0.98,
-where a model fails and where f32 outputs differ by more than 0.1 %."""
+95 % interval (bootstrap), and the least time to compile. Above 1 the new one is faster. With --pairs 0 nothing runs,
+and a line has the least time to compile alone. Needs numpy; nothing else may run on the machine. Exit status 1 where an
+interval begins below 0.98, where a model fails and where f32 outputs differ by more than 0.1 %."""
 import argparse
 import ctypes
 import glob
@@ -108,10 +108,8 @@ def interval(ratios):
     return numpy.exp(numpy.mean(logs)), numpy.exp(means[50]), numpy.exp(means[1949])
 
 
-def measure(libraries, folder, pairs, compiles):
-    arrays = [numpy.load(path).copy(order="C")
-              for path in sorted(glob.glob(f"{folder}/input_*.npy"), key=lambda p: int(p.split("_")[-1][:-4]))]
-    graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
+def compile_in_turns(libraries, graphs, compiles):
+    """The first plan of each, and how long all of them took."""
     compiled = [[], []]
     plans = []
     for turn in range(max(compiles, 1)):
@@ -122,7 +120,23 @@ def measure(libraries, folder, pairs, compiles):
                 plans.append((side, plan))
             else:
                 libraries[side].lib.weft_plan_destroy(plan)
-    plans = [plan for _, plan in sorted(plans, key=lambda p: p[0])]
+    return [plan for _, plan in sorted(plans, key=lambda p: p[0])], compiled
+
+
+def compile_only(libraries, folder, compiles):
+    graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
+    plans, compiled = compile_in_turns(libraries, graphs, compiles)
+    for library, plan, graph in zip(libraries, plans, graphs):
+        library.lib.weft_plan_destroy(plan)
+        library.lib.weft_graph_destroy(graph)
+    return compiled
+
+
+def measure(libraries, folder, pairs, compiles):
+    arrays = [numpy.load(path).copy(order="C")
+              for path in sorted(glob.glob(f"{folder}/input_*.npy"), key=lambda p: int(p.split("_")[-1][:-4]))]
+    graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
+    plans, compiled = compile_in_turns(libraries, graphs, compiles)
     executions = [library.execution(plan, arrays) for library, plan in zip(libraries, plans)]
     for library, execution in zip(libraries, executions):
         library.time(execution, 3)
@@ -142,6 +156,14 @@ def measure(libraries, folder, pairs, compiles):
     return times, compiled
 
 
+def print_compile_times(libraries, options):
+    print("| model | compile old ms | new ms | old / new |\n|---|---|---|---|")
+    for folder in options.folder:
+        was, now = (1e3 * min(side) for side in compile_only(libraries, folder, options.compiles))
+        print(f"| {os.path.basename(os.path.normpath(folder))} | {was:.2f} | {now:.2f} | {was / now:.2f} |", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--threads", type=int, default=2)
@@ -152,6 +174,8 @@ def main():
     parser.add_argument("folder", nargs="+")
     options = parser.parse_args()
     libraries = [Library(options.old, options.threads), Library(options.new, options.threads)]
+    if options.pairs == 0:
+        return print_compile_times(libraries, options)
     print("| model | old ms | new ms | old / new | 95 % | compile old ms | new ms | old / new |")
     print("|---|---|---|---|---|---|---|---|")
     means, slower = [], []
