@@ -199,7 +199,8 @@ static bool parse_head(struct weft_parser *p)
                                    p->root->name);
         do {
             weft_parse_lines(p);
-            if (!weft_parse_symbol_head(p))
+            p->symbols_broken = !weft_parse_symbol_head(p);
+            if (p->symbols_broken)
                 return false;
             weft_parse_lines(p);
         } while (weft_parse_take(p, ','));
@@ -242,6 +243,7 @@ static void parse_graph(struct weft_parser *p, const char *at)
     }
     if (!p->root) {
         p->root = p->graph;
+        p->symbols_broken = false;
         p->root->file =
             p->options->name ? weft_arena_copy(p->root->arena, p->options->name, strlen(p->options->name)) : NULL;
     }

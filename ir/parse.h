@@ -56,6 +56,7 @@ struct weft_parser {
     int32_t errors, errors_before; /* so far; before the top-level graph began */
     int32_t extra_braces;    /* of blocks whose heads were wrong */
     bool head_broken;        /* some parameters may be missing */
+    bool symbols_broken;     /* of the top-level graph: some symbols may be missing */
     const struct weft_graph **broken; /* bodies with mistakes: what uses them is not checked */
     uint32_t brokens, broken_capacity;
 };

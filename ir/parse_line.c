@@ -17,6 +17,8 @@ static bool extent_failed(struct weft_parser *p, const char *at, const char *end
     weft_dim found;
     if (at < end && word.length > 0 && !weft_parse_is(word, "min") && !weft_parse_is(word, "max") &&
         !weft_symbol_find(p->root->dims, weft_parse_copy(p, word), &found)) {
+        if (p->symbols_broken) /* perhaps it is declared behind the mistake, which has its message */
+            return false;
         struct weft_suggest suggest;
         return weft_parse_fail(p, at, WEFT_ERR_INVALID,
                                "symbol '%.*s' is not declared: write it in the graph's head, like @%s<%.*s>(…)%s",

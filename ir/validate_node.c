@@ -230,6 +230,8 @@ static void check_registers(struct weft_validator *v, weft_node node, weft_val o
     if (!def.id || !layout || layout >= g->root->layouts || g->root->layout[layout].kind != WEFT_REGISTER ||
         g->node[def.id].group == g->node[node.id].group)
         return;
+    if (!g->node[def.id].group) /* wrong by itself: weft_validate_value says so */
+        return;
     weft_found(v, node, "%s is {-}: it exists only within its group", weft_text_of(v, operand));
 }
 
