@@ -54,7 +54,7 @@ static bool check_groups(const struct weft_graph *g, const struct weft_target *t
             continue;
         legal = false;
         weft_error(g->context, WEFT_ERR_UNSUPPORTED,
-                   &(struct weft_place){.file = g->file, .line = g->node[units.unit[i].first.id].line},
+                   &(struct weft_place){.file = g->file, .line = g->node[units.unit[i].first.id].line, .column = 1},
                    "group @%s: no kernel computes these nodes as one: %s", g->group[units.unit[i].group].name, why);
     }
     return legal;
