@@ -83,10 +83,16 @@ static bool check_values(struct weft_check *check, const struct strip_definition
         double x[WEFT_K_MAX_IN] = {0};
         for (int a = 0; a < d->inputs; a++)
             x[a] = weft_load_real(d->dtype[1 + a], args->in[a], i * args->stride[1 + a]);
-        weft_check_fail(check, "element %lld of %lld, strides %lld %lld %lld: %.9g of %.9g %.9g %.9g, should be %.9g",
+        const double got = weft_load_real(d->dtype[0], args->out, i * args->stride[0]);
+        const double should = weft_load_real(d->wide[0], want, i);
+        char error[96] = "";
+        if (d->dtype[0] == WEFT_F32 && d->wide[0] != WEFT_F32)
+            snprintf(error, sizeof error, ": %.3g ULP off, %.3g allowed (check/strip_definition.c)",
+                     weft_check_ulps((float)got, should), d->ulps);
+        weft_check_fail(check,
+                        "element %lld of %lld, strides %lld %lld %lld: %.9g of %.9g %.9g %.9g, should be %.12g%s",
                         (long long)i, (long long)args->n, (long long)args->stride[0], (long long)args->stride[1],
-                        (long long)args->stride[2], weft_load_real(d->dtype[0], args->out, i * args->stride[0]), x[0],
-                        x[1], x[2], weft_load_real(d->wide[0], want, i));
+                        (long long)args->stride[2], got, x[0], x[1], x[2], should, error);
         return false;
     }
     return true;
