@@ -154,10 +154,11 @@ static void warn_of_words(struct weft_context *context, const char *variable, co
     }
 }
 
-static void warn_of_number(struct weft_context *context, const char *variable, const char *meaning)
+static void warn_of_number(struct weft_context *context, const char *variable, bool zero, const char *meaning)
 {
     const char *text = getenv(variable);
-    if (text && (!*text || text[strspn(text, "0123456789")]))
+    const bool is_zero = text && !text[strspn(text, "0")];
+    if (text && (!*text || text[strspn(text, "0123456789")] || (is_zero && !zero)))
         weft_note(context, WEFT_WARNING, &(struct weft_place){.where = variable}, "'%s' is not %s", text, meaning);
 }
 
@@ -168,8 +169,8 @@ static void warn_of_environment(struct weft_context *context)
     warn_of_words(context, "WEFT_SKIP", besides, /* passes= */ true);
     warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
     warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
-    warn_of_number(context, "WEFT_STOP_AFTER", "a number of rewrites");
-    warn_of_number(context, "WEFT_CHOICE", "the number of a choice, from 1 on");
+    warn_of_number(context, "WEFT_STOP_AFTER", /* zero= */ true, "a number of rewrites");
+    warn_of_number(context, "WEFT_CHOICE", /* zero= */ false, "the number of a choice, from 1 on");
 }
 
 /* --- around a pass ---------------------------------------------------------------------------------------------- */

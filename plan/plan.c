@@ -173,13 +173,14 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     weft_plan_settle_constants(plan);
 }
 
-/* What is no number from 1 on is none. */
+/* What is no number from 1 on is none (passes/inspect.c warns of it); a large one means the last of each list. */
 static uint32_t read_pick(void)
 {
     const char *const text = getenv("WEFT_CHOICE");
-    char *end;
-    const long number = text ? strtol(text, &end, 10) : 0;
-    return text && !*end && number > 1 && number < INT32_MAX ? (uint32_t)number - 1 : 0;
+    if (!text || text[strspn(text, "0123456789")])
+        return 0;
+    const unsigned long long number = strtoull(text, NULL, 10);
+    return number > INT32_MAX ? INT32_MAX : number > 1 ? (uint32_t)number - 1 : 0;
 }
 
 void weft_plan_build(struct weft_plan *plan, bool reference)

@@ -450,6 +450,18 @@ for command in run bench explain opt; do
     expect 0 '--constant-bytes N' "$weft" $command --help
 done
 
+# Which choice: what is no number from 1 on is none, and a large one means the last.
+for wrong in '' 0 00 -1 x 2x ' 2' 1.5; do
+    expect 0 "warning: WEFT_CHOICE: '$wrong' is not the number of a choice, from 1 on" \
+        env WEFT_CHOICE="$wrong" "$weft" opt small.weft --print=plan --target=avx2
+    expect 0 '= exp .* weft_strip_exp_f32__avx2' \
+        env WEFT_CHOICE="$wrong" "$weft" opt small.weft --print=plan --target=avx2
+done
+for large in 99 2147483647 2147483648 4294967297 99999999999999999999; do
+    expect 0 '= exp .* weft_reference' \
+        env WEFT_CHOICE="$large" "$weft" opt small.weft --print=plan --target=avx2
+done
+
 # What excludes each other, and what there is to choose from.
 for command in run bench explain dot; do
     expect 2 "weft $command: --no-winograd and --winograd-4 exclude each other" \
