@@ -442,13 +442,32 @@ for wrong in '' x 1.5M -1 64KB 9999999999G 99999999999999999999; do
     expect 2 "weft run: --constant-bytes wants a number of bytes, as 65536, 64K, 64M or 2G, not '$wrong'" \
         "$weft" run constants.weft --constant-bytes "$wrong"
 done
-expect 2 'weft opt: --constant-bytes goes with --print=plan, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan or choices, without --passes' \
     "$weft" opt constants.weft --constant-bytes 1M
-expect 2 'weft opt: --constant-bytes goes with --print=plan, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan or choices, without --passes' \
     "$weft" opt constants.weft --print=plan --passes=dce --constant-bytes 1M
 for command in run bench explain opt; do
     expect 0 '--constant-bytes N' "$weft" $command --help
 done
+
+printf 'graph @one(%%x: f32[4]) {\n  %%y: f32[4] = exp %%x\n  return %%y\n}\n' >one.weft
+# Choices, those of bodies behind the others.
+cat >looping.weft <<'TEXT'
+graph @g(%n: i64[], %x: f32[4]) {
+  graph @body(%i: i64[], %a: f32[4]) {
+    %b: f32[4] = exp %a
+    return %b
+  }
+  %y: f32[4] = loop %n, %x body=@body
+  %z: f32[4] = neg %y
+  return %z
+}
+TEXT
+expect 0 '^  %z = neg$' "$weft" opt looping.weft --print=choices
+expect 0 '^  %b = exp  in body @body$' "$weft" opt looping.weft --print=choices
+expect 0 '' "$weft" opt constants.weft --print=choices --constant-bytes 1M
+expect 0 ': 2 nodes read, 2 planned as 2 steps, 0 of them' "$weft" explain looping.weft
+expect 0 ': 1 node read, 1 planned as 1 step, 0 of them' "$weft" explain one.weft
 
 # Which choice: what is no number from 1 on is none, and a large one means the last.
 for wrong in '' 0 00 -1 x 2x ' 2' 1.5; do

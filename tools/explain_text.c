@@ -28,15 +28,17 @@ static void print_refusals(const struct explain *e, const char *pass, struct wef
 static void print_summary(const struct explain *e, struct weft_text *text)
 {
     struct explain_pass pass;
-    weft_text_format(text, "%s: %u nodes read, %u planned as %u steps, %d of them in the reference evaluator\n",
-                     e->path, e->from->live_nodes, e->to->live_nodes, e->plan->steps, e->plan->fallbacks);
+    weft_text_format(text, "%s: %u node%s read, %u planned as %u step%s, %d of them in the reference evaluator\n",
+                     e->path, e->from->live_nodes, weft_tool_plural(e->from->live_nodes), e->to->live_nodes,
+                     e->plan->steps, weft_tool_plural(e->plan->steps), e->plan->fallbacks);
     if (e->plan->has_records)
         weft_text_format(text,
                          "forms: %d of %d units run in the kernel that was expected when layouts were chosen\n",
                          e->plan->kernel_units - e->plan->unexpected_units, e->plan->kernel_units);
-    weft_text_format(text, "passes: %lld rewrites\n", (long long)e->to->root->rewrites);
+    weft_text_format(text, "passes: %lld rewrite%s\n", (long long)e->to->root->rewrites,
+                     weft_tool_plural(e->to->root->rewrites));
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
-        weft_text_format(text, "  %-18s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,
+        weft_text_format(text, "  %-23s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,
                          weft_tool_plural(pass.rewrites), pass.runs, weft_tool_plural(pass.runs),
                          (double)pass.ns / 1e6);
         print_refusals(e, pass.name, text);

@@ -220,22 +220,31 @@ struct choices_job {
     const struct weft_plan *plan;
 };
 
-/* Each unit that a kernel computes, by the name of what it computes, and the ways to do it; of the outermost graph. */
-static int list_choices(void *arg)
+/* Each unit that a kernel computes, by the name of what it computes, and the ways to do it; then those of bodies.
+ * Recursion is as deep as bodies are nested. */
+static void list_units(const struct weft_plan *plan, bool body, struct weft_arena *scratch, struct weft_text *text)
 {
-    const struct choices_job *c = arg;
-    const struct weft_plan *const plan = c->plan;
-    struct weft_arena *const scratch = &plan->graph->scratch;
-    struct weft_text text = {.context = c->job->context, .arena = scratch};
     for (uint32_t i = 1; i < plan->units.count; i++) {
         const struct weft_unit *const unit = &plan->units.unit[i];
         const uint32_t traits = weft_op_of(plan->graph, unit->first)->traits;
         if (!plan->graph->node[unit->first.id].plan || traits & WEFT_CONTROL)
             continue;
-        weft_text_format(&text, "  %%%s = %s\n", plan->label[weft_unit_value(&plan->units, unit).id],
-                         weft_op_of(plan->graph, unit->first)->name);
-        explain_unit_choices(plan, unit, scratch, &text);
+        weft_text_format(text, "  %%%s = %s%s%s\n", plan->label[weft_unit_value(&plan->units, unit).id],
+                         weft_op_of(plan->graph, unit->first)->name, body ? "  in body @" : "",
+                         body ? plan->graph->name : "");
+        explain_unit_choices(plan, unit, scratch, text);
     }
+    for (uint32_t i = 1; i < plan->controls; i++)
+        for (uint32_t k = 0; k < plan->control[i].bodies; k++)
+            list_units(plan->control[i].body[k], /* body= */ true, scratch, text);
+}
+
+static int list_choices(void *arg)
+{
+    const struct choices_job *c = arg;
+    struct weft_arena *const scratch = &c->plan->graph->scratch;
+    struct weft_text text = {.context = c->job->context, .arena = scratch};
+    list_units(c->plan, /* body= */ false, scratch, &text);
     weft_text_add(&text, "");
     c->job->text = weft_text_take(&text);
     weft_arena_close(scratch);
@@ -279,12 +288,14 @@ static int print_remarks(void *arg)
     return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
 }
 
+static bool is_planned(const char *what) { return what && (!strcmp(what, "plan") || !strcmp(what, "choices")); }
+
 static bool print_result(struct job *job)
 {
     const char *what = job->options->print ? job->options->print : "ir";
     if (strcmp(what, "stats") == 0)
         return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = strcmp(what, "plan") == 0 || strcmp(what, "choices") == 0 ? print_plan(job)
+    const bool right = is_planned(what)               ? print_plan(job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
                                                       : print_text(job);
@@ -381,7 +392,7 @@ int weft_cmd_opt(int argc, char **argv)
     if (options.number > 0 && strcmp(job.path, "-") == 0)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
-    if (code < 0 && options.constant_bytes && (options.passes || !options.print || strcmp(options.print, "plan") != 0))
-        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, without --passes");
+    if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
+        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan or choices, without --passes");
     return code >= 0 ? code : run_job(&job);
 }
