@@ -30,7 +30,7 @@ bool weft_run_pass_info(struct weft_graph *graph, const struct weft_pass_info *p
 bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target);
 /* The same in three phases, for who has something to do between them (runtime/constants.c): composites opened;
  * primitive ops simplified, which may be done again; places and layouts decided. */
-enum weft_phase { WEFT_PHASE_OPEN, WEFT_PHASE_SIMPLIFY, WEFT_PHASE_PLACE, WEFT_PHASES };
+enum weft_phase { WEFT_PHASE_OPEN, WEFT_PHASE_SIMPLIFY, WEFT_PHASE_PLACE, WEFT_PHASE_GROUP, WEFT_PHASES };
 enum { WEFT_MAX_PASSES = 64 };
 struct weft_pipeline {
     struct weft_graph *graph;

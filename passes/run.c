@@ -88,7 +88,7 @@ static const struct step {
     /* Of what lies in blocks it makes an array of these, which lies as was decided. */
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
     /* After all that decides how values lie, which says what a kernel of several nodes takes. */
-    {PASS_fuse, 0, WEFT_PHASE_PLACE},
+    {PASS_fuse, 0, WEFT_PHASE_GROUP},
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 

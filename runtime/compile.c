@@ -18,6 +18,15 @@ static bool has_groups(const struct weft_graph *graph)
     return any;
 }
 
+static void open_all_groups(struct weft_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        open_all_groups(graph->body[i]);
+    weft_foreach_node(graph, n)
+        if (graph->node[n.id].group)
+            weft_open_group(graph, n);
+}
+
 /* What there is no plan without: no choice that WEFT_STOP_AFTER may take away. */
 static void run_always(struct weft_plan *plan, const char *pass)
 {
@@ -31,7 +40,8 @@ static void run_always(struct weft_plan *plan, const char *pass)
 static bool check_flags(const struct compile *c)
 {
     const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
-                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS,
+                           WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS |
+                           WEFT_COMPILE_NO_FUSE,
                    both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
     if (flags & ~known)
         weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
@@ -53,6 +63,8 @@ static void optimize(struct weft_plan *plan, const struct weft_compile_options *
         weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
     }
     weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
+    if (!(options->flags & (WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_FUSE)))
+        weft_pipeline_run(&pipeline, WEFT_PHASE_GROUP);
 }
 
 static int compile(void *arg)
@@ -64,7 +76,9 @@ static int compile(void *arg)
     if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
-    if (has_groups(plan->graph)) /* a plan says what runs, and nothing runs as one */
+    if (c->options.flags & (WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_FUSE))
+        open_all_groups(plan->graph);
+    else if (has_groups(plan->graph)) /* a plan says what runs, and these run as one only if a kernel computes them */
         run_always(plan, "open_groups");
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         optimize(plan, &c->options);

@@ -297,6 +297,9 @@ bool weft_format_reduce(const struct weft_formats *formats, weft_node node, uint
  * has no choices, and where axes are split. */
 const struct weft_choices *weft_format_first_choice(const struct weft_formats *formats, const int64_t *symbols,
                                             const struct weft_unit *unit);
+/* The same of a step whose unit is no unit of the graph yet. */
+const struct weft_choices *weft_format_choice_of(const struct weft_formats *formats, const int64_t *symbols,
+                                                 const struct weft_step *step);
 
 /* --- format_conv.c ------------------------------------------------------------------------------------------------ */
 

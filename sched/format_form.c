@@ -110,17 +110,41 @@ static const weft_dim *stride_at(const void *user, weft_val v)
 
 static uintptr_t alignment_at(const void *user, weft_val v, const int64_t *symbols) { return 1; }
 
-const struct weft_choices *weft_format_first_choice(const struct weft_formats *f, const int64_t *symbols,
-                                            const struct weft_unit *unit)
+/* Have all values strides? */
+static bool are_strided(const struct weft_formats *f, uint32_t count, const weft_val *v)
 {
-    const struct weft_graph *g = f->graph;
-    const struct weft_places places = {.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
-    const struct weft_select select = {.graph = g, .target = f->target, .arena = g->arena, .places = &places,
-                                       .symbols = symbols, .workers = f->target->threads};
     bool strided = true;
-    for (uint32_t i = 0; i < unit->ins; i++)
-        strided = strided && has_strides(f, unit->in[i], g->value[unit->in[i].id].layout);
-    for (uint32_t i = 0; i < unit->outs; i++)
-        strided = strided && has_strides(f, unit->out[i], g->value[unit->out[i].id].layout);
+    for (uint32_t i = 0; i < count; i++)
+        strided = strided && has_strides(f, v[i], f->graph->value[v[i].id].layout);
+    return strided;
+}
+
+static struct weft_select select_of(const struct weft_formats *f, const struct weft_places *places,
+                                    const int64_t *symbols)
+{
+    return (struct weft_select){.graph = f->graph, .target = f->target, .arena = f->graph->arena, .places = places,
+                                .symbols = symbols, .workers = f->target->threads};
+}
+
+static struct weft_places places_of(const struct weft_formats *f)
+{
+    return (struct weft_places){.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
+}
+
+const struct weft_choices *weft_format_first_choice(const struct weft_formats *f, const int64_t *symbols,
+                                                    const struct weft_unit *unit)
+{
+    const struct weft_places places = places_of(f);
+    const struct weft_select select = select_of(f, &places, symbols);
+    const bool strided = are_strided(f, unit->ins, unit->in) && are_strided(f, unit->outs, unit->out);
     return strided ? weft_select_first(&select, unit) : NULL;
+}
+
+const struct weft_choices *weft_format_choice_of(const struct weft_formats *f, const int64_t *symbols,
+                                                 const struct weft_step *step)
+{
+    const struct weft_places places = places_of(f);
+    const struct weft_select select = select_of(f, &places, symbols);
+    const bool strided = are_strided(f, step->ins, step->in) && are_strided(f, step->outs, step->out);
+    return strided ? weft_select_step_choice(&select, step) : NULL;
 }

@@ -18,20 +18,40 @@ static bool takes_part(const struct weft_grouping *g, weft_node n)
            (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD);
 }
 
+static void open_cluster(struct weft_grouping *g, weft_node n, bool fixed)
+{
+    weft_node *const node = weft_new(g->arena, weft_node, 1);
+    *node = n;
+    g->cluster[g->clusters] = (struct weft_cluster){node, 1, g->position[n.id], g->position[n.id], fixed, NULL};
+    g->of[n.id] = g->clusters++;
+}
+
+/* The next node of a group that is there already. */
+static void extend_cluster(struct weft_grouping *g, weft_node n)
+{
+    struct weft_cluster *const cluster = &g->cluster[g->clusters - 1];
+    weft_node *const node = weft_new(g->arena, weft_node, cluster->count + 1);
+    memcpy(node, cluster->node, cluster->count * sizeof *node);
+    node[cluster->count++] = n;
+    cluster->node = node;
+    cluster->last = g->position[n.id];
+    g->of[n.id] = g->clusters - 1;
+}
+
 static void open_clusters(struct weft_grouping *g)
 {
-    uint32_t position = 0;
+    uint32_t position = 0, group = 0;
     bool sized = true; /* behind what finds sizes in data, the order of steps has to stay */
     g->clusters = 1;
     weft_foreach_node(g->graph, n) {
+        const uint32_t before = group;
+        group = g->graph->node[n.id].group;
         g->position[n.id] = position++;
         sized = sized && !(weft_op_of(g->graph, n)->traits & WEFT_DATA);
-        if (!sized || !takes_part(g, n))
-            continue;
-        weft_node *const node = weft_new(g->arena, weft_node, 1);
-        *node = n;
-        g->cluster[g->clusters] = (struct weft_cluster){node, 1, g->position[n.id], g->position[n.id]};
-        g->of[n.id] = g->clusters++;
+        if (group && group == before)
+            extend_cluster(g, n);
+        else if (group || (sized && takes_part(g, n)))
+            open_cluster(g, n, group != 0);
     }
 }
 
@@ -44,61 +64,38 @@ struct forming {
     uint32_t in_registers;  /* the layout {-} */
 };
 
-/* What the nodes take one by one, and what they were recorded with. */
-static int64_t price_alone(const struct forming *f, const struct weft_cluster *cluster, const struct weft_choices **kept)
+/* What the nodes take one by one. */
+static int64_t price_alone(const struct forming *f, const struct weft_cluster *cluster)
 {
     struct weft_graph *graph = f->g->graph;
     int64_t ps = 0;
     for (uint32_t i = 0; i < cluster->count; i++) {
         const weft_node n = cluster->node[i];
         const weft_val result = weft_result(graph, n, 0);
-        const struct weft_unit unit = {.first = n, .last = n, .nodes = 1, .ins = graph->node[n.id].operands, .outs = 1,
-                                       .out = &result};
-        struct weft_unit asked = unit;
         weft_val in[WEFT_FORM_INS];
-        for (uint32_t k = 0; k < unit.ins; k++)
-            in[k] = weft_operand(graph, n, k);
-        asked.in = in;
-        kept[i] = graph->node[n.id].choices;
         if (weft_is_view(graph, n))
             continue;
-        const struct weft_choices *const choices =
-            kept[i] ? kept[i] : weft_format_first_choice(&f->formats, f->symbols, &asked);
+        const struct weft_unit unit = {.first = n, .last = n, .nodes = 1, .ins = graph->node[n.id].operands, .outs = 1,
+                                       .in = in, .out = &result};
+        for (uint32_t k = 0; k < unit.ins; k++)
+            in[k] = weft_operand(graph, n, k);
+        const struct weft_choices *choices = graph->node[n.id].choices; /* as layouts were chosen, if they were */
+        if (!choices)
+            choices = weft_format_first_choice(&f->formats, f->symbols, &unit);
         ps += choices && choices->count ? choices->choice[0].ps : 0;
     }
     return ps;
 }
 
-static bool is_read_outside(const struct weft_graph *graph, weft_val v, uint32_t group)
+/* What others read of it, in memory that its step keeps. */
+static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit *fit, uint32_t *ret_count)
 {
-    bool outside = graph->value[v.id].returns > 0;
-    for (uint32_t use = graph->value[v.id].first_use; use && !outside; use = graph->slot[use - 1].next)
-        outside = graph->node[graph->slot[use - 1].node.id].group != group;
-    return outside;
-}
-
-/* The unit of a group that was formed. */
-static struct weft_unit unit_of(const struct forming *f, const struct weft_cluster *cluster)
-{
-    const struct weft_graph *graph = f->g->graph;
-    const uint32_t group = graph->node[cluster->node[0].id].group;
-    struct weft_unit unit = {.first = cluster->node[0], .last = cluster->node[cluster->count - 1], .group = group,
-                             .nodes = cluster->count};
-    weft_val *const in = weft_new(f->g->arena, weft_val, cluster->count * WEFT_FORM_INS);
-    weft_val *const out = weft_new(graph->arena, weft_val, cluster->count); /* which its step keeps */
-    for (uint32_t i = 0; i < cluster->count; i++) {
-        const weft_node n = cluster->node[i];
-        for (uint32_t k = 0; k < graph->node[n.id].operands; k++) {
-            const weft_node def = weft_def(graph, weft_operand(graph, n, k));
-            if (!def.id || graph->node[def.id].group != group)
-                in[unit.ins++] = weft_operand(graph, n, k);
-        }
-        if (is_read_outside(graph, weft_result(graph, n, 0), group))
-            out[unit.outs++] = weft_result(graph, n, 0);
-    }
-    unit.in = in;
-    unit.out = out;
-    return unit;
+    weft_val *const out = weft_new(g->graph->arena, weft_val, fit->count);
+    *ret_count = 0;
+    for (uint32_t p = 0; p < fit->count; p++)
+        if (fit->member[p].out && !weft_is_view(g->graph, fit->node[p]))
+            out[(*ret_count)++] = weft_result(g->graph, fit->node[p], 0);
+    return out;
 }
 
 static const char *name_of(const struct forming *f, const struct weft_cluster *cluster)
@@ -112,68 +109,55 @@ static const char *name_of(const struct forming *f, const struct weft_cluster *c
     return text.data;
 }
 
-static void give_up(const struct forming *f, const struct weft_cluster *cluster, const struct weft_choices **kept,
-                    const char *why)
+/* Its kernel, and whether it pays; else its nodes stay alone. */
+static void choose(const struct forming *f, struct weft_cluster *cluster)
 {
-    struct weft_graph *graph = f->g->graph;
-    const weft_val where = weft_result(graph, cluster->node[cluster->count - 1], 0);
-    weft_add_remark(graph, f->g->who, where, "opened", "group of %u nodes: %s", cluster->count, why);
-    weft_open_group(graph, cluster->node[0]);
-    for (uint32_t i = 0; i < cluster->count; i++)
-        graph->node[cluster->node[i].id].choices = kept[i];
-}
-
-static void hide_values(const struct forming *f, const struct weft_cluster *cluster, const struct weft_unit *unit)
-{
-    struct weft_graph *graph = f->g->graph;
-    for (uint32_t i = 0; i < cluster->count; i++) {
-        const weft_val v = weft_result(graph, cluster->node[i], 0);
-        bool out = false;
-        for (uint32_t k = 0; k < unit->outs; k++)
-            out |= weft_is(unit->out[k], v);
-        if (!out)
-            graph->value[v.id].layout = f->in_registers;
+    struct weft_grouping *const g = f->g;
+    const weft_val last = weft_result(g->graph, cluster->node[cluster->count - 1], 0);
+    struct weft_fit fit;
+    struct weft_step step;
+    weft_val where;
+    const char *why = weft_fit_find(g->members, cluster->node, cluster->count, &fit, &where);
+    weft_assert(!why); /* it was joined for that */
+    uint32_t outs;
+    const weft_val *const out = list_outs(g, &fit, &outs);
+    const struct weft_scheduling scheduling = {g->graph, g->target, g->graph->arena};
+    const int64_t alone = price_alone(f, cluster);
+    why = weft_select_fitting(&scheduling, g->members, &fit, outs, out, &step) ? NULL : step.why;
+    cluster->choices = why ? NULL : weft_format_choice_of(&f->formats, f->symbols, &step);
+    if (!why && !cluster->choices)
+        why = "no kernel takes them as they lie";
+    if (!why && cluster->choices->choice[0].ps >= alone)
+        why = weft_arena_format(g->graph->arena, "as one they would take %.3f us, one by one %.3f us",
+                                (double)cluster->choices->choice[0].ps * 1e-6, (double)alone * 1e-6);
+    if (!why && weft_permit(g->graph, g->who, last)) {
+        weft_add_remark(g->graph, g->who, last, "formed", "group of %u nodes: as one %.3f us, one by one %.3f us",
+                        cluster->count, (double)cluster->choices->choice[0].ps * 1e-6, (double)alone * 1e-6);
+        return;
     }
+    if (why)
+        weft_add_remark(g->graph, g->who, last, "refused", "group of %u nodes: %s", cluster->count, why);
+    for (uint32_t i = 0; i < cluster->count; i++)
+        g->of[cluster->node[i].id] = 0;
+    cluster->count = 0;
 }
 
 static void form(const struct forming *f, const struct weft_cluster *cluster)
 {
     struct weft_graph *graph = f->g->graph;
-    const weft_val where = weft_result(graph, cluster->node[cluster->count - 1], 0);
-    const struct weft_choices **const kept = weft_new(f->g->arena, const struct weft_choices *, cluster->count);
-    const int64_t alone = price_alone(f, cluster, kept);
     const bool formed =
         weft_form_group(graph, cluster->node[0], cluster->node[cluster->count - 1], name_of(f, cluster));
     weft_assert(formed); /* they stand next to each other */
-    const struct weft_unit unit = unit_of(f, cluster);
-    const struct weft_choices *const choices = weft_format_first_choice(&f->formats, f->symbols, &unit);
-    if (!choices) {
-        give_up(f, cluster, kept, "no kernel takes them as they lie");
-    } else if (choices->choice[0].ps >= alone) {
-        give_up(f, cluster, kept,
-                weft_arena_format(graph->arena, "as one they would take %.3f us, one by one %.3f us",
-                                  (double)choices->choice[0].ps * 1e-6, (double)alone * 1e-6));
-    } else {
-        hide_values(f, cluster, &unit);
-        graph->node[cluster->node[0].id].choices = choices;
-        weft_add_remark(graph, f->g->who, where, "formed", "group of %u nodes: as one %.3f us, one by one %.3f us",
-                        cluster->count, (double)choices->choice[0].ps * 1e-6, (double)alone * 1e-6);
+    const struct weft_step *const step = &cluster->choices->choice[0].step;
+    graph->node[cluster->node[0].id].choices = cluster->choices;
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        const weft_val v = weft_result(graph, cluster->node[i], 0);
+        bool out = false;
+        for (uint32_t k = 0; k < step->outs; k++)
+            out |= weft_is(step->out[k], v);
+        if (!out)
+            graph->value[v.id].layout = f->in_registers;
     }
-}
-
-static uint32_t count_joined(const struct weft_grouping *g)
-{
-    uint32_t joined = 0;
-    for (uint32_t c = 1; c < g->clusters; c++) {
-        const struct weft_cluster *cluster = &g->cluster[c];
-        if (cluster->count > 1 && !weft_permit(g->graph, g->who, weft_result(g->graph, cluster->node[0], 0))) {
-            for (uint32_t i = 0; i < cluster->count; i++)
-                g->of[cluster->node[i].id] = 0;
-            g->cluster[c].count = 0;
-        }
-        joined += g->cluster[c].count > 1;
-    }
-    return joined;
 }
 
 bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target, const char *who)
@@ -185,18 +169,24 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
                               .of = weft_new(arena, uint32_t, 2 * graph->nodes), /* room for copies of views */
                               .cluster = weft_new(arena, struct weft_cluster, graph->nodes + 1),
                               .visit = weft_new(arena, uint32_t, graph->nodes)};
+    struct forming f = {.g = &g, .formats = {.graph = graph, .target = target, .arena = graph->arena},
+                        .symbols = weft_hint_symbols(graph, arena)};
+    bool any = false;
     open_clusters(&g);
     weft_group_join(&g);
-    if (count_joined(&g) == 0)
+    for (uint32_t c = 1; c < g.clusters; c++)
+        if (g.cluster[c].count > 1 && !g.cluster[c].fixed) {
+            choose(&f, &g.cluster[c]);
+            any |= g.cluster[c].count > 1;
+        }
+    if (!any)
         return false;
-    weft_group_bring_together(&g);
     const struct weft_layout hidden = {.kind = WEFT_REGISTER};
     const struct weft_type scalar = {.dtype = WEFT_F32};
-    const struct forming f = {.g = &g, .formats = {.graph = graph, .target = target, .arena = graph->arena},
-                              .symbols = weft_hint_symbols(graph, arena),
-                              .in_registers = weft_intern_layout(graph, &hidden, &scalar)};
+    f.in_registers = weft_intern_layout(graph, &hidden, &scalar);
+    weft_group_bring_together(&g);
     for (uint32_t c = 1; c < g.clusters; c++)
-        if (g.cluster[c].count > 1)
+        if (g.cluster[c].count > 1 && !g.cluster[c].fixed)
             form(&f, &g.cluster[c]);
     return true;
 }

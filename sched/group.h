@@ -6,9 +6,9 @@
  *   - the kernel form has a kernel for the union (codegen/lower.h),
  *   - nothing outside needs the one and is needed by the other, and
  *   - what folds has enough rows for all workers.
- * Then the nodes of each group are brought together, the group is formed, its kernel is chosen, and its predicted time
- * is compared with that of its nodes one by one: if it is no shorter, the group is opened again. What was not joined,
- * and why, is a remark; so is each group.
+ * Then the kernel of each group is chosen, and its predicted time is compared with that of its nodes one by one: if it
+ * is no shorter, they stay alone. The nodes of the others are brought together and become groups. What was not joined,
+ * and why, is a remark; so is each group. Groups that are there before stay as they are.
  *
  * Joining looks at most at 512 nodes between two groups, and a group has at most 64: so it takes time as nodes and
  * operands do. */
@@ -24,9 +24,13 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
 
 /* --- what the files of the engine share --------------------------------------------------------------------------- */
 
+struct weft_choices;
+
 struct weft_cluster {
     weft_node *node;        /* in order of execution */
     uint32_t count, first, last; /* positions of the first and the last one */
+    bool fixed;             /* a group that was there before */
+    const struct weft_choices *choices; /* its kernel, once it has been chosen */
 };
 struct weft_grouping {
     struct weft_graph *graph;

@@ -162,7 +162,7 @@ static void try_join(struct weft_grouping *g, weft_node reader, weft_val operand
 {
     const weft_node maker = maker_of(g, operand);
     const uint32_t a = g->of[maker.id], b = g->of[reader.id];
-    if (a == 0 || a == b)
+    if (a == 0 || a == b || g->cluster[a].fixed)
         return;
     const struct list list = unite(g, a, b);
     weft_val where;
@@ -179,7 +179,7 @@ void weft_group_join(struct weft_grouping *g)
 {
     const struct weft_graph *graph = g->graph;
     weft_foreach_node(graph, n)
-        if (g->of[n.id] && !is_view(g, n))
+        if (g->of[n.id] && !is_view(g, n) && !g->cluster[g->of[n.id]].fixed)
             for (uint32_t i = 0; i < graph->node[n.id].operands; i++)
                 try_join(g, n, weft_operand(graph, n, i));
 }

@@ -38,7 +38,7 @@ static bool is_read_outside(const struct weft_grouping *g, weft_node n, uint32_t
 static void copy_views(struct weft_grouping *g)
 {
     for (uint32_t c = 1; c < g->clusters; c++)
-        for (uint32_t i = g->cluster[c].count; i-- > 0;) {
+        for (uint32_t i = g->cluster[c].fixed ? 0 : g->cluster[c].count; i-- > 0;) {
             weft_node *const node = &g->cluster[c].node[i];
             if (!weft_is_view(g->graph, *node) || !is_read_outside(g, *node, c))
                 continue;

@@ -23,19 +23,11 @@ static uint32_t list_nodes(const struct weft_graph *g, const struct weft_unit *u
     return count;
 }
 
-bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
+bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members, const struct weft_fit *fit,
+                         uint32_t outs, const weft_val *out, struct weft_step *step)
 {
-    struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
-    weft_node *const node = weft_new(s->arena, weft_node, unit->nodes);
-    struct weft_fit fit;
-    weft_val where;
-    *step = (struct weft_step){.node = unit->first, .out = unit->out, .outs = unit->outs, .kind = &weft_step_strips};
-    step->why = check_outs(s->graph, unit);
-    if (!step->why)
-        step->why = weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
-    if (step->why)
-        return false;
-    step->code = weft_lower(members, &fit, s->arena);
+    *step = (struct weft_step){.node = fit->node[0], .out = out, .outs = outs, .kind = &weft_step_strips};
+    step->code = weft_lower(members, fit, s->arena);
     step->why = weft_strips_refuse(step->code);
     weft_val *const in = weft_new(s->arena, weft_val, step->code->arrays);
     for (uint32_t i = 0; i < step->code->arrays; i++)
@@ -43,4 +35,16 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
             in[step->ins++] = step->code->array[i].value;
     step->in = in;
     return !step->why;
+}
+
+bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
+{
+    struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
+    weft_node *const node = weft_new(s->arena, weft_node, unit->nodes);
+    struct weft_fit fit;
+    weft_val where;
+    step->why = check_outs(s->graph, unit);
+    if (!step->why)
+        step->why = weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+    return !step->why && weft_select_fitting(s, members, &fit, unit->outs, unit->out, step);
 }

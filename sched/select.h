@@ -30,6 +30,8 @@
 #include "sched/unit.h"
 
 struct weft_formats;
+struct weft_members;
+struct weft_fit; /* codegen/lower.h */
 
 /* --- what is asked ------------------------------------------------------------------------------------------------ */
 
@@ -97,6 +99,11 @@ bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
  * or, of a group, nobody does. */
 bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
 bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
+/* The step of nodes that fit into one kernel and are no group yet. `out`: what others read, in memory that stays. */
+bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members, const struct weft_fit *fit,
+                         uint32_t outs, const weft_val *out, struct weft_step *step);
+/* The list of a step that is the only one of its unit. */
+const struct weft_choices *weft_select_step_choice(const struct weft_select *select, const struct weft_step *step);
 /* Why nobody computes the unit as one, or NULL: somebody does. Who plans asks, and passes that open groups. */
 const char *weft_select_refuses(const struct weft_scheduling *s, const struct weft_unit *unit);
 /* A step with its tensors at these sizes, ready for kind->bind. */

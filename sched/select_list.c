@@ -244,6 +244,12 @@ static struct weft_choices *open_list(const struct weft_select *s, const struct 
     return has_choices(s->graph, unit->first) ? weft_new(s->arena, struct weft_choices, 1) : NULL;
 }
 
+const struct weft_choices *weft_select_step_choice(const struct weft_select *s, const struct weft_step *step)
+{
+    struct listing l = {.select = s, .list = weft_new(s->arena, struct weft_choices, 1)};
+    return add(&l, step) ? l.list : NULL;
+}
+
 const struct weft_choices *weft_select_first(const struct weft_select *s, const struct weft_unit *unit)
 {
     const struct weft_scheduling scheduling = {s->graph, s->target, s->arena};

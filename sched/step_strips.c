@@ -33,6 +33,15 @@ static const char *name_strips(const void *descriptor, const struct weft_step *s
     return step->code->name;
 }
 
+static uint32_t cpu_strips(const void *descriptor)
+{
+    const struct weft_program *program = descriptor;
+    uint32_t cpu = 0;
+    for (int i = 0; i < program->ops; i++)
+        cpu |= program->op[i].kernel ? program->op[i].kernel->cpu : weft_fold_find(program->cpu)->cpu;
+    return cpu;
+}
+
 static void account_strips(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
     const struct weft_program *program = descriptor;
@@ -44,4 +53,4 @@ static void account_strips(const struct weft_bind *bind, const void *descriptor,
 
 const struct weft_step_kind weft_step_strips = {
     .name = "strips", .traits = WEFT_STEP_STRIDED, .bytes = bytes_of, .bind = bind_strips, .run = run_strips,
-    .kernel = name_strips, .account = account_strips};
+    .kernel = name_strips, .cpu = cpu_strips, .account = account_strips};

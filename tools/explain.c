@@ -65,6 +65,7 @@ int weft_cmd_explain(int argc, char **argv)
         {"--threads", WEFT_OPTION_COUNT, &o->threads, "N", "plan for at most so many threads"},
         {"--cpu", WEFT_OPTION_WORD, &o->cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
         {"--constant-bytes", WEFT_OPTION_BYTES, &o->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
+        {"--no-fuse", WEFT_OPTION_FLAG, &o->no_fuse, NULL, WEFT_NO_FUSE_HELP},
         {"--no-winograd", WEFT_OPTION_FLAG, &o->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},
         {"--winograd-4", WEFT_OPTION_FLAG, &o->winograd_4, NULL, WEFT_WINOGRAD_4_HELP},
         {0},

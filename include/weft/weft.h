@@ -510,6 +510,8 @@ struct weft_compile_options {
 #define WEFT_COMPILE_KEEP_CONSTANTS 32u /* keeps the elements of all constants, also of those that are only packed, so
                                           that the plan's graph can be cloned, printed with its data and planned
                                           again: twice the memory for weights that passes computed */
+#define WEFT_COMPILE_NO_FUSE 64u    /* each node by a kernel of its own: groups that the graph has are opened, and none
+                                       are formed. The same layouts and kernels else, for comparison */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards; so may a target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
