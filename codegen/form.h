@@ -77,7 +77,8 @@ enum weft_form_kind {
 struct weft_form_op {
     uint8_t kind, dtype;    /* of the value; of STORE and NEXT: of what is read */
     uint8_t ins, fold;      /* enum weft_reduce_op of a FOLD or SCAN (kernels/kernels.h) */
-    uint16_t axes;          /* of the value, a bit each; of STORE and NEXT: those of the point */
+    uint16_t axes;          /* of the value, a bit each: those of the stage that its map names (LOAD), none (CONST),
+                             * those of its operands less the folded ones; of STORE and NEXT: those of the point */
     uint16_t over;          /* FOLD, SCAN, CONTRACT: axes that are folded, or the one that is gone along */
     uint32_t in[WEFT_FORM_INS]; /* ops that made what it reads; NEXT: the carried one, then the new */
     uint32_t array, map;    /* LOAD, STORE: which array; index map, whose axes are the form's */
@@ -143,11 +144,12 @@ void weft_form_find_kept(const struct weft_form *form, bool *ret_kept);
 /* --- checking (form_check.c) -------------------------------------------------------------------------------------- */
 
 /* NULL, or what is wrong, naming the value, array or axis, in the arena's memory: a value that is read before it is
- * made, in another phase, or behind an `along` that it was made in (carried ones excepted); axes that a value does not
- * have; a fold over axes that its operand does not have, or that the phase cuts; a load of scratch that no earlier
- * phase stores, or that this one does; indices that may leave the array and are not guarded; an array that is stored at
- * points of fewer axes than the stage has (each element once); a word that no strip kernel has for the types; results
- * that nobody stores; ALONGs that do not close. */
+ * made (a fold is made behind its stage), in another phase, or behind an `along` that it was made in (carried ones
+ * excepted); axes that a value does not have; a fold over axes that its operand does not have, or that the phase cuts
+ * in tiles of no stated length; a load of scratch or of a result that no earlier phase stores, or that this one does;
+ * indices that may leave the array and are not guarded; an array that is stored at points of fewer axes than the stage
+ * has, or by several tiles or pieces (each element once); a word that no strip kernel has for the types; a carried
+ * value that has no NEXT, or one outside of its `along`; results that nobody stores; ALONGs that do not close. */
 const char *weft_form_fault(const struct weft_form *form, struct weft_arena *arena);
 
 /* --- text (form_text.c, form_parse.c) ----------------------------------------------------------------------------- */
