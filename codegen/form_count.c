@@ -304,7 +304,9 @@ void weft_form_count(const struct weft_form *form, const int64_t *symbols, struc
     uint32_t culprit;
     struct counter c = {.form = form, .symbols = symbols, .ret = ret};
     c.parent = weft_form_parents(form, form->arena, &culprit);
-    c.kept = weft_form_find_kept(form, form->arena);
+    bool *const kept = weft_new(form->arena, bool, form->ops + 1);
+    weft_form_find_kept(form, kept);
+    c.kept = kept;
     c.done = weft_new(form->arena, bool, form->ops + 1);
     weft_assert(c.parent != NULL);
     *ret = (struct weft_form_counts){0};

@@ -50,10 +50,32 @@ static uint32_t folded_by(const struct weft_members *m, const struct weft_fit *f
     return folded;
 }
 
+/* Of what an operand of the node at place p reads, views gone through. */
+static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint32_t k)
+{
+    uint16_t axes = 0;
+    for (;; k = 0) {
+        const weft_val v = weft_operand(m->graph, fit->node[p], k);
+        const uint32_t q = weft_member_place(m, weft_def(m->graph, v));
+        if (q != UINT32_MAX && kind_of(m, fit, q) != WEFT_MEMBER_VIEW)
+            return fit->member[q].axes;
+        if (q == UINT32_MAX) {
+            const int8_t *const axis = m->member[fit->node[p].id]->operand[k];
+            const struct weft_constant *constant = m->graph->node[weft_def(m->graph, v).id].constant;
+            const bool one_number = constant && constant->kind == WEFT_CONST_SPLAT;
+            for (int i = 0; i < weft_type_of(m->graph, v)->rank && !one_number; i++)
+                if (axis[i] >= 0 && fit->axes.of[p][axis[i]] >= 0)
+                    axes |= (uint16_t)(1u << fit->axes.of[p][axis[i]]);
+            return axes;
+        }
+        p = q;
+    }
+}
+
 /* Inside or outside. A fold's place is that of what it reads. */
 static const char *place_member(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
 {
-    const uint16_t axes = axes_of(m, fit, p);
+    const uint32_t folded = folded_by(m, fit, p);
     struct weft_fit_member *const member = &fit->member[p];
     member->out = is_seen(m, weft_result(m->graph, fit->node[p], 0));
     if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW) { /* others view what it is a view of */
@@ -62,12 +84,24 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
             fit->member[maker].out = true;
         return NULL;
     }
-    member->inside = axes == fit->all;
-    if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD)
-        return folded_by(m, fit, p) == 0                            ? "folds an axis of one element"
-               : axes != fit->all                                    ? "folds what has fewer axes than others"
-               : folded_by(m, fit, p) != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
-    return member->inside || axes == fit->outer ? NULL : "would be computed once for each of many equal elements";
+    for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
+        member->axes |= operand_axes(m, fit, p, k);
+    member->inside = member->axes == fit->all;
+    if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD) {
+        member->axes &= (uint16_t)~folded;
+        return folded == 0                            ? "folds an axis of one element"
+               : !member->inside                      ? "folds what has fewer axes than others"
+               : folded != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
+    }
+    return member->inside || member->axes == fit->outer ? NULL : "would be computed once for each of many equal elements";
+}
+
+/* A value that others read has a number for each of its elements. */
+static const char *check_out(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    const bool is_map = kind_of(m, fit, p) == WEFT_MEMBER_MAP;
+    return is_map && fit->member[p].out && fit->member[p].axes != axes_of(m, fit, p)
+               ? "has equal elements, and others read it" : NULL;
 }
 
 static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
@@ -134,6 +168,12 @@ const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_
             return why;
         if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
             place_stage(m, ret, p);
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        *ret_where = weft_result(m->graph, node[p], 0);
+        why = check_out(m, ret, p);
+        if (why)
+            return why;
     }
     delay_members(m, ret);
     return NULL;
@@ -234,7 +274,7 @@ static void add_member(struct lowering *l, uint32_t p)
     struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : WEFT_FORM_MAP, .node = n,
                               .dtype = (uint8_t)weft_type_of(g, weft_result(g, n, 0))->dtype,
                               .ins = (uint8_t)g->node[n.id].operands,
-                              .axes = l->fit->member[p].inside && !folds ? l->fit->all : l->fit->outer};
+                              .axes = l->fit->member[p].axes};
     for (unsigned k = 0; k < op.ins; k++)
         op.in[k] = operand_of(l, p, k);
     if (folds) {

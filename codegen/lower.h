@@ -17,6 +17,7 @@
 enum { WEFT_MOST_MEMBERS = 64 };
 
 struct weft_fit_member {
+    uint16_t axes;         /* its value has a number for each point of these */
     bool inside;
     bool out;              /* its value, or a view of it, is read by others, or returned */
     uint8_t stage;

@@ -28,6 +28,12 @@ dims)
     grep -h '"' unit/test_dims.c | grep -o '"[^"%\\]*"' | tr -d '"' | awk -v to="$to" '
         NR % 2 { first = $0; next } { file = sprintf("%s/%03d", to, ++n); print first "\n" $0 > file; close(file) }'
     ;;
+form)
+    awk -v to="$to" '
+        /^kernel @/ { file = sprintf("%s/%03d", to, ++count); inside = 1 }
+        inside      { print > file }
+        /^}/        { inside = 0; close(file) }' ../codegen/README.md
+    ;;
 onnx)
     find cases conform models -name '*.onnx' -size -17k | while read -r file; do
         cp "$file" "$to/$(echo "$file" | tr / -)"
