@@ -44,7 +44,9 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
     struct weft_fit fit;
     weft_val where;
     step->why = check_outs(s->graph, unit);
-    if (!step->why)
-        step->why = weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+    const char *const misfit =
+        step->why ? NULL : weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+    if (misfit)
+        step->why = weft_arena_format(s->arena, "%s %s", weft_value_text(s->graph, where), misfit);
     return !step->why && weft_select_fitting(s, members, &fit, unit->outs, unit->out, step);
 }

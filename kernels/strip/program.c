@@ -8,7 +8,11 @@
 #define LONG_STRIP  1024 /* a whole line up to that length: one call instead of two */
 #define NEAR_BYTES  (16 << 10) /* of a tile of rows: half of the first-level cache */
 #define FAR_BYTES   (256 << 10) /* of a tile of columns, which the second-level cache has to hold */
-#define MOST_ROWS   32
+#define MOST_ROWS   256
+#define PAGE        4096 /* a load waits for a store that is not finished yet to the same place of another page, */
+#define APART       2560 /* so buffers begin as far apart within pages as several of them can */
+#define BLOCK       1024 /* points of a block of short lines */
+#define SHORT_LINE  256  /* lines that are worth it */
 #define LEAST_COLUMNS 16
 
 size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
@@ -167,6 +171,21 @@ static int64_t put_best_last(const struct axes *axes)
     return most;
 }
 
+/* The last outer axis becomes an inner one, so that its lines are rows of a tile. */
+static void turn_inwards(struct weft_program *p)
+{
+    const int last = --p->outer_rank;
+    p->inner[0] = p->outer[last];
+    p->inner_rank = 1;
+    for (int v = 0; v < p->values; v++)
+        p->value[v].inner[0] = p->value[v].outer[last];
+    p->folded = p->inner[0];
+    p->points = 1;
+    for (int i = 0; i < last; i++)
+        p->points *= p->outer[i];
+    p->along_inner = true;
+}
+
 static void order_axes(struct weft_program *p)
 {
     const struct axes outer = axes_of(p, false), inner = axes_of(p, true);
@@ -192,6 +211,8 @@ static void order_axes(struct weft_program *p)
         p->folded *= p->inner[i];
     const int64_t along_outer = put_best_last(&outer);
     p->along_inner = p->inner_rank > 0 && put_best_last(&inner) >= along_outer;
+    if (p->inner_rank == 0 && p->outer_rank > 1 && p->outer[p->outer_rank - 1] <= SHORT_LINE)
+        turn_inwards(p);
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
@@ -222,9 +243,11 @@ static void cut_tiles(struct weft_program *p)
 {
     const int64_t last = p->outer[p->outer_rank - 1];
     if (p->along_inner) {
-        const int64_t rows = at_most(NEAR_BYTES / point_bytes(p), MOST_ROWS);
+        const int64_t near = p->folds ? NEAR_BYTES : 4 * NEAR_BYTES;
+        const int64_t rows = at_most(near / point_bytes(p), MOST_ROWS);
         p->tile = at_most(rows > 1 ? rows : 1, last > 0 ? last : 1);
         p->strip = strip_of(p->inner[p->inner_rank - 1]);
+        p->block = p->strip <= SHORT_LINE && p->inner_rank == 1 ? BLOCK : p->strip;
         return;
     }
     p->tile = strip_of(last);
@@ -233,6 +256,7 @@ static void cut_tiles(struct weft_program *p)
         p->tile = at_most(p->tile, columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS);
     }
     p->strip = p->tile;
+    p->block = p->tile <= SHORT_LINE && p->inner_rank == 1 ? BLOCK : p->strip;
 }
 
 /* --- scratch memory ----------------------------------------------------------------------------------------------- */
@@ -240,8 +264,19 @@ static void cut_tiles(struct weft_program *p)
 static size_t reserve(struct weft_program *p, int64_t bytes)
 {
     const size_t at = p->scratch;
-    p->scratch += ((size_t)bytes + 127) & ~(size_t)63; /* a line between any two: strips of 4 KiB would evict each other */
+    const int64_t lines = (bytes + 63) & ~(int64_t)63;
+    p->scratch += (size_t)(lines + ((APART - lines) & (PAGE - 1)));
     return at;
+}
+
+/* Of the largest element of a strip. */
+static int strip_bytes(const struct weft_program *p)
+{
+    int most = 1;
+    for (int v = 0; v < p->values; v++)
+        if (p->value[v].place == WEFT_PROGRAM_STRIP && p->value[v].bytes > most)
+            most = p->value[v].bytes;
+    return most;
 }
 
 static int last_reader(const struct weft_program *p, int stage, int value)
@@ -277,7 +312,7 @@ static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
 
 static void place_values(struct weft_program *p)
 {
-    const size_t heads = (p->values * (2 * sizeof(char *)) + p->ops * sizeof(struct weft_strip_args));
+    const size_t heads = p->values * (2 * sizeof(char *) + 2 * sizeof(int64_t)) + p->ops * sizeof(struct weft_strip_args);
     p->scratch = 0;
     reserve(p, (int64_t)heads);
     for (int v = 0; v < p->values; v++) {
@@ -286,12 +321,14 @@ static void place_values(struct weft_program *p)
             value->at = reserve(p, p->tile * p->folded * value->bytes);
         else if (value->place == WEFT_PROGRAM_OUTER)
             value->at = reserve(p, p->tile * value->bytes);
+        if (p->block > p->strip && value->place != WEFT_PROGRAM_STRIP && value->place != WEFT_PROGRAM_NUMBER)
+            value->copy = reserve(p, p->block * value->bytes);
     }
     const size_t begin = p->scratch;
     size_t most = begin;
     for (int s = 0; s < p->stages; s++) {
         p->scratch = begin;
-        place_strips(p, s, (size_t)p->strip * 8);
+        place_strips(p, s, (size_t)(p->block * strip_bytes(p)));
         most = p->scratch > most ? p->scratch : most;
     }
     p->scratch = most;

@@ -6,14 +6,16 @@
  * are cut into *tiles*; a worker does one tile after the other. A tile goes through the *stages*: a stage that is
  * `inside` visits all inner points of each outer point of the tile, any other the outer points alone. Points are visited
  * a *strip* at a time: up to 512 along one axis, for which each op of the stage is called once (kernels.h, struct
- * weft_strip_args).
+ * weft_strip_args). Short lines are visited several at a time, as a *block*: what is not contiguous from line to line is
+ * written out for the block before, and an op is called once for all of them.
  *
  *   softmax of rows        stage 0, inside    m = max x
  *   outer r, inner c       stage 1, inside    d = x - m    e = exp d    s = sum e       d: a strip; e: kept for the tile
  *                          stage 2, inside    y = e / s                                 m, s: one for each outer point
  *
  * Strips run along the innermost inner axis (rows that are folded lie side by side in memory), or along the innermost
- * outer one (columns are folded, or nothing is): whichever finds more arguments with elements side by side.
+ * outer one (columns are folded, or nothing is): whichever finds more arguments with elements side by side. Where
+ * nothing is folded and lines are short, prepare makes the innermost axis an inner one.
  *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
  * cuts no slices. */
@@ -38,9 +40,10 @@ struct weft_program_value {
     int64_t offset;            /* of an ARGUMENT: elements from its base to the first point */
     _Alignas(8) char number[8];
     /* set by prepare */
-    size_t at;                 /* bytes from the worker's scratch memory */
-    int64_t stride, step;      /* along a strip: elements as ops take them, and bytes from one strip to the next over n */
-    int64_t next;              /* bytes to the next outer point (strips along inner) or inner point of a tile */
+    size_t at, copy;           /* bytes from the worker's scratch memory: its place; where it is written out for a block */
+    int64_t stride, step;      /* along a strip: elements as ops take them, and bytes */
+    int64_t next;              /* bytes from line to line: to the next outer point of a tile (strips along inner), or to
+                                * the next inner point */
 };
 
 struct weft_program_op {
@@ -75,7 +78,7 @@ struct weft_program {
     /* set by prepare */
     bool along_inner;          /* strips run along the last inner axis; else along the last outer one */
     int64_t points, folded;    /* outer points; inner points of each */
-    int64_t tile, strip;       /* outer points of a tile, points of a strip */
+    int64_t tile, strip, block; /* outer points of a tile; at most so many points of a strip, and of a block */
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
 };
@@ -93,11 +96,12 @@ void weft_program_run(const struct weft_program *program, void *const *argument,
 /* Sets what prepare sets, but for the place of the state; returns its bytes. */
 size_t weft_program_fold_prepare(const struct weft_program *program, struct weft_program_fold *fold);
 /* Before the first point; the next n terms, `stride` elements apart, where `ends` says that a line of memory does; behind
- * the last: writes the results. Strips along inner: of one outer point. Else: one term for each of n outer points. */
+ * the last: writes the results. Strips along inner: of one outer point. Else: `lines` terms, `next` bytes apart, for each
+ * of n outer points. */
 void weft_program_fold_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                              int64_t n);
 void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
-                             const void *x, int64_t stride, int64_t n, bool ends);
+                             const void *x, int64_t stride, int64_t n, bool ends, int64_t lines, int64_t next);
 void weft_program_fold_end(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                            void *to, int64_t stride, int64_t n);
 

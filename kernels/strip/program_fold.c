@@ -73,8 +73,9 @@ static void add_line(const struct weft_program_fold *fold, char *memory,
 
 /* --- across lines ------------------------------------------------------------------------------------------------- */
 
-static void add_across(const struct weft_program *program, const struct weft_program_fold *fold, char *memory,
-                       const char *x, int64_t stride, int64_t n)
+/* So many lines that a chain is not longer than BLOCK. */
+static void add_lines(const struct weft_program *program, const struct weft_program_fold *fold, char *memory,
+                      const char *x, int64_t stride, int64_t n, int64_t lines, int64_t next)
 {
     _Alignas(64) char buffer[GATHER * 8];
     struct state *const state = (void *)memory;
@@ -83,14 +84,16 @@ static void add_across(const struct weft_program *program, const struct weft_pro
     if (!state->first && state->terms == 0)
         weft_reduce_identity(&fold->type, plain_op(fold), running, n);
     if (stride == 1 && !fold->type.widens)
-        fold->type.loops->columns(plain_op(fold), into, x, 0, 1, n);
-    else
+        fold->type.loops->columns(plain_op(fold), into, x, next / fold->type.in_bytes, lines, n);
+    for (int64_t l = 0; l < lines && (stride != 1 || fold->type.widens); l++)
         for (int64_t i = 0; i < n; i += GATHER) {
             const int64_t length = n - i < GATHER ? n - i : GATHER;
-            weft_reduce_load(&fold->reduce, &fold->type, buffer, x + i * stride * fold->type.in_bytes, stride, length);
+            weft_reduce_load(&fold->reduce, &fold->type, buffer,
+                             x + l * next + i * stride * fold->type.in_bytes, stride, length);
             fold->type.loops->columns(plain_op(fold), into + i * fold->type.loops->bytes, buffer, 0, 1, length);
         }
-    if (++state->terms < BLOCK)
+    state->terms += lines;
+    if (state->terms < BLOCK)
         return;
     if (!state->first)
         fold->type.loops->columns(plain_op(fold), total, running, 0, 1, n);
@@ -98,15 +101,26 @@ static void add_across(const struct weft_program *program, const struct weft_pro
     state->terms = 0;
 }
 
+static void add_across(const struct weft_program *program, const struct weft_program_fold *fold, char *memory,
+                       const char *x, int64_t stride, int64_t n, int64_t lines, int64_t next)
+{
+    const struct state *const state = (const void *)memory;
+    for (int64_t line = 0; line < lines;) {
+        const int64_t room = BLOCK - state->terms, some = lines - line < room ? lines - line : room;
+        add_lines(program, fold, memory, x + line * next, stride, n, some, next);
+        line += some;
+    }
+}
+
 /* --- both --------------------------------------------------------------------------------------------------------- */
 
 void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
-                             const void *x, int64_t stride, int64_t n, bool ends)
+                             const void *x, int64_t stride, int64_t n, bool ends, int64_t lines, int64_t next)
 {
     if (program->along_inner)
         add_line(fold, state, x, stride, n, ends);
     else
-        add_across(program, fold, state, x, stride, n);
+        add_across(program, fold, state, x, stride, n, lines, next);
 }
 
 void weft_program_fold_end(const struct weft_program *program, const struct weft_program_fold *fold, void *memory,

@@ -1,18 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_run.c: running a part of a strip program. The contract: program.h. */
+#include "kernels/relayout/relayout.h"
 #include "kernels/strip/program.h"
 #include "kernels/walk.h"
+
+#include <string.h>
 
 /* A worker at its part. What it holds of every value and op stands at the begin of its scratch memory. */
 struct worker {
     const struct weft_program *program;
     char *scratch;
     char **base;                  /* by value: at the first point of the tile */
-    char **at;                    /* at the first point of the next strip */
+    char **at;                    /* at the first point of the next line */
+    int64_t *next;                /* by value: bytes from line to line in this tile */
+    int64_t *written;             /* by value: number of the block, or tile, that it was written out for */
     struct weft_strip_args *args; /* by op */
     char *const *argument;
     int64_t index[WEFT_K_RANK];   /* of the tile's first outer point */
+    int64_t tile, block;          /* what they are numbered by, from 1 on: both from one sequence */
 };
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Writes lines out one behind the other that lie otherwise: one number a line, the same line, or gaps between lines. */
+static void write_out(const struct worker *w, int v, int64_t n, int64_t lines)
+{
+    const struct weft_program_value *const value = &w->program->value[v];
+    char *const to = w->scratch + value->copy;
+    const int64_t bytes = n * value->bytes, next = w->next[v];
+    for (int64_t l = 0; l < lines; l++)
+        if (l > 0 && next == 0)
+            memcpy(to + l * bytes, to, (size_t)bytes);
+        else
+            weft_copy_strided(value->bytes, to + l * bytes, 1, w->at[v] + l * next, value->stride, n);
+}
+
+/* An operand of all lines of a block at once. */
+static const void *read_block(const struct worker *w, int v, int64_t n, int64_t lines, int64_t *ret_stride)
+{
+    const struct weft_program_value *const value = &w->program->value[v];
+    const int64_t next = w->next[v], number = next == 0 ? w->tile : w->block;
+    *ret_stride = 1;
+    if (value->place == WEFT_PROGRAM_STRIP || (value->stride == 1 && next == n * value->step))
+        return w->at[v];
+    if (value->stride == 0 && next == 0) {
+        *ret_stride = 0;
+        return w->at[v];
+    }
+    if (w->written[v] != number)
+        write_out(w, v, n, lines);
+    w->written[v] = number;
+    return w->scratch + value->copy;
+}
+
+static void map_block(const struct worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
+{
+    const struct weft_program_value *const out = &w->program->value[op->out];
+    const bool joined = out->place == WEFT_PROGRAM_STRIP || (out->stride == 1 && w->next[op->out] == n * out->step);
+    struct weft_strip_args args = {.n = joined ? n * lines : n, .out = w->at[op->out], .stride = {out->stride},
+                                   .param = {op->param[0], op->param[1]}};
+    for (int k = 0; k < op->ins; k++)
+        args.in[k] = read_block(w, op->in[k], n, lines, &args.stride[1 + k]);
+    for (int64_t l = 0; l < (joined ? 1 : lines); l++) {
+        op->kernel->fn(&args);
+        args.out = (char *)args.out + w->next[op->out];
+        for (int k = 0; k < op->ins; k++)
+            args.in[k] = (const char *)args.in[k] + n * args.stride[1 + k] * w->program->value[op->in[k]].bytes;
+    }
+}
+
+static void fold_block(const struct worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
+{
+    const struct weft_program *p = w->program;
+    const struct weft_program_fold *const fold = &p->fold[op->fold];
+    const struct weft_program_value *const in = &p->value[op->in[0]], *const out = &p->value[op->out];
+    char *const state = w->scratch + fold->at;
+    const int64_t next = in->place == WEFT_PROGRAM_STRIP ? n * in->bytes : w->next[op->in[0]];
+    const int64_t stride = in->place == WEFT_PROGRAM_STRIP ? 1 : in->stride;
+    if (!p->along_inner) {
+        weft_program_fold_strip(p, fold, state, w->at[op->in[0]], stride, n, true, lines, next);
+        return;
+    }
+    for (int64_t l = 0; l < lines; l++) {
+        weft_program_fold_begin(p, fold, state, 1);
+        weft_program_fold_strip(p, fold, state, w->at[op->in[0]] + l * next, stride, n, true, 1, 0);
+        weft_program_fold_end(p, fold, state, w->at[op->out] + l * w->next[op->out], out->stride, 1);
+    }
+}
+
+/* Whole lines of n points, and all folds of them. */
+static void run_block(struct worker *w, const struct weft_program_stage *stage, int64_t n, int64_t lines)
+{
+    const struct weft_program *p = w->program;
+    w->block++;
+    for (int i = stage->first; i < stage->first + stage->ops; i++)
+        if (p->op[i].kernel)
+            map_block(w, &p->op[i], n, lines);
+        else
+            fold_block(w, &p->op[i], n, lines);
+}
 
 /* --- strips ------------------------------------------------------------------------------------------------------- */
 
@@ -27,7 +113,7 @@ static inline void run_strip(const struct worker *w, const struct weft_program_s
         if (!op->kernel) {
             const struct weft_program_fold *fold = &p->fold[op->fold];
             weft_program_fold_strip(p, fold, w->scratch + fold->at, w->at[op->in[0]] + from * in->step, in->stride, n,
-                                    ends);
+                                    ends, 1, 0);
             continue;
         }
         struct weft_strip_args *const args = &w->args[i];
@@ -69,60 +155,80 @@ static void seek(const struct worker *w, int64_t row, int64_t line)
     const int64_t length = p->along_inner ? p->inner[last] : 1;
     for (int v = 0; v < p->values; v++) {
         const struct weft_program_value *const value = &p->value[v];
-        int64_t offset = p->along_inner ? row * value->next : 0, rest = line;
+        int64_t offset = p->along_inner ? row * w->next[v] : 0, rest = line;
         if (value->place == WEFT_PROGRAM_ARGUMENT)
             for (int i = axes - 1; i >= 0; i--) {
                 offset += rest % p->inner[i] * value->inner[i] * value->bytes;
                 rest /= p->inner[i];
             }
         else if (value->place == WEFT_PROGRAM_TILE)
-            offset += line * (p->along_inner ? length * value->bytes : value->next);
+            offset += line * (p->along_inner ? length * value->bytes : w->next[v]);
         w->at[v] = w->base[v] + offset;
     }
 }
 
-static void step(const struct worker *w)
+static void step(const struct worker *w, int64_t lines)
 {
     for (int v = 0; v < w->program->values; v++)
-        w->at[v] += w->program->value[v].next;
+        w->at[v] += lines * w->next[v];
 }
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
-static void run_along_inner(const struct worker *w, const struct weft_program_stage *stage, int64_t rows)
+/* A line of one outer point, in strips. */
+static void run_line(const struct worker *w, const struct weft_program_stage *stage, int64_t length)
+{
+    for (int64_t from = 0; from < length; from += w->program->strip) {
+        const int64_t n = length - from < w->program->strip ? length - from : w->program->strip;
+        run_strip(w, stage, from, n, from + n == length);
+    }
+}
+
+static void run_along_inner(struct worker *w, const struct weft_program_stage *stage, int64_t rows)
 {
     const struct weft_program *p = w->program;
     const int64_t length = p->inner[p->inner_rank - 1], lines = length > 0 ? p->folded / length : 0;
+    const int64_t most = lines == 1 && p->block > p->strip ? p->block / length : 1;
     seek(w, 0, 0);
-    for (int64_t row = 0; row < rows; row++) {
+    for (int64_t row = 0; row < rows;) {
+        const int64_t some = rows - row < most ? rows - row : most;
+        if (some > 1) {
+            run_block(w, stage, length, some);
+            step(w, some);
+            row += some;
+            continue;
+        }
         begin_folds(w, stage, 1);
         for (int64_t line = 0; line < lines; line++) {
             if (lines > 1)
                 seek(w, row, line);
-            for (int64_t from = 0; from < length; from += p->strip) {
-                const int64_t n = length - from < p->strip ? length - from : p->strip;
-                run_strip(w, stage, from, n, from + n == length);
-            }
+            run_line(w, stage, length);
         }
         if (lines != 1)
             seek(w, row, 0);
         end_folds(w, stage, w->at, 1);
-        step(w);
+        step(w, 1);
+        row++;
     }
 }
 
-static void run_along_outer(const struct worker *w, const struct weft_program_stage *stage, int64_t points)
+static void run_along_outer(struct worker *w, const struct weft_program_stage *stage, int64_t points)
 {
     const struct weft_program *p = w->program;
     const bool folds = p->inner_rank > 0;
+    const int64_t most = p->block > p->strip ? p->block / points : 1;
     if (folds)
         begin_folds(w, stage, points);
-    for (int64_t i = 0; i < p->folded; i++) {
+    for (int64_t i = 0; i < p->folded;) {
+        const int64_t some = p->folded - i < most ? p->folded - i : most > 1 ? most : 1;
         if (p->inner_rank > 1 || i == 0)
             seek(w, 0, i);
+        if (some > 1)
+            run_block(w, stage, points, some);
         else
-            step(w);
-        run_strip(w, stage, 0, points, true);
+            run_strip(w, stage, 0, points, true);
+        step(w, some);
+        i += some;
     }
     if (folds)
         end_folds(w, stage, w->base, points);
@@ -168,9 +274,14 @@ static void open_tile(struct worker *w, int64_t point)
     }
 }
 
-static void run_tile(const struct worker *w, int64_t points)
+static void run_tile(struct worker *w, int64_t points)
 {
     const struct weft_program *p = w->program;
+    w->tile = w->block + 1; /* numbers of tiles and blocks differ */
+    w->block++;
+    for (int v = 0; v < p->values && !p->along_inner; v++)
+        if (p->value[v].place == WEFT_PROGRAM_TILE)
+            w->next[v] = points * p->value[v].bytes;
     for (int s = 0; s < p->stages; s++)
         if (!p->stage[s].inside)
             run_outside(w, &p->stage[s], points);
@@ -186,6 +297,12 @@ static struct worker open_worker(const struct weft_program *p, void *const *argu
     w.args = (void *)scratch;
     w.base = (char **)(w.args + p->ops);
     w.at = w.base + p->values;
+    w.next = (int64_t *)(w.at + p->values);
+    w.written = w.next + p->values;
+    for (int v = 0; v < p->values; v++) {
+        w.next[v] = p->value[v].next;
+        w.written[v] = 0;
+    }
     for (int i = 0; i < p->ops; i++) {
         const struct weft_program_op *op = &p->op[i];
         w.args[i] = (struct weft_strip_args){.stride = {p->value[op->out].stride}, .param = {op->param[0], op->param[1]}};

@@ -240,7 +240,7 @@ static void test_text(void **state)
     static const char *const want[] = {"loop %n, %a body=@outer ! weft_loop at=out0+0 parts=1",
                                        "then=@then else=@else ! weft_if at=result0+0 parts=1",
                                        "body=@inner length=3 ! weft_loop at=arena+",
-                                       "%h: f32[N] = mul %s, %s ! weft_strip_mul_f32__", "at=result1+0"};
+                                       "fuse @mul_sub ! weft_mul_sub_f32 at=result1+0", "%h: f32[N] = mul %s, %s\n"};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         if (!strstr(text, want[i]))
             fail_msg("'%s' is not in\n%s", want[i], text);
