@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { AXES = WEFT_MOST_MEMBERS * WEFT_SPACE_AXES };
+
 struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t cpu, struct weft_arena *arena)
 {
     struct weft_members *const m = weft_new(arena, struct weft_members, 1);
@@ -13,6 +15,12 @@ struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t 
     m->member = weft_new(arena, struct weft_member *, graph->nodes);
     m->search = weft_new(arena, uint32_t, graph->nodes);
     m->place = weft_new(arena, uint32_t, graph->nodes);
+    m->read = weft_new(arena, uint32_t, graph->values);
+    m->reader = weft_new(arena, uint32_t, graph->values);
+    m->parent = weft_new(arena, uint16_t, AXES);
+    m->before = weft_new(arena, uint16_t, AXES);
+    m->number = weft_new(arena, int8_t, AXES);
+    m->of = weft_arena_new(arena, WEFT_MOST_MEMBERS * sizeof *m->of);
     return m;
 }
 
@@ -142,31 +150,34 @@ static void share(struct weft_members *m, const weft_node *node, uint32_t count,
 {
     const struct weft_member *a = m->member[node[p].id], *b = m->member[node[q].id];
     const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
-    uint16_t *const before = weft_new(&m->graph->root->scratch, uint16_t, count * WEFT_SPACE_AXES);
-    memcpy(before, parent, count * WEFT_SPACE_AXES * sizeof *before);
-    for (int i = 0; i < rank; i++)
-        if (a->operand[k][i] >= 0 && b->operand[j][i] >= 0)
-            parent[find(parent, p * WEFT_SPACE_AXES + (uint32_t)a->operand[k][i])] =
-                find(parent, q * WEFT_SPACE_AXES + (uint32_t)b->operand[j][i]);
-    if (is_mixed(m, node, count, parent))
-        memcpy(parent, before, count * WEFT_SPACE_AXES * sizeof *before);
+    bool joins = false;
+    memcpy(m->before, parent, count * WEFT_SPACE_AXES * sizeof *parent);
+    for (int i = 0; i < rank; i++) {
+        if (a->operand[k][i] < 0 || b->operand[j][i] < 0)
+            continue;
+        const uint16_t mine = find(parent, p * WEFT_SPACE_AXES + (uint32_t)a->operand[k][i]);
+        const uint16_t other = find(parent, q * WEFT_SPACE_AXES + (uint32_t)b->operand[j][i]);
+        joins |= mine != other;
+        parent[mine] = other;
+    }
+    if (joins && is_mixed(m, node, count, parent))
+        memcpy(parent, m->before, count * WEFT_SPACE_AXES * sizeof *parent);
 }
 
 static void share_operands(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent)
 {
     const struct weft_graph *g = m->graph;
-    for (uint32_t p = 1; p < count; p++)
+    for (uint32_t p = 0; p < count; p++)
         for (uint32_t k = 0; k < g->node[node[p].id].operands; k++) {
             const weft_val v = weft_operand(g, node[p], k);
-            bool found = weft_member_place(m, weft_def(g, v)) != UINT32_MAX || weft_is_const(g, v);
-            for (uint32_t use = g->value[v.id].first_use; use && !found; use = g->slot[use - 1].next) {
-                const weft_node other = g->slot[use - 1].node;
-                const uint32_t q = weft_member_place(m, other);
-                if (q == UINT32_MAX || q >= p)
-                    continue;
-                found = true;
-                share(m, node, count, parent, p, k, q, use - 1 - g->node[other.id].first_operand);
-            }
+            if (weft_member_place(m, weft_def(g, v)) != UINT32_MAX || weft_is_const(g, v))
+                continue;
+            if (m->read[v.id] == m->searches && m->reader[v.id] / 4 != p)
+                share(m, node, count, parent, p, k, m->reader[v.id] / 4, m->reader[v.id] % 4);
+            if (m->read[v.id] == m->searches)
+                continue;
+            m->read[v.id] = m->searches;
+            m->reader[v.id] = 4 * p + k;
         }
 }
 
@@ -174,8 +185,7 @@ static void share_operands(struct weft_members *m, const weft_node *node, uint32
 static const char *number_axes(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent,
                                struct weft_group_axes *ret, weft_val *ret_where)
 {
-    int8_t *const number = weft_new(m->arena, int8_t, count * WEFT_SPACE_AXES);
-    memset(number, -1, count * WEFT_SPACE_AXES);
+    int8_t *const number = m->number;
     for (uint32_t p = 0; p < count; p++) {
         const struct weft_member *member = m->member[node[p].id];
         uint16_t seen = 0;
@@ -205,9 +215,9 @@ const char *weft_group_axes_find(struct weft_members *m, const weft_node *node, 
                                  struct weft_group_axes *ret, weft_val *ret_where)
 {
     const struct weft_graph *g = m->graph;
-    uint16_t *const parent = weft_new(m->arena, uint16_t, count * WEFT_SPACE_AXES);
-    *ret = (struct weft_group_axes){.of = weft_arena_new(m->arena, count * sizeof *ret->of)};
-    weft_assert(count <= UINT16_MAX / WEFT_SPACE_AXES);
+    uint16_t *const parent = m->parent;
+    *ret = (struct weft_group_axes){.of = m->of};
+    weft_assert(count <= WEFT_MOST_MEMBERS);
     m->searches++;
     for (uint32_t p = 0; p < count; p++) {
         const struct weft_member *member = weft_member_of(m, node[p]);
@@ -216,8 +226,11 @@ const char *weft_group_axes_find(struct weft_members *m, const weft_node *node, 
         *ret_where = weft_result(g, node[p], 0);
         if (!member->kind)
             return member->why;
-        for (uint32_t a = 0; a < WEFT_SPACE_AXES; a++)
-            parent[p * WEFT_SPACE_AXES + a] = (uint16_t)(p * WEFT_SPACE_AXES + a);
+        for (int a = 0; a < member->axes; a++) {
+            const uint32_t own = p * WEFT_SPACE_AXES + (uint32_t)a;
+            parent[own] = (uint16_t)own;
+            m->number[own] = -1;
+        }
         for (uint32_t k = 0; k < g->node[node[p].id].operands; k++) {
             const uint32_t q = weft_member_place(m, weft_def(g, weft_operand(g, node[p], k)));
             const char *const why = q == UINT32_MAX ? NULL : join(m, node, parent, p, k, q);

@@ -28,6 +28,8 @@ struct weft_member {
     int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK];
 };
 
+enum { WEFT_MOST_MEMBERS = 64 };      /* nodes of a group */
+
 /* What questions about one graph share. Not of several threads. */
 struct weft_members {
     const struct weft_graph *graph;
@@ -35,7 +37,11 @@ struct weft_members {
     struct weft_arena *arena;
     struct weft_member **member;     /* by node id, once somebody asked */
     uint32_t *search, *place;        /* by node id: of the last question that had the node in it, where it stands in it */
+    uint32_t *read, *reader;         /* by value id: of the last question with a reader of it, the first one:
+                                      * 4 * place + operand */
     uint32_t searches;
+    uint16_t *parent, *before;       /* of the question: forests of axes, WEFT_MOST_MEMBERS * WEFT_SPACE_AXES of each */
+    int8_t (*of)[WEFT_SPACE_AXES], *number; /* what it found, until the next one */
 };
 struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t cpu, struct weft_arena *arena);
 /* Never NULL. */
@@ -48,7 +54,7 @@ struct weft_group_axes {
     int8_t (*of)[WEFT_SPACE_AXES];   /* by place in the list of nodes: the group's axis for each of its own, -1 for one of
                                       * extent 1 */
 };
-/* The axes of nodes in order of execution; NULL, or why they have none, with the value that stands in the way. `members`
+/* The axes of at most WEFT_MOST_MEMBERS nodes in order of execution, until the next question; NULL, or why they have none, with the value that stands in the way. `members`
  * knows their places from then on. */
 const char *weft_group_axes_find(struct weft_members *members, const weft_node *node, uint32_t count,
                                  struct weft_group_axes *ret, weft_val *ret_where);

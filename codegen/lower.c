@@ -156,7 +156,6 @@ const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_
     const char *why = weft_group_axes_find(m, node, count, &ret->axes, ret_where);
     if (why)
         return why;
-    ret->member = weft_new(m->arena, struct weft_fit_member, count);
     for (uint32_t p = 0; p < count; p++)
         if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
             ret->all |= axes_of(m, ret, p);

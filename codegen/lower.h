@@ -14,8 +14,6 @@
 
 #include "codegen/axes.h"
 
-enum { WEFT_MOST_MEMBERS = 64 };
-
 struct weft_fit_member {
     uint16_t axes;         /* its value has a number for each point of these */
     bool inside;
@@ -28,9 +26,10 @@ struct weft_fit {
     uint32_t count, stages;
     struct weft_group_axes axes;
     uint16_t all, outer;   /* axes: of inside, of outside */
-    struct weft_fit_member *member; /* by place */
+    struct weft_fit_member member[WEFT_MOST_MEMBERS]; /* by place */
 };
-/* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. Memory is the members'. */
+/* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. What it finds holds until
+ * the next question. */
 const char *weft_fit_find(struct weft_members *members, const weft_node *node, uint32_t count, struct weft_fit *ret,
                           weft_val *ret_where);
 /* The form of what fits. Of `fit`, which the last question was about. */

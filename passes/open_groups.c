@@ -2,12 +2,12 @@
 /* open_groups: groups that no kernel computes as one are opened.
  *
  *   fuse @rows {                                           %e: f32[8,64] = exp %x
- *     %e: f32[8,64]{-} = exp %x                      →     %s: f32[8,64] = add %e, %x
- *     %s: f32[8,64] = add %e, %x
+ *     %e: f32[8,64]{-} = exp %x                      →     %s: f32[8,64] = cumsum %e axis=1
+ *     %s: f32[8,64] = cumsum %e axis=1
  *   }
  *
- * weft has no kernels of several nodes yet, so a group is a wish that it cannot grant; and nodes in groups are not
- * rewritten, so what the wish would cost is more than nothing. Each group that is opened is a remark.
+ * Such a group is a wish that weft cannot grant; and nodes in groups are not rewritten, so that to leave it as it is
+ * would cost more than nothing. Each group that is opened is a remark, which says what stands in the way.
  * A group of one node stays, since a kernel of that node is one of the group; so does a group whose note names a kernel
  * of the target's, which is the caller's to run.
  * Not in the pipeline: compiling runs it first, with or without passes, whatever WEFT_STOP_AFTER says; whoever runs

@@ -9,7 +9,7 @@
 
 /* --- who takes part ----------------------------------------------------------------------------------------------- */
 
-/* A node whose kernel somebody named, or that is in a group already, stays as it is. Ops of views alone are no kernel. */
+/* A node whose kernel somebody named, or that is in a group already, stays as it is. Views alone are no kernel. */
 static bool takes_part(const struct weft_grouping *g, weft_node n)
 {
     const struct weft_node_info *info = &g->graph->node[n.id];
@@ -168,7 +168,8 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
                               .position = weft_new(arena, uint32_t, graph->nodes),
                               .of = weft_new(arena, uint32_t, 2 * graph->nodes), /* room for copies of views */
                               .cluster = weft_new(arena, struct weft_cluster, graph->nodes + 1),
-                              .visit = weft_new(arena, uint32_t, graph->nodes)};
+                              .visit = weft_new(arena, uint32_t, graph->nodes),
+                              .text = weft_value_texts(graph, arena)};
     struct forming f = {.g = &g, .formats = {.graph = graph, .target = target, .arena = graph->arena},
                         .symbols = weft_hint_symbols(graph, arena)};
     bool any = false;

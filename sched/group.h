@@ -43,6 +43,9 @@ struct weft_grouping {
     struct weft_cluster *cluster; /* [1, clusters); of count 0: it went into another */
     uint32_t clusters;
     uint32_t *visit, visits; /* by node id: of the last search that came by */
+    const char **text;      /* by value: its name, for remarks */
+    weft_node *list, *open; /* room: nodes of a union; nodes that a search has yet to look at */
+    uint32_t list_capacity, open_capacity;
 };
 /* group_join.c: joins clusters; what they are to have is in `cluster` then. */
 void weft_group_join(struct weft_grouping *grouping);

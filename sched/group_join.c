@@ -11,8 +11,7 @@ enum { MOST_VISITS = 512, SMALL_BYTES = 64 << 10 };
 struct search {
     struct weft_grouping *g;
     uint32_t from, to;      /* clusters */
-    weft_node *open;
-    uint32_t count, capacity, visited;
+    uint32_t count, visited;
     bool found;
 };
 
@@ -46,8 +45,8 @@ static void open_operands(struct search *s, weft_node n, bool direct)
         if (last < g->cluster[s->from].first)
             continue;
         g->visit[maker.id] = g->visits;
-        s->open = weft_grow(g->arena, s->open, &s->capacity, s->count + 1, sizeof *s->open);
-        s->open[s->count++] = maker;
+        g->open = weft_grow(g->arena, g->open, &g->open_capacity, s->count + 1, sizeof *g->open);
+        g->open[s->count++] = maker;
         s->visited++;
     }
 }
@@ -60,7 +59,7 @@ static bool goes_around(struct weft_grouping *g, uint32_t from, uint32_t to)
     for (uint32_t i = 0; i < g->cluster[to].count; i++)
         open_operands(&s, g->cluster[to].node[i], /* direct= */ true);
     while (s.count > 0 && !s.found && s.visited < MOST_VISITS) {
-        const weft_node n = s.open[--s.count];
+        const weft_node n = g->open[--s.count];
         const uint32_t of = g->of[n.id];
         if (!of)
             open_operands(&s, n, false);
@@ -72,27 +71,22 @@ static bool goes_around(struct weft_grouping *g, uint32_t from, uint32_t to)
 
 /* --- the union ---------------------------------------------------------------------------------------------------- */
 
-struct list {
-    weft_node *node;
-    uint32_t count, capacity;
-};
-
-/* In order of execution, each once. */
-static void insert(const struct weft_grouping *g, struct list *list, weft_node n)
+/* Into the list of the union: in order of execution, each once. */
+static uint32_t insert(struct weft_grouping *g, uint32_t count, weft_node n)
 {
-    list->node = weft_grow(g->arena, list->node, &list->capacity, list->count + 1, sizeof *list->node);
-    uint32_t at = list->count;
-    while (at > 0 && g->position[list->node[at - 1].id] > g->position[n.id])
+    g->list = weft_grow(g->arena, g->list, &g->list_capacity, count + 1, sizeof *g->list);
+    uint32_t at = count;
+    while (at > 0 && g->position[g->list[at - 1].id] > g->position[n.id])
         at--;
-    if (at > 0 && list->node[at - 1].id == n.id)
-        return;
-    memmove(list->node + at + 1, list->node + at, (list->count - at) * sizeof *list->node);
-    list->node[at] = n;
-    list->count++;
+    if (at > 0 && g->list[at - 1].id == n.id)
+        return count;
+    memmove(g->list + at + 1, g->list + at, (count - at) * sizeof *g->list);
+    g->list[at] = n;
+    return count + 1;
 }
 
 /* Views between nodes of the union. */
-static void insert_views(const struct weft_grouping *g, struct list *list, uint32_t a, uint32_t b, weft_node reader)
+static uint32_t insert_views(struct weft_grouping *g, uint32_t count, uint32_t a, uint32_t b, weft_node reader)
 {
     for (uint32_t i = 0; i < g->graph->node[reader.id].operands; i++) {
         const weft_val v = weft_operand(g->graph, reader, i);
@@ -100,20 +94,21 @@ static void insert_views(const struct weft_grouping *g, struct list *list, uint3
         if (of == 0 || (of != a && of != b))
             continue;
         for (weft_node n = weft_def(g->graph, v); is_view(g, n); n = weft_def(g->graph, weft_operand(g->graph, n, 0)))
-            insert(g, list, n);
+            count = insert(g, count, n);
     }
+    return count;
 }
 
-static struct list unite(const struct weft_grouping *g, uint32_t a, uint32_t b)
+static uint32_t unite(struct weft_grouping *g, uint32_t a, uint32_t b)
 {
-    struct list list = {.count = 0};
     const uint32_t both[] = {a, b};
+    uint32_t count = 0;
     for (int k = 0; k < 2; k++)
         for (uint32_t i = 0; i < g->cluster[both[k]].count; i++) {
-            insert(g, &list, g->cluster[both[k]].node[i]);
-            insert_views(g, &list, a, b, g->cluster[both[k]].node[i]);
+            count = insert(g, count, g->cluster[both[k]].node[i]);
+            count = insert_views(g, count, a, b, g->cluster[both[k]].node[i]);
         }
-    return list;
+    return count;
 }
 
 /* --- does it pay? ------------------------------------------------------------------------------------------------- */
@@ -135,10 +130,10 @@ static const char *check_rows(const struct weft_grouping *g, const struct weft_f
     return few ? "would have too few rows for the workers" : NULL;
 }
 
-static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, const struct list *list, weft_val *where)
+static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where)
 {
     struct weft_fit fit;
-    const char *why = weft_fit_find(g->members, list->node, list->count, &fit, where);
+    const char *why = weft_fit_find(g->members, g->list, count, &fit, where);
     if (!why)
         why = check_rows(g, &fit);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
@@ -148,13 +143,14 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, const 
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
 
-static void join(struct weft_grouping *g, uint32_t a, uint32_t b, const struct list *list)
+static void join(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count)
 {
-    for (uint32_t i = 0; i < list->count; i++)
-        g->of[list->node[i].id] = a;
-    g->cluster[a] = (struct weft_cluster){.node = list->node, .count = list->count,
-                                          .first = g->position[list->node[0].id],
-                                          .last = g->position[list->node[list->count - 1].id]};
+    weft_node *const node = weft_new(g->arena, weft_node, count);
+    memcpy(node, g->list, count * sizeof *node);
+    for (uint32_t i = 0; i < count; i++)
+        g->of[node[i].id] = a;
+    g->cluster[a] = (struct weft_cluster){
+        .node = node, .count = count, .first = g->position[node[0].id], .last = g->position[node[count - 1].id]};
     g->cluster[b].count = 0;
 }
 
@@ -164,15 +160,16 @@ static void try_join(struct weft_grouping *g, weft_node reader, weft_val operand
     const uint32_t a = g->of[maker.id], b = g->of[reader.id];
     if (a == 0 || a == b || g->cluster[a].fixed)
         return;
-    const struct list list = unite(g, a, b);
-    weft_val where;
-    const char *const why = check(g, a, b, &list, &where);
+    weft_val where = weft_result(g->graph, reader, 0);
+    const bool fits = g->cluster[a].count + g->cluster[b].count <= WEFT_MOST_MEMBERS;
+    const uint32_t count = fits ? unite(g, a, b) : 0;
+    const char *const why = fits ? check(g, a, b, count, &where) : "would be in a group of more than 64 nodes";
     if (!why) {
-        join(g, a, b, &list);
+        join(g, a, b, count);
         return;
     }
     weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused", "not joined with %s: %s %s",
-                    weft_value_text(g->graph, weft_result(g->graph, maker, 0)), weft_value_text(g->graph, where), why);
+                    g->text[weft_result(g->graph, maker, 0).id], g->text[where.id], why);
 }
 
 void weft_group_join(struct weft_grouping *g)

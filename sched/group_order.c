@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_order.c: bringing the nodes of a group together. Clusters and nodes that stay alone are put in an order in which
- * each comes behind what it needs, and of those that may come next the one that stood first: so what is in no cluster
- * stays as it was, as far as that goes. */
+/* group_order.c: bringing the nodes of a group together. Clusters and nodes that stay alone are put in an order in
+ * which each comes behind what it needs, and of those that may come next the one that stood first: so what is in no
+ * cluster stays as it was, as far as that goes. */
 #include "sched/group.h"
 
 /* --- views that are read outside, too ----------------------------------------------------------------------------- */

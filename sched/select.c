@@ -40,7 +40,8 @@ bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *u
 const char *weft_select_refuses(const struct weft_scheduling *s, const struct weft_unit *unit)
 {
     struct weft_step step;
-    return unit->nodes == 1 || weft_select_group(s, unit, &step) ? NULL : step.why;
+    const bool is_recorded = s->graph->node[unit->first.id].choices; /* whoever formed the group has asked already */
+    return unit->nodes == 1 || is_recorded || weft_select_group(s, unit, &step) ? NULL : step.why;
 }
 
 bool weft_schedule_refuse(struct weft_step *step, const char *why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.h: in which ways a unit can be computed, best first. Units of several nodes have no scheduler yet.
+/* select.h: in which ways a unit can be computed, best first. A group has one way: a strip program (schedule_group.c).
  *
  *   schedulers.def ──► scheduler of the op ──choose──► the kind of step that takes the node, at a CPU level
  *                                                          │ kind->bind, sizes at their hints, once for each form that
@@ -95,8 +95,8 @@ struct weft_scheduling {
 bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step);
 /* The kernel family alone; false leaves the kind open. */
 bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step);
-/* The step of a unit: that of its node, or of the group (schedule_group.c); false: the reference evaluator has to do it,
- * or, of a group, nobody does. */
+/* The step of a unit: that of its node, or of the group (schedule_group.c); false: the reference evaluator has to do
+ * it, or, of a group, nobody does. */
 bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
 bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
 /* The step of nodes that fit into one kernel and are no group yet. `out`: what others read, in memory that stays. */

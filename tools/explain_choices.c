@@ -14,7 +14,8 @@
 static const struct weft_choices *choices_of(const struct weft_plan *plan, const struct weft_unit *unit,
                                              struct weft_arena *arena)
 {
-    const struct weft_plan_note *const note = plan->graph->node[unit->first.id].plan;
+    const struct weft_plan_note *const note =
+        unit->nodes > 1 ? plan->graph->group[unit->group].plan : plan->graph->node[unit->first.id].plan;
     const bool is_run = note && note->kernel && (note->count == 0 || strcmp(note->key[0], "when") != 0);
     return is_run ? weft_plan_list_choices(plan, unit, arena) : NULL;
 }
@@ -43,7 +44,7 @@ void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *
     }
     if (list)
         weft_text_format(text, "    choices of %s, best first:\n",
-                         weft_scheduler_of(weft_opcode_of(plan->graph, unit->first))->name);
+                         unit->nodes > 1 ? "group" : weft_scheduler_of(weft_opcode_of(plan->graph, unit->first))->name);
     for (uint32_t i = 0; list && i < list->count; i++) {
         const struct weft_choice *const c = &list->choice[i];
         weft_text_format(text, "    %3u %-*s  %-*s  predicted %.1f us", i + 1, kernel, c->kernel, signature,

@@ -268,7 +268,8 @@ static void groups_that_come_to_a_plan_are_refused(void **state)
     setenv("WEFT_SKIP", "open_groups", 1);
     assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);
     unsetenv("WEFT_SKIP");
-    assert_non_null(strstr(weft_last_error(context), "text:4:1: group @inner: no kernel computes these nodes as one: %r is no"));
+    assert_non_null(strstr(weft_last_error(context),
+                           "text:4:1: group @inner: no kernel computes these nodes as one: %r is no"));
     assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_OK);
     weft_plan_destroy(plan);
     weft_graph_destroy(graph);

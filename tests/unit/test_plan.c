@@ -297,7 +297,8 @@ static void layouts_that_cannot_be_kept_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[400];
         struct weft_plan *plan = NULL;
-        snprintf(text, sizeof text, "graph @g<N>(%%x: f32[%s]) {\n  %%y: %s = relu %%x\n  %%z: f32[%s] = cumsum %%y axis=0\n"
+        snprintf(text, sizeof text, "graph @g<N>(%%x: f32[%s]) {\n  %%y: %s = relu %%x\n"
+                 "  %%z: f32[%s] = cumsum %%y axis=0\n"
                  "  return %%z\n}\n", wrong[i][1], wrong[i][0], wrong[i][1]);
         struct weft_graph *graph = parse(context, text);
         assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);
