@@ -85,7 +85,7 @@ static bool find_program(const char *word, char path[PATH_MAX], struct stat *sta
 {
     if (strchr(word, '/'))
         return snprintf(path, PATH_MAX, "%s", word) < PATH_MAX && is_program(path, status);
-    const char *list = getenv("PATH");
+    const char *list = secure_getenv("PATH");
     while (list && *list) {
         const int length = (int)strcspn(list, ":");
         if (list[0] == '/' && snprintf(path, PATH_MAX, "%.*s/%s", length, list, word) < PATH_MAX &&
@@ -115,7 +115,7 @@ static bool take_program(struct weft_compiler *compiler, const char *word)
 static void find_compiler(struct weft_compiler *compiler, const struct weft_compiler_options *options)
 {
     static const char *const usual[] = {"cc", "gcc", "clang"};
-    const char *const named = getenv("WEFT_CC");
+    const char *const named = secure_getenv("WEFT_CC");
     const char *const word = options->command ? options->command : named && *named ? named : NULL;
     const char *const from = options->command ? "weft_compiler_options.command" : "WEFT_CC";
     bool found = false;
@@ -154,7 +154,7 @@ static bool read_bytes(const char *text, uint64_t *ret_bytes)
 
 static uint64_t find_limit(struct weft_context *context, uint64_t given)
 {
-    const char *const text = getenv("WEFT_CACHE_BYTES");
+    const char *const text = secure_getenv("WEFT_CACHE_BYTES");
     uint64_t bytes = USUAL_LIMIT;
     if (!given && text && *text && !read_bytes(text, &bytes))
         weft_note(context, WEFT_WARNING, &(struct weft_place){.file = "WEFT_CACHE_BYTES"},

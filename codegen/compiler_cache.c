@@ -24,13 +24,14 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define XXH_STATIC_LINKING_ONLY /* the state of a running hash, on the stack */
 #include <xxhash.h>
 
-enum { NAME_BYTES = 40, PIECE = 1 << 14, STALE_SECONDS = 3600, TRIES = 16 };
+enum { NAME_BYTES = 40, PIECE = 1 << 14, STALE_SECONDS = 3600, TRIES = 16, FREE_BYTES = 1 << 20 };
 #define MOST_BYTES ((off_t)256 << 20)
 
 static const char seal_word[16] = "weft object 1\n";
@@ -109,8 +110,8 @@ static void make_folders(const char *path)
 
 static bool find_path(const char *given, char path[PATH_MAX])
 {
-    const char *const ours = given ? given : getenv("WEFT_CACHE_DIR");
-    const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
+    const char *const ours = given ? given : secure_getenv("WEFT_CACHE_DIR");
+    const char *const cache = secure_getenv("XDG_CACHE_HOME"), *const home = secure_getenv("HOME");
     int length = -1;
     if (ours)
         length = snprintf(path, PATH_MAX, "%s", ours);
@@ -346,17 +347,30 @@ static bool make_temporary(struct weft_temporary *temporary)
     return false;
 }
 
+/* NULL, or why compilers had better work elsewhere. */
+static const char *unfit(const struct weft_cache *cache)
+{
+    struct statvfs system;
+    if (fstatvfs(cache->folder, &system) != 0)
+        return NULL;
+    if (system.f_flag & ST_NOEXEC)
+        return "no code from there may run (it is mounted noexec)";
+    return (uint64_t)system.f_bavail * system.f_frsize < FREE_BYTES ? strerror(ENOSPC) : NULL;
+}
+
 bool weft_temporary_open(struct weft_temporary *temporary, const struct weft_cache *cache,
                          char reason[WEFT_REASON_BYTES])
 {
-    const char *const named = getenv("TMPDIR"), *const folder = named && named[0] == '/' ? named : "/tmp";
-    *temporary = (struct weft_temporary){.parent = -1, .folder = -1};
+    const char *const named = secure_getenv("TMPDIR"), *const folder = named && named[0] == '/' ? named : "/tmp";
+    *temporary = (struct weft_temporary){.parent = -1, .folder = -1, .owner = getpid()};
     if (cache->folder >= 0) {
+        const char *const why = unfit(cache);
         temporary->parent = fcntl(cache->folder, F_DUPFD_CLOEXEC, 0);
-        temporary->in_cache = temporary->parent >= 0 && make_temporary(temporary);
+        temporary->in_cache = !why && temporary->parent >= 0 && make_temporary(temporary);
         if (temporary->in_cache)
             return true;
-        snprintf(reason, WEFT_REASON_BYTES, "compiled code is not kept in %.300s: %s", cache->path, strerror(errno));
+        snprintf(reason, WEFT_REASON_BYTES, "compiled code is not kept in %.300s: %s", cache->path,
+                 why ? why : strerror(errno));
         weft_temporary_close(temporary);
     }
     temporary->parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -371,9 +385,10 @@ void weft_temporary_close(struct weft_temporary *temporary)
 {
     if (temporary->folder >= 0) {
         close(temporary->folder);
-        remove_folder(temporary->parent, temporary->name);
+        if (temporary->owner == getpid())
+            remove_folder(temporary->parent, temporary->name);
     }
     if (temporary->parent >= 0)
         close(temporary->parent);
-    *temporary = (struct weft_temporary){.parent = -1, .folder = -1};
+    temporary->parent = temporary->folder = -1;
 }

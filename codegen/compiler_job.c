@@ -116,7 +116,8 @@ static void take_object(struct weft_code *code, struct weft_job *job)
         return;
     }
     void *const handle = load(code, &object);
-    const char *const why = handle ? "" : dlerror();
+    const char *const said = handle ? NULL : dlerror(), *const colon = said ? strstr(said, ": ") : NULL;
+    const char *const why = colon ? colon + 2 : said ? said : ""; /* without the path, which says nothing */
     bool all = handle;
     for (int32_t i = 0; i < job->count; i++) {
         struct weft_entry *const entry = code->order[job->first + i];
@@ -127,19 +128,19 @@ static void take_object(struct weft_code *code, struct weft_job *job)
         }
     }
     snprintf(job->reason, sizeof job->reason, handle ? "its text does not define its function"
-                                                     : "what was compiled cannot be loaded: %.400s", why ? why : "");
+                                                     : "what was compiled cannot be loaded: %.400s", why);
     if (all && code->temporary.in_cache)
         keep(code, job, name, &object);
     close(object.file);
 }
 
-/* The first line about an error; else the first. */
+/* The first line about an error; else the first. That the linker failed (collect2 says it last) is no news. */
 static void describe(const char *output, char line[WEFT_REASON_BYTES / 2])
 {
     const char *start = output;
     for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         const size_t length = strcspn(at, "\n");
-        if (memmem(at, length, "error", 5)) {
+        if (memmem(at, length, "error", 5) && strncmp(at, "collect2:", 9) != 0) {
             start = at;
             break;
         }

@@ -14,6 +14,7 @@ enum { WEFT_REASON_BYTES = 512, WEFT_OUTPUT_BYTES = 4096, WEFT_KEY_BYTES = 33 };
 
 struct weft_process {
     pid_t pid;         /* 0: none */
+    pid_t owner;       /* who started it: a copy of this after a fork kills nothing */
     int output;        /* what it printed, in memory */
     int64_t deadline;  /* on the clock of weft_now_ns */
 };
@@ -69,6 +70,7 @@ void weft_cache_bound(const struct weft_cache *cache);
 /* A folder that no other user can enter, in the cache or, where it cannot be written, in $TMPDIR. */
 struct weft_temporary {
     int parent, folder; /* descriptors; -1: none */
+    pid_t owner;        /* who made it: a copy of this after a fork removes nothing */
     bool in_cache;
     char name[48];
 };

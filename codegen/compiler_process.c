@@ -95,7 +95,7 @@ int weft_process_start(struct weft_process *process, const char *path, const cha
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    *process = (struct weft_process){.output = output_open()};
+    *process = (struct weft_process){.owner = getpid(), .output = output_open()};
     if (process->output < 0)
         return errno;
     int error = posix_spawn_file_actions_init(&actions);
@@ -163,7 +163,7 @@ void weft_process_output(struct weft_process *process, char text[WEFT_OUTPUT_BYT
 
 void weft_process_close(struct weft_process *process)
 {
-    if (process->pid) {
+    if (process->pid && process->owner == getpid()) {
         int status;
         kill_now(process->pid);
         await(process->pid, &status, 0);

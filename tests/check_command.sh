@@ -406,7 +406,11 @@ expect 1 '/tmp: this is a folder, and WEFT_PRICES names it as the file of prices
     env WEFT_PRICES=/tmp "$weft" run pictures.weft
 expect 1 'pipe.weft: this is no file of prices' timeout 10 env WEFT_PRICES=pipe.weft "$weft" run pictures.weft
 cached="env -u WEFT_PRICES XDG_CACHE_HOME=$work/cache"
+mask=$(umask)
+umask 002 # compiled code is refused from a folder that a group may write (codegen/compiler.h)
 expect 0 "written to $work/cache/weft/.*[.]prices" $cached "$weft" calibrate --shipped
+umask "$mask"
+expect 0 '^drwx------' ls -ld "$work/cache/weft"
 expect 0 'prices: .*/cache/weft/' $cached "$weft" explain pictures.weft
 for file in cache/weft/*.prices; do
     echo 'weft prices 1' >"$file"

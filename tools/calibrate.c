@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -182,7 +183,10 @@ static bool write_prices(struct weft_context *context, const struct options *opt
         }
         snprintf(folder, sizeof folder, "%s", path);
         *strrchr(folder, '/') = '\0';
-        if (!weft_tool_folder(folder))
+        const mode_t mask = umask(077); /* compiled code is kept there too, and who may write there could have it run */
+        const bool made = weft_tool_folder(folder);
+        umask(mask);
+        if (!made)
             return false;
     }
     struct writing writing = {.context = context, .prices = prices, .path = to};

@@ -4,7 +4,9 @@
  * `test_compiler_folder --child FOLDER` compiles what the main program does, in that folder. */
 #include "tests/unit/compiler_support.h"
 
+#include <sched.h>
 #include <spawn.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -162,6 +164,46 @@ static void old_temporary_folders_go(void **state)
     assert_int_equal(rmdir(in_root(w, "cache/tmp-new")), 0);
 }
 
+/* --- file systems ------------------------------------------------------------------------------------------------- */
+
+enum { SKIPPED = 77 };
+
+/* In a process with mounts of its own. Code runs, and the cache says why it has nothing. */
+static int run_mounted(const struct world *w, unsigned long flags, const char *size, const char *why)
+{
+    char unkept[512];
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", in_root(w, "mounted"), "tmpfs", flags, size) != 0)
+        return SKIPPED;
+    for (int round = 0; round < 2; round++)
+        if (compile_alone(w, in_root(w, "mounted"), unkept) || !strstr(unkept, why))
+            return 1;
+    return count_entries(in_root(w, "mounted"));
+}
+
+static void check_mounted(const struct world *w, unsigned long flags, const char *size, const char *why)
+{
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_mounted(w, flags, size, why));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status == SKIPPED << 8) {
+        print_message("skipped: only root can mount\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+static void full_and_noexec_file_systems(void **state)
+{
+    const struct world *const w = *state;
+    assert_int_equal(mkdir(in_root(w, "mounted"), 0700), 0);
+    check_mounted(w, 0, "size=64k,mode=0700", "No space left");
+    check_mounted(w, MS_NOEXEC, "size=8m,mode=0700", "mounted noexec");
+}
+
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static const char *program;
@@ -208,6 +250,37 @@ static void processes_share_a_folder(void **state)
     weft_compiler_drop(compiler);
 }
 
+/* A process that was made by fork has code that another one compiles: dropping it stops and removes nothing. */
+static void forked_processes_leave_compilers_alone(void **state)
+{
+    struct world *const w = *state;
+    struct weft_compiler *const usual = open_compiler(w, (struct weft_compiler_options){.processes = 1});
+    struct weft_code *code;
+    char text[256];
+    int status;
+    snprintf(text, sizeof text, "while [ ! -e %s/go ]; do sleep 0.01; done\nexec %s \"$@\"", w->root,
+             weft_compiler_command(usual));
+    weft_compiler_drop(usual);
+    const struct weft_compiler_options options = {.command = write_script(w, "slow", text), .processes = 1};
+    struct weft_compiler *const compiler = open_compiler(w, options);
+    const struct weft_source source = {.text = "int f(void) { return 5; }", .function = "f"};
+    code = begin_code(compiler, &(struct weft_sources){.source = &source, .count = 1});
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        weft_code_drop(code);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_entries(w->cache), 1);
+    close(open(in_root(w, "go"), O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(weft_code_wait(code), WEFT_OK);
+    assert_int_equal(call(code, 0), 5);
+    weft_code_drop(code);
+    weft_compiler_drop(compiler);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 
 int main(int count, char **argument)
@@ -215,7 +288,9 @@ int main(int count, char **argument)
     const struct CMUnitTest tests[] = {
         TEST(the_environment_names_the_folder), TEST(what_was_used_longest_ago_goes_first),
         TEST(names_of_one_object_go_together), TEST(limits_that_are_none_are_warned_of),
-        TEST(old_temporary_folders_go), TEST(processes_share_a_folder),
+        TEST(old_temporary_folders_go), TEST(full_and_noexec_file_systems),
+        TEST(processes_share_a_folder),
+        TEST(forked_processes_leave_compilers_alone),
     };
     unsetenv("WEFT_CC");
     unsetenv("WEFT_CACHE_DIR");
