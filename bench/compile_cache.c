@@ -6,8 +6,8 @@
  * The sources are kernels as an emitter writes them: elementwise chains, softmax, norms, an activation with a bias,
  * each with numbers of its own, behind a prelude that is kernels/strip/vector.h and functions.h. A line for each number
  * of kernels and each most number of sources to an object ("even": as many objects as processes): milliseconds with an
- * empty cache, then with a full one in the page cache (medians, minima in brackets; the compiler is looked for and the
- * folder checked each time), objects and their size. */
+ * empty cache, the part of it that weft_compiler_begin takes, then with a full one in the page cache (medians, minima
+ * in brackets; the compiler is looked for and the folder checked each time), objects and their size. */
 #include "codegen/compiler.h"
 #include "kernels/kernels.h"
 
@@ -144,16 +144,19 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Milliseconds from nothing to `count` functions; below 0 if one is missing. */
-static double load(struct weft_context *context, const struct weft_compiler_options *options, int count, bool warm)
+/* Milliseconds from nothing to `count` functions; below 0 if one is missing. `ret_begin`: until compilers run. */
+static double load(struct weft_context *context, const struct weft_compiler_options *options, int count, bool warm,
+                   double *ret_begin)
 {
     struct weft_compiler *compiler;
     struct weft_code *code;
     const struct weft_sources sources = {.prelude = prelude, .flags = "-fno-math-errno", .source = source,
                                          .count = count};
     const int64_t start = weft_now_ns();
-    if (weft_compiler_open(context, options, &compiler) || weft_compiler_begin(compiler, &sources, &code) ||
-        weft_code_wait(code))
+    if (weft_compiler_open(context, options, &compiler) || weft_compiler_begin(compiler, &sources, &code))
+        return -1;
+    *ret_begin = (double)(weft_now_ns() - start) * 1e-6;
+    if (weft_code_wait(code))
         return -1;
     const double ms = (double)(weft_now_ns() - start) * 1e-6;
     bool ok = true;
@@ -169,23 +172,24 @@ static double load(struct weft_context *context, const struct weft_compiler_opti
 
 static bool measure(struct weft_context *context, struct weft_compiler_options options, int count, int rounds)
 {
-    double cold[MOST_ROUNDS], warm[MOST_ROUNDS];
+    double begin[MOST_ROUNDS], cold[MOST_ROUNDS], warm[MOST_ROUNDS], same;
     int objects = 0;
     long long bytes = 0;
     for (int r = 0; r < rounds; r++) {
-        cold[r] = load(context, &options, count, false);
-        warm[r] = load(context, &options, count, true);
+        cold[r] = load(context, &options, count, false, &begin[r]);
+        warm[r] = load(context, &options, count, true, &same);
         empty_folder(options.folder, &objects, &bytes);
         if (cold[r] < 0 || warm[r] < 0)
             return false;
     }
+    qsort(begin, (size_t)rounds, sizeof *begin, by_value);
     qsort(cold, (size_t)rounds, sizeof *cold, by_value);
     qsort(warm, (size_t)rounds, sizeof *warm, by_value);
     char most[16] = "even";
     if (options.per_object)
         snprintf(most, sizeof most, "%d", (int)options.per_object);
-    printf("| %d | %s | %.1f (%.1f) | %.2f (%.2f) | %d | %.0f |\n", count, most, cold[rounds / 2], cold[0],
-           warm[rounds / 2], warm[0], objects, (double)bytes / 1024);
+    printf("| %d | %s | %.1f (%.1f) | %.2f | %.2f (%.2f) | %d | %.0f |\n", count, most, cold[rounds / 2], cold[0],
+           begin[rounds / 2], warm[rounds / 2], warm[0], objects, (double)bytes / 1024);
     fflush(stdout);
     return true;
 }
@@ -200,7 +204,8 @@ int main(int count, char **argument)
     if (!ok || !add_header("kernels/strip/vector.h") || !add_header("kernels/strip/functions.h"))
         return 1;
     write_sources();
-    printf("| kernels | to an object | cold, ms | warm, ms | objects | KiB |\n|---|---|---|---|---|---|\n");
+    printf("| kernels | to an object | cold, ms | of it begin | warm, ms | objects | KiB |\n"
+           "|---|---|---|---|---|---|---|\n");
     for (size_t k = 0; k < sizeof kernels / sizeof *kernels && ok; k++)
         for (size_t m = 0; m < (kernels[k] > 1 ? sizeof most / sizeof *most : 1) && ok; m++)
             ok = measure(context, (struct weft_compiler_options){.folder = folder, .processes = processes,

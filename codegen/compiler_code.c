@@ -6,8 +6,8 @@
  * name weft_<key> and an #undef. So all sources may call their function the same, an object is asked for a function by
  * what it was made of, and a file under a wrong name has nothing to offer.
  *
- * A run takes some 20 ms to start and as much for the prelude, and a kernel a fraction of that: hence several sources a
- * run, and as many runs as may be at work at once (docs/decisions.md has figures). */
+ * A run takes some 30 ms whatever it compiles, and a kernel a third of that: hence several sources a run, and as many
+ * runs as may be at work at once (docs/decisions.md has figures). */
 #include "codegen/compiler_parts.h"
 #include "ir/text.h"
 

@@ -52,8 +52,10 @@ static int set_files(posix_spawn_file_actions_t *actions, int folder, int input,
     error = error ? error : posix_spawn_file_actions_adddup2(actions, input, 0);
     error = error ? error : posix_spawn_file_actions_adddup2(actions, output, 1);
     error = error ? error : posix_spawn_file_actions_adddup2(actions, output, 2);
-#if defined __GLIBC__ && __GLIBC_PREREQ(2, 34)
+#if defined __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
     error = error ? error : posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#endif
 #endif
     return error;
 }
