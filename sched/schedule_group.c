@@ -4,6 +4,8 @@
 #include "codegen/strips.h"
 #include "sched/select.h"
 
+#include <string.h>
+
 /* What a kernel writes; a view lies nowhere. */
 static const char *check_outs(const struct weft_graph *g, const struct weft_unit *unit)
 {
@@ -48,5 +50,9 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
         step->why ? NULL : weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
     if (misfit)
         step->why = weft_arena_format(s->arena, "%s %s", weft_value_text(s->graph, where), misfit);
-    return !step->why && weft_select_fitting(s, members, &fit, unit->outs, unit->out, step);
+    if (step->why)
+        return false;
+    weft_val *const out = weft_new(s->arena, weft_val, unit->outs); /* the step may outlive the units */
+    memcpy(out, unit->out, unit->outs * sizeof *out);
+    return weft_select_fitting(s, members, &fit, unit->outs, out, step);
 }
