@@ -199,6 +199,12 @@ void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
 /* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
 int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
 
+/* --- stats.c ------------------------------------------------------------------------------------------------------ */
+
+/* What units read, write and compute for the sizes of the hints, a line each; the sum; and the sum of a plan without
+ * groups of the same graph. Under weft_protected. */
+void weft_plan_print_stats(struct weft_plan *plan, struct weft_plan *unfused, struct weft_text *text);
+
 /* --- choice.c ----------------------------------------------------------------------------------------------------- */
 
 /* The step that computes a node: the one that was recorded when layouts were chosen, else one that is made once,

@@ -51,8 +51,10 @@ static bool read_test(const struct weft_golden_file *file, int line, const char 
             ret->strip = true;
         else if (strcmp(key, "print") == 0 && strcmp(value, "plan") == 0)
             ret->plan = true;
+        else if (strcmp(key, "print") == 0 && strcmp(value, "stats") == 0)
+            ret->plan = ret->stats = true;
         else
-            return complain(file, line, "# test: knows passes=, target=, print=plan and strip");
+            return complain(file, line, "# test: knows passes=, target=, print=plan, print=stats and strip");
     }
     return true;
 }

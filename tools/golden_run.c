@@ -4,6 +4,7 @@
  * law (stripped or not, it computes the same). */
 #include "tools/golden.h"
 #include "eval/eval.h"
+#include "plan/plan.h"
 #include "tools/tools.h"
 
 #include <math.h>
@@ -332,20 +333,37 @@ static bool run_passes(struct run *run, struct weft_graph *graph, bool check)
     return true;
 }
 
-/* A copy of the graph that the plan of this one holds: what runs. */
-static struct weft_graph *plan_of(struct run *run, const struct weft_graph *graph, bool passes)
+static struct weft_plan *compile(struct run *run, const struct weft_graph *graph, uint32_t flags)
 {
     struct weft_plan *plan = NULL;
     const struct weft_compile_options options = {.size = sizeof options, .target = &run->target,
-                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS |
-                                                          (passes ? 0 : WEFT_COMPILE_NO_PASSES)};
-    if (weft_compile(graph, &options, &plan) < 0) {
+                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS | flags};
+    if (weft_compile(graph, &options, &plan) < 0)
         fail(run, "it has no plan: %s", weft_last_error(run->context));
-        return NULL;
-    }
-    struct weft_graph *planned = copy_of(run, weft_plan_graph(plan));
+    return plan;
+}
+
+/* A copy of the graph that the plan of this one holds: what runs. */
+static struct weft_graph *plan_of(struct run *run, const struct weft_graph *graph, bool passes)
+{
+    struct weft_plan *const plan = compile(run, graph, passes ? 0 : WEFT_COMPILE_NO_PASSES);
+    struct weft_graph *const planned = plan ? copy_of(run, weft_plan_graph(plan)) : NULL;
     weft_plan_destroy(plan);
     return planned;
+}
+
+/* What the plan moves and computes, or NULL. */
+static const char *stats_of(struct run *run, const struct weft_graph *graph)
+{
+    const uint32_t flags = run->test->passes[0] ? WEFT_COMPILE_NO_PASSES : 0;
+    struct weft_plan *const plan = compile(run, graph, flags);
+    struct weft_plan *const unfused = plan ? compile(run, graph, flags | WEFT_COMPILE_NO_FUSE) : NULL;
+    struct weft_text text = {.context = run->context, .arena = &run->arena};
+    if (unfused)
+        weft_plan_print_stats(plan, unfused, &text);
+    weft_plan_destroy(plan);
+    weft_plan_destroy(unfused);
+    return text.data;
 }
 
 /* What runs is what is printed: read back and planned again, as it stands, it is the same. */
@@ -385,11 +403,14 @@ static int run_test(void *arg)
         return WEFT_OK;
     }
     if (!check_round_trip(run, before, "before any pass") || !check_strip(run, before) ||
-        !run_passes(run, first, /* check= */ true) || !run_passes(run, second, /* check= */ false) ||
-        !plan_both(run, &first, &second))
+        !run_passes(run, first, /* check= */ true) || !run_passes(run, second, /* check= */ false))
         return WEFT_OK;
-    run->result = print(run, first, NULL);
-    const char *again = print(run, second, NULL);
+    const char *const stats = run->test->stats ? stats_of(run, first) : NULL;
+    const char *const other = run->test->stats ? stats_of(run, second) : NULL;
+    if (!plan_both(run, &first, &second))
+        return WEFT_OK;
+    run->result = run->test->stats ? stats : print(run, first, NULL);
+    const char *again = run->test->stats ? other : print(run, second, NULL);
     if (strcmp(run->result, again) != 0) {
         fail(run, "two runs give two texts");
         show_difference(run->result, again, "first run", "second run");

@@ -114,10 +114,9 @@ static bool load(struct job *job)
     return right;
 }
 
-static int count_stats(void *arg)
+/* What is in the graph that was given. */
+static void list_counts(const struct weft_graph *graph, struct weft_text *text)
 {
-    const struct job *job = arg;
-    const struct weft_graph *graph = job->graph;
     int64_t count[WEFT_OP_COUNT] = {0}, constants = 0;
     uint32_t groups = 0;
     for (uint32_t i = 1; i < graph->groups; i++)
@@ -130,13 +129,13 @@ static int count_stats(void *arg)
             constants += weft_dtype_bytes(type->dtype, weft_dim_value(weft_type_elements(graph->dims, type)));
         }
     }
-    printf("nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n",
-           graph->live_nodes, graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies,
-           groups, (long long)constants);
+    weft_text_format(text,
+                     "nodes %u\nparameters %u\nresults %u\nsymbols %u\nbodies %u\ngroups %u\nconstant_bytes %lld\n",
+                     graph->live_nodes, graph->params, graph->returns, weft_symbol_count(graph->dims), graph->bodies,
+                     groups, (long long)constants);
     for (int op = 1; op < WEFT_OP_COUNT; op++)
         if (count[op])
-            printf("op.%s %lld\n", weft_ops[op].name, (long long)count[op]);
-    return WEFT_OK;
+            weft_text_format(text, "op.%s %lld\n", weft_ops[op].name, (long long)count[op]);
 }
 
 static bool failed_at(const char *path)
@@ -252,15 +251,21 @@ static int list_choices(void *arg)
 }
 
 /* The plan keeps all elements, so that the text can be read back. */
-static bool print_plan(struct job *job)
+static struct weft_plan *compile(const struct job *job, uint32_t flags)
 {
     struct weft_plan *plan;
     const struct weft_compile_options options = {.size = sizeof options,
                                                  .target = job->options->target ? &job->target : NULL,
-                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS |
+                                                 .flags = WEFT_COMPILE_KEEP_CONSTANTS | flags |
                                                           (job->options->passes ? WEFT_COMPILE_NO_PASSES : 0),
                                                  .constant_bytes = job->options->constant_bytes};
-    if (weft_compile(job->graph, &options, &plan) < 0)
+    return weft_compile(job->graph, &options, &plan) < 0 ? NULL : plan;
+}
+
+static bool print_plan(struct job *job)
+{
+    struct weft_plan *const plan = compile(job, 0);
+    if (!plan)
         return false;
     struct weft_graph *const given = job->graph;
     struct choices_job choices = {job, plan};
@@ -269,6 +274,32 @@ static bool print_plan(struct job *job)
                            ? weft_protected(job->context, list_choices, &choices) >= 0 : print_text(job);
     job->graph = given;
     weft_plan_destroy(plan);
+    return right;
+}
+
+struct stats_job {
+    struct job *job;
+    struct weft_plan *plan, *unfused;
+};
+
+static int list_stats(void *arg)
+{
+    const struct stats_job *s = arg;
+    struct weft_arena *const scratch = &s->job->graph->scratch;
+    struct weft_text text = {.context = s->job->context, .arena = scratch};
+    list_counts(s->job->graph, &text);
+    weft_plan_print_stats(s->plan, s->unfused, &text);
+    s->job->text = weft_text_take(&text);
+    weft_arena_close(scratch);
+    return s->job->text ? WEFT_OK : WEFT_ERR_NOMEM;
+}
+
+static bool print_stats(struct job *job)
+{
+    struct stats_job stats = {job, compile(job, 0), compile(job, WEFT_COMPILE_NO_FUSE)};
+    const bool right = stats.plan && stats.unfused && weft_protected(job->context, list_stats, &stats) >= 0;
+    weft_plan_destroy(stats.plan);
+    weft_plan_destroy(stats.unfused);
     return right;
 }
 
@@ -288,14 +319,16 @@ static int print_remarks(void *arg)
     return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
 }
 
-static bool is_planned(const char *what) { return what && (!strcmp(what, "plan") || !strcmp(what, "choices")); }
+static bool is_planned(const char *what)
+{
+    return what && (!strcmp(what, "plan") || !strcmp(what, "choices") || !strcmp(what, "stats"));
+}
 
 static bool print_result(struct job *job)
 {
     const char *what = job->options->print ? job->options->print : "ir";
-    if (strcmp(what, "stats") == 0)
-        return weft_protected(job->context, count_stats, job) >= 0;
-    const bool right = is_planned(what)               ? print_plan(job)
+    const bool right = strcmp(what, "stats") == 0     ? print_stats(job)
+                       : is_planned(what)             ? print_plan(job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
                                                       : print_text(job);
@@ -344,8 +377,8 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text); choices (of each unit) and plan, without --passes after the pipeline; dot; stats; "
-         "remarks of passes"},
+         "ir (the graph, as text); choices (of each unit), plan and stats (what is in the graph; bytes and arithmetic "
+         "of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
@@ -393,6 +426,6 @@ int weft_cmd_opt(int argc, char **argv)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
     if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
-        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan or choices, without --passes");
+        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, choices or stats, without --passes");
     return code >= 0 ? code : run_job(&job);
 }

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats.c: what a plan moves and computes, counted for the sizes of the hints: `weft opt --print=stats`.
+ *
+ *   graph @rows
+ *     %y = add_relu_mean_f32: kernels=1 elements=4096+64 bytes=16384+256 flops=12288
+ *     all: kernels=1 groups=1 grouped=3 elements=4096+64=4160 bytes=16384+256=16640 flops=12288
+ *     unfused: kernels=3 groups=0 …
+ *
+ * Read and written, a line for each unit that steps compute. A unit reads each piece of memory once and writes it once,
+ * however many of its steps and operands do: views of one storage that differ are added up, but count no more than it
+ * has. What a group keeps to itself is not memory. Numbers that fill a constant count nothing, nor do views. Where
+ * places come from data, at most as many elements are read as there are places. Bodies are counted once, and copies
+ * that a run does only for some callers not at all. Arithmetic is one for each point, and two for products that are
+ * added up. */
+#include "codegen/form.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+struct traffic {
+    int64_t elements, bytes;
+};
+struct counts {
+    struct traffic read, written;
+    int64_t flops, kernels, groups, grouped;
+};
+
+/* Elements of a storage that a unit has touched so far, and which views of it. */
+struct touched {
+    uint32_t unit;
+    struct traffic sum;
+    uint32_t last;          /* view: 1 + its number; 0: none */
+};
+struct seen {
+    weft_val value;
+    uint32_t before;        /* in the same storage, the same way round */
+};
+
+struct counter {
+    const struct weft_plan *plan;
+    const struct weft_frame *frame;
+    struct touched *read, *written; /* by storage */
+    struct seen *seen;
+    uint32_t views, capacity;
+    struct weft_arena *arena;
+    uint32_t unit;
+};
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Elements that are there, not those that are found again along repeated axes. */
+static int64_t stored_elements(const struct weft_tensor *t)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < t->rank; i++)
+        elements *= t->stride[i] != 0 || t->extent[i] == 0 ? t->extent[i] : 1;
+    return elements;
+}
+
+static bool is_same_view(const struct counter *c, weft_val a, weft_val b)
+{
+    const struct weft_tensor *const x = &c->frame->tensor[a.id], *const y = &c->frame->tensor[b.id];
+    bool same = x->dtype == y->dtype && x->rank == y->rank && c->frame->offset[a.id] == c->frame->offset[b.id];
+    for (int i = 0; i < x->rank && same; i++)
+        same = x->extent[i] == y->extent[i] && x->stride[i] == y->stride[i];
+    return weft_is(a, b) || same;
+}
+
+static bool was_seen(struct counter *c, struct touched *t, weft_val v)
+{
+    for (uint32_t i = t->last; i; i = c->seen[i - 1].before)
+        if (is_same_view(c, c->seen[i - 1].value, v))
+            return true;
+    c->seen = weft_grow(c->arena, c->seen, &c->capacity, c->views + 1, sizeof *c->seen);
+    c->seen[c->views++] = (struct seen){v, t->last};
+    t->last = c->views;
+    return false;
+}
+
+static int64_t storage_bytes(const struct counter *c, uint32_t storage)
+{
+    const weft_val v = c->plan->storage[storage].value;
+    return v.id ? weft_dtype_bytes(c->frame->tensor[v.id].dtype, stored_elements(&c->frame->tensor[v.id])) : INT64_MAX;
+}
+
+/* `elements` of a view. What a storage has been counted for before is in `to` already. */
+static void touch(struct counter *c, struct touched *of, uint32_t storage, weft_val v, int64_t elements,
+                  struct traffic *to)
+{
+    struct touched *const t = &of[storage];
+    if (t->unit != c->unit)
+        *t = (struct touched){.unit = c->unit};
+    if (!storage || c->plan->storage[storage].splat)
+        return;
+    const int64_t bytes = weft_dtype_bytes(c->frame->tensor[v.id].dtype, elements), most = storage_bytes(c, storage);
+    const struct traffic before = t->sum;
+    t->sum.bytes = bytes < most - before.bytes ? before.bytes + bytes : most;
+    t->sum.elements += bytes > 0 ? (int64_t)((double)elements * (double)(t->sum.bytes - before.bytes) / (double)bytes)
+                                 : 0;
+    to->bytes += t->sum.bytes - before.bytes;
+    to->elements += t->sum.elements - before.elements;
+}
+
+static void read_value(struct counter *c, weft_val v, int64_t most, struct counts *to)
+{
+    const uint32_t storage = c->plan->home[v.id].storage;
+    const int64_t elements = stored_elements(&c->frame->tensor[v.id]);
+    if (c->read[storage].unit != c->unit)
+        c->read[storage] = (struct touched){.unit = c->unit};
+    if (!was_seen(c, &c->read[storage], v))
+        touch(c, c->read, storage, v, elements < most ? elements : most, &to->read);
+}
+
+static void write_value(struct counter *c, weft_val v, int64_t most, struct counts *to)
+{
+    const int64_t elements = stored_elements(&c->frame->tensor[v.id]);
+    touch(c, c->written, c->plan->home[v.id].storage, v, elements < most ? elements : most, &to->written);
+}
+
+/* Copies, parts of concats, borders: as many elements as they move. */
+static void count_move(struct counter *c, const struct weft_step *step, struct counts *to)
+{
+    const struct weft_copy *const copy = weft_frame_descriptor(c->frame, step);
+    const int dtype = c->frame->tensor[step->out[0].id].dtype;
+    const uint32_t out = step->to ? step->to : c->plan->home[step->out[0].id].storage;
+    const uint32_t in = step->from ? step->from : c->plan->home[step->in[0].id].storage;
+    int64_t bits = (int64_t)copy->bytes * 8, distinct = bits;
+    for (int i = 0; i < copy->rank; i++) {
+        bits *= copy->extent[i];
+        distinct *= copy->in_stride[i] || copy->extent[i] == 0 ? copy->extent[i] : 1;
+    }
+    const int64_t elements = bits / weft_dtype_bits(dtype), sources = distinct / weft_dtype_bits(dtype);
+    touch(c, c->written, out, step->out[0], elements, &to->written);
+    if (!weft_step_has(step, WEFT_STEP_FILLS))
+        touch(c, c->read, in, step->in[0], sources, &to->read);
+}
+
+/* What it updates was copied before, or is there: it writes as many elements as it has. */
+static void count_scatter(struct counter *c, const struct weft_step *step, struct counts *to)
+{
+    const int64_t index = stored_elements(&c->frame->tensor[step->in[1].id]);
+    const int64_t elements = (int64_t)weft_tensor_elements(&c->frame->tensor[step->in[0].id]);
+    const bool one_hot = weft_opcode_of(c->plan->graph, step->node) == WEFT_OP_one_hot;
+    read_value(c, step->in[0], INT64_MAX, to);
+    read_value(c, step->in[1], INT64_MAX, to);
+    write_value(c, step->out[0], one_hot ? index : elements, to);
+}
+
+static void count_step(struct counter *c, const struct weft_step *step, struct counts *to)
+{
+    const struct weft_graph *const g = c->plan->graph;
+    const uint32_t traits = step->node.id ? weft_op_of(g, step->node)->traits : 0;
+    if (weft_step_has(step, WEFT_STEP_MOVES) || weft_step_has(step, WEFT_STEP_FILLS)) {
+        count_move(c, step, to);
+        return;
+    }
+    if (step->kind == &weft_step_scatter) {
+        count_scatter(c, step, to);
+        return;
+    }
+    const int64_t places = (int64_t)weft_tensor_elements(&c->frame->tensor[step->out[0].id]);
+    for (uint32_t i = 0; i < step->ins; i++)
+        read_value(c, step->in[i], i == 0 && traits & WEFT_MOVEMENT ? places : INT64_MAX, to);
+    for (uint32_t i = 0; i < step->outs; i++)
+        write_value(c, step->out[i], INT64_MAX, to);
+}
+
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
+
+static int64_t flops_of(const struct counter *c, weft_node n)
+{
+    const struct weft_graph *const g = c->plan->graph;
+    const uint32_t traits = weft_op_of(g, n)->traits;
+    struct weft_space space;
+    if (traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_PLACEMENT | WEFT_SOURCE | WEFT_UPDATE | WEFT_CONTROL))
+        return 0;
+    if (!weft_index_space(g, n, &space))
+        return (int64_t)weft_tensor_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
+    int64_t points = traits & WEFT_CONTRACTION ? 2 : 1;
+    for (int i = 0; i < space.axes; i++)
+        points *= weft_dim_evaluate(g->dims, space.axis[i].extent, c->frame->symbols);
+    return points;
+}
+
+/* Of a group's kernel, the form knows both: less, where arrays are views of one storage. */
+static void count_form(const struct counter *c, const struct weft_form *form, struct counts *to)
+{
+    struct weft_form_counts form_counts;
+    weft_form_count(form, c->frame->symbols, &form_counts);
+    if (form_counts.elements_read < to->read.elements)
+        to->read = (struct traffic){form_counts.elements_read, form_counts.bytes_read};
+    to->flops = form_counts.flops;
+}
+
+/* --- units -------------------------------------------------------------------------------------------------------- */
+
+static void add_counts(struct counts *sum, const struct counts *one)
+{
+    sum->read.elements += one->read.elements;
+    sum->read.bytes += one->read.bytes;
+    sum->written.elements += one->written.elements;
+    sum->written.bytes += one->written.bytes;
+    sum->flops += one->flops;
+    sum->kernels += one->kernels;
+    sum->groups += one->groups;
+    sum->grouped += one->grouped;
+}
+
+static const char *word_of(const struct weft_plan *plan, const struct weft_step *step)
+{
+    return step->code ? step->code->name : step->node.id ? weft_op_of(plan->graph, step->node)->name : "copy";
+}
+
+static void print_unit(const struct weft_plan *plan, const struct weft_step *step, bool body, const struct counts *n,
+                       struct weft_text *text)
+{
+    weft_text_format(text, "  %%%s = %s%s%s: kernels=%lld elements=%lld+%lld bytes=%lld+%lld flops=%lld\n",
+                     weft_plan_step_name(plan, step), word_of(plan, step), body ? " in body @" : "",
+                     body ? plan->graph->name : "", (long long)n->kernels, (long long)n->read.elements,
+                     (long long)n->written.elements, (long long)n->read.bytes, (long long)n->written.bytes,
+                     (long long)n->flops);
+}
+
+static struct counter open_counter(const struct weft_plan *plan, const struct weft_frame *frame,
+                                   struct weft_arena *arena)
+{
+    return (struct counter){.plan = plan, .frame = frame, .arena = arena,
+                            .read = weft_new(arena, struct touched, plan->storages + 1),
+                            .written = weft_new(arena, struct touched, plan->storages + 1)};
+}
+
+/* The steps of a unit stand together; each copy at the end is one by itself. Recursion is as deep as bodies are nested.
+ * `text` may be NULL. */
+static void count_plan(const struct weft_plan *plan, const struct weft_frame *frame, bool body,
+                       struct weft_arena *arena, struct weft_text *text, struct counts *sum)
+{
+    struct counter c = open_counter(plan, frame, arena);
+    for (uint32_t i = 0, next; i < plan->steps; i = next) {
+        const struct weft_step *const step = &plan->step[i];
+        const struct weft_unit *const unit = &plan->units.unit[step->unit];
+        struct counts one = {.groups = step->code != NULL, .grouped = step->code ? unit->nodes : 0};
+        c.unit = i + 1;
+        c.views = 0;
+        next = i;
+        do
+            if (!plan->step[next].control && !plan->step[next].bound) {
+                count_step(&c, &plan->step[next], &one);
+                one.kernels++;
+            }
+        while (++next < plan->steps && step->unit && plan->step[next].unit == step->unit);
+        const struct weft_control *const control = step->control ? &plan->control[step->control] : NULL;
+        for (uint32_t k = 0; control && k < control->bodies; k++)
+            count_plan(control->body[k], frame->control[step->control].body[k], /* body= */ true, arena, text, sum);
+        if (step->code)
+            count_form(&c, step->code, &one);
+        else if (step->unit)
+            one.flops = flops_of(&c, step->node);
+        if (text && one.kernels)
+            print_unit(plan, step, body, &one, text);
+        add_counts(sum, &one);
+    }
+}
+
+static struct counts count_all(struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
+{
+    struct counts sum = {0};
+    plan->hinted = weft_frame_new(plan, plan->hint, NULL);
+    if (!plan->hinted)
+        weft_out_of_memory(plan->context);
+    count_plan(plan, plan->hinted, /* body= */ false, arena, text, &sum);
+    weft_frame_free(plan, plan->hinted);
+    plan->hinted = NULL;
+    return sum;
+}
+
+static void print_all(const char *what, const struct counts *n, struct weft_text *text)
+{
+    const long long elements[] = {n->read.elements, n->written.elements}, bytes[] = {n->read.bytes, n->written.bytes};
+    weft_text_format(text,
+                     "  %s: kernels=%lld groups=%lld grouped=%lld elements=%lld+%lld=%lld bytes=%lld+%lld=%lld "
+                     "flops=%lld\n",
+                     what, (long long)n->kernels, (long long)n->groups, (long long)n->grouped, elements[0],
+                     elements[1], elements[0] + elements[1], bytes[0], bytes[1], bytes[0] + bytes[1],
+                     (long long)n->flops);
+}
+
+void weft_plan_print_stats(struct weft_plan *plan, struct weft_plan *unfused, struct weft_text *text)
+{
+    struct weft_arena *const arena = &plan->graph->scratch;
+    weft_text_format(text, "graph @%s\n", plan->graph->name);
+    const struct counts all = count_all(plan, arena, text), alone = count_all(unfused, arena, NULL);
+    print_all("all", &all, text);
+    print_all("unfused", &alone, text);
+}
