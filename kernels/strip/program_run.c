@@ -157,7 +157,7 @@ static void seek(const struct worker *w, int64_t row, int64_t line)
         const struct weft_program_value *const value = &p->value[v];
         int64_t offset = p->along_inner ? row * w->next[v] : 0, rest = line;
         if (value->place == WEFT_PROGRAM_ARGUMENT)
-            for (int i = axes - 1; i >= 0; i--) {
+            for (int i = axes - 1; i >= 0 && rest > 0; i--) { /* of empty axes there is line 0 alone */
                 offset += rest % p->inner[i] * value->inner[i] * value->bytes;
                 rest /= p->inner[i];
             }
