@@ -44,6 +44,7 @@ static void copy_views(struct weft_grouping *g)
                 continue;
             const weft_node view = *node;
             *node = copy_view(g, view, c);
+            g->of[node->id] = c;
             g->of[view.id] = 0;
         }
 }
