@@ -5,6 +5,7 @@
  * smaller in the other; axes of extent 1 and of stride 0 have no place in it. Copies are judged by what their kernel
  * will do, all other steps by the axes that operand and result have in common, and by the order that their layouts
  * state: where memory overlaps, strides do not say it. */
+#include "codegen/form.h"
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -47,6 +48,44 @@ static int64_t outwardness(const struct weft_plan *plan, const struct weft_frame
     return frame->tensor[v.id].stride[axis] ? layout->axes - at : 0;
 }
 
+/* Dimensions of an array that a group's kernel loads or stores, by axis of its form; -1: none. */
+static void find_dimensions(const struct weft_form *form, weft_val v, int8_t ret[WEFT_FORM_AXES])
+{
+    memset(ret, -1, WEFT_FORM_AXES);
+    for (uint32_t i = 0; i < form->ops; i++) {
+        const struct weft_form_op *op = &form->op[i];
+        const struct weft_index_map *map = &form->map[op->map];
+        if ((op->kind != WEFT_FORM_LOAD && op->kind != WEFT_FORM_STORE) || !weft_is(form->array[op->array].value, v))
+            continue;
+        for (int k = 0; k < map->rank; k++)
+            if (map->at[k].terms == 1)
+                ret[map->at[k].term[0].axis] = (int8_t)k;
+        return;
+    }
+}
+
+/* A group: operand i beside the first result. */
+static bool group_reads_in_other_order(const struct weft_plan *plan, const struct weft_frame *frame,
+                                       const struct weft_step *step, unsigned operand)
+{
+    const weft_val v = step->in[operand], w = step->out[0];
+    int8_t of_in[WEFT_FORM_AXES], of_out[WEFT_FORM_AXES];
+    int64_t extent[WEFT_FORM_AXES], from[WEFT_FORM_AXES], to[WEFT_FORM_AXES];
+    int count = 0;
+    if (!plan->home[v.id].storage || !plan->home[w.id].storage)
+        return false;
+    find_dimensions(step->code, v, of_in);
+    find_dimensions(step->code, w, of_out);
+    for (uint32_t axis = 0; axis < step->code->axes; axis++) {
+        if (of_in[axis] < 0 || of_out[axis] < 0)
+            continue;
+        extent[count] = frame->tensor[v.id].extent[of_in[axis]];
+        from[count] = outwardness(plan, frame, v, of_in[axis]);
+        to[count++] = outwardness(plan, frame, w, of_out[axis]);
+    }
+    return order_differs(count, extent, from, to);
+}
+
 static bool reads_in_other_order(const struct weft_plan *plan, const struct weft_frame *frame,
                                  const struct weft_step *step, unsigned operand)
 {
@@ -83,6 +122,9 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
             const struct weft_control *control = &plan->control[step->control];
             for (uint32_t k = 0; k < control->bodies; k++)
                 count += weft_plan_count_order_changes(control->body[k], frame->control[step->control].body[k]);
+        } else if (step->code) {
+            for (unsigned k = 0; k < step->ins; k++)
+                count += group_reads_in_other_order(plan, frame, step, k);
         } else if (step->node.id && !weft_step_has(step, WEFT_STEP_FILLS)) {
             for (unsigned k = 0; k < plan->graph->node[step->node.id].operands; k++)
                 count += reads_in_other_order(plan, frame, step, k);
