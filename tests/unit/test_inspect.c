@@ -104,10 +104,10 @@ static void test_relayouts(void **state)
         {1, "graph @g(%x: f32[4,5,6]{1 0 2}) {\n %y: f32[4,5] = sum %x axes=[2]\n return %y\n}"},
         {0, "graph @g(%x: f32[4,5,6]{0 2 1}) {\n %y: f32[4,5] = sum %x axes=[2]\n return %y\n}"},
         {0, "graph @g(%x: f32[8,6]{1 0}, %w: f32[6,4]) {\n %y: f32[8,4] = matmul %x, %w\n return %y\n}"},
-        {1, "graph @g(%x: f32[4,5,6]{1 0 2}) {\n fuse @f {\n  %a: f32[4,5,6]{-} = sin %x\n  %y: f32[4,5] = sum %a axes=[2]\n"
-            " }\n return %y\n}"},
-        {0, "graph @g(%x: f32[4,5,6]{0 2 1}) {\n fuse @f {\n  %a: f32[4,5,6]{-} = sin %x\n  %y: f32[4,5] = sum %a axes=[2]\n"
-            " }\n return %y\n}"},
+        {1, "graph @g(%x: f32[4,5,6]{1 0 2}) {\n fuse @f {\n  %a: f32[4,5,6]{-} = sin %x\n"
+            "  %y: f32[4,5] = sum %a axes=[2]\n }\n return %y\n}"},
+        {0, "graph @g(%x: f32[4,5,6]{0 2 1}) {\n fuse @f {\n  %a: f32[4,5,6]{-} = sin %x\n"
+            "  %y: f32[4,5] = sum %a axes=[2]\n }\n return %y\n}"},
         {1, "graph @g(%x: f32[4,6]{1 0}, %z: f32[4,6]) {\n fuse @f {\n  %a: f32[4,6]{-} = mul %z, %z\n"
             "  %y: f32[4,6] = add %a, %x\n }\n return %y\n}"},
         {2, "graph @g(%n: i64[], %x: f32[4,6]{1 0}) {\n graph @body(%i: i64[], %a: f32[4,6]) {\n"
