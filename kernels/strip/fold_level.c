@@ -5,10 +5,13 @@
  * along a line 32 virtual lanes (two vectors of AVX-512, four of AVX2) that are folded by halves; across lines one
  * chain for each result. 32 lanes are two chains on the widest machine, which hides most of the latency of an addition;
  * more would only lengthen the fold of short lines. */
+#include "kernels/strip/access.h"
 #include "kernels/strip/fold.h"
-#include "kernels/strip/vector.h"
 
-#define CHAINS (WEFT_FOLD_LANES / LANES)
+#include <assert.h>
+
+static_assert((int)FOLD_LANES == (int)WEFT_FOLD_LANES, "folds have as many lanes everywhere");
+
 /* One copy of `loop` per op, so that the op is a constant inside. */
 #define SPECIALISE(loop, op, ...)                                                                                      \
     switch (op) {                                                                                                      \
@@ -28,28 +31,29 @@
 
 INLINE vf apply(int op, vf a, vf b)
 {
-    return op == WEFT_K_SUM ? a + b : op == WEFT_K_PROD ? a * b : op == WEFT_K_MAX ? vmax(a, b) : vmin(a, b);
+    return op == WEFT_K_SUM ? vadd(a, b) : op == WEFT_K_PROD ? vmul(a, b) : op == WEFT_K_MAX ? vmax(a, b) : vmin(a, b);
 }
 
 INLINE int live_of(int64_t rest) { return rest >= LANES ? LANES : rest > 0 ? (int)rest : 0; }
 
 INLINE void line_of(int op, float *lanes, const float *x, int64_t n, bool fresh)
 {
-    vf acc[CHAINS];
-    UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = fresh ? vall(weft_fold_identity(op)) : vload(lanes + v * LANES);
+    vf acc[FOLD_CHAINS];
+    UNROLL for (int v = 0; v < FOLD_CHAINS; v++)
+        acc[v] = fresh ? vall(weft_fold_identity(op)) : vload(lanes + v * LANES);
     int64_t i = 0;
     for (; i + WEFT_FOLD_LANES <= n; i += WEFT_FOLD_LANES) {
-        UNROLL for (int v = 0; v < CHAINS; v++) acc[v] = apply(op, acc[v], vload(x + i + v * LANES));
+        UNROLL for (int v = 0; v < FOLD_CHAINS; v++) acc[v] = apply(op, acc[v], vload(x + i + v * LANES));
     }
     if (i < n) {
-        UNROLL for (int v = 0; v < CHAINS; v++)
+        UNROLL for (int v = 0; v < FOLD_CHAINS; v++)
         {
             const int live = live_of(n - i - v * LANES);
             if (live)
                 acc[v] = apply(op, acc[v], vloadm(x + i + v * LANES, live, weft_fold_identity(op)));
         }
     }
-    UNROLL for (int v = 0; v < CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
+    UNROLL for (int v = 0; v < FOLD_CHAINS; v++) vstore(lanes + v * LANES, acc[v]);
 }
 
 static void line(int op, void *lanes, const void *x, int64_t n, bool fresh)
@@ -59,14 +63,12 @@ static void line(int op, void *lanes, const void *x, int64_t n, bool fresh)
 
 INLINE void finish_of(int op, const float *lanes, float *ret)
 {
-    float x[WEFT_FOLD_LANES / 2];
-    for (int l = 0; l < WEFT_FOLD_LANES / 2; l += LANES)
-        vstore(x + l, apply(op, vload(lanes + l), vload(lanes + WEFT_FOLD_LANES / 2 + l)));
-    UNROLL for (int half = WEFT_FOLD_LANES / 4; half > 0; half /= 2)
-    {
-        UNROLL for (int l = 0; l < half; l++) x[l] = weft_fold_apply(op, x[l], x[half + l]);
-    }
-    *ret = x[0];
+    vf acc[FOLD_CHAINS];
+    UNROLL for (int v = 0; v < FOLD_CHAINS; v++) acc[v] = vload(lanes + v * LANES);
+    *ret = (op == WEFT_K_SUM    ? vfold_sum(acc)
+            : op == WEFT_K_PROD ? vfold_prod(acc)
+            : op == WEFT_K_MAX  ? vfold_max(acc)
+                                : vfold_min(acc))[0];
 }
 
 static void finish(int op, const void *lanes, void *ret)

@@ -5,6 +5,7 @@
  * then a masked tail: nothing is read or written past the end. An operand of stride 0 is spread over one vector in
  * memory and read again with a step of 0, which keeps one loop for all combinations at the price of a load that hits
  * L1. Other strides go through weft_strip_strided. */
+#include "kernels/strip/access.h"
 #include "kernels/strip/functions.h"
 #include "kernels/strip/functions_double.h"
 #include "kernels/strip/strip.h"
@@ -43,17 +44,6 @@ INLINE struct operand operand_of(const struct weft_strip_args *args, int i, floa
     vstore(spread, vall(*p));
     return (struct operand){spread, 0};
 }
-
-INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb) __builtin_convertvector(mask, vsb) & 1); }
-
-INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
-{
-    const vb bytes = (vb) __builtin_convertvector(mask, vsb) & 1;
-    for (int lane = 0; lane < n; lane++)
-        out[lane] = bytes[lane];
-}
-
-INLINE vi load_mask(const uint8_t *p) { return vwiden(vbload(p)) != 0; }
 
 INLINE void each1(const struct weft_strip_args *args, function1 f)
 {
@@ -230,10 +220,7 @@ static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
         for (; i + LANES <= args->n; i += LANES)                                                                       \
             vstore(out + i, convert(vhload(x + i)));                                                                   \
         const int live = (int)(args->n - i);                                                                           \
-        uint16_t rest[LANES] = {0};                                                                                    \
-        for (int lane = 0; lane < live; lane++)                                                                        \
-            rest[lane] = x[i + lane];                                                                                  \
-        vstorem(out + i, live, convert(vhload(rest)));                                                                 \
+        vstorem(out + i, live, convert(load_16_tail(x + i, live)));                                                    \
     }
 #define TO_16(id, convert)                                                                                             \
     static void LEVEL(weft_strip_cast_f32_##id)(const struct weft_strip_args *args)                                    \
@@ -248,10 +235,7 @@ static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
         for (; i + LANES <= args->n; i += LANES)                                                                       \
             vhstore(out + i, convert(vload(x + i)));                                                                   \
         const int live = (int)(args->n - i);                                                                           \
-        uint16_t rest[LANES];                                                                                          \
-        vhstore(rest, convert(vloadm(x + i, live, 0.f)));                                                              \
-        for (int lane = 0; lane < live; lane++)                                                                        \
-            out[i + lane] = rest[lane];                                                                                \
+        store_16_tail(out + i, live, convert(vloadm(x + i, live, 0.f)));                                               \
     }
 FROM_16(bf16, vfrom_bf16)
 FROM_16(f16, vfrom_f16)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.h: what loops over strips share beyond arithmetic: masks and 16-bit elements in memory, whole vectors and
+ * tails, and the 32 virtual lanes of folds. Strip kernels, folds and emitted C (codegen/emit.h) are made of it.
+ *
+ * In memory a mask is a byte for each lane, 0 or 1; what is loaded may be any number but 0 for true. The forms of tails
+ * touch the first n elements alone, 0 <= n <= LANES. */
+#ifndef WEFT_STRIP_ACCESS_H
+#define WEFT_STRIP_ACCESS_H
+
+#include "kernels/strip/vector.h"
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb) __builtin_convertvector(mask, vsb) & 1); }
+INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
+{
+    const vb bytes = (vb) __builtin_convertvector(mask, vsb) & 1;
+    for (int lane = 0; lane < n; lane++)
+        out[lane] = bytes[lane];
+}
+INLINE vi load_mask(const uint8_t *p) { return vwiden(vbload(p)) != 0; }
+INLINE vi load_mask_tail(const uint8_t *p, int n)
+{
+    uint8_t rest[LANES] = {0};
+    for (int lane = 0; lane < n; lane++)
+        rest[lane] = p[lane];
+    return load_mask(rest);
+}
+
+INLINE vh load_16_tail(const uint16_t *p, int n)
+{
+    uint16_t rest[LANES] = {0};
+    for (int lane = 0; lane < n; lane++)
+        rest[lane] = p[lane];
+    return vhload(rest);
+}
+INLINE void store_16_tail(uint16_t *out, int n, vh x)
+{
+    uint16_t rest[LANES];
+    vhstore(rest, x);
+    for (int lane = 0; lane < n; lane++)
+        out[lane] = rest[lane];
+}
+INLINE vi load_i32_tail(const int32_t *p, int n)
+{
+    int32_t rest[LANES] = {0};
+    for (int lane = 0; lane < n; lane++)
+        rest[lane] = p[lane];
+    return viload(rest);
+}
+
+/* The first n lanes of x; in the others `fill`. */
+INLINE vf vfirst(vf x, int n, float fill)
+{
+#if LANES == 16
+    const vi lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif LANES == 8
+    const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    const vi lane = {0, 1, 2, 3};
+#endif
+    return vsel(lane < viall(n), x, vall(fill));
+}
+
+/* --- folds -------------------------------------------------------------------------------------------------------- */
+
+/* A line of terms is folded in as many lanes whatever the vectors are, side by side in this many of them. */
+#define FOLD_LANES  32
+#define FOLD_CHAINS (FOLD_LANES / LANES)
+
+INLINE vf vadd(vf a, vf b) { return a + b; }
+INLINE vf vmul(vf a, vf b) { return a * b; }
+
+#if LANES == 16
+#define UPPER_8(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15)
+#define UPPER_4(x) __builtin_shufflevector(x, x, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7)
+#define UPPER_2(x) __builtin_shufflevector(x, x, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3)
+#define FOLD_VECTOR(f, x) (x = f(x, UPPER_8(x)), x = f(x, UPPER_4(x)), x = f(x, UPPER_2(x)), f(x, vall(x[1])))
+#elif LANES == 8
+#define UPPER_4(x) __builtin_shufflevector(x, x, 4, 5, 6, 7, 4, 5, 6, 7)
+#define UPPER_2(x) __builtin_shufflevector(x, x, 2, 3, 2, 3, 2, 3, 2, 3)
+#define FOLD_VECTOR(f, x) (x = f(x, UPPER_4(x)), x = f(x, UPPER_2(x)), f(x, vall(x[1])))
+#else
+#define UPPER_2(x) __builtin_shufflevector(x, x, 2, 3, 2, 3)
+#define FOLD_VECTOR(f, x) (x = f(x, UPPER_2(x)), f(x, vall(x[1])))
+#endif
+
+/* The lanes folded by f: l with l + 16, then with l + 8, down to one, which all lanes of the result hold. */
+#define FOLD_BY(name, f)                                                                                               \
+    INLINE vf name(const vf lanes[FOLD_CHAINS])                                                                        \
+    {                                                                                                                  \
+        vf x[FOLD_CHAINS];                                                                                             \
+        UNROLL for (int v = 0; v < FOLD_CHAINS; v++) x[v] = lanes[v];                                                  \
+        UNROLL for (int half = FOLD_CHAINS / 2; half > 0; half /= 2)                                                   \
+        {                                                                                                              \
+            UNROLL for (int v = 0; v < half; v++) x[v] = f(x[v], x[half + v]);                                         \
+        }                                                                                                              \
+        vf one = x[0];                                                                                                 \
+        one = FOLD_VECTOR(f, one);                                                                                     \
+        return vall(one[0]);                                                                                           \
+    }
+FOLD_BY(vfold_sum, vadd)
+FOLD_BY(vfold_prod, vmul)
+FOLD_BY(vfold_max, vmax)
+FOLD_BY(vfold_min, vmin)
+#endif
