@@ -62,6 +62,16 @@ INLINE vf vfirst(vf x, int n, float fill)
     return vsel(lane < viall(n), x, vall(fill));
 }
 
+/* n times x. */
+INLINE void fill_floats(float *p, int64_t n, float x)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vstore(p + i, vall(x));
+    if (i < n)
+        vstorem(p + i, (int)(n - i), vall(x));
+}
+
 /* --- folds -------------------------------------------------------------------------------------------------------- */
 
 /* A line of terms is folded in as many lanes whatever the vectors are, side by side in this many of them. */

@@ -66,6 +66,15 @@ struct weft_program_stage {
     uint16_t first, ops;
 };
 
+/* What compiled code is handed instead of a program (codegen/emit.h): a tile, or, where the code keeps nothing of one
+ * outer point for the next, as many outer points as a worker has left of a line. */
+struct weft_program_tile {
+    char *const *at;       /* by value: at the first point. Behind them by fold, across lines: 8 bytes for each point */
+    const int64_t *next;   /* by value: bytes from line to line */
+    int64_t points, length; /* outer points; inner points of each */
+};
+typedef void weft_program_code(const struct weft_program_tile *tile);
+
 struct weft_program {
     uint32_t cpu;
     uint16_t arguments, values, ops, stages, folds;
@@ -81,6 +90,9 @@ struct weft_program {
     int64_t tile, strip, block; /* outer points of a tile; at most so many points of a strip, and of a block */
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
+    /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
+     * interpreted */
+    weft_program_code *code;
 };
 
 /* Bytes of a program with so many parts, and a program laid out in as many: counts set, lists behind the head. */

@@ -10,7 +10,7 @@
 struct worker {
     const struct weft_program *program;
     char *scratch;
-    char **base;                  /* by value: at the first point of the tile */
+    char **base;                  /* by value: at the first point of the tile; behind them by fold: its state */
     char **at;                    /* at the first point of the next line */
     int64_t *next;                /* by value: bytes from line to line in this tile */
     int64_t *written;             /* by value: number of the block, or tile, that it was written out for */
@@ -282,6 +282,10 @@ static void run_tile(struct worker *w, int64_t points)
     for (int v = 0; v < p->values && !p->along_inner; v++)
         if (p->value[v].place == WEFT_PROGRAM_TILE)
             w->next[v] = points * p->value[v].bytes;
+    if (p->code) {
+        p->code(&(struct weft_program_tile){.at = w->base, .next = w->next, .points = points, .length = p->folded});
+        return;
+    }
     for (int s = 0; s < p->stages; s++)
         if (!p->stage[s].inside)
             run_outside(w, &p->stage[s], points);
@@ -296,9 +300,11 @@ static struct worker open_worker(const struct weft_program *p, void *const *argu
     struct worker w = {.program = p, .scratch = scratch, .argument = (char *const *)argument};
     w.args = (void *)scratch;
     w.base = (char **)(w.args + p->ops);
-    w.at = w.base + p->values;
+    w.at = w.base + p->values + p->folds;
     w.next = (int64_t *)(w.at + p->values);
     w.written = w.next + p->values;
+    for (int f = 0; f < p->folds; f++)
+        w.base[p->values + f] = scratch + p->fold[f].at;
     for (int v = 0; v < p->values; v++) {
         w.next[v] = p->value[v].next;
         w.written[v] = 0;
@@ -312,16 +318,23 @@ static struct worker open_worker(const struct weft_program *p, void *const *argu
     return w;
 }
 
+/* Code that goes along lines keeps what is between stages for one outer point at a time, and code without folds has one
+ * stage: neither asks for tiles. */
+static int64_t most_points(const struct weft_program *p)
+{
+    return p->code && (p->along_inner || p->inner_rank == 0) ? INT64_MAX : p->tile;
+}
+
 void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, int part, int parts)
 {
     struct worker w = open_worker(p, argument, scratch);
-    const int64_t line = p->outer[p->outer_rank - 1];
+    const int64_t line = p->outer[p->outer_rank - 1], most = most_points(p);
     int64_t at, end;
     weft_share(p->points, p->along_inner ? 1 : 64, part, parts, &at, &end);
     while (at < end) {
         open_tile(&w, at);
         int64_t points = line - w.index[p->outer_rank - 1];
-        points = points < p->tile ? points : p->tile;
+        points = points < most ? points : most;
         points = points < end - at ? points : end - at;
         run_tile(&w, points);
         at += points;

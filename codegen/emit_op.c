@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_op.c: C for single instructions. The number of value %3 is v3, the pointer to its elements p3. A v is a vector:
+ * of floats also where the value has 16 bits, which then are rounded to after each op, as strip kernels do; of masks
+ * where it is bool. */
+#include "codegen/emit_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- what there is ------------------------------------------------------------------------------------------------ */
+
+const char *weft_emit_element(int dtype)
+{
+    switch (dtype) {
+    case WEFT_F32: return "float";
+    case WEFT_F16: case WEFT_BF16: return "uint16_t";
+    case WEFT_BOOL: return "uint8_t";
+    case WEFT_I32: return "int32_t";
+    default: return NULL;
+    }
+}
+
+static bool is_real(int dtype) { return dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16; }
+static const char *vector_of(int dtype) { return is_real(dtype) ? "vf" : "vi"; }
+
+/* Ops of bools, in vectors of masks. */
+static const struct {
+    const char *word, *format;
+    unsigned ins;
+} logic[] = {{"and", "v%u & v%u", 2}, {"or", "v%u | v%u", 2}, {"xor", "v%u ^ v%u", 2},
+             {"not", "~v%u", 1},      {"eq", "~(v%u ^ v%u)", 2}, {"ne", "v%u ^ v%u", 2}};
+
+static const char *logic_of(const char *word, unsigned ins)
+{
+    for (size_t i = 0; i < sizeof logic / sizeof *logic; i++)
+        if (logic[i].ins == ins && strcmp(logic[i].word, word) == 0)
+            return logic[i].format;
+    return NULL;
+}
+
+static bool can_cast(int from, int to)
+{
+    return (from == WEFT_F32 && (to == WEFT_F16 || to == WEFT_BF16 || to == WEFT_BOOL)) ||
+           (to == WEFT_F32 && weft_emit_element(from) && from != WEFT_F32);
+}
+
+static const char *refuse_map(const struct weft_form *form, const struct weft_form_op *op)
+{
+    const int in = form->op[op->in[0]].dtype, last = form->op[op->in[op->ins - 1]].dtype;
+    if (strcmp(op->word, "cast") == 0)
+        return can_cast(in, op->dtype) ? NULL : "has casts that are not written in vectors";
+    if (strcmp(op->word, "select") == 0)
+        return in == WEFT_BOOL && last == op->dtype && op->dtype != WEFT_I32 ? NULL : "selects integers";
+    if (in == WEFT_BOOL)
+        return op->dtype == WEFT_BOOL && logic_of(op->word, op->ins) ? NULL : "has ops of bools that are no logic";
+    const struct weft_emit_row *row = weft_emit_row_find(op->word, op->ins);
+    if (!row || !is_real(in) || op->dtype != (row->test ? WEFT_BOOL : in))
+        return "has ops that are not written in vectors";
+    for (unsigned k = 1; k < op->ins; k++)
+        if (form->op[op->in[k]].dtype != in)
+            return "has ops of several element types";
+    return NULL;
+}
+
+const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op)
+{
+    if (!weft_emit_element(op->dtype))
+        return "has element types that are not written in vectors";
+    if (op->kind == WEFT_FORM_MAP)
+        return refuse_map(form, op);
+    if (op->kind == WEFT_FORM_FOLD && !(is_real(op->dtype) && is_real(form->op[op->in[0]].dtype)))
+        return "folds integers";
+    if (op->kind == WEFT_FORM_STORE && form->op[op->in[0]].kind != WEFT_FORM_MAP &&
+        form->op[op->in[0]].kind != WEFT_FORM_FOLD)
+        return "stores what it does not compute";
+    return NULL;
+}
+
+/* --- comments ----------------------------------------------------------------------------------------------------- */
+
+struct line {
+    char *to;
+    size_t left;
+};
+
+static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct line *line, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(line->to, line->left, format, list);
+    va_end(list);
+    const size_t added = length < 0 ? 0 : (size_t)length < line->left ? (size_t)length : line->left - 1;
+    line->to += added;
+    line->left -= added;
+}
+
+/* Names come from models and may hold anything. */
+static void add_name(struct line *line, const char *name)
+{
+    for (; *name && line->left > 1; name++)
+        add(line, "%c", *name == '*' || *name == '/' || *name == '\\' || (unsigned char)*name < ' ' ? '_' : *name);
+}
+
+static void add_value(struct line *line, const struct weft_form *form, uint32_t op)
+{
+    add(line, "%%");
+    if (form->op[op].name)
+        add_name(line, form->op[op].name);
+    else
+        add(line, "%u", op);
+}
+
+static void add_access(struct line *line, const struct weft_form *form, const struct weft_form_op *op)
+{
+    const struct weft_index_map *map = &form->map[op->map];
+    add(line, " %%");
+    add_name(line, form->array[op->array].name ? form->array[op->array].name : "");
+    for (int d = 0; d < map->rank; d++) {
+        add(line, d ? ", " : "[");
+        for (int t = 0; t < map->at[d].terms; t++) {
+            const weft_dim step = map->at[d].term[t].step;
+            add(line, t ? " + " : "");
+            if (!weft_dim_is_constant(step))
+                add(line, "…*");
+            else if (!weft_dim_is(step, 1))
+                add(line, "%lld*", (long long)weft_dim_value(step));
+            add_name(line, form->axis[map->at[d].term[t].axis].name);
+        }
+        if (!weft_dim_is_constant(map->at[d].base))
+            add(line, " + …");
+        else if (!map->at[d].terms || !weft_dim_is(map->at[d].base, 0))
+            add(line, map->at[d].terms ? " + %lld" : "%lld", (long long)weft_dim_value(map->at[d].base));
+    }
+    add(line, "%s", map->rank ? "]" : "");
+}
+
+void weft_emit_comment(const struct weft_emit *e, uint32_t id, char *ret, size_t bytes)
+{
+    static const char *const folds[] = {"sum", "mean", "prod", "reduce_max", "reduce_min"};
+    const struct weft_form *form = e->form;
+    const struct weft_form_op *op = &form->op[id];
+    struct line line = {ret, bytes - 3};
+    add(&line, "/* ");
+    if (op->kind == WEFT_FORM_STORE) {
+        add(&line, "store");
+        add_access(&line, form, op);
+        add(&line, ", ");
+    } else {
+        add_value(&line, form, id);
+        if (op->kind == WEFT_FORM_CONST)
+            add(&line, weft_dtype_is_float(op->dtype) ? " = const %g" : " = const %.0f",
+                weft_dtype_is_float(op->dtype) ? op->number : (double)op->integer);
+        else if (op->kind == WEFT_FORM_FOLD)
+            add(&line, " = fold %s ", folds[op->fold]);
+        else
+            add(&line, " = %s%s", op->kind == WEFT_FORM_LOAD ? "load" : op->word,
+                op->kind == WEFT_FORM_LOAD ? "" : " ");
+    }
+    if (op->kind == WEFT_FORM_LOAD)
+        add_access(&line, form, op);
+    for (unsigned k = 0; k < op->ins; k++) {
+        add(&line, k ? ", " : "");
+        add_value(&line, form, op->in[k]);
+    }
+    line.left += 3;
+    add(&line, " */");
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+/* A number that keeps its bits. */
+static void print_number(float number, char *ret, size_t bytes)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (number != number)
+        snprintf(ret, bytes, "(vf)viall(0x%x)", (unsigned)bits);
+    else if (__builtin_isinf(number))
+        snprintf(ret, bytes, "vall(%s__builtin_inff())", number < 0 ? "-" : "");
+    else
+        snprintf(ret, bytes, "vall(%af)", (double)number);
+}
+
+void weft_emit_rounded(int dtype, const char *expression, char *ret, size_t bytes)
+{
+    const char *const type = dtype == WEFT_F16 ? "f16" : "bf16";
+    if (dtype == WEFT_F16 || dtype == WEFT_BF16)
+        snprintf(ret, bytes, "vfrom_%s(vto_%s(%s))", type, type, expression);
+    else
+        snprintf(ret, bytes, "%s", expression);
+}
+
+static void print_cast(const struct weft_form_op *op, int from, char *ret, size_t bytes)
+{
+    char x[32];
+    snprintf(x, sizeof x, "v%u", op->in[0]);
+    if (from == WEFT_BOOL)
+        snprintf(ret, bytes, "vsel(%s, vall(1.f), vall(0.f))", x);
+    else if (from == WEFT_I32)
+        snprintf(ret, bytes, "__builtin_convertvector(%s, vf)", x);
+    else if (op->dtype == WEFT_BOOL)
+        snprintf(ret, bytes, "%s != 0.f", x);
+    else
+        weft_emit_rounded(op->dtype, x, ret, bytes);
+}
+
+static void print_call(const struct weft_form_op *op, char *ret, size_t bytes)
+{
+    const struct weft_emit_row *row = weft_emit_row_find(op->word, op->ins);
+    struct line line = {ret, bytes};
+    char p[48];
+    add(&line, "op_%s(", row->id);
+    for (unsigned k = 0; k < op->ins; k++)
+        add(&line, "%sv%u", k ? ", " : "", op->in[k]);
+    for (int k = 0; k < 2 && op->ins == 1; k++)
+        if (weft_emit_row_uses(row, k ? "q" : "p")) {
+            print_number((float)op->param[k], p, sizeof p);
+            add(&line, ", %s", p);
+        }
+    add(&line, ")");
+}
+
+static void print_map(const struct weft_form *form, const struct weft_form_op *op, char *ret, size_t bytes)
+{
+    const int in = form->op[op->in[0]].dtype;
+    char call[256];
+    if (strcmp(op->word, "cast") == 0) {
+        print_cast(op, in, ret, bytes);
+    } else if (strcmp(op->word, "select") == 0) {
+        snprintf(ret, bytes, "%s(v%u, v%u, v%u)", is_real(op->dtype) ? "vsel" : "visel", op->in[0], op->in[1],
+                 op->in[2]);
+    } else if (in == WEFT_BOOL) {
+        snprintf(ret, bytes, logic_of(op->word, op->ins), op->in[0], op->in[op->ins - 1]);
+    } else {
+        print_call(op, call, sizeof call);
+        weft_emit_rounded(op->dtype, call, ret, bytes);
+    }
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value)
+{
+    const int place = e->program->value[value].place;
+    return place == WEFT_PROGRAM_ARGUMENT || place == WEFT_PROGRAM_TILE ||
+           (place == WEFT_PROGRAM_OUTER && e->way != WEFT_EMIT_ROWS);
+}
+
+/* Does the place depend on the line: on the outer point (rows) or the inner one (columns)? */
+void weft_emit_place(const struct weft_emit *e, uint32_t v, char *ret, size_t bytes)
+{
+    const struct weft_program_value *value = &e->program->value[v];
+    const bool moves = e->way == WEFT_EMIT_ROWS      ? value->place == WEFT_PROGRAM_ARGUMENT
+                       : e->way == WEFT_EMIT_COLUMNS ? value->place != WEFT_PROGRAM_OUTER && e->inner[0]
+                                                     : false;
+    if (moves)
+        snprintf(ret, bytes, "tile->at[%u] + %s * tile->next[%u]", v,
+                 e->way == WEFT_EMIT_ROWS ? e->outer : e->inner, v);
+    else
+        snprintf(ret, bytes, "tile->at[%u]", v);
+}
+
+/* One element, in all lanes. */
+static void spread(struct weft_emit *e, uint32_t v)
+{
+    const int dtype = e->form->op[v].dtype;
+    char place[192], comment[256];
+    weft_emit_place(e, v, place, sizeof place);
+    weft_emit_comment(e, v, comment, sizeof comment);
+    const char *const format = dtype == WEFT_F32    ? "const vf v%u = vall(*(const float *)(%s)); %s"
+                               : dtype == WEFT_F16  ? "const vf v%u = vfrom_f16((vh){0} + *(const uint16_t *)(%s)); %s"
+                               : dtype == WEFT_BF16 ? "const vf v%u = vfrom_bf16((vh){0} + *(const uint16_t *)(%s)); %s"
+                               : dtype == WEFT_BOOL ? "const vi v%u = viall(*(const uint8_t *)(%s) ? -1 : 0); %s"
+                                                    : "const vi v%u = viall(*(const int32_t *)(%s)); %s";
+    weft_emit_line(e, format, v, place, comment);
+    e->held[v] = true;
+}
+
+static void point(struct weft_emit *e, uint32_t v, bool written)
+{
+    char place[192];
+    const char *const type = weft_emit_element(e->form->op[v].dtype), *const fixed = written ? "" : "const ";
+    weft_emit_place(e, v, place, sizeof place);
+    weft_emit_line(e, "%s%s *const p%u = (%s%s *)(%s);", fixed, type, v, fixed, type, place);
+    e->pointed[v] = true;
+}
+
+static void head(struct weft_emit *e, uint32_t v, bool written)
+{
+    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v])
+        return;
+    if (!written && e->program->value[v].stride == 0)
+        spread(e, v);
+    else
+        point(e, v, written || e->form->op[v].kind != WEFT_FORM_LOAD);
+}
+
+void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
+        const struct weft_form_op *op = &e->form->op[i];
+        if (op->kind == WEFT_FORM_LOAD)
+            head(e, i, false);
+        for (unsigned k = 0; k < op->ins; k++)
+            if (op->in[k] < stage->first)
+                head(e, op->in[k], false);
+        if (op->kind == WEFT_FORM_MAP && e->at)
+            head(e, i, true);
+    }
+}
+
+static void read(struct weft_emit *e, uint32_t v)
+{
+    static const char *const whole[] = {
+        [WEFT_F32] = "vload(p%u + %s)", [WEFT_F16] = "vfrom_f16(vhload(p%u + %s))",
+        [WEFT_BF16] = "vfrom_bf16(vhload(p%u + %s))", [WEFT_BOOL] = "load_mask(p%u + %s)",
+        [WEFT_I32] = "viload(p%u + %s)"};
+    static const char *const tail[] = {
+        [WEFT_F32] = "vloadm(p%u + %s, live, 1.f)", [WEFT_F16] = "vfrom_f16(load_16_tail(p%u + %s, live))",
+        [WEFT_BF16] = "vfrom_bf16(load_16_tail(p%u + %s, live))", [WEFT_BOOL] = "load_mask_tail(p%u + %s, live)",
+        [WEFT_I32] = "load_i32_tail(p%u + %s, live)"};
+    const int dtype = e->form->op[v].dtype;
+    if (e->held[v] || e->made[v])
+        return;
+    char right[128], comment[256] = "";
+    snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
+    if (e->form->op[v].kind == WEFT_FORM_LOAD)
+        weft_emit_comment(e, v, comment, sizeof comment);
+    weft_emit_line(e, "const %s v%u = %s;%s%s", vector_of(dtype), v, right, *comment ? " " : "", comment);
+    e->made[v] = true;
+}
+
+void weft_emit_write(struct weft_emit *e, uint32_t v)
+{
+    static const char *const whole[] = {
+        [WEFT_F32] = "vstore(p%u + %s, v%u);", [WEFT_F16] = "vhstore(p%u + %s, vto_f16(v%u));",
+        [WEFT_BF16] = "vhstore(p%u + %s, vto_bf16(v%u));", [WEFT_BOOL] = "store_mask(p%u + %s, v%u);"};
+    static const char *const tail[] = {
+        [WEFT_F32] = "vstorem(p%u + %s, live, v%u);", [WEFT_F16] = "store_16_tail(p%u + %s, live, vto_f16(v%u));",
+        [WEFT_BF16] = "store_16_tail(p%u + %s, live, vto_bf16(v%u));",
+        [WEFT_BOOL] = "store_mask_tail(p%u + %s, live, v%u);"};
+    static const char *const one[] = {
+        [WEFT_F32] = "*(float *)(%s) = v%u[0];", [WEFT_F16] = "*(uint16_t *)(%s) = vto_f16(v%u)[0];",
+        [WEFT_BF16] = "*(uint16_t *)(%s) = vto_bf16(v%u)[0];", [WEFT_BOOL] = "*(uint8_t *)(%s) = v%u[0] & 1;"};
+    const int dtype = e->form->op[v].dtype;
+    char place[192], line[320];
+    if (e->at) {
+        snprintf(line, sizeof line, (e->tail ? tail : whole)[dtype], v, e->at, v);
+    } else {
+        weft_emit_place(e, v, place, sizeof place);
+        snprintf(line, sizeof line, one[dtype], place, v);
+    }
+    weft_emit_line(e, "%s", line);
+}
+
+/* --- instructions ------------------------------------------------------------------------------------------------- */
+
+const char *const weft_emit_combine[] = {"vadd", "vadd", "vmul", "vmax", "vmin"};
+const char *const weft_emit_identity[] = {"0.f", "0.f", "1.f", "-__builtin_inff()", "__builtin_inff()"};
+
+static void add_term(struct weft_emit *e, uint32_t i)
+{
+    const struct weft_form_op *op = &e->form->op[i];
+    if (e->lanes)
+        weft_emit_line(e, "acc%u%s = %s(acc%u%s, v%u);", i, e->lanes, weft_emit_combine[op->fold], i, e->lanes,
+                       op->in[0]);
+    else
+        weft_emit_line(e, "vstore(rest%u + (%s - rest), vfirst(v%u, live, %s));", i, e->at, op->in[0],
+                       weft_emit_identity[op->fold]);
+}
+
+static void map(struct weft_emit *e, uint32_t i)
+{
+    const struct weft_form_op *op = &e->form->op[i];
+    char right[320], comment[256];
+    print_map(e->form, op, right, sizeof right);
+    weft_emit_comment(e, i, comment, sizeof comment);
+    weft_emit_line(e, "const %s v%u = %s; %s", vector_of(op->dtype), i, right, comment);
+    *(e->at ? &e->made[i] : &e->held[i]) = true;
+    if (e->at ? weft_emit_in_memory(e, i) : e->program->value[i].place == WEFT_PROGRAM_ARGUMENT)
+        weft_emit_write(e, i);
+}
+
+void weft_emit_body(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    memset(e->made, 0, sizeof e->made);
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
+        const struct weft_form_op *op = &e->form->op[i];
+        for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_STORE; k++)
+            read(e, op->in[k]);
+        if (op->kind == WEFT_FORM_LOAD)
+            read(e, i);
+        else if (op->kind == WEFT_FORM_MAP)
+            map(e, i);
+        else if (op->kind == WEFT_FORM_FOLD && e->at)
+            add_term(e, i);
+    }
+}
+
+void weft_emit_consts(struct weft_emit *e)
+{
+    for (uint32_t i = 0; i < e->form->ops; i++) {
+        const struct weft_form_op *op = &e->form->op[i];
+        if (op->kind != WEFT_FORM_CONST)
+            continue;
+        const char *const number = e->program->value[i].number;
+        char right[64], comment[256];
+        uint32_t bits = 0;
+        memcpy(&bits, number, (size_t)e->program->value[i].bytes);
+        float single;
+        memcpy(&single, &bits, sizeof single);
+        if (op->dtype == WEFT_F32)
+            print_number(single, right, sizeof right);
+        else if (is_real(op->dtype))
+            snprintf(right, sizeof right, "vfrom_%s((vh){0} + 0x%x)", op->dtype == WEFT_F16 ? "f16" : "bf16",
+                     (unsigned)bits);
+        else
+            snprintf(right, sizeof right, "viall(%d)", op->dtype == WEFT_BOOL ? -(bits != 0) : (int)bits);
+        weft_emit_comment(e, i, comment, sizeof comment);
+        weft_emit_line(e, "const %s v%u = %s; %s", vector_of(op->dtype), i, right, comment);
+        e->held[i] = true;
+    }
+}

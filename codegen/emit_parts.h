@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_parts.h: what the files of the C back end share. */
+#ifndef WEFT_EMIT_PARTS_H
+#define WEFT_EMIT_PARTS_H
+
+#include "codegen/emit.h"
+
+enum { WEFT_EMIT_OPS = 512, WEFT_EMIT_AXIS = 64 }; /* instructions at most; bytes of a variable's name */
+
+/* Which loops a program becomes.
+ *   ROWS     for each outer point all stages; vectors run along the inner points, which one fold removes
+ *   COLUMNS  for each stage all inner points; vectors run along the outer ones
+ *   POINTS   outer points alone: nothing is folded */
+enum weft_emit_way { WEFT_EMIT_ROWS, WEFT_EMIT_COLUMNS, WEFT_EMIT_POINTS };
+
+struct weft_emit {
+    const struct weft_form *form;
+    const struct weft_program *program;
+    struct weft_text *text;
+    enum weft_emit_way way;
+    char outer[WEFT_EMIT_AXIS], inner[WEFT_EMIT_AXIS]; /* variables that count outer and inner points */
+    int depth;                     /* of blocks */
+    /* where the next instructions are printed */
+    const char *at;                /* the variable that says where a vector begins; NULL: one number for all lanes */
+    bool tail;                     /* the first `live` lanes alone */
+    const char *lanes;             /* index of the accumulators that folds add to, "" if they are single vectors; NULL:
+                                    * terms are put into rest_… */
+    bool held[WEFT_EMIT_OPS];      /* by value: there is a variable v_… for all that is inside of this block */
+    bool made[WEFT_EMIT_OPS];      /* and for the instructions of one vector */
+    bool pointed[WEFT_EMIT_OPS];   /* by value: there is a variable p_… */
+};
+
+/* A line, at the depth of the block. */
+void weft_emit_line(const struct weft_emit *e, const char *format, ...) WEFT_PRINTF(2, 3);
+void weft_emit_open(struct weft_emit *e);  /* { */
+void weft_emit_close(struct weft_emit *e); /* } */
+
+/* --- emit_rows.c: rows of strip.def ------------------------------------------------------------------------------- */
+
+struct weft_emit_row {
+    const char *id, *op, *result;
+    uint8_t ins;
+    bool test;                     /* the result is a mask */
+};
+/* The row of a word for f32, or NULL. */
+const struct weft_emit_row *weft_emit_row_find(const char *word, unsigned ins);
+/* Has the row's expression this identifier? */
+bool weft_emit_row_uses(const struct weft_emit_row *row, const char *name);
+/* Is it of functions_double.h? */
+bool weft_emit_row_is_double(const struct weft_emit_row *row);
+
+/* --- emit_op.c: instructions -------------------------------------------------------------------------------------- */
+
+/* NULL, or why no vector code computes the instruction. */
+const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op);
+/* Pointers, and numbers that are the same along a strip, of all that the stage reads from memory and writes. */
+void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage);
+/* The instructions of a stage for one vector. */
+void weft_emit_body(struct weft_emit *e, const struct weft_form_stage *stage);
+void weft_emit_consts(struct weft_emit *e);
+/* Prints v_… to memory. */
+void weft_emit_write(struct weft_emit *e, uint32_t value);
+/* "tile->at[3] + a * tile->next[3]": where the value's first element of a strip is. */
+void weft_emit_place(const struct weft_emit *e, uint32_t value, char *ret, size_t bytes);
+const char *weft_emit_element(int dtype); /* "float", or NULL: not an element type of emitted code */
+/* "/ %3 = sub %0, %1 /", without the blanks. */
+void weft_emit_comment(const struct weft_emit *e, uint32_t op, char *ret, size_t bytes);
+/* The value narrowed to its dtype and widened again: f(…) of the expression. */
+void weft_emit_rounded(int dtype, const char *expression, char *ret, size_t bytes);
+/* By enum weft_reduce_op: the function of two vectors, and what it leaves as it is. */
+extern const char *const weft_emit_combine[], *const weft_emit_identity[];
+/* Does the program keep the value in memory between stages, or is it the caller's? */
+bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
+
+/* --- emit_sweep.c: stages ----------------------------------------------------------------------------------------- */
+
+/* Terms in a chain, for folds along lines: what program_fold.c does. */
+int weft_emit_piece(const struct weft_form *form, const struct weft_program *program, const struct weft_form_op *op);
+void weft_emit_rows(struct weft_emit *e);
+void weft_emit_columns(struct weft_emit *e);
+void weft_emit_points(struct weft_emit *e);
+
+/* --- emit_prelude.c, which embed.py writes: headers without their own includes ------------------------------------ */
+
+extern const char weft_prelude_vector[], weft_prelude_access[], weft_prelude_functions[],
+    weft_prelude_functions_double[];
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_sweep.c: the loops of C kernels.
+ *
+ * Along lines a fold has 32 virtual lanes, in as many vectors as that takes: so many chains of additions are under way,
+ * and the loop takes a block of 32 terms a turn. A last block that is not full goes through a row of 32 floats, where
+ * what is missing are terms that change nothing. Across lines there is a chain for each result; four lines a turn are
+ * added to it while it is in a register, so that memory sees few long streams. */
+#include "codegen/emit_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_PIECE = 8192, SHORT_PIECE = 256, TOGETHER = 4 }; /* as in kernels/strip/program_fold.c; lines a turn */
+
+int weft_emit_piece(const struct weft_form *form, const struct weft_program *program, const struct weft_form_op *op)
+{
+    return program->value[op->in[0]].stride == 1 && form->op[op->in[0]].dtype == WEFT_F32 ? LINE_PIECE : SHORT_PIECE;
+}
+
+static bool has_folds(const struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    bool any = false;
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
+        any |= e->form->op[i].kind == WEFT_FORM_FOLD;
+    return any;
+}
+
+/* For each fold of a stage, i. */
+#define EACH_FOLD(e, stage, i)                                                                                         \
+    for (uint32_t i = (stage)->first; i < (stage)->first + (stage)->ops; i++)                                          \
+        if ((e)->form->op[i].kind == WEFT_FORM_FOLD)
+
+static void print_names(const struct weft_emit *e, uint16_t axes, char *ret, size_t bytes)
+{
+    size_t length = 0;
+    ret[0] = 0;
+    for (uint32_t i = 0; i < e->form->axes && length < bytes - 1; i++)
+        if (axes >> i & 1)
+            length += (size_t)snprintf(ret + length, bytes - length, "%s%s", length ? ", " : "", e->form->axis[i].name);
+}
+
+static void comment_stage(const struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    char names[128];
+    print_names(e, stage->axes, names, sizeof names);
+    weft_emit_line(e, "/* sweep %s */", names);
+}
+
+/* --- without folds ------------------------------------------------------------------------------------------------ */
+
+/* All points of a line, two vectors a turn, which have nothing to wait for in each other. */
+static void sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *end)
+{
+    weft_emit_line(e, "int64_t %s = 0;", i);
+    weft_emit_line(e, "for (; %s + 2 * LANES <= %s; %s += 2 * LANES)", i, end, i);
+    weft_emit_open(e);
+    weft_emit_line(e, "UNROLL for (int copy = 0; copy < 2; copy++)");
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t here = %s + copy * LANES;", i);
+    weft_emit_body(e, stage);
+    weft_emit_close(e);
+    weft_emit_close(e);
+    weft_emit_line(e, "for (; %s < %s; %s += LANES)", i, end, i);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int live = %s - %s < LANES ? (int)(%s - %s) : LANES;", end, i, end, i);
+    e->at = i;
+    e->tail = true;
+    weft_emit_body(e, stage);
+    e->tail = false;
+    e->at = "here";
+    weft_emit_close(e);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static void each_chain(const struct weft_emit *e)
+{
+    weft_emit_line(e, "UNROLL for (int chain = 0; chain < FOLD_CHAINS; chain++)");
+}
+
+static void fold_blocks(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const char *const i = e->inner;
+    weft_emit_line(e, "int64_t %s = begin;", i);
+    weft_emit_line(e, "for (; %s + FOLD_LANES <= end; %s += FOLD_LANES)", i, i);
+    weft_emit_open(e);
+    each_chain(e);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t here = %s + chain * LANES;", i);
+    e->lanes = "[chain]";
+    weft_emit_body(e, stage);
+    weft_emit_close(e);
+    weft_emit_close(e);
+}
+
+static void fold_rest(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const char *const i = e->inner;
+    weft_emit_line(e, "if (%s < end)", i);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t rest = %s;", i);
+    EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "float rest%u[FOLD_LANES];", f);
+        weft_emit_line(e, "fill_floats(rest%u, FOLD_LANES, %s);", f, weft_emit_identity[e->form->op[f].fold]);
+    }
+    weft_emit_line(e, "for (; %s < end; %s += LANES)", i, i);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int live = end - %s < LANES ? (int)(end - %s) : LANES;", i, i);
+    e->at = i;
+    e->tail = true;
+    e->lanes = NULL;
+    weft_emit_body(e, stage);
+    e->tail = false;
+    e->at = "here";
+    weft_emit_close(e);
+    EACH_FOLD(e, stage, f)
+    {
+        each_chain(e);
+        weft_emit_line(e, "    acc%u[chain] = %s(acc%u[chain], vload(rest%u + chain * LANES));", f,
+                       weft_emit_combine[e->form->op[f].fold], f, f);
+    }
+    weft_emit_close(e);
+}
+
+/* What a fold makes of the number that all terms came to. */
+static void finish(struct weft_emit *e, uint32_t f, const char *number)
+{
+    const struct weft_form_op *op = &e->form->op[f];
+    char divided[128], right[192], comment[256];
+    snprintf(divided, sizeof divided, "%s%s", number, op->fold == WEFT_K_MEAN ? " / vall((float)length)" : "");
+    weft_emit_rounded(op->dtype, divided, right, sizeof right);
+    weft_emit_comment(e, f, comment, sizeof comment);
+    weft_emit_line(e, "const vf v%u = %s; %s", f, right, comment);
+    if (weft_emit_in_memory(e, f))
+        weft_emit_write(e, f);
+}
+
+static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    static const char *const words[] = {"sum", "sum", "prod", "max", "min"};
+    int piece = LINE_PIECE;
+    EACH_FOLD(e, stage, f)
+    {
+        piece = weft_emit_piece(e->form, e->program, &e->form->op[f]);
+        weft_emit_line(e, "vf total%u[FOLD_CHAINS];", f);
+    }
+    weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
+    EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "vf acc%u[FOLD_CHAINS];", f);
+        each_chain(e);
+        weft_emit_line(e, "    acc%u[chain] = vall(%s);", f, weft_emit_identity[e->form->op[f].fold]);
+    }
+    fold_blocks(e, stage);
+    fold_rest(e, stage);
+    EACH_FOLD(e, stage, f)
+    {
+        each_chain(e);
+        weft_emit_line(e, "    total%u[chain] = begin ? %s(total%u[chain], acc%u[chain]) : acc%u[chain];", f,
+                       weft_emit_combine[e->form->op[f].fold], f, f, f);
+    }
+    weft_emit_close(e);
+    e->at = NULL;
+    EACH_FOLD(e, stage, f)
+    {
+        char number[64];
+        snprintf(number, sizeof number, "vfold_%s(total%u)", words[e->form->op[f].fold], f);
+        finish(e, f, number);
+        e->held[f] = true;
+    }
+}
+
+void weft_emit_rows(struct weft_emit *e)
+{
+    weft_emit_line(e, "for (int64_t %s = 0; %s < points; %s++)", e->outer, e->outer, e->outer);
+    weft_emit_open(e);
+    for (uint32_t s = 0; s < e->form->stages; s++) {
+        const struct weft_form_stage *stage = &e->form->stage[s];
+        const bool inside = e->program->stage[s].inside;
+        comment_stage(e, stage);
+        e->at = inside ? "here" : NULL;
+        weft_emit_heads(e, stage);
+        if (!inside) {
+            weft_emit_body(e, stage);
+        } else if (has_folds(e, stage)) {
+            fold_row(e, stage);
+        } else {
+            weft_emit_open(e);
+            sweep_line(e, stage, e->inner, "length");
+            weft_emit_close(e);
+        }
+    }
+    weft_emit_close(e);
+}
+
+/* --- columns ------------------------------------------------------------------------------------------------------ */
+
+/* One vector of results, and a few lines of terms. */
+static void fold_lines(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const struct weft_emit before = *e;
+    EACH_FOLD(e, stage, f)
+        weft_emit_line(e, e->tail ? "vf acc%u = vloadm(into%u + %s, live, 0.f);" : "vf acc%u = vload(into%u + %s);",
+                       f, f, e->outer);
+    weft_emit_line(e, "for (int64_t %s = first; %s < stop; %s++)", e->inner, e->inner, e->inner);
+    weft_emit_open(e);
+    weft_emit_heads(e, stage);
+    weft_emit_body(e, stage);
+    weft_emit_close(e);
+    EACH_FOLD(e, stage, f)
+        weft_emit_line(e, e->tail ? "vstorem(into%u + %s, live, acc%u);" : "vstore(into%u + %s, acc%u);", f, e->outer,
+                       f);
+    memcpy(e->held, before.held, sizeof e->held);
+    memcpy(e->pointed, before.pointed, sizeof e->pointed);
+}
+
+static void open_results(struct weft_emit *e)
+{
+    weft_emit_line(e, "for (int64_t %s = 0; %s < points; %s += LANES)", e->outer, e->outer, e->outer);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int live = points - %s < LANES ? (int)(points - %s) : LANES;", e->outer, e->outer);
+    e->at = e->outer;
+}
+
+static void finish_columns(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const char moves = e->inner[0];
+    e->inner[0] = 0; /* results are no inner points */
+    open_results(e);
+    e->tail = true;
+    EACH_FOLD(e, stage, f)
+    {
+        char number[WEFT_EMIT_AXIS + 64], place[192];
+        const char *const type = weft_emit_element(e->form->op[f].dtype);
+        weft_emit_place(e, f, place, sizeof place);
+        weft_emit_line(e, "%s *const p%u = (%s *)(%s);", type, f, type, place);
+        snprintf(number, sizeof number, "vloadm(total%u + %s, live, 0.f)", f, e->outer);
+        finish(e, f, number);
+    }
+    e->tail = false;
+    weft_emit_close(e);
+    e->inner[0] = moves;
+}
+
+static void fold_columns(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const char *const o = e->outer;
+    EACH_FOLD(e, stage, f)
+    {
+        uint16_t number = 0;
+        EACH_FOLD(e, &((struct weft_form_stage){.first = 0, .ops = f}), before)
+            number++;
+        weft_emit_line(e, "float *const total%u = (float *)tile->at[%u], *const more%u = total%u + points;", f,
+                       e->program->values + number, f, f);
+        weft_emit_line(e, "fill_floats(total%u, points, %s);", f, weft_emit_identity[e->form->op[f].fold]);
+    }
+    weft_emit_line(e, "for (int64_t begin = 0; begin < length; begin += %d)", SHORT_PIECE);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", SHORT_PIECE, SHORT_PIECE);
+    EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "float *const into%u = begin ? more%u : total%u;", f, f, f);
+        weft_emit_line(e, "fill_floats(into%u, points, %s);", f, weft_emit_identity[e->form->op[f].fold]);
+    }
+    weft_emit_line(e, "for (int64_t first = begin; first < end; first += %d)", TOGETHER);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t stop = end - first < %d ? end : first + %d;", TOGETHER, TOGETHER);
+    weft_emit_line(e, "int64_t %s = 0;", o);
+    weft_emit_line(e, "for (; %s + LANES <= points; %s += LANES)", o, o);
+    weft_emit_open(e);
+    e->at = o;
+    e->lanes = "";
+    fold_lines(e, stage);
+    weft_emit_close(e);
+    weft_emit_line(e, "if (%s < points)", o);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int live = (int)(points - %s);", o);
+    e->tail = true;
+    fold_lines(e, stage);
+    e->tail = false;
+    weft_emit_close(e);
+    weft_emit_close(e);
+    EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "for (int64_t %s = 0; begin && %s < points; %s += LANES)", o, o, o);
+        weft_emit_open(e);
+        weft_emit_line(e, "const int live = points - %s < LANES ? (int)(points - %s) : LANES;", o, o);
+        weft_emit_line(e, "vstorem(total%u + %s, live, %s(vloadm(total%u + %s, live, 0.f), "
+                          "vloadm(more%u + %s, live, 0.f)));",
+                       f, o, weft_emit_combine[e->form->op[f].fold], f, o, f, o);
+        weft_emit_close(e);
+    }
+    weft_emit_close(e);
+    finish_columns(e, stage);
+}
+
+void weft_emit_columns(struct weft_emit *e)
+{
+    const struct weft_emit before = *e;
+    for (uint32_t s = 0; s < e->form->stages; s++) {
+        const struct weft_form_stage *stage = &e->form->stage[s];
+        memcpy(e->held, before.held, sizeof e->held);
+        memcpy(e->pointed, before.pointed, sizeof e->pointed);
+        comment_stage(e, stage);
+        weft_emit_open(e);
+        e->at = "here";
+        e->inner[0] = e->program->stage[s].inside ? before.inner[0] : 0;
+        if (has_folds(e, stage)) {
+            fold_columns(e, stage);
+        } else {
+            if (e->inner[0]) {
+                weft_emit_line(e, "for (int64_t %s = 0; %s < length; %s++)", e->inner, e->inner, e->inner);
+                weft_emit_open(e);
+            }
+            weft_emit_heads(e, stage);
+            sweep_line(e, stage, e->outer, "points");
+            if (e->inner[0])
+                weft_emit_close(e);
+        }
+        weft_emit_close(e);
+    }
+}
+
+void weft_emit_points(struct weft_emit *e)
+{
+    e->at = "here";
+    for (uint32_t s = 0; s < e->form->stages; s++) {
+        comment_stage(e, &e->form->stage[s]);
+        weft_emit_heads(e, &e->form->stage[s]);
+        weft_emit_open(e);
+        sweep_line(e, &e->form->stage[s], e->outer, "points");
+        weft_emit_close(e);
+    }
+}
