@@ -223,6 +223,17 @@ void weft_emit_includes(uint32_t cpu, struct weft_text *text)
     weft_text_add(text, tile_text);
 }
 
+void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text)
+{
+    weft_text_format(text, "#define WEFT_LEVEL %d\n", level_of(cpu));
+    weft_text_add(text, weft_prelude_vector);
+    weft_text_add(text, weft_prelude_access);
+    weft_text_add(text, weft_prelude_functions);
+    if (doubles)
+        weft_text_add(text, weft_prelude_functions_double);
+    weft_text_add(text, tile_text);
+}
+
 void weft_emit_source(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
 {
     bool doubles = false;
@@ -230,13 +241,7 @@ void weft_emit_source(const struct weft_form *form, const struct weft_program *p
         const struct weft_emit_row *row = row_of(form, i);
         doubles |= row && weft_emit_row_is_double(row);
     }
-    weft_text_format(text, "#define WEFT_LEVEL %d\n", level_of(program->cpu));
-    weft_text_add(text, weft_prelude_vector);
-    weft_text_add(text, weft_prelude_access);
-    weft_text_add(text, weft_prelude_functions);
-    if (doubles)
-        weft_text_add(text, weft_prelude_functions_double);
-    weft_text_add(text, tile_text);
+    weft_emit_prelude(program->cpu, doubles, text);
     weft_emit_kernel(form, program, text);
 }
 

@@ -38,6 +38,9 @@ void weft_emit_name(const struct weft_form *form, char ret[WEFT_EMIT_NAME]);
  * a file needs besides, as include lines that find the headers in weft's source folder. */
 void weft_emit_kernel(const struct weft_form *form, const struct weft_program *program, struct weft_text *text);
 void weft_emit_includes(uint32_t cpu, struct weft_text *text);
+/* What stands in front of functions in a file of their own, as text; `doubles`: with the functions that compute in
+ * double, which take as long to compile as all others. */
+void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text);
 /* A whole file, which includes nothing of weft's and no header of intrinsics. */
 void weft_emit_source(const struct weft_form *form, const struct weft_program *program, struct weft_text *text);
 /* What a compiler has to be told besides files, up to NULL: language, optimisation, the level's instructions. Position-
