@@ -174,9 +174,9 @@ static void print_rows(const struct weft_form *form, struct weft_text *text)
 
 void weft_emit_kernel(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
 {
-    static const char *const what[] = {"for each point of %s all stages; vectors run along %s",
-                                       "for each stage all points of %2$s; vectors run along %1$s",
-                                       "all points of %s"};
+    static const char *const what[] = {"For each point of %s, all stages; vectors run along %s",
+                                       "Stage by stage, all points of %2$s; vectors run along %1$s",
+                                       "All points of %s"};
     struct weft_emit e = {.form = form, .program = program, .text = text, .way = way_of(program), .depth = 1};
     char name[WEFT_EMIT_NAME], line[2 * WEFT_EMIT_AXIS + 80];
     uint16_t all = 0;

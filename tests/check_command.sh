@@ -449,9 +449,9 @@ for wrong in '' x 1.5M -1 64KB 9999999999G 99999999999999999999; do
     expect 2 "weft run: --constant-bytes wants a number of bytes, as 65536, 64K, 64M or 2G, not '$wrong'" \
         "$weft" run constants.weft --constant-bytes "$wrong"
 done
-expect 2 'weft opt: --constant-bytes goes with --print=plan, choices or stats, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c or stats, without --passes' \
     "$weft" opt constants.weft --constant-bytes 1M
-expect 2 'weft opt: --constant-bytes goes with --print=plan, choices or stats, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c or stats, without --passes' \
     "$weft" opt constants.weft --print=plan --passes=dce --constant-bytes 1M
 for command in run bench explain opt; do
     expect 0 '--constant-bytes N' "$weft" $command --help
@@ -472,6 +472,14 @@ graph @g(%n: i64[], %x: f32[4]) {
 TEXT
 expect 0 '^  %z = neg$' "$weft" opt looping.weft --print=choices
 expect 0 '^  %b = exp  in body @body$' "$weft" opt looping.weft --print=choices
+cat >grouped.weft <<'EOF'
+graph @f(%x: f32[64,300]) {
+  %s: f32[64,300] = softmax %x axis=1
+  return %s
+}
+EOF
+expect 0 '^void weft_.*const struct weft_program_tile .tile.$' "$weft" opt grouped.weft --print=c --target=avx2
+expect 0 'op_exp(v[0-9]*); /. %[0-9]* = exp %[0-9]* ./$' "$weft" opt grouped.weft --print=c --target=avx2
 expect 0 '' "$weft" opt constants.weft --print=choices --constant-bytes 1M
 expect 0 ': 2 nodes read, 2 planned as 2 steps, 0 of them' "$weft" explain looping.weft
 expect 0 ': 1 node read, 1 planned as 1 step, 0 of them' "$weft" explain one.weft

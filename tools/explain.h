@@ -74,6 +74,8 @@ const char *explain_kernel(const struct explain *explain, const struct explain_p
  * list. And "1.5 M operations", "120 B". */
 void explain_choices_text(const struct explain *explain, const struct explain_pair *pair, weft_node node,
                           struct weft_text *text);
+/* opt_code.c: the C of the kernels of groups, as weft opt --print=c has it. */
+void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text);
 void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena,
                           struct weft_text *text);
 void explain_choices_json(const struct explain *explain, const struct explain_pair *pair, weft_node node,

@@ -238,12 +238,16 @@ static void list_units(const struct weft_plan *plan, bool body, struct weft_aren
             list_units(plan->control[i].body[k], /* body= */ true, scratch, text);
 }
 
-static int list_choices(void *arg)
+/* Choices, or the C of kernels. */
+static int list_plan(void *arg)
 {
     const struct choices_job *c = arg;
     struct weft_arena *const scratch = &c->plan->graph->scratch;
     struct weft_text text = {.context = c->job->context, .arena = scratch};
-    list_units(c->plan, /* body= */ false, scratch, &text);
+    if (strcmp(c->job->options->print, "c") == 0)
+        weft_opt_print_code(c->plan, scratch, &text);
+    else
+        list_units(c->plan, /* body= */ false, scratch, &text);
     weft_text_add(&text, "");
     c->job->text = weft_text_take(&text);
     weft_arena_close(scratch);
@@ -270,8 +274,8 @@ static bool print_plan(struct job *job)
     struct weft_graph *const given = job->graph;
     struct choices_job choices = {job, plan};
     job->graph = plan->graph;
-    const bool right = strcmp(job->options->print, "choices") == 0
-                           ? weft_protected(job->context, list_choices, &choices) >= 0 : print_text(job);
+    const bool right = strcmp(job->options->print, "plan") != 0
+                           ? weft_protected(job->context, list_plan, &choices) >= 0 : print_text(job);
     job->graph = given;
     weft_plan_destroy(plan);
     return right;
@@ -321,7 +325,8 @@ static int print_remarks(void *arg)
 
 static bool is_planned(const char *what)
 {
-    return what && (!strcmp(what, "plan") || !strcmp(what, "choices") || !strcmp(what, "stats"));
+    return what && (!strcmp(what, "plan") || !strcmp(what, "choices") || !strcmp(what, "stats") ||
+                    !strcmp(what, "c"));
 }
 
 static bool print_result(struct job *job)
@@ -354,15 +359,13 @@ static int run_job(struct job *job)
 
 static int check_print(const struct weft_usage *usage, const char *print)
 {
-    static const char *const known[] = {"ir", "choices", "plan", "dot", "stats", "remarks"};
+    static const char *const known[] = {"ir", "choices", "plan", "c", "dot", "stats", "remarks"};
     for (unsigned i = 0; print && i < sizeof known / sizeof *known; i++)
         if (strcmp(print, known[i]) == 0)
             return -1;
-    if (print && strcmp(print, "c") == 0)
-        return weft_tool_misused(usage, "--print=c: this version emits no C");
     struct weft_suggest suggest;
-    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, dot, stats or remarks, not '%s'%s", print,
-                                     weft_suggest_among(&suggest, "ir choices plan dot stats remarks", print,
+    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, c, dot, stats or remarks, not '%s'%s", print,
+                                     weft_suggest_among(&suggest, "ir choices plan c dot stats remarks", print,
                                                         strlen(print)))
                  : -1;
 }
@@ -377,8 +380,8 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text); choices (of each unit), plan and stats (what is in the graph; bytes and arithmetic "
-         "of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
+         "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; bytes "
+         "and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
@@ -426,6 +429,6 @@ int weft_cmd_opt(int argc, char **argv)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
     if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
-        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, choices or stats, without --passes");
+        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, choices, c or stats, without --passes");
     return code >= 0 ? code : run_job(&job);
 }
