@@ -109,7 +109,8 @@ struct bench {
     uint32_t cpu;
 };
 
-static void open_tensors(const struct weft_form *form, const int64_t *symbols, struct weft_tensor *tensor, void **argument)
+static void open_tensors(const struct weft_form *form, const int64_t *symbols, struct weft_tensor *tensor,
+                         void **argument)
 {
     for (uint32_t i = 0; i < form->arrays; i++) {
         const struct weft_form_array *array = &form->array[i];
