@@ -155,8 +155,8 @@ static const struct weft_emit_row *row_of(const struct weft_form *form, uint32_t
     return weft_emit_row_find(op->word, op->ins);
 }
 
-/* A function for each row of strip.def that the form has. */
-static void print_rows(const struct weft_form *form, struct weft_text *text)
+/* A function for each row of strip.def that the form has; `guarded`: unless it is there. */
+static void print_rows(const struct weft_form *form, bool guarded, struct weft_text *text)
 {
     for (uint32_t i = 0; i < form->ops; i++) {
         const struct weft_emit_row *row = row_of(form, i);
@@ -165,14 +165,19 @@ static void print_rows(const struct weft_form *form, struct weft_text *text)
             again |= row && row_of(form, k) == row;
         if (!row || again)
             continue;
+        if (guarded)
+            weft_text_format(text, "#ifndef HAS_%s\n#define HAS_%s\n", row->id, row->id);
         weft_text_format(text, "INLINE %s op_%s(vf x%s%s%s%s) { return %s; }\n", row->test ? "vi" : "vf", row->id,
                          row->ins > 1 ? ", vf y" : "", row->ins > 2 ? ", vf z" : "",
                          row->ins == 1 && weft_emit_row_uses(row, "p") ? ", vf p" : "",
                          row->ins == 1 && weft_emit_row_uses(row, "q") ? ", vf q" : "", row->result);
+        if (guarded)
+            weft_text_add(text, "#endif\n");
     }
 }
 
-void weft_emit_kernel(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
+static void print_kernel(const struct weft_form *form, const struct weft_program *program, bool guarded,
+                         struct weft_text *text)
 {
     static const char *const what[] = {"For each point of %s, all stages; vectors run along %s",
                                        "Stage by stage, all points of %2$s; vectors run along %1$s",
@@ -188,7 +193,7 @@ void weft_emit_kernel(const struct weft_form *form, const struct weft_program *p
     name_axes(form, all & (uint16_t)~outer, "point", e.inner);
     if (e.way == WEFT_EMIT_ROWS && !(all & ~outer)) /* one of the outer axes is the line, another one at other sizes */
         snprintf(e.outer, sizeof e.outer, "line");
-    print_rows(form, text);
+    print_rows(form, guarded, text);
     snprintf(line, sizeof line, what[e.way], e.outer, e.inner);
     weft_text_format(text, "\n/* %s. */\nvoid %s(const struct weft_program_tile *tile);\n"
                            "void %s(const struct weft_program_tile *tile)\n{\n", line, name, name);
@@ -204,6 +209,16 @@ void weft_emit_kernel(const struct weft_form *form, const struct weft_program *p
     else
         weft_emit_points(&e);
     weft_text_add(text, "}\n");
+}
+
+void weft_emit_kernel(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
+{
+    print_kernel(form, program, /* guarded= */ false, text);
+}
+
+void weft_emit_member(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
+{
+    print_kernel(form, program, /* guarded= */ true, text);
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
@@ -234,14 +249,19 @@ void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text)
     weft_text_add(text, tile_text);
 }
 
-void weft_emit_source(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
+bool weft_emit_is_double(const struct weft_form *form)
 {
     bool doubles = false;
     for (uint32_t i = 0; i < form->ops; i++) {
         const struct weft_emit_row *row = row_of(form, i);
         doubles |= row && weft_emit_row_is_double(row);
     }
-    weft_emit_prelude(program->cpu, doubles, text);
+    return doubles;
+}
+
+void weft_emit_source(const struct weft_form *form, const struct weft_program *program, struct weft_text *text)
+{
+    weft_emit_prelude(program->cpu, weft_emit_is_double(form), text);
     weft_emit_kernel(form, program, text);
 }
 

@@ -38,6 +38,10 @@ void weft_emit_name(const struct weft_form *form, char ret[WEFT_EMIT_NAME]);
  * a file needs besides, as include lines that find the headers in weft's source folder. */
 void weft_emit_kernel(const struct weft_form *form, const struct weft_program *program, struct weft_text *text);
 void weft_emit_includes(uint32_t cpu, struct weft_text *text);
+/* The same for a text of several kernels, behind one prelude: functions for ops are there once. */
+void weft_emit_member(const struct weft_form *form, const struct weft_program *program, struct weft_text *text);
+/* Do its ops compute in double? */
+bool weft_emit_is_double(const struct weft_form *form);
 /* What stands in front of functions in a file of their own, as text; `doubles`: with the functions that compute in
  * double, which take as long to compile as all others. */
 void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text);

@@ -6,6 +6,15 @@
 #include "codegen/form.h"
 #include "kernels/strip/program.h"
 
+#include <stdatomic.h>
+
+/* Compiled code in the place of a step's program, from some moment of its plan's life on (plan/tiers.h). Both give the
+ * same bits. */
+struct weft_tier {
+    _Atomic(weft_program_code *) code; /* NULL: not yet, or never */
+    uint64_t shape;                    /* of programs that it is code for; set before `code` is */
+};
+
 /* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside. */
 const char *weft_strips_refuse(const struct weft_form *form);
 /* Bytes of the program, whatever the sizes. */

@@ -4,6 +4,7 @@
 #include "ir/custom.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
+#include "plan/tiers.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -203,6 +204,8 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
         weft_plan_annotate(plan, plan->hinted, 0);
     if (!plan->hinted->too_large.id)
         plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
+    if (!plan->hinted->too_large.id && plan->compiles)
+        weft_tiers_open(plan, plan->hinted);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
 }
@@ -228,6 +231,7 @@ static void free_plan(struct weft_plan *plan)
 {
     struct weft_context *context = plan->context;
     weft_frame_free(plan, plan->hinted);
+    weft_tiers_close(plan);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
         weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);

@@ -18,6 +18,7 @@
 #include "sched/unit.h"
 
 struct weft_execution;
+struct weft_tiers; /* plan/tiers.h */
 
 /* --- plan.c ------------------------------------------------------------------------------------------------------- */
 
@@ -63,6 +64,7 @@ struct weft_plan {
     struct weft_context *context;
     _Atomic uint32_t holds;       /* the caller's, until weft_plan_destroy, and one of each execution */
     _Atomic bool destroyed;       /* the caller's is given up */
+    _Atomic int32_t runs;         /* up to the one that starts compilers */
     struct weft_pack temporary;   /* a constant on its way into a pack; while planning only */
     struct weft_plan *part;       /* computes constants, with its execution (constants.c); while planning only */
     struct weft_execution *part_run;
@@ -101,6 +103,8 @@ struct weft_plan {
     uint32_t values;
     int32_t workers;
     uint32_t late;          /* the first step that defines a data symbol; from it on, steps are bound while running */
+    bool compiles;                /* may groups have compiled code? */
+    struct weft_tiers *tiers;     /* compiled code for groups; NULL: there are none, or none may have it */
     struct weft_control *control; /* [1, controls) */
     uint32_t controls, control_capacity;
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL at the top */

@@ -2,6 +2,7 @@
 /* compile.c: from a graph to a plan: a copy of the graph, passes, what constants alone decide, and then what runs. */
 #include "ir/custom.h"
 #include "passes/passes.h"
+#include "plan/tiers.h"
 #include "runtime/runtime.h"
 
 struct compile {
@@ -41,7 +42,7 @@ static bool check_flags(const struct compile *c)
 {
     const uint32_t known = WEFT_COMPILE_NO_PASSES | WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_WINOGRAD |
                            WEFT_COMPILE_SHARE_RESULTS | WEFT_COMPILE_WINOGRAD_4 | WEFT_COMPILE_KEEP_CONSTANTS |
-                           WEFT_COMPILE_NO_FUSE,
+                           WEFT_COMPILE_NO_FUSE | WEFT_COMPILE_NO_COMPILER,
                    both = WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, flags = c->options.flags;
     if (flags & ~known)
         weft_error(c->source->context, WEFT_ERR_ARGUMENT, NULL, "there are no WEFT_COMPILE flags 0x%x", flags & ~known);
@@ -92,6 +93,7 @@ static int compile(void *arg)
     if (!weft_plan_check(plan->graph, &plan->target, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
     plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
+    plan->compiles = !(c->options.flags & WEFT_COMPILE_NO_COMPILER);
     weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);
     weft_plan_give_up_constants(plan);
     return WEFT_OK;
@@ -132,4 +134,22 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
         weft_plan_drop(c.plan);
     }
     return status;
+}
+
+int weft_plan_wait(const struct weft_plan *plan) { return plan ? weft_tiers_wait(plan) : WEFT_ERR_ARGUMENT; }
+
+int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups, const char **ret_reason)
+{
+    int32_t compiled, groups;
+    const char *why;
+    if (!plan)
+        return WEFT_ERR_ARGUMENT;
+    weft_tiers_count(plan, &compiled, &groups, &why);
+    if (ret_compiled)
+        *ret_compiled = compiled;
+    if (ret_groups)
+        *ret_groups = groups;
+    if (ret_reason)
+        *ret_reason = why;
+    return WEFT_OK;
 }

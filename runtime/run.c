@@ -7,6 +7,7 @@
  *
  * A run that fails or is cancelled goes on to its end without working: each worker leaves out the parts of steps that
  * it comes to, but keeps all appointments with the others, and worker 0 makes no more trips of loops. */
+#include "plan/tiers.h"
 #include "runtime/runtime.h"
 
 #include <stdatomic.h>
@@ -255,10 +256,25 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
     return e->ran ? WEFT_OK : weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory in a reference kernel");
 }
 
+enum { COLD_RUNS = 8 };
+
+/* A plan that runs again and again has its groups compiled, and takes the code over between two runs. */
+static void heat(const struct weft_plan *plan)
+{
+    struct weft_plan *const counted = (struct weft_plan *)plan; /* nothing else of a plan changes */
+    if (!plan->tiers)
+        return;
+    if (atomic_load_explicit(&counted->runs, memory_order_relaxed) > COLD_RUNS)
+        weft_tiers_poll(plan);
+    else if (atomic_fetch_add_explicit(&counted->runs, 1, memory_order_relaxed) == COLD_RUNS)
+        weft_tiers_begin(plan); /* refused memory: it stays as it is */
+}
+
 static int run_steps(struct weft_execution *e, int64_t *ns)
 {
     e->error[0] = '\0';
     e->ran = false;
+    heat(e->plan);
     int status = e->frame ? WEFT_OK : weft_execution_prepare(e);
     if (status == WEFT_OK)
         status = work_with_gang(e, ns);

@@ -23,6 +23,7 @@
 
 struct weft_custom_entry;
 struct weft_form; /* codegen/form.h */
+struct weft_tier; /* codegen/strips.h */
 
 /* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
  * tensors, and take any number. */
@@ -40,6 +41,7 @@ struct weft_step {
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
     const struct weft_form *code; /* of a step that computes a group */
+    struct weft_tier *tier; /* of the same: compiled code in the place of its program; the plan's */
     int32_t form;           /* one of kind->forms; 0: the kernel chooses by sizes */
     uint32_t without;       /* CPU levels of the target that it leaves aside: WEFT_CPU_* */
     const char *why;        /* of a reference step: why no kernel takes the node */

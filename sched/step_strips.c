@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_strips.c: steps that compute a group by a strip program (codegen/strips.h). What they read are the arrays of the
  * step's form. */
+#include "codegen/emit.h"
 #include "codegen/strips.h"
 #include "sched/step.h"
 
@@ -12,10 +13,19 @@ static void bind_strips(struct weft_bind *bind, void *descriptor)
     struct weft_tensor tensor[WEFT_PROGRAM_ARGUMENTS];
     for (uint32_t i = 0; i < form->arrays; i++)
         tensor[i] = weft_bind_tensor(bind, form->array[i].value);
-    const struct weft_program *program =
+    struct weft_program *program =
         weft_strips_make(form, weft_bind_cpu(bind), bind->symbols, tensor, bind->workers, descriptor);
+    program->shape = weft_emit_refuse(form, program) ? 0 : weft_emit_shape(program);
     bind->parts = program->parts;
     bind->scratch = program->scratch;
+}
+
+/* Of a frame whose sizes give the program another shape there is none. */
+static weft_program_code *code_for(const struct weft_program *program, const struct weft_step *step)
+{
+    weft_program_code *const code =
+        step->tier ? atomic_load_explicit(&step->tier->code, memory_order_acquire) : NULL;
+    return code && step->tier->shape == program->shape ? code : NULL;
 }
 
 static void run_strips(const void *descriptor, struct weft_call *call)
@@ -24,7 +34,9 @@ static void run_strips(const void *descriptor, struct weft_call *call)
     void *argument[WEFT_PROGRAM_ARGUMENTS];
     for (uint32_t i = 0; i < form->arrays; i++)
         argument[i] = call->tensor(call, form->array[i].value).data;
-    weft_program_run(descriptor, argument, call->scratch, call->part, call->parts);
+    struct weft_program program = *(const struct weft_program *)descriptor;
+    program.code = code_for(&program, call->step);
+    weft_program_run(&program, argument, call->scratch, call->part, call->parts);
 }
 
 static const char *name_strips(const void *descriptor, const struct weft_step *step)

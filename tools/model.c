@@ -17,6 +17,7 @@ int weft_model_compile(const struct weft_model_options *options, const struct we
                                                  .flags =
                                                      (options->reference ? WEFT_COMPILE_REFERENCE : 0) |
                                                      (options->no_winograd ? WEFT_COMPILE_NO_WINOGRAD : 0) |
+                                                     (options->no_compiler ? WEFT_COMPILE_NO_COMPILER : 0) |
                                                      (options->no_fuse ? WEFT_COMPILE_NO_FUSE : 0) |
                                                      (options->winograd_4 ? WEFT_COMPILE_WINOGRAD_4 : 0),
                                                  .constant_bytes = options->constant_bytes};

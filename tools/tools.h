@@ -116,6 +116,7 @@ struct weft_model_options {
     bool reference;            /* every node by the evaluator */
     bool no_winograd;          /* convolutions by their formula */
     bool no_fuse;              /* each node by a kernel of its own */
+    bool no_compiler;          /* groups are interpreted */
     bool winograd_4;           /* or by the fastest transforms, with their error */
     int64_t constant_bytes;    /* as weft_compile_options has it */
     struct weft_words inputs;  /* npy files in order; none: random */
@@ -125,6 +126,7 @@ struct weft_model_options {
 };
 #define WEFT_NO_WINOGRAD_HELP "3x3 convolutions by their formula: slower, but infinities do not become NaN"
 #define WEFT_NO_FUSE_HELP "each node by a kernel of its own; the same layouts, for comparison"
+#define WEFT_NO_COMPILER_HELP "groups of nodes are interpreted, and no C compiler is started"
 #define WEFT_WINOGRAD_4_HELP "3x3 convolutions by F(4x4,3x3): faster, with a larger rounding error"
 #define WEFT_CONSTANT_BYTES_HELP                                                                                       \
     "how much constants computed while compiling may add: 64M, 0 for none; without: the weights' and 64M"
@@ -140,6 +142,7 @@ struct weft_model_options {
     {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "compute every node by the reference evaluator"},         \
     {"--constant-bytes", WEFT_OPTION_BYTES, &(o)->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},                      \
     {"--no-fuse", WEFT_OPTION_FLAG, &(o)->no_fuse, NULL, WEFT_NO_FUSE_HELP},                                           \
+    {"--no-compiler", WEFT_OPTION_FLAG, &(o)->no_compiler, NULL, WEFT_NO_COMPILER_HELP},                               \
     {"--no-winograd", WEFT_OPTION_FLAG, &(o)->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},                               \
     {"--winograd-4", WEFT_OPTION_FLAG, &(o)->winograd_4, NULL, WEFT_WINOGRAD_4_HELP}
 

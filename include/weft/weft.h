@@ -512,10 +512,21 @@ struct weft_compile_options {
                                           again: twice the memory for weights that passes computed */
 #define WEFT_COMPILE_NO_FUSE 64u    /* each node by a kernel of its own: groups that the graph has are opened, and none
                                        are formed. The same layouts and kernels else, for comparison */
+#define WEFT_COMPILE_NO_COMPILER 128u /* groups are interpreted for ever, and no C compiler is started */
 
 /* Plans the graph. The graph is copied (weights are shared) and may be destroyed afterwards; so may a target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
                           struct weft_plan **ret_plan);
+/* A plan runs at once; its groups are interpreted at first, and later run as C code that a compiler made of them, with
+ * the same bits. This returns when all such code is there that there can be: from the user's cache (WEFT_CACHE_DIR), or
+ * from the system's C compiler (WEFT_CC), which takes some tenths of a second. Without this call compilers start beside
+ * the plan's runs, once it has had eight. WEFT_OK also where there is no compiler: weft_plan_compiled says what came
+ * of it. Any thread, also while the plan runs. */
+WEFT_API int weft_plan_wait(const struct weft_plan *plan);
+/* How many of its groups have compiled code by now, of how many; *ret_reason: why others have none, or NULL. The text is
+ * the plan's. Pointers may be NULL. */
+WEFT_API int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups,
+                                const char **ret_reason);
 /* Drops the caller's reference to the plan, which is freed with its last execution. */
 WEFT_API void weft_plan_destroy(struct weft_plan *plan);
 /* The planned graph as text: kernels and places right of `!`. Freed with weft_free_text. */

@@ -93,6 +93,7 @@ struct weft_program {
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
     weft_program_code *code;
+    uint64_t shape;            /* for which code that is (codegen/emit.h); set by whoever made the program */
 };
 
 /* Bytes of a program with so many parts, and a program laid out in as many: counts set, lists behind the head. */
