@@ -2,7 +2,7 @@
 /* emitted.c: what the C back end is worth: kernels as strip programs, interpreted and compiled from emitted C, in turns
  * on one thread; microseconds, the least and the median of the rounds, and milliseconds that the compiler takes.
  *
- *     build/tests/bench_emitted [baseline | avx2 | avx512] */
+ *     build/tests/bench_emitted [baseline | avx2 | avx512 [PART OF A NAME]] */
 #include "codegen/emit.h"
 #include "codegen/strips.h"
 #include "tests/unit/emit_forms.h"
@@ -59,6 +59,8 @@ static const struct kernel {
     {"layer norm 4096x768", layer_norm, 4096, 768},
     {"layer norm 57600x384", layer_norm, 57600, 384},
     {"rms norm 4096x768", rms_norm, 4096, 768},
+    {"softmax 65536x17", softmax_rows, 65536, 17},
+    {"layer norm 65536x64", layer_norm, 65536, 64},
     {"mean and minimum over columns 4096x1024", mean_columns, 1024, 4096},
     {"12 ops on 16 M", chain, 4096, 4096},
     {"12 ops on 65536", chain, 256, 256},
@@ -209,6 +211,8 @@ int main(int argc, char **argv)
     printf("| kernel | interpreted | compiled | times | cc, ms |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         bench.kernel = &kernels[i];
+        if (argc > 2 && !strstr(kernels[i].name, argv[2]))
+            continue;
         if (weft_protected(bench.context, measure, &bench) != WEFT_OK)
             return 1;
     }

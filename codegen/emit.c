@@ -22,6 +22,7 @@ static const char *refuse_value(const struct weft_form *form, const struct weft_
 {
     const struct weft_program_value *value = &p->value[v];
     const bool vectors = inside || !p->along_inner;
+    const int64_t extent = p->along_inner ? p->inner[p->inner_rank - 1] : p->outer[p->outer_rank - 1];
     if (value->place == WEFT_PROGRAM_STRIP && !written)
         return "reads a strip behind its stage";
     if (way_of(p) == WEFT_EMIT_POINTS && (value->place == WEFT_PROGRAM_TILE || value->place == WEFT_PROGRAM_OUTER))
@@ -30,7 +31,8 @@ static const char *refuse_value(const struct weft_form *form, const struct weft_
         return "keeps integers";
     if (value->place != WEFT_PROGRAM_ARGUMENT)
         return NULL;
-    if (vectors && value->stride != 1 && (written || value->stride != 0))
+    const bool is_one = value->stride == 0 && (!written || extent <= 1); /* along a strip */
+    if (vectors && value->stride != 1 && !is_one)
         return "has arguments whose elements do not lie side by side along strips";
     return vectors || value->stride == 0 ? NULL : "reads lines where it has one number for each";
 }
