@@ -37,7 +37,7 @@ static weft_program_code *code_of(struct fixture *f, const struct emit_trial *t,
     char name[WEFT_EMIT_NAME];
     weft_emit_source(t->form, t->program, &source);
     weft_emit_name(t->form, name);
-    weft_program_code *const code = compile(fixture_text(f, &source), name, t->program->cpu);
+    weft_program_code *const code = compile_code(fixture_text(f, &source), name, t->program->cpu);
     assert_true(knows < sizeof known / sizeof *known);
     known[knows++] = (struct known){text, shape, code};
     return code;

@@ -9,10 +9,14 @@
  * are not cut into slices, which programs do not have.
  *
  *   build/tests/test_program --seed 17                    that graph as text, and whether it agrees
- *   build/tests/test_program --count 50000 --from 1000000 more of them */
+ *   build/tests/test_program --count 50000 --from 1000000 more of them
+ *   build/tests/test_program --count 100 --compiled yes   groups as compiled C, where there is C for them */
 #include "tests/unit/program_draw.h"
 
 #include "codegen/strips.h"
+#include "compile_support.h"
+
+#include <xxhash.h>
 
 enum { GRAPHS = 1000, MOST_PARAMS = 16 };
 
@@ -94,6 +98,49 @@ static struct weft_plan *plan_of(const struct trial *t, uint32_t flags)
     return plan;
 }
 
+/* --- groups as compiled C ----------------------------------------------------------------------------------------- */
+
+static bool compiles;
+static struct known {
+    uint64_t source;
+    weft_program_code *code;
+} known[8192];
+static unsigned knows;
+static long compiled, not_compiled;
+
+static weft_program_code *code_of(struct weft_context *context, const struct weft_form *form,
+                                  const struct weft_program *program)
+{
+    struct weft_text text = {.context = context};
+    char name[WEFT_EMIT_NAME];
+    weft_emit_source(form, program, &text);
+    weft_emit_name(form, name);
+    const uint64_t source = XXH3_64bits(text.data, text.length);
+    unsigned i = 0;
+    while (i < knows && known[i].source != source)
+        i++;
+    assert_true(i < sizeof known / sizeof *known);
+    if (i == knows)
+        known[knows++] = (struct known){source, compile_code(text.data, name, program->cpu)};
+    weft_text_close(&text);
+    return known[i].code;
+}
+
+/* From the next run on, groups that there is C for run as that. */
+static void compile_steps(const struct trial *t, const struct weft_execution *e)
+{
+    for (uint32_t i = 0; i < e->plan->steps; i++) {
+        const struct weft_step *const step = &e->plan->step[i];
+        if (!step->code)
+            continue;
+        struct weft_program *const program = (struct weft_program *)weft_frame_descriptor(e->frame, step);
+        const bool takes = !weft_emit_refuse(step->code, program);
+        *(takes ? &compiled : &not_compiled) += 1;
+        if (takes)
+            program->code = code_of(t->context, step->code, program);
+    }
+}
+
 static struct weft_execution *run_plan(struct trial *t, const struct weft_plan *plan)
 {
     struct weft_execution *e;
@@ -103,6 +150,10 @@ static struct weft_execution *run_plan(struct trial *t, const struct weft_plan *
         right = weft_bind_input(e, i, &t->in[i]) == WEFT_OK;
     if (!right || weft_run(e) != WEFT_OK)
         snprintf(t->fault, sizeof t->fault, "does not run: %s", weft_execution_error(e));
+    if (compiles && !t->fault[0]) {
+        compile_steps(t, e);
+        assert_int_equal(weft_run(e), WEFT_OK);
+    }
     return e;
 }
 
@@ -255,6 +306,8 @@ static void groups_compute_what_their_nodes_do(void **state)
     printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price; %ld runs, %ld of them not "
            "compared, since they add up in another order; %d graphs fail\n",
            first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, runs, otherwise, failures);
+    if (compiles)
+        printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);
     for (int i = 0; i < 4; i++)
         weft_close(contexts[i]);
     free(m);
@@ -283,10 +336,12 @@ int main(int argc, char **argv)
             show(first_seed);
         } else if (!strcmp(argv[i], "--count")) {
             count = atoi(argv[i + 1]);
+        } else if (!strcmp(argv[i], "--compiled")) {
+            compiles = has_compiler();
         } else if (!strcmp(argv[i], "--from")) {
             first_seed = strtoull(argv[i + 1], NULL, 10);
         }
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups_compute_what_their_nodes_do)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, leave_folder);
 }
