@@ -380,8 +380,8 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; bytes "
-         "and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
+         "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; "
+         "bytes and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
@@ -429,6 +429,7 @@ int weft_cmd_opt(int argc, char **argv)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
     if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
-        return weft_tool_misused(&usage, "--constant-bytes goes with --print=plan, choices, c or stats, without --passes");
+        return weft_tool_misused(&usage,
+                                 "--constant-bytes goes with --print=plan, choices, c or stats, without --passes");
     return code >= 0 ? code : run_job(&job);
 }
