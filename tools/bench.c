@@ -3,12 +3,12 @@
  *
  *   load, compile, create   once: ready_ms, compile_ms
  *   first run               first_ms, with the page faults of fresh memory
+ *   compiled code           waited for, since it is what later runs have: compile_ms
  *   runs                    until the time is used up: median_ms, min_ms
  *   runs under a clock      fallback_pct, plain_pct, relayout_pct
  *   peak memory             from the kernel's high-water mark, before anything below disturbs it
- *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees
- *
- * What cannot be measured yet is null: unfused_ms, because nothing is fused, so that there is nothing to compare. */
+ *   without groups          a plan of the same model with --no-fuse, half as long: unfused_ms
+ *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees */
 #include "tools/tools.h"
 
 #include "ir/ir.h"
@@ -26,7 +26,9 @@ enum { NOISY_PCT = 20 };
 struct figures {
     double median_ms, min_ms, spread_pct; /* spread: between the quartiles, of the median */
     double ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
-    double fallback_pct, plain_pct, relayout_pct;
+    double fallback_pct, plain_pct, relayout_pct, unfused_ms;
+    int32_t groups, compiled;
+    char uncompiled[200];         /* why not all groups are, or empty */
     struct weft_comparison worst; /* of the outputs, if they were compared */
     bool compared;
     int kernels, threads, runs;
@@ -209,7 +211,10 @@ static void print_json(const struct figures *f, const char *path)
     printf(", \"bound\": ");
     print_number(f->compared, f->worst.bound);
     printf(", \"agrees\": %s", !f->compared ? "null" : f->worst.same ? "true" : "false");
-    printf(", \"unfused_ms\": null, \"fallback_pct\": %.1f, \"plain_pct\": %.1f, \"relayout_pct\": %.1f, ",
+    printf(", \"unfused_ms\": ");
+    print_number(f->unfused_ms > 0, f->unfused_ms);
+    printf(", \"groups\": %d, \"compiled\": %d", f->groups, f->compiled);
+    printf(", \"fallback_pct\": %.1f, \"plain_pct\": %.1f, \"relayout_pct\": %.1f, ",
            f->fallback_pct, f->plain_pct, f->relayout_pct);
     printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
 }
@@ -226,6 +231,12 @@ static void print_lines(const struct figures *f, const char *path)
                f->median_ms / fmax(f->min_ms, 1e-9));
     printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
            f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
+    if (f->groups)
+        printf("  %d group%s of nodes, %d of them compiled, %.1f ms after the start%s%s\n", f->groups,
+               weft_tool_plural(f->groups), f->compiled, f->compile_ms, f->uncompiled[0] ? "; others: " : "",
+               f->uncompiled);
+    if (f->unfused_ms > 0)
+        printf("  %.3f ms median without groups\n", f->unfused_ms);
     printf("  %.1f %% of the time in the reference evaluator, %.1f %% in plain kernels, %.1f %% in changes of layout\n",
            f->fallback_pct, f->plain_pct, f->relayout_pct);
     const struct weft_comparison *c = &f->worst;
@@ -236,18 +247,47 @@ static void print_lines(const struct figures *f, const char *path)
         printf("  NaN or infinity on one side in %" PRId64 " of %" PRId64 " elements\n", c->nans, c->elements);
 }
 
-static bool measure(struct weft_model *model, const char *check, bool verify, double seconds, struct figures *figures)
+/* The compiler's time counts from the start, but for the first run, which is not waited for. */
+static bool wait_for_code(struct weft_model *model, struct figures *figures)
 {
-    figures->compile_ms = model->load_ms + model->compile_ms;
-    figures->ready_ms = figures->compile_ms + model->create_ms;
+    const double before = weft_tool_now_ms();
+    const char *why = NULL;
+    show_progress("compiling groups", 0);
+    const bool ok = weft_plan_wait(model->plan) >= 0;
+    figures->compile_ms = figures->ready_ms + weft_tool_now_ms() - before;
+    weft_plan_compiled(model->plan, &figures->compiled, &figures->groups, &why);
+    snprintf(figures->uncompiled, sizeof figures->uncompiled, "%s", why ? why : "");
+    if (!ok)
+        fprintf(stderr, "weft: out of memory while groups were compiled\n");
+    return ok;
+}
+
+static bool measure_unfused(const struct weft_model_options *options, double seconds, struct figures *figures)
+{
+    struct weft_model_options unfused = *options;
+    struct weft_model model;
+    struct figures own = {0};
+    unfused.no_fuse = true;
+    show_progress("without groups", 0);
+    const bool ok = weft_model_open(&unfused, &model) == WEFT_EXIT_OK && measure_runs(&model, seconds, &own);
+    weft_model_close(&model);
+    figures->unfused_ms = own.median_ms;
+    return ok;
+}
+
+static bool measure(const struct weft_model_options *options, struct weft_model *model, const char *check, bool verify, double seconds, struct figures *figures)
+{
+    figures->ready_ms = model->load_ms + model->compile_ms + model->create_ms;
     const double before = weft_tool_now_ms();
     if (weft_run(model->execution) < 0)
         return failed_run(model);
     figures->first_ms = weft_tool_now_ms() - before;
-    if (!measure_runs(model, seconds, figures) || !measure_shares(model, figures))
+    if (!wait_for_code(model, figures) || !measure_runs(model, seconds, figures) || !measure_shares(model, figures))
         return false;
     figures->peak_rss_mb = peak_memory_mb();
     figures->weights_mb = weight_bytes(model->graph) * 1e-6;
+    if (figures->groups && !measure_unfused(options, seconds / 2, figures))
+        return false;
     if (!check && !verify)
         return true;
     if (!weft_model_run_afresh(model))
@@ -287,8 +327,9 @@ int weft_cmd_bench(int argc, char **argv)
         "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
         "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
         "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
-        "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms\n"
-        "null until something is fused; of the time fallback_pct in the reference evaluator, plain_pct in\n"
+        "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms,\n"
+        "the median with --no-fuse, null where there are no groups; groups of nodes, and how many are\n"
+        "compiled; of the time fallback_pct in the reference evaluator, plain_pct in\n"
         "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in changes of layout;\n"
         "kernels; threads. What does not agree fails.",
         table, 1, 1};
@@ -303,7 +344,7 @@ int weft_cmd_bench(int argc, char **argv)
     struct figures figures = {0};
     show_progress("compiling", 0);
     code = weft_model_open(&options, &model);
-    if (code == WEFT_EXIT_OK && !measure(&model, check, !no_verify, seconds, &figures))
+    if (code == WEFT_EXIT_OK && !measure(&options, &model, check, !no_verify, seconds, &figures))
         code = WEFT_EXIT_FAILED;
     show_progress(NULL, 0);
     weft_model_close(&model);
