@@ -303,8 +303,8 @@ static void groups_compute_what_their_nodes_do(void **state)
         show_failure(m, seed, t);
         failures++;
     }
-    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price; %ld runs, %ld of them not "
-           "compared, since they add up in another order; %d graphs fail\n",
+    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price; %ld runs, %ld of them "
+           "not compared, since they add up in another order; %d graphs fail\n",
            first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, runs, otherwise, failures);
     if (compiles)
         printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);
