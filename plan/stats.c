@@ -48,12 +48,23 @@ struct counter {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
+/* Hints may be too small for what is computed of them: then there is nothing. */
+static int64_t at_least_0(int64_t extent) { return extent > 0 ? extent : 0; }
+
 /* Elements that are there, not those that are found again along repeated axes. */
 static int64_t stored_elements(const struct weft_tensor *t)
 {
     int64_t elements = 1;
     for (int i = 0; i < t->rank; i++)
-        elements *= t->stride[i] != 0 || t->extent[i] == 0 ? t->extent[i] : 1;
+        elements *= t->stride[i] != 0 || t->extent[i] < 1 ? at_least_0(t->extent[i]) : 1;
+    return elements;
+}
+
+static int64_t all_elements(const struct weft_tensor *t)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < t->rank; i++)
+        elements *= at_least_0(t->extent[i]);
     return elements;
 }
 
@@ -126,8 +137,8 @@ static void count_move(struct counter *c, const struct weft_step *step, struct c
     const uint32_t in = step->from ? step->from : c->plan->home[step->in[0].id].storage;
     int64_t bits = (int64_t)copy->bytes * 8, distinct = bits;
     for (int i = 0; i < copy->rank; i++) {
-        bits *= copy->extent[i];
-        distinct *= copy->in_stride[i] || copy->extent[i] == 0 ? copy->extent[i] : 1;
+        bits *= at_least_0(copy->extent[i]);
+        distinct *= copy->in_stride[i] || copy->extent[i] < 1 ? at_least_0(copy->extent[i]) : 1;
     }
     const int64_t elements = bits / weft_dtype_bits(dtype), sources = distinct / weft_dtype_bits(dtype);
     touch(c, c->written, out, step->out[0], elements, &to->written);
@@ -139,7 +150,7 @@ static void count_move(struct counter *c, const struct weft_step *step, struct c
 static void count_scatter(struct counter *c, const struct weft_step *step, struct counts *to)
 {
     const int64_t index = stored_elements(&c->frame->tensor[step->in[1].id]);
-    const int64_t elements = (int64_t)weft_tensor_elements(&c->frame->tensor[step->in[0].id]);
+    const int64_t elements = all_elements(&c->frame->tensor[step->in[0].id]);
     const bool one_hot = weft_opcode_of(c->plan->graph, step->node) == WEFT_OP_one_hot;
     read_value(c, step->in[0], INT64_MAX, to);
     read_value(c, step->in[1], INT64_MAX, to);
@@ -158,7 +169,7 @@ static void count_step(struct counter *c, const struct weft_step *step, struct c
         count_scatter(c, step, to);
         return;
     }
-    const int64_t places = (int64_t)weft_tensor_elements(&c->frame->tensor[step->out[0].id]);
+    const int64_t places = all_elements(&c->frame->tensor[step->out[0].id]);
     for (uint32_t i = 0; i < step->ins; i++)
         read_value(c, step->in[i], i == 0 && traits & WEFT_MOVEMENT ? places : INT64_MAX, to);
     for (uint32_t i = 0; i < step->outs; i++)
@@ -175,10 +186,10 @@ static int64_t flops_of(const struct counter *c, weft_node n)
     if (traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_PLACEMENT | WEFT_SOURCE | WEFT_UPDATE | WEFT_CONTROL))
         return 0;
     if (!weft_index_space(g, n, &space))
-        return (int64_t)weft_tensor_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
+        return all_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
     int64_t points = traits & WEFT_CONTRACTION ? 2 : 1;
     for (int i = 0; i < space.axes; i++)
-        points *= weft_dim_evaluate(g->dims, space.axis[i].extent, c->frame->symbols);
+        points *= at_least_0(weft_dim_evaluate(g->dims, space.axis[i].extent, c->frame->symbols));
     return points;
 }
 
