@@ -18,7 +18,7 @@
  * nothing is folded and lines are short, prepare makes the innermost axis an inner one.
  *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
- * cuts no slices and goes along rows, or along columns, as the program does. */
+ * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. */
 #ifndef WEFT_STRIP_PROGRAM_H
 #define WEFT_STRIP_PROGRAM_H
 

@@ -180,31 +180,49 @@ static void compare(struct trial *t, const struct weft_execution *fused, const s
     }
 }
 
-enum { LINES = 1, COLUMNS = 2 };
+/* How folds of these sizes add up. */
+struct order {
+    bool any, several;     /* folds; and some otherwise than others */
+    bool rows;             /* terms side by side, else results side by side */
+    int32_t rank;
+    int64_t extent[WEFT_K_RANK]; /* of folded axes, those that are one in memory merged */
+};
 
-/* How folds of these sizes add up: terms side by side, results side by side, or some so and some so. */
-static unsigned forms_of(const struct weft_execution *e)
+static void see_fold(struct order *order, bool rows, int32_t rank, const int64_t *extent)
 {
-    unsigned forms = 0;
+    const struct order before = *order;
+    *order = (struct order){.any = true, .rows = rows, .rank = rank};
+    memcpy(order->extent, extent, (size_t)rank * sizeof *extent);
+    const bool same = !before.any || (before.rows == rows && before.rank == rank &&
+                                      memcmp(before.extent, order->extent, sizeof before.extent) == 0);
+    order->several = before.several || !same;
+}
+
+static void see_folds(struct order *order, const struct weft_execution *e)
+{
     int64_t lanes;
     for (uint32_t i = 0; i < e->plan->steps; i++) {
         const struct weft_step *const step = &e->plan->step[i];
         const void *const descriptor = weft_frame_descriptor(e->frame, step);
+        const struct weft_reduce *const reduce = descriptor;
+        const struct weft_program *const program = descriptor;
         if (step->kind == &weft_step_reduce)
-            forms |= weft_reduce_columns(descriptor, &lanes) > 0 ? COLUMNS : LINES;
-        else if (step->code && ((const struct weft_program *)descriptor)->folds > 0)
-            forms |= ((const struct weft_program *)descriptor)->along_inner ? LINES : COLUMNS;
+            see_fold(order, weft_reduce_columns(reduce, &lanes) == 0, reduce->reduced, reduce->reduced_extent);
+        else if (step->code && program->folds > 0)
+            see_fold(order, program->along_inner, program->inner_rank, program->inner);
     }
-    return forms;
 }
 
 /* A group may fold in another order than its reductions alone: their operands lie otherwise, where a value that they
  * alone would read from memory is a broadcast, or never stored. */
 static bool rounds_otherwise(const struct trial *t, const struct weft_execution *a, const struct weft_execution *b)
 {
-    const bool rounds = strstr(t->maker->body, "sum") || strstr(t->maker->body, "mean") ||
-                        strstr(t->maker->body, "prod");
-    return rounds && (forms_of(a) | forms_of(b)) == (LINES | COLUMNS);
+    struct order order = {.any = false};
+    if (!strstr(t->maker->body, "sum") && !strstr(t->maker->body, "mean") && !strstr(t->maker->body, "prod"))
+        return false;
+    see_folds(&order, a);
+    see_folds(&order, b);
+    return order.several;
 }
 
 static void try_size(struct trial *t, const struct weft_plan *fused, const struct weft_plan *alone, int64_t n,
