@@ -5,7 +5,7 @@
  * computes once more what the first did. What holds for all of them: an element of a result is written when all that it
  * is computed of has been read. So element i of %o may lie where element i of %x was if each reader of %x in the group
  * leads to %o, element by element at the same index, and leads neither to another output nor to what gathers elements,
- * for which some other sweep might read %x again. Both are found by walks over the nodes of the group: backwards from
+ * for which some other sweep might read %x again. What is computed from %o leads nowhere: it reads %o's memory. Both are found by walks over the nodes of the group: backwards from
  * %o, and from the end of the graph for all groups at once. */
 #include "sched/alias.h"
 
@@ -35,7 +35,10 @@ void weft_alias_find_mixed(struct weft_aliasing *a)
         uint32_t output = 0;
         for (uint32_t i = 0; i < g->node[n.id].results; i++) {
             const weft_val result = weft_result(g, n, i);
-            lead_to(a, end, result, weft_unit_stores(a->units, result) ? result.id : 0);
+            if (weft_unit_stores(a->units, result)) { /* what reads it reads its memory */
+                a->mixed[result.id] = false;
+                end[result.id] = result.id;
+            }
             mixes |= a->mixed[result.id];
             output = end[result.id];
         }
@@ -57,7 +60,8 @@ static void lead(struct weft_aliasing *a, uint32_t *count, weft_val v)
     if (a->leads[v.id] == a->search)
         return;
     a->leads[v.id] = a->search;
-    if (inside && is_elementwise(a->graph, def)) {
+    const bool is_other = weft_unit_stores(a->units, v) && !weft_is(v, weft_result(a->graph, a->led_to, 0));
+    if (inside && is_elementwise(a->graph, def) && !is_other) {
         a->path = weft_grow(scratch, a->path, &a->path_capacity, *count + 1, sizeof *a->path);
         a->path[(*count)++] = def;
     } else if (!inside || weft_is_view(a->graph, def)) {

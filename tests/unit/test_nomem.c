@@ -42,6 +42,7 @@ static int words(struct world *w)
     assert_non_null(weft_execution_error(w->execution));
     assert_non_null(weft_context_target(w->context));
     assert_non_null(weft_plan_graph(w->plan));
+    assert_int_equal(weft_plan_compiled(w->plan, NULL, NULL, NULL), WEFT_OK);
     assert_int_equal(weft_plan_inputs(w->plan), 2);
     assert_int_equal(weft_plan_outputs(w->plan), WORLD_RESULTS);
     assert_int_equal(weft_plan_input(w->plan, 0, &port), WEFT_OK);
@@ -244,6 +245,15 @@ static int compile(struct world *w)
     return status;
 }
 
+/* What is refused while a compiler runs is the business of test_compiler. */
+static int plan_wait(struct world *w)
+{
+    setenv("WEFT_CC", "none", 1);
+    const int status = weft_plan_wait(w->plan);
+    unsetenv("WEFT_CC");
+    return status;
+}
+
 static int plan_print(struct world *w)
 {
     char *text = UNTOUCHED;
@@ -335,7 +345,7 @@ static const struct entry {
 } entries[] = {
     {words,
      "weft_version weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits weft_last_error "
-     "weft_execution_error weft_context_target weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input "
+     "weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs weft_plan_outputs weft_plan_input "
      "weft_plan_output weft_plan_values weft_plan_value weft_plan_find weft_plan_relayouts weft_remark_count "
      "weft_remark_get weft_output weft_execution_statistics weft_extent",
      false},
@@ -375,6 +385,7 @@ static const struct entry {
     {run_pipeline, "weft_run_pipeline", true},
     {compile, "weft_compile", true},
     {plan_print, "weft_plan_print", true},
+    {plan_wait, "weft_plan_wait", true},
     {execution_create, "weft_execution_create", true},
     {bind_input, "weft_bind_input", false},
     {bind_output, "weft_bind_output", false},

@@ -13,7 +13,8 @@ static const char *const null_functions =
     "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_target_create weft_target_destroy "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
-    "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_print "
+    "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy weft_plan_wait weft_plan_compiled "
+    "weft_plan_print "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
@@ -116,6 +117,8 @@ static void refuse_null_plans(struct builder *b)
     char *text;
     assert_null_refused(weft_compile(NULL, NULL, &plan));
     assert_null_refused(weft_compile(b->graph, NULL, NULL));
+    assert_null_refused(weft_plan_wait(NULL));
+    assert_null_refused(weft_plan_compiled(NULL, NULL, NULL, NULL));
     assert_null_refused(weft_plan_print(NULL, &text));
     assert_null(weft_plan_graph(NULL));
     assert_int_equal(weft_plan_inputs(NULL), 0);
