@@ -145,8 +145,8 @@ static bool is_mixed(const struct weft_members *m, const weft_node *node, uint32
 }
 
 /* Two nodes that read one value from outside go over it together, unless that would make two axes of a node one. */
-static void share(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent, uint32_t p, uint32_t k,
-                  uint32_t q, uint32_t j)
+static void share(struct weft_members *m, const weft_node *node, uint32_t count, uint16_t *parent, uint32_t p,
+                  uint32_t k, uint32_t q, uint32_t j)
 {
     const struct weft_member *a = m->member[node[p].id], *b = m->member[node[q].id];
     const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* axes.h: which axes of a group's nodes are one (axes.c).
  *
- *   %e = exp %x                    a0, a1              %e is read by %s at [a0, a1] and by %d at [a0, a1], and %b, which
- *   %s = sum %e axes=[1]           a0, folded a1       is %s seen along another axis, by %d at [a0, a1]: so the axes of
- *   %b = bcast %s dims=[0]         a0, a1              all nodes are two, and a1 is folded by one of them
- *   %d = div %e, %b                a0, a1
+ *   %e = exp %x                 a0, a1           %e is read by %s at [a0, a1] and by %d at [a0, a1], and %b, which
+ *   %s = sum %e axes=[1]        a0, folded a1    is %s seen along another axis, by %d at [a0, a1]: so the axes of
+ *   %b = bcast %s dims=[0]      a0, a1           all nodes are two, and a1 is folded by one of them
+ *   %d = div %e, %b             a0, a1
  *
  * Each node begins with axes of its own (ir/index.h). Where a node of the group reads what another one computes, the
  * axis that a dimension of that value has for the one is the axis that it has for the other; and so where two nodes
@@ -36,7 +36,7 @@ struct weft_members {
     uint32_t cpu;                    /* levels that kernels may be of */
     struct weft_arena *arena;
     struct weft_member **member;     /* by node id, once somebody asked */
-    uint32_t *search, *place;        /* by node id: of the last question that had the node in it, where it stands in it */
+    uint32_t *search, *place;        /* by node id: of the last question that had it, where it stands in that */
     uint32_t *read, *reader;         /* by value id: of the last question with a reader of it, the first one:
                                       * 4 * place + operand */
     uint32_t searches;
@@ -51,11 +51,10 @@ struct weft_group_axes {
     uint32_t axes;
     weft_dim extent[WEFT_FORM_AXES];
     uint16_t folded;                 /* axes that some node folds */
-    int8_t (*of)[WEFT_SPACE_AXES];   /* by place in the list of nodes: the group's axis for each of its own, -1 for one of
-                                      * extent 1 */
+    int8_t (*of)[WEFT_SPACE_AXES];   /* by place of the node: the group's axis for each of its own; -1: none */
 };
-/* The axes of at most WEFT_MOST_MEMBERS nodes in order of execution, until the next question; NULL, or why they have none, with the value that stands in the way. `members`
- * knows their places from then on. */
+/* The axes of at most WEFT_MOST_MEMBERS nodes in order of execution, until the next question; NULL, or why they have
+ * none, with the value that stands in the way. `members` knows their places from then on. */
 const char *weft_group_axes_find(struct weft_members *members, const weft_node *node, uint32_t count,
                                  struct weft_group_axes *ret, weft_val *ret_where);
 /* Where a node stands in the list that was asked for last, or UINT32_MAX. */

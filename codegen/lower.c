@@ -93,7 +93,8 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
                : !member->inside                      ? "folds what has fewer axes than others"
                : folded != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
     }
-    return member->inside || member->axes == fit->outer ? NULL : "would be computed once for each of many equal elements";
+    return member->inside || member->axes == fit->outer ? NULL
+                                                        : "would be computed once for each of many equal elements";
 }
 
 /* A value that others read has a number for each of its elements. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower.h: from the nodes of a group to the kernel form (lower.c).
  *
- * A group that has one kernel goes over one box of points. Its nodes are of two kinds: those that have a number for each
- * point (*inside*), and those that have one for each point of the axes that no node folds (*outside*): what folds make,
- * and what is computed of that. All folds remove the same axes.
+ * A group that has one kernel goes over one box of points. Its nodes are of two kinds: those that have a number for
+ * each point (*inside*), and those that have one for each point of the axes that no node folds (*outside*): what folds
+ * make, and what is computed of that. All folds remove the same axes.
  *
  *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
  *   %r = rsqrt %m                              outside, stage 0

@@ -7,10 +7,10 @@
  *                                                            %y: f32[64,768] = sub %x, %b
  *                                                          }
  *
- * Elementwise ops, reductions and the views between them; what stays outside, and why, is a remark (sched/group.h). What
- * only the group reads is never stored: {-}.
- * Needs: layouts, since how values lie says what a kernel takes; so it comes last. Not done: contractions with what
- * comes before and behind them, movement ops, windows, scans; nodes that share nothing but what they read. */
+ * Elementwise ops, reductions and the views between them; what stays outside, and why, is a remark (sched/group.h).
+ * What only the group reads is never stored: {-}. Needs: layouts, since how values lie says what a kernel takes; so it
+ * comes last. Not done: contractions with what comes before and behind them, movement ops, windows, scans; nodes that
+ * share nothing but what they read. */
 #include "passes/passes.h"
 #include "sched/group.h"
 

@@ -175,7 +175,7 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
 }
 
 /* What is no number from 1 on is none (passes/inspect.c warns of it); a large one means the last of each list. */
-static uint32_t read_pick(void)
+uint32_t weft_plan_read_pick(void)
 {
     const char *const text = getenv("WEFT_CHOICE");
     if (!text || text[strspn(text, "0123456789")])
@@ -187,7 +187,7 @@ static uint32_t read_pick(void)
 void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
-    plan->pick = read_pick();
+    plan->pick = weft_plan_read_pick();
     if (!plan->hint)
         plan->hint = weft_hint_symbols(g, g->arena);
     weft_plan_fill(plan, reference);

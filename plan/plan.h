@@ -119,6 +119,8 @@ bool weft_plan_check(const struct weft_graph *graph, const struct weft_target *t
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 
+/* Which choice WEFT_CHOICE names, from 0; from 1 on groups are opened, whose nodes are another choice one by one. */
+uint32_t weft_plan_read_pick(void);
 /* An empty plan that its caller holds, or NULL if memory is refused. */
 struct weft_plan *weft_plan_new(struct weft_context *context, const struct weft_target *target);
 /* All of a plan whose graph and workers are set. Under weft_protected. */

@@ -31,7 +31,7 @@ struct weft_tiers {
     bool doubles;              /* does a source compute in double? */
 };
 
-/* --- sources, while the plan is made ------------------------------------------------------------------------------- */
+/* --- sources, while the plan is made ------------------------------------------------------------------------------ */
 
 /* Kernels of equal source are one. */
 static uint32_t add_source(struct weft_plan *root, const struct weft_form *form, const struct weft_program *program)

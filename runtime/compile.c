@@ -52,6 +52,11 @@ static bool check_flags(const struct compile *c)
     return !(flags & ~known) && (flags & both) != both;
 }
 
+static bool may_group(const struct weft_compile_options *options)
+{
+    return !(options->flags & (WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_FUSE)) && weft_plan_read_pick() == 0;
+}
+
 /* Constants are computed between the passes that find them, also among the parts of composites, and those that decide
  * where values lie, which treat what is constant otherwise. */
 static void optimize(struct weft_plan *plan, const struct weft_compile_options *options)
@@ -64,7 +69,7 @@ static void optimize(struct weft_plan *plan, const struct weft_compile_options *
         weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
     }
     weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
-    if (!(options->flags & (WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_FUSE)))
+    if (may_group(options))
         weft_pipeline_run(&pipeline, WEFT_PHASE_GROUP);
 }
 
@@ -77,7 +82,7 @@ static int compile(void *arg)
     if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
-    if (c->options.flags & (WEFT_COMPILE_REFERENCE | WEFT_COMPILE_NO_FUSE))
+    if (!may_group(&c->options))
         open_all_groups(plan->graph);
     else if (has_groups(plan->graph)) /* a plan says what runs, and these run as one only if a kernel computes them */
         run_always(plan, "open_groups");
@@ -138,7 +143,8 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
 
 int weft_plan_wait(const struct weft_plan *plan) { return plan ? weft_tiers_wait(plan) : WEFT_ERR_ARGUMENT; }
 
-int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups, const char **ret_reason)
+int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups,
+                       const char **ret_reason)
 {
     int32_t compiled, groups;
     const char *why;

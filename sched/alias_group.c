@@ -5,8 +5,9 @@
  * computes once more what the first did. What holds for all of them: an element of a result is written when all that it
  * is computed of has been read. So element i of %o may lie where element i of %x was if each reader of %x in the group
  * leads to %o, element by element at the same index, and leads neither to another output nor to what gathers elements,
- * for which some other sweep might read %x again. What is computed from %o leads nowhere: it reads %o's memory. Both are found by walks over the nodes of the group: backwards from
- * %o, and from the end of the graph for all groups at once. */
+ * for which some other sweep might read %x again. What is computed from %o leads nowhere: it reads %o's memory. Both
+ * are found by walks over the nodes of the group: backwards from %o, and from the end of the graph for all groups at
+ * once. */
 #include "sched/alias.h"
 
 enum { MOST_ON_PATH = 64 }; /* nodes; behind more of them nothing is overwritten, so that groups of thousands take as

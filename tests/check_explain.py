@@ -151,7 +151,7 @@ SHARED = """graph @shared(%x: f32[16,7,5,64]) {
 GROUPED = """graph @grouped(%x: f32[8,8]{1 0}) {
   fuse @pair {
     %y: f32[8,8]{-} = exp %x
-    %z: f32[8,8] = relu %y
+    %z: f32[8,8] = cumsum %y axis=1
   }
   return %z
 }
@@ -215,7 +215,7 @@ def check_relayouts(folder):
     with open(path, "w", encoding="utf-8") as to:
         to.write(GROUPED)
     text = explain(path)
-    assert "open_groups opened at %z: group @pair: no kernel computes these nodes as one: exp, relu" in text, text
+    assert "at %z: group @pair (exp, cumsum): no kernel computes these nodes as one: %z is no" in text, text
 
 
 def check_model():
@@ -225,9 +225,9 @@ def check_model():
                                     for n in nodes)
     kernels = [n["kernel"] for node in nodes for n in node["now"] if "kernel" in n]
     steps = [kernel for kernel in kernels if kernel != "weft_placed"]  # what is placed is not moved: no step
-    assert 100 < len(steps) <= lines[0]["steps"]
+    assert 50 < len(steps) <= lines[0]["steps"]  # others are groups'
     listed = [n for node in nodes for n in node["now"] if "choices" in n]
-    assert len(listed) > 100 and all(n["choices"][0]["kernel"] == n["kernel"] and n["choices"][0]["predicted_ps"] > 0
+    assert len(listed) > 50 and all(n["choices"][0]["kernel"] == n["kernel"] and n["choices"][0]["predicted_ps"] > 0
                                      for n in listed)
     text = explain(model, "--node", "246")
     assert "choices of convolution, best first:\n      1 weft_conv" in text and "weft_reference" in text, text

@@ -275,7 +275,8 @@ static bool measure_unfused(const struct weft_model_options *options, double sec
     return ok;
 }
 
-static bool measure(const struct weft_model_options *options, struct weft_model *model, const char *check, bool verify, double seconds, struct figures *figures)
+static bool measure(const struct weft_model_options *options, struct weft_model *model, const char *check, bool verify,
+                    double seconds, struct figures *figures)
 {
     figures->ready_ms = model->load_ms + model->compile_ms + model->create_ms;
     const double before = weft_tool_now_ms();

@@ -381,7 +381,8 @@ int weft_cmd_opt(int argc, char **argv)
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
          "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; "
-         "bytes and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of passes"},
+         "bytes and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of "
+         "passes"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},

@@ -523,8 +523,8 @@ WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_comp
  * the plan's runs, once it has had eight. WEFT_OK also where there is no compiler: weft_plan_compiled says what came
  * of it. Any thread, also while the plan runs. */
 WEFT_API int weft_plan_wait(const struct weft_plan *plan);
-/* How many of its groups have compiled code by now, of how many; *ret_reason: why others have none, or NULL. The text is
- * the plan's. Pointers may be NULL. */
+/* How many of its groups have compiled code by now, of how many; *ret_reason: why others have none, or NULL. The text
+ * is the plan's. Pointers may be NULL. */
 WEFT_API int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups,
                                 const char **ret_reason);
 /* Drops the caller's reference to the plan, which is freed with its last execution. */

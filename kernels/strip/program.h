@@ -2,15 +2,15 @@
 /* program.h: strip programs: several elementwise ops and folds over the points of a box as one kernel, whose
  * intermediate values never leave the nearest caches (program.c, program_run.c, program_fold.c).
  *
- * The axes of the box are *outer* ones, whose points are independent, and *inner* ones, which folds remove. Outer points
- * are cut into *tiles*; a worker does one tile after the other. A tile goes through the *stages*: a stage that is
- * `inside` visits all inner points of each outer point of the tile, any other the outer points alone. Points are visited
- * a *strip* at a time: up to 512 along one axis, for which each op of the stage is called once (kernels.h, struct
- * weft_strip_args). Short lines are visited several at a time, as a *block*: what is not contiguous from line to line is
- * written out for the block before, and an op is called once for all of them.
+ * The axes of the box are *outer* ones, whose points are independent, and *inner* ones, which folds remove. Outer
+ * points are cut into *tiles*; a worker does one tile after the other. A tile goes through the *stages*: a stage that
+ * is `inside` visits all inner points of each outer point of the tile, any other the outer points alone. Points are
+ * visited a *strip* at a time: up to 512 along one axis, for which each op of the stage is called once (kernels.h,
+ * struct weft_strip_args). Short lines are visited several at a time, as a *block*: what is not contiguous from line to
+ * line is written out for the block before, and an op is called once for all of them.
  *
  *   softmax of rows        stage 0, inside    m = max x
- *   outer r, inner c       stage 1, inside    d = x - m    e = exp d    s = sum e       d: a strip; e: kept for the tile
+ *   outer r, inner c       stage 1, inside    d = x - m    e = exp d    s = sum e     d: a strip; e: kept for the tile
  *                          stage 2, inside    y = e / s                                 m, s: one for each outer point
  *
  * Strips run along the innermost inner axis (rows that are folded lie side by side in memory), or along the innermost
@@ -40,7 +40,7 @@ struct weft_program_value {
     int64_t offset;            /* of an ARGUMENT: elements from its base to the first point */
     _Alignas(8) char number[8];
     /* set by prepare */
-    size_t at, copy;           /* bytes from the worker's scratch memory: its place; where it is written out for a block */
+    size_t at, copy;           /* bytes from the worker's scratch memory: where it is; written out for a block */
     int64_t stride, step;      /* along a strip: elements as ops take them, and bytes */
     int64_t next;              /* bytes from line to line: to the next outer point of a tile (strips along inner), or to
                                 * the next inner point */
@@ -104,13 +104,14 @@ void weft_program_prepare(struct weft_program *program, int workers);
 /* `argument`: by number. Memory that is written may be read at the same points; else it overlaps nothing. */
 void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
 
-/* --- program_fold.c: what the files of programs share --------------------------------------------------------------- */
+/* --- program_fold.c: what the files of programs share ---------------------------------------------------------------
+ * */
 
 /* Sets what prepare sets, but for the place of the state; returns its bytes. */
 size_t weft_program_fold_prepare(const struct weft_program *program, struct weft_program_fold *fold);
-/* Before the first point; the next n terms, `stride` elements apart, where `ends` says that a line of memory does; behind
- * the last: writes the results. Strips along inner: of one outer point. Else: `lines` terms, `next` bytes apart, for each
- * of n outer points. */
+/* Before the first point; the next n terms, `stride` elements apart, where `ends` says that a line of memory does;
+ * behind the last: writes the results. Strips along inner: of one outer point. Else: `lines` terms, `next` bytes apart,
+ * for each of n outer points. */
 void weft_program_fold_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                              int64_t n);
 void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,

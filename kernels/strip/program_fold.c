@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_fold.c: folds of strip programs, a strip at a time, in the order that reduce.c has: along lines virtual lanes,
- * put aside after so many terms and where a line of memory ends; across lines one chain for each result, put aside
- * after so many terms. */
+/* program_fold.c: folds of strip programs, a strip at a time, in the order that reduce.c has: along lines virtual
+ * lanes, put aside after so many terms and where a line of memory ends; across lines one chain for each result, put
+ * aside after so many terms. */
 #include "kernels/strip/program.h"
 #include "kernels/strip/reduce_type.h"
 

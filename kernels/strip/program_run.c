@@ -311,7 +311,8 @@ static struct worker open_worker(const struct weft_program *p, void *const *argu
     }
     for (int i = 0; i < p->ops; i++) {
         const struct weft_program_op *op = &p->op[i];
-        w.args[i] = (struct weft_strip_args){.stride = {p->value[op->out].stride}, .param = {op->param[0], op->param[1]}};
+        w.args[i] = (struct weft_strip_args){.stride = {p->value[op->out].stride},
+                                             .param = {op->param[0], op->param[1]}};
         for (int k = 0; k < op->ins; k++)
             w.args[i].stride[1 + k] = p->value[op->in[k]].stride;
     }
