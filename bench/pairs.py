@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two builds of libweft.so beside each other in one process, in turns.
 
-usage: pairs.py [--threads N] [--pairs N] [--compiles N] OLD.so NEW.so FOLDER...
+usage: pairs.py [--threads N] [--pairs N] [--compiles N] [--old-flags N] [--new-flags N] OLD.so NEW.so FOLDER...
 
 Each FOLDER holds model.onnx and input_0.npy, input_1.npy, ... Both libraries load and compile it; then they run in
 turns, as many runs at a time as take 100 ms, first one then the other, and in the next pair the other way round. A line
 a model: the time of a run in the old and in the new one (medians), old / new as a geometric mean of all pairs with its
 95 % interval (bootstrap), and the least time to compile. Above 1 the new one is faster. With --pairs 0 nothing runs,
-and a line has the least time to compile alone. Needs numpy; nothing else may run on the machine. Exit status 1 where an
+and a line has the least time to compile alone. --old-flags 64 compiles the old one with WEFT_COMPILE_NO_FUSE, 128
+with WEFT_COMPILE_NO_COMPILER; compiled code of groups is waited for before runs. Needs numpy; nothing else may run on
+the machine. Exit status 1 where an
 interval begins below 0.98, where a model fails and where f32 outputs differ by more than 0.1 %."""
 import argparse
 import ctypes
@@ -36,10 +38,16 @@ class Options(ctypes.Structure):
                 ("threads", ctypes.c_int32), ("reserved", ctypes.c_int32), ("prices", ctypes.c_char_p)]
 
 
+class Compile(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("target", ctypes.c_void_p), ("flags", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32), ("constant_bytes", ctypes.c_int64)]
+
+
 class Library:
     """One build, with a context of its own."""
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, flags):
+        self.flags = flags
         self.lib = ctypes.CDLL(os.path.abspath(path))
         self.lib.weft_last_error.restype = ctypes.c_char_p
         self.lib.weft_execution_error.restype = ctypes.c_char_p
@@ -60,8 +68,13 @@ class Library:
     def compile(self, graph):
         plan = ctypes.c_void_p()
         begin = time.perf_counter()
-        self.check(self.lib.weft_compile(graph, None, ctypes.byref(plan)))
+        compile_options = Compile(size=ctypes.sizeof(Compile), flags=self.flags)
+        self.check(self.lib.weft_compile(graph, ctypes.byref(compile_options), ctypes.byref(plan)))
         return plan, time.perf_counter() - begin
+
+    def wait(self, plan):
+        if hasattr(self.lib, "weft_plan_wait"):
+            self.check(self.lib.weft_plan_wait(plan))
 
     def execution(self, plan, arrays):
         execution = ctypes.c_void_p()
@@ -138,7 +151,8 @@ def measure(libraries, folder, pairs, compiles):
     graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
     plans, compiled = compile_in_turns(libraries, graphs, compiles)
     executions = [library.execution(plan, arrays) for library, plan in zip(libraries, plans)]
-    for library, execution in zip(libraries, executions):
+    for library, plan, execution in zip(libraries, plans, executions):
+        library.wait(plan)
         library.time(execution, 3)
     for one, other in zip(*(library.outputs(plan, execution)
                             for library, plan, execution in zip(libraries, plans, executions))):
@@ -169,11 +183,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pairs", type=int, default=30)
     parser.add_argument("--compiles", type=int, default=5)
+    parser.add_argument("--old-flags", type=int, default=0)
+    parser.add_argument("--new-flags", type=int, default=0)
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("folder", nargs="+")
     options = parser.parse_args()
-    libraries = [Library(options.old, options.threads), Library(options.new, options.threads)]
+    libraries = [Library(options.old, options.threads, options.old_flags),
+                 Library(options.new, options.threads, options.new_flags)]
     if options.pairs == 0:
         return print_compile_times(libraries, options)
     print("| model | old ms | new ms | old / new | 95 % | compile old ms | new ms | old / new |")

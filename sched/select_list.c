@@ -91,7 +91,8 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
     if (account->signature.arithmetic == WEFT_ARITHMETIC_PLAIN ||
         account->signature.arithmetic == WEFT_ARITHMETIC_EVALUATOR)
         ps = one_by_one_ps(s, bind) / (bind->parts < s->workers ? bind->parts : s->workers);
-    ps = (ps > memory ? ps : memory) + (double)weft_price_of(s->target, WEFT_PRICE_step) * 1e3;
+    ps = (ps > memory ? ps : memory) + (double)weft_price_of(s->target, WEFT_PRICE_step) * 1e3 +
+         account->overhead_ns * 1e3 / (bind->parts < s->workers ? bind->parts : s->workers);
     return (int64_t)(ps < most ? ps : most);
 }
 

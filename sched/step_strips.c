@@ -58,9 +58,10 @@ static void account_strips(const struct weft_bind *bind, const void *descriptor,
 {
     const struct weft_program *program = descriptor;
     (void)bind;
-    *ret = (struct weft_account){.signature = {.arithmetic = !program->folds        ? WEFT_ARITHMETIC_OP
-                                                             : program->along_inner ? WEFT_ARITHMETIC_SUMS
-                                                                                    : WEFT_ARITHMETIC_COLUMNS}};
+    const uint8_t arithmetic = !program->folds        ? WEFT_ARITHMETIC_OP
+                               : program->along_inner ? WEFT_ARITHMETIC_SUMS : WEFT_ARITHMETIC_COLUMNS;
+    *ret = (struct weft_account){.overhead_ns = weft_program_overhead_ns(program),
+                                 .signature = {.arithmetic = arithmetic}};
 }
 
 const struct weft_step_kind weft_step_strips = {

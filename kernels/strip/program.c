@@ -171,6 +171,18 @@ static int64_t put_best_last(const struct axes *axes)
     return most;
 }
 
+/* Short, but what is written lies side by side along them: by worth alone, a long axis with gaps would win. */
+static bool has_short_lines(const struct weft_program *p)
+{
+    const int last = p->outer_rank - 1;
+    bool side_by_side = p->inner_rank == 0 && p->outer_rank > 1 && p->outer[last] <= SHORT_LINE;
+    for (int i = 0; i < p->ops && side_by_side; i++) {
+        const struct weft_program_value *const out = &p->value[p->op[i].out];
+        side_by_side = out->place != WEFT_PROGRAM_ARGUMENT || out->outer[last] == 1;
+    }
+    return side_by_side;
+}
+
 /* The last outer axis becomes an inner one, so that its lines are rows of a tile. */
 static void turn_inwards(struct weft_program *p)
 {
@@ -209,10 +221,12 @@ static void order_axes(struct weft_program *p)
         p->points *= p->outer[i];
     for (int i = 0; i < p->inner_rank; i++)
         p->folded *= p->inner[i];
+    if (has_short_lines(p)) {
+        turn_inwards(p);
+        return;
+    }
     const int64_t along_outer = put_best_last(&outer);
     p->along_inner = p->inner_rank > 0 && put_best_last(&inner) >= along_outer;
-    if (p->inner_rank == 0 && p->outer_rank > 1 && p->outer[p->outer_rank - 1] <= SHORT_LINE)
-        turn_inwards(p);
 }
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
@@ -390,7 +404,39 @@ void weft_program_prepare(struct weft_program *p, int workers)
     cut_tiles(p);
     step_values(p);
     place_values(p);
-    const int64_t grains = p->along_inner ? p->points : (p->points + 63) / 64;
+    const int64_t grain = p->along_inner ? 1 : WEFT_PROGRAM_GRAIN, grains = (p->points + grain - 1) / grain;
     const int32_t parts = weft_parts_for(moved_bytes(p), workers);
     p->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
+}
+
+/* --- what it takes ------------------------------------------------------------------------------------------------ */
+
+enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1 };
+enum { SMALL_TILE = 256, MANY_TILES = 64, FEW_COLUMNS = 128, JUMPY = 4 };
+
+/* Tiles of few points: map_joined.c goes over such rows in one (2.7 times as fast, in a group norm). Few columns: what
+ * workers share out is then less than lines of memory, where reductions cut slices (twice as fast there). */
+static bool is_jumpy(const struct weft_program *p, double tile, double tiles)
+{
+    const bool few_columns = p->folds && !p->along_inner && p->points < FEW_COLUMNS;
+    return few_columns || (tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES);
+}
+
+double weft_program_overhead_ns(const struct weft_program *p)
+{
+    const double last = (double)p->outer[p->outer_rank - 1];
+    const double tile = p->tile < last ? (double)p->tile : last, tiles = tile > 0 ? (double)p->points / tile : 0;
+    const double length = p->along_inner ? (double)p->inner[p->inner_rank - 1] : tile;
+    const double lines = p->along_inner ? (length > 0 ? tile * (double)p->folded / length : 0) : (double)p->folded;
+    const double together = p->block > p->strip && length > 0 ? (double)p->block / length : 1;
+    const double calls = lines / (together > 1 ? (together < lines ? together : lines > 1 ? lines : 1) : 1) *
+                         (length > (double)p->strip ? length / (double)p->strip : 1);
+    double ns = TILE_NS + VALUE_NS * p->values;
+    for (int s = 0; s < p->stages; s++)
+        ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * CALL_NS;
+    ns = tiles * (ns + p->folds * (p->along_inner ? lines : calls) * LINE_NS);
+    for (int v = 0; v < p->values; v++)
+        if (p->value[v].place == WEFT_PROGRAM_ARGUMENT && p->value[v].stride != 0 && p->value[v].stride != 1)
+            ns += (double)p->points * (double)p->folded * APART_NS;
+    return is_jumpy(p, tile, tiles) ? JUMPY * ns : ns;
 }

@@ -331,7 +331,7 @@ void weft_program_run(const struct weft_program *p, void *const *argument, void 
     struct worker w = open_worker(p, argument, scratch);
     const int64_t line = p->outer[p->outer_rank - 1], most = most_points(p);
     int64_t at, end;
-    weft_share(p->points, p->along_inner ? 1 : 64, part, parts, &at, &end);
+    weft_share(p->points, p->along_inner ? 1 : WEFT_PROGRAM_GRAIN, part, parts, &at, &end);
     while (at < end) {
         open_tile(&w, at);
         int64_t points = line - w.index[p->outer_rank - 1];
