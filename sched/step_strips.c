@@ -54,13 +54,16 @@ static uint32_t cpu_strips(const void *descriptor)
     return cpu;
 }
 
+enum { CALLS_SHARE = 4 }; /* of the overhead of interpreting, what compiled code has of it: one in so many */
+
 static void account_strips(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
     const struct weft_program *program = descriptor;
     (void)bind;
     const uint8_t arithmetic = !program->folds        ? WEFT_ARITHMETIC_OP
                                : program->along_inner ? WEFT_ARITHMETIC_SUMS : WEFT_ARITHMETIC_COLUMNS;
-    *ret = (struct weft_account){.overhead_ns = weft_program_overhead_ns(program),
+    const bool compiles = program->shape != 0; /* what is left then are tiles and short lines */
+    *ret = (struct weft_account){.overhead_ns = weft_program_overhead_ns(program) / (compiles ? CALLS_SHARE : 1),
                                  .signature = {.arithmetic = arithmetic}};
 }
 
