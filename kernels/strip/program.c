@@ -411,15 +411,20 @@ void weft_program_prepare(struct weft_program *p, int workers)
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1 };
-enum { SMALL_TILE = 256, MANY_TILES = 64, FEW_COLUMNS = 128, JUMPY = 4 };
+enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4 };
+enum { SMALL_TILE = 256, MANY_TILES = 64, FEW_COLUMNS = 128, LONG_COLUMNS = 256, JUMPY = 16 };
 
-/* Tiles of few points: map_joined.c goes over such rows in one (2.7 times as fast, in a group norm). Few columns: what
- * workers share out is then less than lines of memory, where reductions cut slices (twice as fast there). */
+/* Tiles of few points: map_joined.c goes over such rows in one, 2.7 times as fast in a group norm. */
 static bool is_jumpy(const struct weft_program *p, double tile, double tiles)
 {
-    const bool few_columns = p->folds && !p->along_inner && p->points < FEW_COLUMNS;
-    return few_columns || (tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES);
+    return tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES;
+}
+
+/* Long folds of few columns: what workers share out are pieces of lines, where reductions cut slices and are three times
+ * as fast. */
+static bool is_narrow(const struct weft_program *p)
+{
+    return p->folds && !p->along_inner && p->points < FEW_COLUMNS && p->folded > LONG_COLUMNS;
 }
 
 double weft_program_overhead_ns(const struct weft_program *p)
@@ -438,5 +443,7 @@ double weft_program_overhead_ns(const struct weft_program *p)
     for (int v = 0; v < p->values; v++)
         if (p->value[v].place == WEFT_PROGRAM_ARGUMENT && p->value[v].stride != 0 && p->value[v].stride != 1)
             ns += (double)p->points * (double)p->folded * APART_NS;
+    if (is_narrow(p))
+        ns += (double)p->points * (double)p->folded * NARROW_NS;
     return is_jumpy(p, tile, tiles) ? JUMPY * ns : ns;
 }
