@@ -420,8 +420,8 @@ static bool is_jumpy(const struct weft_program *p, double tile, double tiles)
     return tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES;
 }
 
-/* Long folds of few columns: what workers share out are pieces of lines, where reductions cut slices and are three times
- * as fast. */
+/* Long folds of few columns: what workers share out are pieces of lines, where reductions cut slices and are three
+ * times as fast. */
 static bool is_narrow(const struct weft_program *p)
 {
     return p->folds && !p->along_inner && p->points < FEW_COLUMNS && p->folded > LONG_COLUMNS;
