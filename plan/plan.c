@@ -205,7 +205,7 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
     if (!plan->hinted->too_large.id)
         plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
     if (!plan->hinted->too_large.id && plan->compiles)
-        weft_tiers_open(plan, plan->hinted);
+        weft_tiers_open(plan);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
 }

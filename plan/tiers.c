@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tiers.c: from strip programs to compiled code while a plan runs. The contract: tiers.h.
  *
- * Sources are written for the programs as they are at the hints; kernels of equal source, of which a network has one a
- * layer, are compiled once. A frame for other sizes has programs of the same shape, or interprets. */
+ * Sources are written when compilers start, for the programs as they are at the hints: a plan that nobody compiles
+ * costs nothing. Kernels of equal source, of which a network has one a layer, are compiled once. A frame for other
+ * sizes has programs of the same shape, or interprets. */
 #include "plan/tiers.h"
 
 #include "codegen/compiler.h"
@@ -15,79 +16,42 @@
 enum state { IDLE, RUNNING, DONE };
 
 struct weft_tiers {
-    pthread_mutex_t lock;      /* of `code` and `compiled`, and of who changes `state` */
+    pthread_mutex_t lock;      /* of all but `state`, `groups` and `compiled` */
     _Atomic int state;
+    _Atomic int32_t compiled;  /* steps that have code */
+    int32_t groups;            /* steps that run programs */
     struct weft_code *code;
-    struct weft_source *source;
     struct user {
         struct weft_tier *tier;
         uint32_t source;
         uint64_t shape;
-    } *user;                   /* steps with a source */
-    const char *prelude;
-    uint32_t sources, users, source_capacity, user_capacity;
-    int32_t groups, compiled;  /* steps that run programs; those of them with code */
+    } *user;                   /* steps with a source; room for all groups */
+    uint32_t users;
     const char *why;           /* constant, or the code's */
-    bool doubles;              /* does a source compute in double? */
 };
 
-/* --- sources, while the plan is made ------------------------------------------------------------------------------ */
-
-/* Kernels of equal source are one. */
-static uint32_t add_source(struct weft_plan *root, const struct weft_form *form, const struct weft_program *program)
+/* Steps of a plan and of the bodies in it that run programs get a tier; how many. */
+static int32_t open_steps(struct weft_plan *root, struct weft_plan *plan)
 {
-    struct weft_tiers *const t = root->tiers;
-    struct weft_arena *const arena = root->graph->arena;
-    struct weft_text text = {.context = root->context, .arena = &root->graph->root->scratch};
-    weft_emit_member(form, program, &text);
-    for (uint32_t i = 0; i < t->sources; i++)
-        if (strcmp(t->source[i].text, text.data) == 0)
-            return i;
-    char *const function = weft_arena_new(arena, WEFT_EMIT_NAME);
-    weft_emit_name(form, function);
-    t->source = weft_grow(arena, t->source, &t->source_capacity, t->sources + 1, sizeof *t->source);
-    t->source[t->sources] = (struct weft_source){
-        .text = weft_arena_copy(arena, text.data, text.length), .function = function, .cpu = program->cpu};
-    t->doubles |= weft_emit_is_double(form);
-    return t->sources++;
-}
-
-static void add_step(struct weft_plan *root, struct weft_step *step, const struct weft_program *program)
-{
-    struct weft_tiers *const t = root->tiers;
-    const char *const why = weft_emit_refuse(step->code, program);
-    t->groups++;
-    if (why) {
-        t->why = why;
-        return;
-    }
-    step->tier = weft_new(root->graph->arena, struct weft_tier, 1);
-    t->user = weft_grow(root->graph->arena, t->user, &t->user_capacity, t->users + 1, sizeof *t->user);
-    t->user[t->users++] = (struct user){step->tier, add_source(root, step->code, program), weft_emit_shape(program)};
-}
-
-static void add_steps(struct weft_plan *root, struct weft_plan *plan, const struct weft_frame *frame)
-{
+    int32_t count = 0;
     for (uint32_t i = 0; i < plan->steps; i++)
-        if (plan->step[i].kind == &weft_step_strips)
-            add_step(root, &plan->step[i], weft_frame_descriptor(frame, &plan->step[i]));
+        if (plan->step[i].kind == &weft_step_strips) {
+            plan->step[i].tier = weft_new(root->graph->arena, struct weft_tier, 1);
+            count++;
+        }
     for (uint32_t i = 1; i < plan->controls; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)
-            add_steps(root, plan->control[i].body[k], frame->control[i].body[k]);
+            count += open_steps(root, plan->control[i].body[k]);
+    return count;
 }
 
-void weft_tiers_open(struct weft_plan *plan, const struct weft_frame *frame)
+void weft_tiers_open(struct weft_plan *plan)
 {
     struct weft_tiers *const t = weft_new(plan->graph->arena, struct weft_tiers, 1);
-    if (pthread_mutex_init(&t->lock, NULL) != 0)
-        return;
-    plan->tiers = t;
-    add_steps(plan, plan, frame);
-    if (t->sources == 0)
-        return;
-    struct weft_text prelude = {.context = plan->context, .arena = plan->graph->arena};
-    weft_emit_prelude(plan->target.cpu, t->doubles, &prelude);
-    t->prelude = prelude.data;
+    t->groups = open_steps(plan, plan);
+    t->user = weft_new(plan->graph->arena, struct user, (uint32_t)t->groups);
+    if (t->groups > 0 && pthread_mutex_init(&t->lock, NULL) == 0)
+        plan->tiers = t;
 }
 
 void weft_tiers_close(struct weft_plan *plan)
@@ -99,16 +63,73 @@ void weft_tiers_close(struct weft_plan *plan)
     plan->tiers = NULL;
 }
 
+/* --- sources ------------------------------------------------------------------------------------------------------ */
+
+/* Written with a context and memory of their own, since the plan's context may be at work on another thread. */
+struct writing {
+    const struct weft_plan *plan;
+    const struct weft_frame *frame;
+    struct weft_arena *arena;
+    struct weft_source *source;
+    uint32_t sources, capacity;
+    bool doubles;              /* does a source compute in double? */
+    struct weft_text prelude;
+};
+
+/* Kernels of equal source are one. */
+static uint32_t add_source(struct writing *w, const struct weft_form *form, const struct weft_program *program)
+{
+    struct weft_text text = {.context = w->arena->context, .arena = w->arena};
+    weft_emit_member(form, program, &text);
+    for (uint32_t i = 0; i < w->sources; i++)
+        if (strcmp(w->source[i].text, text.data) == 0)
+            return i;
+    char *const function = weft_arena_new(w->arena, WEFT_EMIT_NAME);
+    weft_emit_name(form, function);
+    w->source = weft_grow(w->arena, w->source, &w->capacity, w->sources + 1, sizeof *w->source);
+    w->source[w->sources] = (struct weft_source){.text = text.data, .function = function, .cpu = program->cpu};
+    w->doubles |= weft_emit_is_double(form);
+    return w->sources++;
+}
+
+static void add_steps(struct writing *w, const struct weft_plan *plan, const struct weft_frame *frame)
+{
+    struct weft_tiers *const t = w->plan->tiers;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_step *step = &plan->step[i];
+        if (step->kind != &weft_step_strips)
+            continue;
+        const struct weft_program *program = weft_frame_descriptor(frame, step);
+        const char *const why = weft_emit_refuse(step->code, program);
+        if (why)
+            t->why = why;
+        else
+            t->user[t->users++] = (struct user){step->tier, add_source(w, step->code, program), program->shape};
+    }
+    for (uint32_t i = 1; i < plan->controls; i++)
+        for (uint32_t k = 0; k < plan->control[i].bodies; k++)
+            add_steps(w, plan->control[i].body[k], frame->control[i].body[k]);
+}
+
+static int write_sources(void *arg)
+{
+    struct writing *const w = arg;
+    add_steps(w, w->plan, w->frame);
+    w->prelude = (struct weft_text){.context = w->arena->context, .arena = w->arena};
+    weft_emit_prelude(w->plan->target.cpu, w->doubles, &w->prelude);
+    return WEFT_OK;
+}
+
 /* --- compilers ---------------------------------------------------------------------------------------------------- */
 
-static int start_compilers(const struct weft_plan *plan)
+static int start_compilers(const struct weft_plan *plan, const struct writing *w)
 {
-    struct weft_tiers *const t = plan->tiers;
     struct weft_compiler *compiler = NULL;
     int status = weft_compiler_open(plan->context, NULL, &compiler);
     if (status == WEFT_OK)
-        status = weft_compiler_begin(compiler, &(struct weft_sources){.prelude = t->prelude, .source = t->source,
-                                                                     .count = (int32_t)t->sources}, &t->code);
+        status = weft_compiler_begin(compiler, &(struct weft_sources){.prelude = w->prelude.data, .source = w->source,
+                                                                     .count = (int32_t)w->sources},
+                                     &plan->tiers->code);
     weft_compiler_drop(compiler); /* the code holds it */
     return status;
 }
@@ -126,7 +147,7 @@ static void publish(struct weft_tiers *t)
         }
         user->tier->shape = user->shape;
         atomic_store_explicit(&user->tier->code, (weft_program_code *)function, memory_order_release);
-        t->compiled++;
+        atomic_fetch_add(&t->compiled, 1);
     }
     atomic_store(&t->state, DONE);
 }
@@ -135,10 +156,21 @@ static void publish(struct weft_tiers *t)
 static int begin(const struct weft_plan *plan)
 {
     struct weft_tiers *const t = plan->tiers;
+    struct weft_context own = {.allocator = plan->context->allocator};
+    own.errors.context = &own;
+    struct weft_arena arena;
     if (atomic_load(&t->state) != IDLE)
         return WEFT_OK;
-    const int status = t->sources > 0 ? start_compilers(plan) : WEFT_OK;
-    atomic_store(&t->state, status == WEFT_OK && t->sources > 0 ? RUNNING : DONE);
+    weft_arena_open(&arena, &own);
+    struct weft_frame *const frame = weft_frame_new(plan, plan->hint, NULL);
+    struct writing w = {.plan = plan, .frame = frame, .arena = &arena};
+    int status = frame ? weft_protected(&own, write_sources, &w) : WEFT_ERR_NOMEM;
+    if (status == WEFT_OK && w.sources > 0)
+        status = start_compilers(plan, &w); /* copies all texts */
+    weft_frame_free(plan, frame);
+    weft_arena_close(&arena);
+    weft_text_close(&own.errors);
+    atomic_store(&t->state, status == WEFT_OK && w.sources > 0 ? RUNNING : DONE);
     return status;
 }
 
@@ -185,9 +217,10 @@ void weft_tiers_count(const struct weft_plan *plan, int32_t *ret_compiled, int32
     *ret_why = NULL;
     if (!t)
         return;
-    pthread_mutex_lock(&t->lock);
-    *ret_compiled = t->compiled;
+    *ret_compiled = atomic_load(&t->compiled);
     *ret_groups = t->groups;
-    *ret_why = t->compiled < t->groups ? t->why : NULL;
+    if (*ret_compiled == t->groups || pthread_mutex_trylock(&t->lock) != 0)
+        return; /* somebody waits: there is no reason yet */
+    *ret_why = t->why;
     pthread_mutex_unlock(&t->lock);
 }

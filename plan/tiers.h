@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tiers.h: compiled code for the groups of a plan (tiers.c). A plan starts on strip programs. C is written for each of
- * its kernels when the plan is made (codegen/emit.h); when somebody asks for it, compilers run beside the plan's runs
- * (codegen/compiler.h), and as soon as all is there, runs use it. Both give the same bits, so a run may see the change
+/* tiers.h: compiled code for the groups of a plan (tiers.c). A plan starts on strip programs. When somebody asks for
+ * it, C is written for each of its kernels (codegen/emit.h), compilers run beside the plan's runs (codegen/compiler.h),
+ * and as soon as all is there, runs use it. Both give the same bits, so a run may see the change
  * from one part of a step to the next. */
 #ifndef WEFT_TIERS_H
 #define WEFT_TIERS_H
 
 #include "plan/plan.h"
 
-/* Writes the sources, of a plan and the bodies in it, for the frame's sizes. Under weft_protected, while the plan is
- * made. */
-void weft_tiers_open(struct weft_plan *plan, const struct weft_frame *frame);
-/* Starts compilers, once, and returns at once. WEFT_OK or WEFT_ERR_NOMEM. These three: any thread. */
+/* Under weft_protected, while the plan is made. */
+void weft_tiers_open(struct weft_plan *plan);
+/* Writes the sources for the sizes of the hints and starts compilers, once, and does not wait for them. WEFT_OK or
+ * WEFT_ERR_NOMEM. These three: any thread. */
 int weft_tiers_begin(const struct weft_plan *plan);
 /* Takes over what is ready, if no other thread is at it. */
 void weft_tiers_poll(const struct weft_plan *plan);
