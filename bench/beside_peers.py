@@ -39,12 +39,14 @@ PAUSE = 0.02
 
 
 class Worker:
-    def __init__(self, peer, threads, library):
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
+    """A process that answers a line of JSON with another one: `script`, started with the peer, threads and library."""
+
+    def __init__(self, peer, threads, library, script=(str(FOLDER / "peer_workers.py"),), **more):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), **more)
         environment["MKL_NUM_THREADS"] = str(threads)
         self.peer = peer
-        self.process = subprocess.Popen([sys.executable, str(FOLDER / "peer_workers.py"), peer, str(threads), library],
-                                        env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([sys.executable, *script, peer, str(threads), library], env=environment,
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
 
     def ask(self, line=""):

@@ -81,7 +81,7 @@ class Library:
         self.check(self.lib.weft_execution_create(plan, ctypes.byref(execution)))
         for i, array in enumerate(arrays):
             name = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool",
-                    "uint8": "u8", "float16": "f16"}[array.dtype.name]
+                    "uint8": "u8", "float16": "f16", "bfloat16": "bf16"}[array.dtype.name]
             tensor = Tensor(data=array.ctypes.data, dtype=self.lib.weft_dtype_from_name(name.encode()), rank=array.ndim)
             for axis in range(array.ndim):
                 tensor.extent[axis] = array.shape[axis]
@@ -103,6 +103,18 @@ class Library:
             result.append(numpy.ctypeslib.as_array(ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_float)),
                                                    (count,)).copy() if dense else None)
         return result
+
+    def output(self, plan, execution, index):
+        """One as an array of f32, bf16 (in f32) or i64."""
+        tensor = Tensor()
+        if self.lib.weft_output(execution, ctypes.c_size_t(index), ctypes.byref(tensor)):
+            raise RuntimeError(self.lib.weft_execution_error(execution).decode())
+        shape = tuple(tensor.extent[:tensor.rank])
+        if tensor.dtype == self.lib.weft_dtype_from_name(b"bf16"):
+            bits = numpy.ctypeslib.as_array(ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_uint16)), shape)
+            return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
+        kind = ctypes.c_float if tensor.dtype == self.lib.weft_dtype_from_name(b"f32") else ctypes.c_int64
+        return numpy.ctypeslib.as_array(ctypes.cast(tensor.data, ctypes.POINTER(kind)), shape).copy()
 
     def time(self, execution, runs):
         run = self.lib.weft_run

@@ -188,7 +188,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
     const struct type *type = types;
     while (!strstr(name, type->word))
         type++;
-    s->n = weft_check_between(check, top ? 2 : 1, weft_check_between(check, 0, 5) ? 40 : 700);
+    s->n = weft_check_between(check, top ? 2 : 1, weft_check_between(check, 0, 5) ? 40 : arg ? 3000 : 700);
     s->lines = weft_check_between(check, 1, 150);
     const bool split = scan && weft_check_between(check, 0, 3) == 0;
     if (split) { /* a line long enough to be cut, some of them by a last chunk that is shorter */

@@ -46,6 +46,10 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
         *ret_kind = WEFT_MEMBER_FOLD;
         return weft_reduce_supports(in, out, m->cpu) ? NULL : "no reduction kernel takes these element types";
     }
+    if (op == WEFT_OP_fold_chunks) {
+        *ret_kind = WEFT_MEMBER_CHUNKS;
+        return weft_reduce_supports(in, out, m->cpu) ? NULL : "no reduction kernel takes these element types";
+    }
     *ret_kind = WEFT_MEMBER_VIEW;
     return op == WEFT_OP_bcast || op == WEFT_OP_transpose || op == WEFT_OP_reshape
                ? NULL : "is no elementwise op, reduction or view of whole axes";
@@ -62,6 +66,19 @@ static bool read_map(const struct weft_index_map *map, int8_t *axis)
             return false;
     }
     return true;
+}
+
+/* The operand's axes. What it makes has no place in them along the axis that is cut. */
+static void read_chunks(const struct weft_members *m, weft_node n, struct weft_member *member)
+{
+    const struct weft_type *type = weft_type_of(m->graph, weft_operand(m->graph, n, 0));
+    const int cut = (int)weft_attr_int(m->graph, n, WEFT_ATTR_axis);
+    member->axes = (int8_t)type->rank;
+    for (int i = 0; i < type->rank; i++) {
+        member->extent[i] = type->extent[i];
+        member->operand[0][i] = (int8_t)i;
+        member->result[i] = (int8_t)(i == cut ? -1 : i);
+    }
 }
 
 static const char *read_axes(const struct weft_members *m, weft_node n, struct weft_member *member)
@@ -89,7 +106,9 @@ const struct weft_member *weft_member_of(struct weft_members *m, weft_node n)
     struct weft_member *const member = weft_new(m->arena, struct weft_member, 1);
     uint8_t kind = WEFT_MEMBER_NONE;
     member->why = kind_of(m, n, &kind);
-    if (!member->why)
+    if (!member->why && kind == WEFT_MEMBER_CHUNKS)
+        read_chunks(m, n, member);
+    else if (!member->why)
         member->why = read_axes(m, n, member);
     member->kind = member->why ? WEFT_MEMBER_NONE : kind;
     m->member[n.id] = member;

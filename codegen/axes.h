@@ -16,15 +16,16 @@
 #include "codegen/form.h"
 
 /* A node as groups see it. Only such nodes are in groups whose operands and results lie along single axes: elementwise
- * ops, folds, and views that permute, repeat or drop axes. */
-enum weft_member_kind { WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW };
+ * ops, folds, folds of chunks, and views that permute, repeat or drop axes. */
+enum weft_member_kind { WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS };
 struct weft_member {
     uint8_t kind;
     const char *why;                 /* of NONE */
     int8_t axes;                     /* of the node's space */
     uint16_t folded;                 /* a bit each */
     weft_dim extent[WEFT_SPACE_AXES];
-    int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index */
+    int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index. Of CHUNKS: the axis that is cut
+                                      * has -1, and the node's axes are the operand's */
     int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK];
 };
 

@@ -53,7 +53,7 @@ static const char *refuse_stage(const struct weft_form *form, const struct weft_
         for (unsigned k = 0; !why && k < op->ins; k++)
             if (op->in[k] < stage->first)
                 why = refuse_value(form, p, inside, op->in[k], false);
-        if (op->kind != WEFT_FORM_FOLD || !p->along_inner)
+        if (op->kind != WEFT_FORM_FOLD || !p->along_inner || weft_strips_is_across(form, i))
             continue;
         if (piece && piece != weft_emit_piece(form, p, op))
             why = "has folds of lines in pieces of several lengths";
@@ -210,6 +210,8 @@ static void print_kernel(const struct weft_form *form, const struct weft_program
         weft_emit_columns(&e);
     else
         weft_emit_points(&e);
+    if (e.streamed)
+        weft_emit_line(&e, "stream_end(tile->past);");
     weft_text_add(text, "}\n");
 }
 
@@ -230,6 +232,7 @@ static const char tile_text[] =
     "    char *const *at;        /* by value: the first point */\n"
     "    const int64_t *next;    /* by value: bytes to the next line */\n"
     "    int64_t points, length; /* outer points; inner points of each */\n"
+    "    int64_t past;           /* 1: results go past the caches */\n"
     "};\n\n";
 
 void weft_emit_includes(uint32_t cpu, struct weft_text *text)

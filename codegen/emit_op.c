@@ -3,6 +3,8 @@
  * of floats also where the value has 16 bits, which then are rounded to after each op, as strip kernels do; of masks
  * where it is bool. */
 #include "codegen/emit_parts.h"
+#include "codegen/form_parts.h"
+#include "codegen/strips.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -185,9 +187,10 @@ static void print_number(float number, char *ret, size_t bytes)
 
 void weft_emit_rounded(int dtype, const char *expression, char *ret, size_t bytes)
 {
-    const char *const type = dtype == WEFT_F16 ? "f16" : "bf16";
-    if (dtype == WEFT_F16 || dtype == WEFT_BF16)
-        snprintf(ret, bytes, "vfrom_%s(vto_%s(%s))", type, type, expression);
+    if (dtype == WEFT_F16)
+        snprintf(ret, bytes, "vfrom_f16(vto_f16(%s))", expression);
+    else if (dtype == WEFT_BF16)
+        snprintf(ret, bytes, "vround_bf16(%s)", expression);
     else
         snprintf(ret, bytes, "%s", expression);
 }
@@ -222,6 +225,9 @@ static void print_call(const struct weft_form_op *op, char *ret, size_t bytes)
     add(&line, ")");
 }
 
+/* What is one of the operands, at most with another sign, or 0, needs no rounding. */
+static bool is_exact(const char *word) { return weft_ops[weft_form_opcode(word)].traits & WEFT_EXACT; }
+
 static void print_map(const struct weft_form *form, const struct weft_form_op *op, char *ret, size_t bytes)
 {
     const int in = form->op[op->in[0]].dtype;
@@ -235,7 +241,7 @@ static void print_map(const struct weft_form *form, const struct weft_form_op *o
         snprintf(ret, bytes, logic_of(op->word, op->ins), op->in[0], op->in[op->ins - 1]);
     } else {
         print_call(op, call, sizeof call);
-        weft_emit_rounded(op->dtype, call, ret, bytes);
+        weft_emit_rounded(is_exact(op->word) ? WEFT_F32 : op->dtype, call, ret, bytes);
     }
 }
 
@@ -341,12 +347,23 @@ void weft_emit_write(struct weft_emit *e, uint32_t v)
         [WEFT_F32] = "vstorem(p%u + %s, live, v%u);", [WEFT_F16] = "store_16_tail(p%u + %s, live, vto_f16(v%u));",
         [WEFT_BF16] = "store_16_tail(p%u + %s, live, vto_bf16(v%u));",
         [WEFT_BOOL] = "store_mask_tail(p%u + %s, live, v%u);"};
+    static const char *const past[] = {
+        [WEFT_F32] = "vput(p%u + %s, v%u, past%u);", [WEFT_F16] = "vhput(p%u + %s, vto_f16(v%u), past%u);",
+        [WEFT_BF16] = "vhput(p%u + %s, vto_bf16(v%u), past%u);"};
     static const char *const one[] = {
         [WEFT_F32] = "*(float *)(%s) = v%u[0];", [WEFT_F16] = "*(uint16_t *)(%s) = vto_f16(v%u)[0];",
         [WEFT_BF16] = "*(uint16_t *)(%s) = vto_bf16(v%u)[0];", [WEFT_BOOL] = "*(uint8_t *)(%s) = v%u[0] & 1;"};
-    const int dtype = e->form->op[v].dtype;
+    const struct weft_form_op *op = &e->form->op[v];
+    const int dtype = op->dtype;
+    /* A result that was rounded when it was made. What is only chosen may be a NaN that has yet to become quiet. */
+    const bool rounded = dtype == WEFT_BF16 && op->kind == WEFT_FORM_MAP && strcmp(op->word, "select") != 0;
     char place[192], line[320];
-    if (e->at) {
+    if (e->at && e->past[v] && !e->tail) {
+        snprintf(line, sizeof line, rounded ? "vhput(p%u + %s, vtop_bf16(v%u), past%u);" : past[dtype], v, e->at, v, v);
+    } else if (e->at && rounded) {
+        snprintf(line, sizeof line, e->tail ? "store_16_tail(p%u + %s, live, vtop_bf16(v%u));"
+                                            : "vhstore(p%u + %s, vtop_bf16(v%u));", v, e->at, v);
+    } else if (e->at) {
         snprintf(line, sizeof line, (e->tail ? tail : whole)[dtype], v, e->at, v);
     } else {
         weft_emit_place(e, v, place, sizeof place);
@@ -363,7 +380,11 @@ const char *const weft_emit_identity[] = {"0.f", "0.f", "1.f", "-__builtin_inff(
 static void add_term(struct weft_emit *e, uint32_t i)
 {
     const struct weft_form_op *op = &e->form->op[i];
-    if (e->lanes)
+    if (weft_strips_is_across(e->form, i))
+        weft_emit_line(e, e->tail ? "vstorem(column%u + %s, live, %s(vloadm(column%u + %s, live, 0.f), v%u));"
+                                  : "vstore(column%u + %s, %s(vload(column%u + %s), v%u));",
+                       i, e->at, weft_emit_combine[op->fold], i, e->at, op->in[0]);
+    else if (e->lanes)
         weft_emit_line(e, "acc%u%s = %s(acc%u%s, v%u);", i, e->lanes, weft_emit_combine[op->fold], i, e->lanes,
                        op->in[0]);
     else

@@ -28,6 +28,8 @@ struct weft_emit {
     bool held[WEFT_EMIT_OPS];      /* by value: there is a variable v_… for all that is inside of this block */
     bool made[WEFT_EMIT_OPS];      /* and for the instructions of one vector */
     bool pointed[WEFT_EMIT_OPS];   /* by value: there is a variable p_… */
+    bool past[WEFT_EMIT_OPS];      /* and a variable past_…: does this line of it go past the caches? */
+    bool streamed;                 /* there was one */
 };
 
 /* A line, at the depth of the block. */

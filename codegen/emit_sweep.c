@@ -6,6 +6,7 @@
  * what is missing are terms that change nothing. Across lines there is a chain for each result; four lines a turn are
  * added to it while it is in a register, so that memory sees few long streams. */
 #include "codegen/emit_parts.h"
+#include "codegen/strips.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,18 +18,24 @@ int weft_emit_piece(const struct weft_form *form, const struct weft_program *pro
     return program->value[op->in[0]].stride == 1 && form->op[op->in[0]].dtype == WEFT_F32 ? LINE_PIECE : SHORT_PIECE;
 }
 
+/* That a row or column comes to; folds across put rows together, in memory. */
+static bool is_fold(const struct weft_emit *e, uint32_t i)
+{
+    return e->form->op[i].kind == WEFT_FORM_FOLD && !weft_strips_is_across(e->form, i);
+}
+
 static bool has_folds(const struct weft_emit *e, const struct weft_form_stage *stage)
 {
     bool any = false;
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
-        any |= e->form->op[i].kind == WEFT_FORM_FOLD;
+        any |= is_fold(e, i);
     return any;
 }
 
 /* For each fold of a stage, i. */
 #define EACH_FOLD(e, stage, i)                                                                                         \
     for (uint32_t i = (stage)->first; i < (stage)->first + (stage)->ops; i++)                                          \
-        if ((e)->form->op[i].kind == WEFT_FORM_FOLD)
+        if (is_fold(e, i))
 
 static void print_names(const struct weft_emit *e, uint16_t axes, char *ret, size_t bytes)
 {
@@ -48,15 +55,70 @@ static void comment_stage(const struct weft_emit *e, const struct weft_form_stag
 
 /* --- without folds ------------------------------------------------------------------------------------------------ */
 
-/* All points of a line, two vectors a turn, which have nothing to wait for in each other. */
-static void sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *end)
+/* Is it a result that a line of vectors may write past the caches? */
+static bool is_streamed(const struct weft_emit *e, uint32_t v)
 {
+    const int dtype = e->form->op[v].dtype;
+    return e->form->op[v].kind == WEFT_FORM_MAP && e->program->value[v].place == WEFT_PROGRAM_ARGUMENT &&
+           e->pointed[v] && (dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16);
+}
+
+/* The points ahead of the first whole line of the first result go alone; others stream if they are whole there too.
+ * Returns whether there is a result that may stream. */
+static bool open_stream(struct weft_emit *e, const struct weft_form_stage *stage, const char *end)
+{
+    bool any = false;
+    for (uint32_t v = stage->first; v < stage->first + stage->ops; v++) {
+        if (!is_streamed(e, v))
+            continue;
+        const int bytes = weft_dtype_bits(e->form->op[v].dtype) / 8;
+        if (!any) {
+            weft_emit_line(e, "int64_t stop = tile->past ? stream_first(p%u, %d) : %s;", v, bytes, end);
+            weft_emit_line(e, "stop = stop < %s ? stop : %s;", end, end);
+        }
+        weft_emit_line(e, "const int past%u = tile->past && stream_fits(p%u + stop, %d);", v, v, bytes);
+        any = e->past[v] = e->streamed = true;
+    }
+    return any;
+}
+
+/* While a row's results stream, the next row is asked for, or one that is as far ahead: rows of at most 16 KiB. */
+static void fetch_rows(const struct weft_emit *e)
+{
+    for (uint32_t v = 0; v < e->form->ops && e->way == WEFT_EMIT_ROWS; v++) {
+        const struct weft_form_op *op = &e->form->op[v];
+        bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1;
+        for (uint32_t k = 0; k < v; k++)
+            again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
+        if (!again)
+            weft_emit_line(e,
+                           "if (fetch) __builtin_prefetch(tile->at[%u] + (%s + ahead) * tile->next[%u] + here * %d);",
+                           v, e->outer, v, weft_dtype_bits(op->dtype) / 8);
+    }
+}
+
+/* All points of a line, two vectors a turn, which have nothing to wait for in each other. */
+static void sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *all)
+{
+    const bool streams = open_stream(e, stage, all);
+    const char *const end = streams ? "stop" : all;
     weft_emit_line(e, "int64_t %s = 0;", i);
+    if (streams) {
+        if (e->way == WEFT_EMIT_ROWS) {
+            weft_emit_line(e, "const int fetch = tile->past && %s <= FETCH_POINTS;", all);
+            weft_emit_line(e, "const int64_t ahead = %s < FETCH_AHEAD / 2 ? FETCH_AHEAD / (%s + 1) : 1;", all,
+                           all);
+        }
+        weft_emit_line(e, "for (;; stop = %s)", all);
+        weft_emit_open(e);
+    }
     weft_emit_line(e, "for (; %s + 2 * LANES <= %s; %s += 2 * LANES)", i, end, i);
     weft_emit_open(e);
     weft_emit_line(e, "UNROLL for (int copy = 0; copy < 2; copy++)");
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t here = %s + copy * LANES;", i);
+    if (streams)
+        fetch_rows(e);
     weft_emit_body(e, stage);
     weft_emit_close(e);
     weft_emit_close(e);
@@ -69,6 +131,13 @@ static void sweep_line(struct weft_emit *e, const struct weft_form_stage *stage,
     e->tail = false;
     e->at = "here";
     weft_emit_close(e);
+    if (streams) {
+        weft_emit_line(e, "%s = stop;", i);
+        weft_emit_line(e, "if (stop == %s)", all);
+        weft_emit_line(e, "    break;");
+        weft_emit_close(e);
+    }
+    memset(e->past, 0, sizeof e->past);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -173,13 +242,27 @@ static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
     }
 }
 
+/* A number for each inner point, to which each row adds: whoever runs the chunk sets and reads them. */
+static void point_at_columns(const struct weft_emit *e)
+{
+    int number = 0;
+    for (uint32_t i = 0; i < e->form->ops; i++) {
+        if (weft_strips_is_across(e->form, i))
+            weft_emit_line(e, "float *const column%u = (float *)tile->at[%d];", i, e->program->values + number);
+        number += e->form->op[i].kind == WEFT_FORM_FOLD;
+    }
+}
+
 void weft_emit_rows(struct weft_emit *e)
 {
+    point_at_columns(e);
     weft_emit_line(e, "for (int64_t %s = 0; %s < points; %s++)", e->outer, e->outer, e->outer);
     weft_emit_open(e);
     for (uint32_t s = 0; s < e->form->stages; s++) {
         const struct weft_form_stage *stage = &e->form->stage[s];
         const bool inside = e->program->stage[s].inside;
+        if (e->program->stage[s].ops == 0)
+            continue;
         comment_stage(e, stage);
         e->at = inside ? "here" : NULL;
         weft_emit_heads(e, stage);

@@ -2,6 +2,7 @@
 /* lower.c: groups as kernels over one box of points. The contract: lower.h. */
 #include "codegen/lower.h"
 
+#include "codegen/composites.h"
 #include "codegen/pointwise.h"
 
 #include <string.h>
@@ -72,6 +73,34 @@ static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit
     }
 }
 
+/* Chunks cut one axis, the last of those that folds leave; without folds, what lies behind it stands for folded. */
+static const char *find_chunks(const struct weft_members *m, struct weft_fit *fit)
+{
+    const struct weft_graph *g = m->graph;
+    const char *why = NULL;
+    for (uint32_t p = 0; p < fit->count && !why; p++) {
+        if (kind_of(m, fit, p) != WEFT_MEMBER_CHUNKS)
+            continue;
+        const int axis = (int)weft_attr_int(g, fit->node[p], WEFT_ATTR_axis), cut = fit->axes.of[p][axis];
+        const weft_dim chunk = weft_attr_dim(g, fit->node[p], WEFT_ATTR_chunk);
+        uint16_t before = 0, behind = 0;
+        for (int a = 0; a < m->member[fit->node[p].id]->axes; a++)
+            if (fit->axes.of[p][a] >= 0)
+                *(a <= axis ? &before : &behind) |= (uint16_t)(1u << fit->axes.of[p][a]);
+        if (fit->cut < 0 && !fit->axes.folded)
+            fit->outer &= (uint16_t)~behind;
+        if (cut < 0 || fit->axes.axes == WEFT_FORM_AXES)
+            why = "cuts an axis of one element, or there are too many";
+        else if (before != fit->outer || (before | behind) != fit->all)
+            why = "cuts other axes in chunks than those that folds leave";
+        else if (fit->cut >= 0 && (cut != fit->cut || !weft_dim_same(chunk, fit->chunk)))
+            why = "cuts another axis in chunks than others do, or in other chunks";
+        fit->cut = (int8_t)cut;
+        fit->chunk = chunk;
+    }
+    return why;
+}
+
 /* Inside or outside. A fold's place is that of what it reads. */
 static const char *place_member(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
 {
@@ -87,6 +116,15 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
         member->axes |= operand_axes(m, fit, p, k);
     member->inside = member->axes == fit->all;
+    for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++) {
+        const uint32_t q = maker_of(m, fit, weft_operand(m->graph, fit->node[p], k));
+        if (q != UINT32_MAX && kind_of(m, fit, q) == WEFT_MEMBER_CHUNKS)
+            return "reads what is whole when all chunks are";
+    }
+    if (kind_of(m, fit, p) == WEFT_MEMBER_CHUNKS) {
+        member->axes &= (uint16_t)~(1u << fit->cut);
+        return member->inside ? NULL : "cuts what has fewer axes than others in chunks";
+    }
     if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD) {
         member->axes &= (uint16_t)~folded;
         return folded == 0                            ? "folds an axis of one element"
@@ -150,7 +188,7 @@ static void delay_members(const struct weft_members *m, struct weft_fit *fit)
 const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_t count, struct weft_fit *ret,
                           weft_val *ret_where)
 {
-    *ret = (struct weft_fit){.node = node, .count = count};
+    *ret = (struct weft_fit){.node = node, .count = count, .cut = -1};
     *ret_where = weft_result(m->graph, node[count - 1], 0);
     if (count > WEFT_MOST_MEMBERS)
         return "would have more than 64 nodes";
@@ -161,6 +199,9 @@ const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_
         if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
             ret->all |= axes_of(m, ret, p);
     ret->outer = ret->all & (uint16_t)~ret->axes.folded;
+    why = find_chunks(m, ret);
+    if (why)
+        return why;
     for (uint32_t p = 0; p < count; p++) {
         *ret_where = weft_result(m->graph, node[p], 0);
         why = place_member(m, ret, p);
@@ -186,6 +227,7 @@ struct lowering {
     const struct weft_fit *fit;
     struct weft_form *form;
     uint32_t *op;           /* by place: its instruction + 1 */
+    const struct weft_composite *composite; /* by place */
     uint32_t begin;         /* first instruction of the stage */
 };
 
@@ -270,18 +312,27 @@ static void add_member(struct lowering *l, uint32_t p)
 {
     const struct weft_graph *g = l->m->graph;
     const weft_node n = l->fit->node[p];
-    const bool folds = kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
+    const bool cuts = kind_of(l->m, l->fit, p) == WEFT_MEMBER_CHUNKS;
+    const bool folds = cuts || kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
     struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : WEFT_FORM_MAP, .node = n,
                               .dtype = (uint8_t)weft_type_of(g, weft_result(g, n, 0))->dtype,
                               .ins = (uint8_t)g->node[n.id].operands,
                               .axes = l->fit->member[p].axes};
+    const struct weft_composite *const whole = &l->composite[p];
+    if (whole->word)
+        op.ins = 1;
     for (unsigned k = 0; k < op.ins; k++)
-        op.in[k] = operand_of(l, p, k);
-    if (folds) {
+        op.in[k] = operand_of(l, p, whole->word ? whole->operand : k);
+    if (whole->word) {
+        op.word = whole->word;
+    } else if (folds) {
         enum weft_reduce_op fold = WEFT_K_SUM;
-        weft_pointwise_fold(weft_opcode_of(g, n), &fold);
+        if (cuts)
+            fold = weft_pointwise_chunks(g, n);
+        else
+            weft_pointwise_fold(weft_opcode_of(g, n), &fold);
         op.fold = (uint8_t)fold;
-        op.over = l->fit->all & (uint16_t)~l->fit->outer;
+        op.over = cuts ? (uint16_t)(1u << l->fit->cut) : l->fit->all & (uint16_t)~l->fit->outer;
     } else {
         op.word = weft_pointwise_kernel(g, n, l->m->cpu, &g->root->scratch)->op;
         weft_pointwise_params(g, n, op.param);
@@ -299,6 +350,8 @@ static void add_store(struct lowering *l, uint32_t p)
     int8_t at[WEFT_MAX_RANK];
     for (int i = 0; i < rank; i++)
         at[i] = member->result[i] < 0 ? -1 : l->fit->axes.of[p][member->result[i]];
+    if (member->kind == WEFT_MEMBER_CHUNKS) /* the number of the chunk */
+        at[weft_attr_int(l->m->graph, n, WEFT_ATTR_axis)] = (int8_t)l->fit->axes.axes;
     const uint32_t map = weft_form_add_map(l->form, rank, at);
     weft_form_add_op(l->form, (struct weft_form_op){
         .kind = WEFT_FORM_STORE, .dtype = l->form->array[array].dtype, .ins = 1, .in = {l->op[p] - 1},
@@ -308,14 +361,16 @@ static void add_store(struct lowering *l, uint32_t p)
 static bool is_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
 {
     const struct weft_fit_member *member = &l->fit->member[p];
-    return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && member->stage == stage && member->inside == inside;
+    return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && !l->composite[p].inside && member->stage == stage &&
+           member->inside == inside;
 }
 
 /* What is stored outside: results of folds of this stage, and of nodes outside. */
 static bool is_stored_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
 {
     const bool folds = kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
-    return l->fit->member[p].out && is_in(l, p, stage, inside || folds) && (inside ? !folds : true);
+    return l->fit->member[p].out && is_in(l, p, stage, inside || folds) && !(inside && folds) &&
+           kind_of(l->m, l->fit, p) != WEFT_MEMBER_CHUNKS;
 }
 
 static void add_stage(struct lowering *l, unsigned stage, bool inside)
@@ -334,6 +389,16 @@ static void add_stage(struct lowering *l, unsigned stage, bool inside)
         if (is_stored_in(l, p, stage, inside))
             add_store(l, p);
     }
+}
+
+/* What chunks came to. */
+static void store_chunks(struct lowering *l)
+{
+    weft_form_add_stage(l->form, (struct weft_form_stage){
+        .kind = WEFT_FORM_SWEEP, .axes = l->fit->all & (uint16_t)~(1u << l->fit->cut)});
+    for (uint32_t p = 0; p < l->fit->count; p++)
+        if (kind_of(l->m, l->fit, p) == WEFT_MEMBER_CHUNKS)
+            add_store(l, p);
 }
 
 enum { MOST_WORDS = 6 }; /* of a kernel's name */
@@ -360,13 +425,25 @@ struct weft_form *weft_lower(struct weft_members *m, const struct weft_fit *fit,
 {
     struct lowering l = {.m = m, .fit = fit};
     l.form = weft_form_new(arena, m->graph->dims, name_of(&l, arena));
+    l.composite = weft_composites_find(m, fit, &m->graph->root->scratch);
     l.op = weft_new(&m->graph->root->scratch, uint32_t, fit->count);
     for (uint32_t i = 0; i < fit->axes.axes; i++)
         weft_form_add_axis(l.form, axis_names[i], fit->axes.extent[i]);
-    weft_form_add_phase(l.form, (struct weft_form_phase){.axes = fit->outer});
+    struct weft_form_phase phase = {.axes = fit->outer};
+    if (fit->cut >= 0) {
+        struct weft_dims *const dims = m->graph->dims;
+        phase.by[fit->cut] = fit->chunk;
+        const uint32_t pieces = weft_form_add_axis(l.form, axis_names[fit->axes.axes],
+                                                   weft_dim_ceil_div(dims, fit->axes.extent[fit->cut], fit->chunk));
+        l.form->axis[pieces].pieces_of = fit->cut;
+        l.form->axis[pieces].by = fit->chunk;
+    }
+    weft_form_add_phase(l.form, phase);
     for (unsigned s = 0; s < fit->stages; s++) {
         add_stage(&l, s, /* inside= */ true);
         add_stage(&l, s, /* inside= */ false);
     }
+    if (fit->cut >= 0)
+        store_chunks(&l);
     return l.form;
 }

@@ -3,7 +3,9 @@
  *
  * A group that has one kernel goes over one box of points. Its nodes are of two kinds: those that have a number for
  * each point (*inside*), and those that have one for each point of the axes that no node folds (*outside*): what folds
- * make, and what is computed of that. All folds remove the same axes.
+ * make, and what is computed of that. All folds remove the same axes. `fold_chunks` goes the other way: over one of
+ * the axes that folds leave, a chunk at a time; it has a result for each chunk and each point of the axes that folds
+ * remove, which nobody in the group reads.
  *
  *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
  *   %r = rsqrt %m                              outside, stage 0
@@ -26,6 +28,8 @@ struct weft_fit {
     uint32_t count, stages;
     struct weft_group_axes axes;
     uint16_t all, outer;   /* axes: of inside, of outside */
+    int8_t cut;            /* the axis that is cut in chunks, or -1 */
+    weft_dim chunk;        /* elements of a chunk */
     struct weft_fit_member member[WEFT_MOST_MEMBERS]; /* by place */
 };
 /* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. What it finds holds until

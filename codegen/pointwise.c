@@ -81,3 +81,16 @@ bool weft_pointwise_fold(int opcode, enum weft_reduce_op *ret)
     default: return false;
     }
 }
+
+enum weft_reduce_op weft_pointwise_chunks(const struct weft_graph *graph, weft_node node)
+{
+    static const struct {
+        const char *word;
+        enum weft_reduce_op op;
+    } ops[] = {{"sum", WEFT_K_SUM}, {"prod", WEFT_K_PROD}, {"max", WEFT_K_MAX}};
+    const char *const word = weft_attr_word(graph, node, WEFT_ATTR_fold);
+    enum weft_reduce_op op = WEFT_K_MIN;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        op = strcmp(ops[i].word, word) == 0 ? ops[i].op : op;
+    return op;
+}

@@ -4,6 +4,42 @@
 
 enum { MOST_OPS = 512 };
 
+/* The axis that the phase cuts in tiles of a stated length, or -1. */
+static int chunk_axis(const struct weft_form *form)
+{
+    int axis = -1;
+    for (uint32_t i = 0; i < form->axes; i++)
+        if (form->phase[0].axes >> i & 1 && !weft_dim_is(form->phase[0].by[i], 0))
+            axis = (int)i;
+    return axis;
+}
+
+bool weft_strips_is_across(const struct weft_form *form, uint32_t op)
+{
+    return form->op[op].kind == WEFT_FORM_FOLD && (form->op[op].over & form->phase[0].axes);
+}
+
+/* Tiles of a stated length: along one axis, over which folds make what one store each writes. */
+static const char *refuse_chunks(const struct weft_form *form)
+{
+    const int axis = chunk_axis(form);
+    int stores[MOST_OPS] = {0};
+    for (uint32_t i = 0; i < form->axes; i++)
+        if (form->phase[0].axes >> i & 1 && (int)i != axis && !weft_dim_is(form->phase[0].by[i], 0))
+            return "has several axes in tiles of stated length";
+    if (axis >= 0 && !weft_dim_is_constant(form->phase[0].by[axis]))
+        return "has tiles of a length that follows from other sizes";
+    for (uint32_t i = 0; i < form->ops; i++)
+        for (unsigned k = 0; k < form->op[i].ins; k++) {
+            const uint32_t in = form->op[i].in[k];
+            if (!weft_strips_is_across(form, in))
+                continue;
+            if (form->op[in].over != 1u << axis || form->op[i].kind != WEFT_FORM_STORE || stores[in]++)
+                return "does more with sums of tiles than store them";
+        }
+    return NULL;
+}
+
 const char *weft_strips_refuse(const struct weft_form *form)
 {
     if (form->phases != 1)
@@ -24,7 +60,7 @@ const char *weft_strips_refuse(const struct weft_form *form)
         if (op->kind == WEFT_FORM_SCAN || op->kind == WEFT_FORM_CONTRACT)
             return "has scans or contractions";
     }
-    return NULL;
+    return refuse_chunks(form);
 }
 
 static uint32_t count_kind(const struct weft_form *form, uint8_t kind)
@@ -64,6 +100,10 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
         for (int t = 0; t < at->terms; t++) {
             const int axis = at->term[t].axis;
             const int64_t step = weft_dim_evaluate(m->form->dims, at->term[t].step, m->symbols) * tensor->stride[d];
+            if (m->form->axis[axis].pieces_of >= 0) {
+                value->chunk += step;
+                continue;
+            }
             *(m->form->phase[0].axes >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) +=
                 step;
         }
@@ -98,10 +138,15 @@ static void place_values(const struct making *m)
 
 /* --- axes, ops ---------------------------------------------------------------------------------------------------- */
 
+/* The axis of chunks is the last outer one. */
 static void place_axes(struct making *m)
 {
     struct weft_program *const p = m->program;
-    for (uint32_t i = 0; i < m->form->axes; i++) {
+    const int last = chunk_axis(m->form);
+    for (uint32_t k = 0; k < m->form->axes + (last >= 0); k++) {
+        const uint32_t i = k < m->form->axes ? k : (uint32_t)last;
+        if ((k == i && (int)i == last) || m->form->axis[i].pieces_of >= 0)
+            continue;
         const bool is_outer = m->form->phase[0].axes >> i & 1;
         const int64_t extent = weft_dim_evaluate(m->form->dims, m->form->axis[i].extent, m->symbols);
         m->place[i] = (int8_t)(is_outer ? p->outer_rank++ : p->inner_rank++);
@@ -125,6 +170,7 @@ static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *
         return;
     }
     op->fold = (uint16_t)(*folds)++;
+    m->program->fold[op->fold].across = weft_strips_is_across(m->form, i);
     m->program->fold[op->fold].reduce = (struct weft_reduce){
         .op = (enum weft_reduce_op)from->fold, .in_dtype = (uint8_t)in, .out_dtype = from->dtype};
 }
@@ -138,11 +184,13 @@ struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu
     m.program = weft_program_open(memory, form->ops, folds + maps, form->stages, folds);
     m.program->cpu = cpu;
     m.program->arguments = (uint16_t)form->arrays;
+    if (chunk_axis(form) >= 0)
+        m.program->chunk = weft_dim_value(form->phase[0].by[chunk_axis(form)]);
     place_axes(&m);
     place_values(&m);
     for (uint32_t s = 0; s < form->stages; s++) {
         m.program->stage[s] = (struct weft_program_stage){
-            .inside = form->stage[s].axes & ~form->phase[0].axes || folds == 0, .first = (uint16_t)ops};
+            .inside = form->stage[s].axes & ~form->phase[0].axes || m.program->inner_rank == 0, .first = (uint16_t)ops};
         for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
             add_op(&m, i, &ops, &folded);
         m.program->stage[s].ops = (uint16_t)(ops - m.program->stage[s].first);

@@ -17,6 +17,8 @@ struct weft_tier {
 
 /* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside. */
 const char *weft_strips_refuse(const struct weft_form *form);
+/* Is it a fold over tiles of a stated length (program.h: a fold across)? Of a form that is not refused. */
+bool weft_strips_is_across(const struct weft_form *form, uint32_t op);
 /* Bytes of the program, whatever the sizes. */
 size_t weft_strips_bytes(const struct weft_form *form);
 /* Makes the program in `memory` for the sizes at hand. `tensor`: by array, without data; arguments of the program are

@@ -68,6 +68,44 @@ void weft_eval_cumprod(struct weft_eval *eval) { run_scan(eval, &weft_fold_prod)
 void weft_eval_cummax(struct weft_eval *eval) { run_scan(eval, &weft_fold_reduce_max); }
 void weft_eval_cummin(struct weft_eval *eval) { run_scan(eval, &weft_fold_reduce_min); }
 
+/* --- folds of chunks ----------------------------------------------------------------------------------------- */
+
+struct chunks {
+    const struct weft_fold *fold;
+    int axis;
+    int64_t chunk;
+};
+
+static void fold_line(struct weft_eval *eval, const int64_t *place, void *user)
+{
+    const struct chunks *chunks = user;
+    const struct weft_tensor *out = &eval->out[0], *in = &eval->in[0];
+    const int64_t n = in->extent[chunks->axis];
+    for (int64_t c = 0; c < out->extent[chunks->axis]; c++) {
+        union weft_number sum = chunks->fold->neutral(out->dtype);
+        const int64_t begin = c * chunks->chunk, end = n - begin < chunks->chunk ? n : begin + chunks->chunk;
+        for (int64_t i = begin; i < end; i++) {
+            union weft_number x;
+            weft_eval_load(in, place[1] + i * in->stride[chunks->axis], 1, 1, &x);
+            chunks->fold->add(in->dtype, 1, &x, &sum, 0);
+        }
+        weft_eval_store(out, place[0] + c * out->stride[chunks->axis], 1, 1, &sum);
+    }
+}
+
+void weft_eval_fold_chunks(struct weft_eval *eval)
+{
+    const struct weft_fold *const fold = weft_eval_word_is(eval, WEFT_ATTR_fold, "sum")    ? &weft_fold_sum
+                                         : weft_eval_word_is(eval, WEFT_ATTR_fold, "prod") ? &weft_fold_prod
+                                         : weft_eval_word_is(eval, WEFT_ATTR_fold, "max")  ? &weft_fold_reduce_max
+                                                                                           : &weft_fold_reduce_min;
+    struct chunks chunks = {.fold = fold,
+                            .axis = (int)weft_eval_int(eval, WEFT_ATTR_axis),
+                            .chunk = weft_eval_int(eval, WEFT_ATTR_chunk)};
+    weft_eval_lines(eval, chunks.axis, 2, (const struct weft_tensor *const[]){&eval->out[0], &eval->in[0]}, fold_line,
+                    &chunks);
+}
+
 /* --- arguments of extremes --------------------------------------------------------------------------------- */
 
 struct arg {

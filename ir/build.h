@@ -138,6 +138,8 @@ void weft_show_value(struct weft_graph *graph, weft_val value, uint32_t group);
 /*   fuse @name ! k { a, b }       →   fuse @name ! other key=value { a, b }   no kernel and no pairs: no note */
 void weft_label_group(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count,
                       const char *const *key, const char *const *value);
+/* What was recorded of the node's kernel holds no longer, nor what was of its group's: edits of the node call it. */
+void weft_forget_choices(struct weft_graph *graph, weft_node node);
 /* The first and the last node of the group that the node is in; the node itself where it is in none. */
 weft_node weft_group_first(const struct weft_graph *graph, weft_node node);
 weft_node weft_group_last(const struct weft_graph *graph, weft_node node);

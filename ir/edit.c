@@ -17,9 +17,18 @@ bool weft_permit(struct weft_graph *graph, const char *who, weft_val where)
     return true;
 }
 
+/* A group that one reader less has may write a value less. */
+static void forget_shown(struct weft_graph *g, weft_val value, uint32_t group)
+{
+    const weft_node def = weft_def(g, value);
+    if (def.id && g->node[def.id].group && g->node[def.id].group != group)
+        weft_forget_choices(g, def);
+}
+
 static void unlink_use(struct weft_graph *g, uint32_t slot)
 {
     struct weft_operand *use = &g->slot[slot];
+    forget_shown(g, use->value, g->node[use->node.id].group);
     if (use->previous)
         g->slot[use->previous - 1].next = use->next;
     else
@@ -32,7 +41,7 @@ static void unlink_use(struct weft_graph *g, uint32_t slot)
 
 static void set_use(struct weft_graph *g, uint32_t slot, weft_val value)
 {
-    g->node[g->slot[slot].node.id].choices = NULL; /* they were for the old operand */
+    weft_forget_choices(g, g->slot[slot].node); /* they were for the old operand */
     unlink_use(g, slot);
     struct weft_operand *use = &g->slot[slot];
     struct weft_value *v = &g->value[value.id];
@@ -142,6 +151,7 @@ void weft_swap_operands(struct weft_graph *graph, weft_node node)
 static void unlink_return(struct weft_graph *g, uint32_t i)
 {
     const struct weft_return_slot *slot = &g->ret[i];
+    forget_shown(g, slot->value, /* group= */ 0);
     if (slot->previous)
         g->ret[slot->previous - 1].next = slot->next;
     else
@@ -249,7 +259,7 @@ void weft_drop_attr(struct weft_graph *graph, weft_node node, int key)
         if (info->attr[i].key != key)
             info->attr[kept++] = info->attr[i];
     info->attrs = (uint16_t)kept;
-    info->choices = NULL;
+    weft_forget_choices(graph, node);
     learn_content(graph, node);
 }
 
@@ -269,7 +279,7 @@ void weft_set_attr(struct weft_graph *graph, weft_node node, const struct weft_a
     forget_content(graph, node);
     graph->node[node.id].attr = attrs;
     graph->node[node.id].attrs = (uint16_t)count;
-    graph->node[node.id].choices = NULL;
+    weft_forget_choices(graph, node);
     learn_content(graph, node);
 }
 

@@ -133,9 +133,18 @@ void weft_open_group(struct weft_graph *graph, weft_node node)
 void weft_show_value(struct weft_graph *graph, weft_val value, uint32_t group)
 {
     const weft_node def = weft_def(graph, value);
-    if (def.id && graph->node[def.id].group && graph->node[def.id].group != group &&
-        weft_layout_of(graph, value).kind == WEFT_REGISTER)
+    if (!def.id || !graph->node[def.id].group || graph->node[def.id].group == group)
+        return;
+    weft_forget_choices(graph, def); /* the group may write a value more */
+    if (weft_layout_of(graph, value).kind == WEFT_REGISTER)
         graph->value[value.id].layout = 0;
+}
+
+void weft_forget_choices(struct weft_graph *graph, weft_node node)
+{
+    graph->node[node.id].choices = NULL;
+    if (graph->node[node.id].group)
+        graph->node[weft_group_first(graph, node).id].choices = NULL;
 }
 
 void weft_label_group(struct weft_graph *graph, weft_node node, const char *kernel, uint32_t count,

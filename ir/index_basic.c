@@ -44,6 +44,22 @@ void weft_index_reduce(struct weft_indexing *r)
     }
 }
 
+/*   %y: f32[3,4] = fold_chunks %x: f32[20,4] axis=0 chunk=8     space a0 in 3, a1 in 4, reduced a2 in 8
+ *                                                               %y [a0, a1]   %x [8·a0 + a2, a1], skipped outside */
+void weft_index_fold_chunks(struct weft_indexing *r)
+{
+    const int axis = (int)weft_attr_int(r->graph, r->node, WEFT_ATTR_axis);
+    const weft_dim chunk = weft_attr_dim(r->graph, r->node, WEFT_ATTR_chunk);
+    weft_space_add_result(r);
+    const int term = weft_space_add(r, chunk, WEFT_AXIS_REDUCED);
+    if (!weft_index_is_operand(r, 0))
+        return;
+    for (int i = 0; i < weft_index_type(r, 0)->rank; i++)
+        weft_index_term(r, i, i, i == axis ? chunk : weft_dim_of(1));
+    weft_index_is(r, axis, term);
+    r->map.at[axis].border = WEFT_BORDER_SKIPPED;
+}
+
 void weft_index_scan(struct weft_indexing *r)
 {
     weft_index_each(r);

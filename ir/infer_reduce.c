@@ -45,6 +45,20 @@ bool weft_infer_reduce(struct weft_infer *infer) { return reduced_over_axes(infe
 bool weft_infer_reduce_logic(struct weft_infer *infer) { return reduced_over_axes(infer, WEFT_FAMILY_BOOL); }
 bool weft_infer_reduce_real(struct weft_infer *infer) { return reduced_over_axes(infer, WEFT_FAMILY_REAL); }
 
+/* One number for each chunk of an axis; the last chunk may be shorter. */
+bool weft_infer_fold_chunks(struct weft_infer *infer)
+{
+    int64_t chunk;
+    int axis;
+    struct weft_type *const result = &infer->result[0];
+    *result = *weft_infer_type(infer, 0);
+    if (!weft_infer_family(infer, 0, WEFT_FAMILY_NUMERIC) || !weft_infer_axis(infer, result->rank, &axis) ||
+        !weft_infer_int(infer, WEFT_ATTR_chunk, 1, INT64_MAX, &chunk))
+        return false;
+    result->extent[axis] = weft_dim_ceil_div(infer->graph->dims, result->extent[axis], weft_dim_of(chunk));
+    return weft_infer_accumulator(infer, result->dtype, &result->dtype);
+}
+
 bool weft_infer_arg(struct weft_infer *infer)
 {
     int64_t keepdims;

@@ -51,10 +51,13 @@ static struct loss read_loss(struct onnx_op *op, weft_val scores, weft_val targe
     loss.rest = labels;
     loss.rest.dtype = loss.full.dtype;
     struct weft_type numbers = loss.full;
-    numbers.dtype = labels.dtype;
+    /* Integers have no vectors. Floats count as far exactly, and no other integer becomes one of these. */
+    const bool few = weft_dim_is_constant(loss.full.extent[1]) && weft_dim_value(loss.full.extent[1]) < 1 << 24;
+    numbers.dtype = few ? WEFT_F32 : labels.dtype;
     const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 1);
     const weft_val number = weft_onnx_make(op, WEFT_OP_iota, 0, NULL, 1, &axis, &numbers);
-    loss.chosen = weft_onnx_binary(op, WEFT_OP_eq, number, along_classes(op, &loss, target));
+    loss.chosen = weft_onnx_binary(op, WEFT_OP_eq, number,
+                                   along_classes(op, &loss, weft_onnx_cast(op, target, numbers.dtype)));
     const struct onnx_attribute *ignored = weft_onnx_attribute(op, "ignore_index", ONNX_INT);
     if (ignored)
         loss.counted = weft_onnx_binary(op, WEFT_OP_ne, target,

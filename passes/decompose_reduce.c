@@ -70,12 +70,7 @@ static weft_val divisor(struct reduction *f, const struct weft_type *type, int64
     for (unsigned i = 0; i < f->axes; i++)
         count = weft_dim_mul(dims, count, f->type.extent[f->axis[i]]);
     count = weft_dim_max(dims, weft_dim_sub(dims, count, weft_dim_of(correction)), weft_dim_of(0));
-    if (weft_dim_is_constant(count))
-        return weft_build_splat(f->b, type, (double)weft_dim_value(count));
-    const struct weft_type scalar = {.dtype = WEFT_I64};
-    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &count);
-    const weft_val number = weft_build(f->b, WEFT_OP_extents, 0, NULL, 1, &value, &scalar);
-    return weft_build_bcast(f->b, weft_build_cast(f->b, number, type->dtype), type, NULL);
+    return weft_build_size(f->b, type, count);
 }
 
 static weft_val variance(struct weft_rewriting *r, weft_node n)

@@ -68,6 +68,8 @@ static const struct step {
     {PASS_cancel_transpose, 2, WEFT_PHASE_SIMPLIFY},
     /* After cancel_transpose, which leaves one reshape of several; after decompose, which leaves elementwise ops. */
     {PASS_split_reshape, 2, WEFT_PHASE_SIMPLIFY},
+    /* After split_reshape, which leaves reshapes that split or merge. */
+    {PASS_merge_axes, 2, WEFT_PHASE_SIMPLIFY},
     /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
     {PASS_fold_batchnorm, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_fold_shape, 2, WEFT_PHASE_SIMPLIFY},
@@ -87,6 +89,10 @@ static const struct step {
     {PASS_align_buffers, 0, WEFT_PHASE_PLACE},
     /* Of what lies in blocks it makes an array of these, which lies as was decided. */
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
+    /* Before fuse, whose groups go along rows: a sum down columns becomes one that goes with them. */
+    {PASS_fuse_mix_order, 0, WEFT_PHASE_GROUP},
+    /* Behind it, which takes sums that rows share; before fuse, which leaves long sums down few columns alone. */
+    {PASS_split_folds, 0, WEFT_PHASE_GROUP},
     /* After all that decides how values lie, which says what a kernel of several nodes takes. */
     {PASS_fuse, 0, WEFT_PHASE_GROUP},
 };

@@ -25,11 +25,7 @@
  * Not done: regions with contractions, scans or slices; extents of cut axes that are symbols. */
 #include "passes/passes.h"
 
-#include <stdlib.h>
-
 static const char who[] = "split_reshape";
-
-enum { MOST_ATTRS = 8 };
 
 struct digits {
     int count;
@@ -181,7 +177,7 @@ static bool add_user(struct splitting *s, weft_node n)
     struct weft_graph *g = s->graph;
     const int op = weft_opcode_of(g, n);
     const weft_val result = weft_result(g, n, 0);
-    if (n.id >= s->nodes || weft_is_decided(g, n) || g->node[n.id].attrs > MOST_ATTRS ||
+    if (n.id >= s->nodes || weft_is_decided(g, n) || g->node[n.id].attrs > WEFT_REBUILD_ATTRS ||
         g->node[n.id].operands > WEFT_MAX_RANK)
         return false;
     if (s->node_seen[n.id] == s->number)
@@ -296,13 +292,7 @@ static weft_val reduce(struct region *r, struct weft_builder *b, weft_node n, we
     }
     if (!axes)
         return x;
-    struct weft_attr attr[MOST_ATTRS];
-    unsigned attrs = 0;
-    for (unsigned i = 0; i < g->node[n.id].attrs; i++)
-        if (g->node[n.id].attr[i].key != WEFT_ATTR_axes && g->node[n.id].attr[i].key != WEFT_ATTR_keepdims)
-            attr[attrs++] = g->node[n.id].attr[i];
-    attr[attrs++] = weft_attr_of_ints(g, WEFT_ATTR_axes, axes, axis);
-    return weft_build(b, weft_opcode_of(g, n), 1, &x, attrs, attr, NULL);
+    return weft_rebuild_reduction(b, n, x, axes, axis);
 }
 
 /* Whole axes first; in one step where a second would round to 16 bits in between. */
@@ -332,28 +322,8 @@ static weft_val fine_elementwise(struct splitting *s, struct weft_builder *b, we
     weft_val operand[WEFT_MAX_RANK];
     for (unsigned i = 0; i < operands; i++)
         operand[i] = refine(s, b, weft_operand(g, n, i));
-    const struct weft_node_info *info = &g->node[n.id];
     const struct weft_type type = fine_type(&s->region, weft_type_of(g, weft_result(g, n, 0))->dtype);
-    return weft_build(b, info->op, operands, operand, info->attrs, info->attr,
-                      weft_op_of(g, n)->traits & WEFT_STATED ? &type : NULL);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The nodes of the region in the order in which they run. */
-static void sort_nodes(struct region *r)
-{
-    uint64_t *key = weft_new(r->arena, uint64_t, r->nodes);
-    weft_require(r->graph, WEFT_ORDER);
-    for (uint32_t i = 0; i < r->nodes; i++)
-        key[i] = (uint64_t)r->graph->position[r->node[i].id] << 32 | r->node[i].id;
-    qsort(key, r->nodes, sizeof *key, by_place);
-    for (uint32_t i = 0; i < r->nodes; i++)
-        r->node[i] = (weft_node){.id = (uint32_t)key[i]};
+    return weft_rebuild_elementwise(b, n, operand, &type);
 }
 
 static void rewrite(struct splitting *s, weft_node reshape)
@@ -365,7 +335,7 @@ static void rewrite(struct splitting *s, weft_node reshape)
     if (!weft_permit(g, who, seed))
         return;
     weft_add_remark(g, who, seed, "done", "%u nodes run over the axes that this merges", r->nodes);
-    sort_nodes(r);
+    weft_sort_nodes(g, r->arena, r->node, r->nodes);
     s->fine[seed.id] = weft_build_reshape(&(struct weft_builder){g, reshape}, weft_operand(g, reshape, 0), &type);
     for (uint32_t i = 0; i < r->nodes; i++) {
         const weft_node n = r->node[i];

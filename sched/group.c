@@ -2,10 +2,9 @@
 /* group.c: the engine of `fuse`: which nodes may be in a group, and what becomes of groups that were joined. */
 #include "sched/group.h"
 
+#include "codegen/pointwise.h"
 #include "sched/format.h"
 #include "sched/select.h"
-
-#include <string.h>
 
 /* --- who takes part ----------------------------------------------------------------------------------------------- */
 
@@ -15,25 +14,26 @@ static bool takes_part(const struct weft_grouping *g, weft_node n)
     const struct weft_node_info *info = &g->graph->node[n.id];
     const uint8_t kind = weft_member_of(g->members, n)->kind;
     return !info->group && !(info->plan && info->plan->kernel) &&
-           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD);
+           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_CHUNKS);
 }
 
-static void open_cluster(struct weft_grouping *g, weft_node n, bool fixed)
+/* With room for the nodes of a group that is there already, or for one. */
+static void open_cluster(struct weft_grouping *g, weft_node n)
 {
-    weft_node *const node = weft_new(g->arena, weft_node, 1);
-    *node = n;
-    g->cluster[g->clusters] = (struct weft_cluster){node, 1, g->position[n.id], g->position[n.id], fixed, NULL};
-    g->of[n.id] = g->clusters++;
+    const uint32_t group = g->graph->node[n.id].group;
+    uint32_t room = 1;
+    for (weft_node next = g->graph->node[n.id].next; group && next.id && g->graph->node[next.id].group == group;
+         next = g->graph->node[next.id].next)
+        room++;
+    g->cluster[g->clusters++] = (struct weft_cluster){
+        .node = weft_new(g->arena, weft_node, room), .first = g->position[n.id], .fixed = group != 0};
 }
 
-/* The next node of a group that is there already. */
-static void extend_cluster(struct weft_grouping *g, weft_node n)
+/* To the cluster that was opened last. */
+static void add_node(struct weft_grouping *g, weft_node n)
 {
     struct weft_cluster *const cluster = &g->cluster[g->clusters - 1];
-    weft_node *const node = weft_new(g->arena, weft_node, cluster->count + 1);
-    memcpy(node, cluster->node, cluster->count * sizeof *node);
-    node[cluster->count++] = n;
-    cluster->node = node;
+    cluster->node[cluster->count++] = n;
     cluster->last = g->position[n.id];
     g->of[n.id] = g->clusters - 1;
 }
@@ -48,10 +48,12 @@ static void open_clusters(struct weft_grouping *g)
         group = g->graph->node[n.id].group;
         g->position[n.id] = position++;
         sized = sized && !(weft_op_of(g->graph, n)->traits & WEFT_DATA);
-        if (group && group == before)
-            extend_cluster(g, n);
-        else if (group || (sized && takes_part(g, n)))
-            open_cluster(g, n, group != 0);
+        const bool goes_on = group && group == before;
+        if (!goes_on && (group || (sized && takes_part(g, n))))
+            open_cluster(g, n);
+        else if (!goes_on)
+            continue;
+        add_node(g, n);
     }
 }
 
@@ -160,6 +162,45 @@ static void form(const struct forming *f, const struct weft_cluster *cluster)
     }
 }
 
+/* A fold of chunks that is in no group, with the reduction that finishes it: one reduction again. */
+static bool rejoin_chunks(struct weft_grouping *g, weft_node n)
+{
+    struct weft_graph *const graph = g->graph;
+    const weft_val partial = weft_result(graph, n, 0);
+    const struct weft_value *const value = &graph->value[partial.id];
+    const bool has_one_reader = !value->returns && value->first_use && !graph->slot[value->first_use - 1].next;
+    if (g->cluster[g->of[n.id]].count > 1 || !has_one_reader)
+        return false;
+    const weft_node whole = graph->slot[value->first_use - 1].node;
+    enum weft_reduce_op op = WEFT_K_MEAN;
+    const struct weft_attr *const axes = weft_attr_find(graph, whole, WEFT_ATTR_axes);
+    const int64_t axis = weft_attr_int(graph, n, WEFT_ATTR_axis);
+    bool reduces = axes && weft_pointwise_fold(weft_opcode_of(graph, whole), &op) &&
+                   op == weft_pointwise_chunks(graph, n) && g->cluster[g->of[whole.id]].count < 2;
+    bool has_axis = false;
+    for (unsigned i = 0; reduces && i < axes->count; i++)
+        has_axis |= weft_dim_value(axes->integers[i]) == axis;
+    const weft_val in = weft_operand(graph, n, 0);
+    if (!has_axis || weft_type_of(graph, in)->dtype != weft_type_of(graph, partial)->dtype ||
+        !weft_permit(graph, g->who, partial))
+        return false;
+    weft_add_remark(graph, g->who, partial, "refused", "goes along with no rows: folded at once, without chunks");
+    weft_replace_operand(graph, whole, 0, in);
+    weft_erase_node(graph, n);
+    return true;
+}
+
+static bool rejoin_all(struct weft_grouping *g)
+{
+    bool any = false;
+    for (weft_node n = g->graph->first, next; n.id; n = next) {
+        next = g->graph->node[n.id].next;
+        if (weft_opcode_of(g->graph, n) == WEFT_OP_fold_chunks && !g->graph->node[n.id].group)
+            any |= rejoin_chunks(g, n);
+    }
+    return any;
+}
+
 bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target, const char *who)
 {
     struct weft_arena *const arena = &graph->root->scratch;
@@ -180,8 +221,9 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
             choose(&f, &g.cluster[c]);
             any |= g.cluster[c].count > 1;
         }
+    const bool rejoined = rejoin_all(&g);
     if (!any)
-        return false;
+        return rejoined;
     const struct weft_layout hidden = {.kind = WEFT_REGISTER};
     const struct weft_type scalar = {.dtype = WEFT_F32};
     f.in_registers = weft_intern_layout(graph, &hidden, &scalar);

@@ -154,10 +154,10 @@ static void join(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count
     g->cluster[b].count = 0;
 }
 
-static void try_join(struct weft_grouping *g, weft_node reader, weft_val operand)
+/* The cluster of `reader` with that of another node. */
+static void try_join(struct weft_grouping *g, weft_node reader, weft_node other)
 {
-    const weft_node maker = maker_of(g, operand);
-    const uint32_t a = g->of[maker.id], b = g->of[reader.id];
+    const uint32_t a = g->of[other.id], b = g->of[reader.id];
     if (a == 0 || a == b || g->cluster[a].fixed)
         return;
     weft_val where = weft_result(g->graph, reader, 0);
@@ -169,7 +169,19 @@ static void try_join(struct weft_grouping *g, weft_node reader, weft_val operand
         return;
     }
     weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused", "not joined with %s: %s %s",
-                    g->text[weft_result(g->graph, maker, 0).id], g->text[where.id], why);
+                    g->text[weft_result(g->graph, other, 0).id], g->text[where.id], why);
+}
+
+/* A fold of chunks goes along with whoever reads the same data: that is what it is for. */
+static void join_readers(struct weft_grouping *g, weft_node chunks)
+{
+    const struct weft_graph *graph = g->graph;
+    const weft_val v = weft_operand(graph, chunks, 0);
+    for (uint32_t use = graph->value[v.id].first_use; use; use = graph->slot[use - 1].next) {
+        const weft_node n = graph->slot[use - 1].node;
+        if (n.id != chunks.id && g->of[n.id] && weft_member_of(g->members, n)->kind != WEFT_MEMBER_VIEW)
+            try_join(g, chunks, n);
+    }
 }
 
 void weft_group_join(struct weft_grouping *g)
@@ -178,5 +190,8 @@ void weft_group_join(struct weft_grouping *g)
     weft_foreach_node(graph, n)
         if (g->of[n.id] && !is_view(g, n) && !g->cluster[g->of[n.id]].fixed)
             for (uint32_t i = 0; i < graph->node[n.id].operands; i++)
-                try_join(g, n, weft_operand(graph, n, i));
+                try_join(g, n, maker_of(g, weft_operand(graph, n, i)));
+    weft_foreach_node(graph, n)
+        if (weft_opcode_of(graph, n) == WEFT_OP_fold_chunks && g->of[n.id] && !g->cluster[g->of[n.id]].fixed)
+            join_readers(g, n);
 }

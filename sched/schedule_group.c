@@ -56,3 +56,27 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
     memcpy(out, unit->out, unit->outs * sizeof *out);
     return weft_select_fitting(s, members, &fit, unit->outs, out, step);
 }
+
+/* --- a node by itself --------------------------------------------------------------------------------------------- */
+
+static bool choose_chunks(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
+{
+    struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
+    weft_node *const node = weft_new(s->arena, weft_node, 1);
+    struct weft_fit fit;
+    weft_val where;
+    *node = step->node;
+    const char *const why = weft_fit_find(members, node, 1, &fit, &where);
+    if (why)
+        return weft_schedule_refuse(step, why);
+    const struct weft_step before = *step;
+    if (!weft_select_fitting(s, members, &fit, before.outs, before.out, step)) {
+        const char *const refused = step->why;
+        *step = before;
+        return weft_schedule_refuse(step, refused);
+    }
+    step->kind = kind;
+    return true;
+}
+
+const struct weft_scheduler weft_scheduler_chunks = {.name = "chunks", .choose = choose_chunks};

@@ -15,6 +15,7 @@ static void bind_strips(struct weft_bind *bind, void *descriptor)
         tensor[i] = weft_bind_tensor(bind, form->array[i].value);
     struct weft_program *program =
         weft_strips_make(form, weft_bind_cpu(bind), bind->symbols, tensor, bind->workers, descriptor);
+    weft_program_stream(program, bind->target->l3);
     program->shape = weft_emit_refuse(form, program) ? 0 : weft_emit_shape(program);
     bind->parts = program->parts;
     bind->scratch = program->scratch;

@@ -5,9 +5,8 @@
  * Parts are ranges of lines, or, where a scan has few and long ones, of chunks of lines: what each chunk comes to is
  * found first, which weft_along_totals does. The work for an element is a chain, so what counts is that several chains
  * run side by side: neighbouring lines in vectors, others one by one (along_level.c). The exception is the extreme of a
- * contiguous f32 line, which is found with the vectors of reductions and then looked for. */
+ * contiguous f32 line, which is found block by block in vectors and then looked for in the best block. */
 #include "kernels/along/along.h"
-#include "kernels/strip/fold.h"
 #include "kernels/walk.h"
 
 #define CHUNK       8192 /* elements of a line that are worth a chunk */
@@ -139,21 +138,6 @@ void weft_along_totals(const struct weft_along *along, const void *in, void *sha
         each_line(along, NULL, in, shared, part, parts, find_totals);
 }
 
-/* The extreme of contiguous f32, then the first or last place that has it; a NaN is what the fold gives then. */
-static void long_arg_f32(const struct weft_along *along, int64_t *out, const float *x)
-{
-    const struct weft_fold_loops *const loops = weft_fold_loops_find(WEFT_FOLD_F32, along->cpu);
-    const int op = along->op == WEFT_K_ARG_MAX ? WEFT_K_MAX : WEFT_K_MIN;
-    _Alignas(64) char lanes[WEFT_FOLD_BYTES];
-    float best;
-    loops->line(op, lanes, x, along->n, true);
-    loops->finish(op, lanes, &best);
-    int64_t at = along->last ? along->n - 1 : 0;
-    while (best == best ? x[at] != best : x[at] == x[at])
-        at += along->last ? -1 : 1;
-    *out = at;
-}
-
 static void run_lines(const struct weft_along *along, const struct weft_k_walk *walk, int64_t lines, int inner,
                       void *scratch)
 {
@@ -161,10 +145,6 @@ static void run_lines(const struct weft_along *along, const struct weft_k_walk *
     char *const in = walk->at[0], *const out = walk->at[1];
     if (is_order(along)) {
         weft_along_order(along, out, (int64_t *)(void *)walk->at[2], in, scratch);
-        return;
-    }
-    if (!is_scan(along) && along->dtype == WEFT_K_F32 && lines == 1 && along->in_step == 1 && along->n > 0) {
-        long_arg_f32(along, (int64_t *)(void *)out, (const float *)(void *)in);
         return;
     }
     (is_scan(along) ? loops_of(along)->scan : loops_of(along)->arg)(along, out, in, out_line, in_line, lines);
@@ -190,9 +170,8 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
     weft_share(lines, along->in_stride[inner] == 1 ? 16 : 1, part, parts, &at, &end);
     if (at >= end)
         return;
-    const bool vectors = !is_scan(along) && along->dtype == WEFT_K_F32 && along->in_step == 1;
     const int64_t beside = along->in_stride[inner] == 1 ? WEFT_ALONG_TILE : WEFT_ALONG_FEW;
-    const int64_t most = is_order(along) || vectors ? 1 : beside;
+    const int64_t most = is_order(along) ? 1 : beside;
     weft_k_walk_seek(&walk, at);
     while (at < end) {
         int64_t count = walk.extent[inner] - walk.index[inner];

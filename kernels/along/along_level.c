@@ -112,6 +112,103 @@
 #define IS_NAN(x)    false
 #include "kernels/along/along.inc"
 
+/* --- lines whose elements are neighbours, f32 --------------------------------------------------------------------- */
+
+/* A bit for each lane of a mask. */
+INLINE unsigned lanes_of(vi mask)
+{
+#if WEFT_LEVEL == 2
+    return __builtin_ia32_cvtd2mask512(mask);
+#elif WEFT_LEVEL == 1
+    return (unsigned)__builtin_ia32_movmskps256((vf)mask);
+#else
+    return (unsigned)__builtin_ia32_movmskps((vf)mask);
+#endif
+}
+
+/* Where in [begin, end) is `best`, or a NaN, for the first or the last time? It is there. */
+INLINE int64_t find(bool last, bool nan, const float *in, float best, int64_t begin, int64_t end)
+{
+    int64_t found = begin;
+    for (int64_t i = begin; i < end; i += LANES) {
+        const int live = end - i < LANES ? (int)(end - i) : LANES;
+        const vf x = vloadm(in + i, live, 0.f);
+        const unsigned bits = lanes_of(nan ? x != x : x == vall(best)) & ((1u << live) - 1);
+        if (bits && !last)
+            return i + __builtin_ctz(bits);
+        if (bits)
+            found = i + 31 - __builtin_clz(bits);
+    }
+    return found;
+}
+
+enum { ARG_BLOCK = 1024, ARG_CHAINS = 4 }; /* elements: the extreme of a block, then where in the best block it is */
+
+/* The extreme of a block without its NaNs, and whether it has any. */
+INLINE float block_extreme(bool largest, const float *in, int64_t n, bool *ret_nan)
+{
+    const float worst = largest ? -__builtin_inff() : __builtin_inff();
+    vf chain[ARG_CHAINS];
+    vi nan = {0};
+    int64_t i = 0;
+    UNROLL for (int k = 0; k < ARG_CHAINS; k++) chain[k] = vall(worst);
+    for (; i + ARG_CHAINS * LANES <= n; i += ARG_CHAINS * LANES)
+        UNROLL for (int k = 0; k < ARG_CHAINS; k++) {
+            const vf x = vload(in + i + k * LANES);
+            nan |= x != x;
+            chain[k] = largest ? vmax_x86(x, chain[k]) : vmin_x86(x, chain[k]);
+        }
+    for (; i < n; i += LANES) {
+        const vf x = vloadm(in + i, n - i < LANES ? (int)(n - i) : LANES, worst);
+        nan |= x != x;
+        chain[0] = largest ? vmax_x86(x, chain[0]) : vmin_x86(x, chain[0]);
+    }
+    UNROLL for (int k = 1; k < ARG_CHAINS; k++)
+        chain[0] = largest ? vmax_x86(chain[k], chain[0]) : vmin_x86(chain[k], chain[0]);
+    float extreme = worst;
+    for (int lane = 0; lane < LANES; lane++)
+        extreme = (largest ? chain[0][lane] > extreme : chain[0][lane] < extreme) ? chain[0][lane] : extreme;
+    *ret_nan = lanes_of(nan) != 0;
+    return extreme;
+}
+
+INLINE int64_t arg_line(bool largest, bool last, const float *in, int64_t n)
+{
+    float best = largest ? -__builtin_inff() : __builtin_inff();
+    int64_t block = 0;
+    bool nan = false;
+    for (int64_t begin = 0; begin < n && (last || !nan); begin += ARG_BLOCK) {
+        bool here;
+        const float extreme = block_extreme(largest, in + begin, n - begin < ARG_BLOCK ? n - begin : ARG_BLOCK, &here);
+        const bool better = (largest ? extreme > best : extreme < best) || (last && extreme == best);
+        if (here || (better && !nan)) {
+            block = begin;
+            best = extreme;
+        }
+        nan |= here;
+    }
+    return find(last, nan, in, best, block, n - block < ARG_BLOCK ? n : block + ARG_BLOCK);
+}
+
+static void arg_neighbours_f32(const struct weft_along *along, void *out, const void *in, int64_t out_line,
+                               int64_t in_line, int64_t lines)
+{
+    if (along->in_step != 1) {
+        arg_f32(along, out, in, out_line, in_line, lines);
+        return;
+    }
+    for (int64_t j = 0; j < lines; j++) {
+        const float *const line = (const float *)in + j * in_line;
+        const bool last = along->last;
+        int64_t *const to = (int64_t *)out + j * out_line;
+        if (along->op == WEFT_K_ARG_MAX)
+            *to = last ? arg_line(true, true, line, along->n) : arg_line(true, false, line, along->n);
+        else
+            *to = last ? arg_line(false, true, line, along->n) : arg_line(false, false, line, along->n);
+    }
+}
+#define arg_f32 arg_neighbours_f32
+
 #define LOOPS(DTYPE, id, type)                                                                                         \
     [DTYPE] = {sizeof(type), "weft_along_scan_" #id LEVEL_TEXT, "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id, \
                totals_##id, chunks_##id},

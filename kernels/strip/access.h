@@ -62,6 +62,36 @@ INLINE vf vfirst(vf x, int n, float fill)
     return vsel(lane < viall(n), x, vall(fill));
 }
 
+/* Stores past the caches, of lines that begin where STREAM_LINE says: two vectors, 64 bytes at most. `past` is the same
+ * for a whole line of elements, so that asking costs next to nothing. */
+#define STREAM_LINE(bytes) (2 * LANES * (bytes) < 64 ? 2 * LANES * (bytes) : 64)
+INLINE int64_t stream_first(const void *p, int64_t bytes) /* elements ahead of the first such line */
+{
+    return (int64_t)(-(uintptr_t)p & (uintptr_t)(STREAM_LINE(bytes) - 1)) / bytes;
+}
+INLINE int stream_fits(const void *p, int64_t bytes) { return stream_first(p, bytes) == 0; }
+INLINE void vput(float *p, vf x, int past)
+{
+    if (past)
+        vstream(p, x);
+    else
+        vstore(p, x);
+}
+INLINE void vhput(uint16_t *p, vh x, int past)
+{
+    if (past)
+        vhstream(p, x);
+    else
+        vhstore(p, x);
+}
+#define FETCH_POINTS 4096 /* of rows that are short enough to be asked for while the one before is written */
+#define FETCH_AHEAD  1024 /* so many points, where rows are shorter */
+INLINE void stream_end(int64_t past) /* such stores are not in order with others */
+{
+    if (past)
+        __builtin_ia32_sfence();
+}
+
 /* n times x. */
 INLINE void fill_floats(float *p, int64_t n, float x)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions.h: the vector mathematics of strips: branch-free polynomials with the same bits at every level.
  *
- * Worst errors in ULP, over 100 million bit patterns spread evenly over the floats (the limits of
- * check/strip_definition.c): exp 0.66   log 0.88   tanh 1.32   erf 1.32   sigmoid 2.4   silu 2.9
- * rsqrt 1.5 gelu 2.7 and gelu.tanh 3.9 for x >= -1; below that 1e-7 absolute, since 1 + erf cancels.
+ * Worst errors in ULP, over 33 million bit patterns spread evenly over the floats (bench/functions.py --errors
+ * 33554432 prints them beside those of torch; the limits that tests hold are in check/strip_definition.c):
  *
- * exp, log, tanh, erf: weighted minimax fits, rounded to float from the lowest power up with a refit after each. All
- * others work in double: functions_double.h. */
+ *   exp 0.56 (0.76 where the result is subnormal)   log 0.88   tanh 0.51   sigmoid 2.4   erf 1.32   rsqrt 1.5
+ *   silu 2.9 (0x1p-142 absolute where exp of x is subnormal)   gelu 2.7 for x >= -1, below that 1e-7 absolute
+ *   gelu.tanh 3.9 for x >= -1, below that 1e-7 absolute
+ *
+ * exp, log, erf, gelu: weighted minimax fits, rounded to float from the lowest power up with a refit after each. tanh
+ * and all others work in double: functions_double.h. */
 #ifndef WEFT_STRIP_FUNCTIONS_H
 #define WEFT_STRIP_FUNCTIONS_H
 
@@ -14,23 +17,49 @@
 
 #include <math.h>
 
-/* x = n ln2 + r. The clamp keeps NaN: x86 minimum and maximum return their second operand. What is 0 is made of 0: a
- * product that underflows takes a hundred cycles of microcode, and the -infinities of a causal mask are half of the
- * scores of attention. */
+/* 2^(j/16) for j in 0 .. 15, as the nearest float, and what that misses. */
+static const _Alignas(64) float roots[] = {
+    0x1.000000p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fe0p+0f, 0x1.3dea64p+0f,
+    0x1.4bfdaep+0f, 0x1.5ab07ep+0f, 0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
+    0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f,
+};
+static const _Alignas(64) float roots_rest[] = {
+    0,               0x1.9f3122p-25f,  -0x1.c15742p-27f, 0x1.ceac48p-25f,  0x1.4636e2p-25f,  0x1.824684p-25f,
+    -0x1.593abcp-25f, -0x1.5bd5ecp-27f, 0x1.9fcef4p-26f, -0x1.829fd0p-25f, 0x1.15506ep-27f, 0x1.51f848p-27f,
+    -0x1.a94b14p-26f, -0x1.3d56b2p-27f, -0x1.822db8p-27f, 0x1.52486cp-27f,
+};
+INLINE vf vroot(vi place) { return vat(place, (const vf_any *)roots); }
+INLINE vf vroot_rest(vi place) { return vat(place, (const vf_any *)roots_rest); }
+#define SIXTEENTHS 0x1.8p19f /* added: to the nearest sixteenth, whose low four bits are the place in ROOTS */
+
+/* exp x = 2^floor(n) m, m in about [1, 2), for |x| < 2^14: x = n ln2 + r with n in sixteenths, m = root (1 + p(r)). */
+INLINE vf vexp_parts(vf x, vf *ret_n)
+{
+    const vf t = vfma(x, vall(0x1.715476p+0f), vall(SIXTEENTHS)), n = t - SIXTEENTHS;
+    const vf r = vfma(n, vall(-0x1.7f7d1cp-20f), vfma(n, vall(-0x1.62e400p-1f), x));
+    const vf q = vfma(vall(0x1.555754p-3f), r, vall(0x1.000220p-1f)), p = vfma(q, r * r, r);
+    const vf root = vroot((vi)t);
+    *ret_n = n;
+    return root + vfma(root, p, vroot_rest((vi)t));
+}
+
+/* The clamp keeps NaN: x86 minimum and maximum return their second operand. What is 0 is made of 0: a product that
+ * underflows takes a hundred cycles of microcode, and the -infinities of a causal mask are half of the scores of
+ * attention. */
 INLINE vf vexp(vf x)
 {
-    const vi none = x < -104.f;
-    x = vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x));
-    const vf n = vfma(x, vall(0x1.715476p+0f), vall(0x1.8p23f)) - 0x1.8p23f;
-    const vf h = vfma(n, vall(-0x1.62e400p-1f), x); /* exact */
-    const vf l = n * -0x1.7f7d1cp-20f, r = h + l;
-    vf q = vfma(vall(0x1.6a4154p-10f), r, vall(0x1.1239c6p-7f));
-    q = vfma(q, r, vall(0x1.5558bcp-5f));
-    q = vfma(q, r, vall(0x1.555492p-3f));
-    q = vfma(q, r, vall(0x1.fffffcp-2f));
-    q = vfma(q, r * r, l);
-    const vf s = h + 1.f, lost = h - (s - 1.f); /* what the rounding of 1 + h drops */
-    return vscale(vsel(none, vall(0.f), s + (lost + q)), n);
+    const vi some = ~(x < -104.f);
+    vf n;
+    const vf m = vexp_parts(vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x)), &n);
+    return vscale((vf)((vi)m & some), n);
+}
+
+/* exp for x <= 0 or NaN, below -104 as -104. */
+INLINE vf vexp_below(vf x)
+{
+    vf n;
+    const vf m = vexp_parts(vmax_x86(vall(-104.f), x), &n);
+    return vscale(m, n);
 }
 
 /* exp for x <= 0 or NaN, below -87 as -87, so that the result is normal: for erf, where the error hides behind 1 - e.
@@ -46,13 +75,15 @@ INLINE vf vexp_negative(vf x)
     return (vfma(q, r * r, r) + 1.f) * (vf)((vu)t << 23);
 }
 
+/* Only what is not positive and normal needs choices. */
 INLINE vf vlog(vf x)
 {
+    const int special = __builtin_expect(vany_from((vu)x - 0x00800000, 0x7f000000), 0);
     const vi tiny = x < 0x1p-126f;
-    const vf y = vsel(tiny, x * 0x1p24f, x);
+    const vf y = special ? vsel(tiny, x * 0x1p24f, x) : x;
     const vi e = (vi)((vu)y - 0x3f2aaaab) >> 23; /* mantissa in [2/3, 4/3) */
     const vf f = (vf)((vu)y - ((vu)e << 23)) - 1.f;
-    const vf n = __builtin_convertvector(e - (tiny & 24), vf);
+    const vf n = __builtin_convertvector(special ? e - (tiny & 24) : e, vf);
     vf q = vfma(vall(-0x1.07c48cp-3f), f, vall(0x1.1e6ccap-3f));
     q = vfma(q, f, vall(-0x1.f332b8p-4f));
     q = vfma(q, f, vall(0x1.1ed562p-3f));
@@ -63,34 +94,45 @@ INLINE vf vlog(vf x)
     q = vfma(q, f, vall(-0.5f));
     q = vfma(n, vall(-0x1.05c610p-29f), q * (f * f));
     vf r = vfma(n, vall(0x1.62e430p-1f), f + q);
-    r = vsel(x == __builtin_inff(), x, r);
-    r = vsel(x == 0.f, vall(-__builtin_inff()), r);
-    return vsel((x < 0.f) | (x != x), vall(__builtin_nanf("")), r);
+    if (special) {
+        r = vsel(x == __builtin_inff(), x, r);
+        r = vsel(x == 0.f, vall(-__builtin_inff()), r);
+        r = vsel((x < 0.f) | (x != x), vall(__builtin_nanf("")), r);
+    }
+    return r;
 }
 
-/* |x| < 0.625: odd polynomial; else 1 - 2 / (exp 2|x| + 1). */
+/* By (e - 1) / (e + 1) with e = exp 2x = 2^n (1 + p), in double, where neither cancels: for n = 0, which near 0 is,
+ * p / (p + 2). */
+INLINE vd vd_tanh(vd x)
+{
+    const vd t = vdfma(x, vdall(0x1.71547652b82fep+1), vdall(0x1.8p52)), n = t - 0x1.8p52;
+    const vd r = vdfma(n, vdall(-0x1.62e42fefa39efp-1), x + x);
+    vd q = vdfma(vdall(0x1.a1a1647922998p-13), r, vdall(0x1.6d7486863f8d8p-10));
+    q = vdfma(q, r, vdall(0x1.11108f9ab0d7cp-7));
+    q = vdfma(q, r, vdall(0x1.5554add357114p-5));
+    q = vdfma(q, r, vdall(0x1.55555589048a9p-3));
+    q = vdfma(q, r, vdall(0x1.00000027debaep-1));
+    const vd p = vdfma(q, r * r, r), power = (vd)(((vq)t + 1023) << 52);
+    return vdfma(power, p, power - 1.0) / vdfma(power, p, power + 1.0);
+}
 INLINE vf vtanh(vf x)
 {
-    const vf a = vabs(x), s = x * x;
-    const vf big = 1.f - 2.f / (vexp(vmin_x86(vall(20.f), a + a)) + 1.f);
-    vf p = vfma(vall(-0x1.750ce4p-8f), s, vall(0x1.51f8cep-6f));
-    p = vfma(p, s, vall(-0x1.b835a4p-5f));
-    p = vfma(p, s, vall(0x1.1106f6p-3f));
-    p = vfma(p, s, vall(-0x1.555532p-2f));
-    return vcopysign(vsel(a < 0.625f, vfma(p * s, x, x), big), x);
+    const vf a = vmax_x86(vall(-10.f), vmin_x86(vall(10.f), x));
+    return vcopysign(vjoin(vd_tanh(vlow(a)), vd_tanh(vhigh(a))), x);
 }
 
 /* The exponential never overflows, so the left tail keeps its digits. */
 INLINE vf vsigmoid(vf x)
 {
-    const vf e = vexp(-vabs(x));
-    return vsel(x < 0.f, e, vall(1.f)) / (1.f + e);
+    const vf e = vexp_below(-vabs(x));
+    return vby_sign(x, e, vall(1.f)) / (1.f + e);
 }
 
 INLINE vf vsilu(vf x)
 {
-    const vf e = vexp(-vabs(x));
-    return vsel(x < 0.f, x * e, x) / (1.f + e);
+    const vf e = vexp_below(-vabs(x));
+    return vby_sign(x, x * e, x) / (1.f + e);
 }
 
 /* |x| < 0.95: x + x p(x²); else 1 - exp of a polynomial fitted to log erfc. */
@@ -112,10 +154,28 @@ INLINE vf verf(vf x)
     return vsel(a < 0.95f, vfma(p, x, x), vcopysign(1.f - vexp_negative(l), x));
 }
 
+/* max(x, 0) - |x| h(|x|), where h = erfc(|x| / sqrt 2) / 2 is 2 to a polynomial: nothing cancels for negative x. The
+ * maximum is the mean of x and |x|, since of -infinity this is NaN as the formula of the op is. Beyond -8 the
+ * polynomial falls faster than its function, and results of less than 1e-14 go to 0. */
 INLINE vf vgelu(vf x)
 {
-    const vf h = 0.5f * x;
-    return vfma(h, verf(x * 0x1.6a09e6p-1f), h);
+    const vf b = vabs(x), a = vmin_x86(vall(14.f), b);
+    vf q = vfma(vall(-0x1.fe73eep-34f), a, vall(0x1.9d18b6p-28f));
+    q = vfma(q, a, vall(-0x1.29c116p-23f));
+    q = vfma(q, a, vall(0x1.f6fbeap-20f));
+    q = vfma(q, a, vall(-0x1.11de4cp-16f));
+    q = vfma(q, a, vall(0x1.86b97ap-14f));
+    q = vfma(q, a, vall(-0x1.448b1cp-12f));
+    q = vfma(q, a, vall(0x1.bcbd0ep-16f));
+    q = vfma(q, a, vall(0x1.c6fd42p-8f));
+    q = vfma(q, a, vall(-0x1.adad12p-5f));
+    q = vfma(q, a, vall(-0x1.d63c8cp-2f));
+    q = vfma(q, a, vall(-0x1.26aed0p+0f));
+    const vf t = vfma(q, a, vall(SIXTEENTHS - 1.f)), n = t - SIXTEENTHS, r = vfma(q, a, -1.f - n);
+    vf p = vfma(vall(0x1.c6af26p-5f), r, vall(0x1.ebfff4p-3f));
+    p = vfma(p, r, vall(0x1.62e430p-1f)) * r;
+    const vf root = vroot((vi)t), h = vscale(vfma(root, p, root), n);
+    return vcopysign(vfma(-a, h, vfma(vall(0.5f), x, 0.5f * b)), x);
 }
 
 INLINE vf vgelu_tanh(vf x)

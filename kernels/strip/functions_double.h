@@ -12,24 +12,6 @@
 
 #include <math.h>
 
-#if LANES == 16
-#define LOW_LANES  0, 1, 2, 3, 4, 5, 6, 7
-#define HIGH_LANES 8, 9, 10, 11, 12, 13, 14, 15
-#elif LANES == 8
-#define LOW_LANES  0, 1, 2, 3
-#define HIGH_LANES 4, 5, 6, 7
-#else
-#define LOW_LANES  0, 1
-#define HIGH_LANES 2, 3
-#endif
-INLINE vd vlow(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, LOW_LANES), vd); }
-INLINE vd vhigh(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, HIGH_LANES), vd); }
-INLINE vf vjoin(vd low, vd high)
-{
-    const vf_half l = __builtin_convertvector(low, vf_half), h = __builtin_convertvector(high, vf_half);
-    return __builtin_shufflevector(l, h, LOW_LANES, HIGH_LANES);
-}
-
 #define NEAREST_SHIFT                                                                                                  \
     0x1.8p52 /* added and taken away: to the nearest integer; added: the low bits are that integer                     \
               */

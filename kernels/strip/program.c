@@ -4,6 +4,8 @@
 #include "kernels/strip/program.h"
 #include "kernels/walk.h"
 
+#include <math.h>
+
 #define SHORT_STRIP 512 /* points: best from memory, and within a tenth of the best in the second-level cache */
 #define LONG_STRIP  1024 /* a whole line up to that length: one call instead of two */
 #define NEAR_BYTES  (16 << 10) /* of a tile of rows: half of the first-level cache */
@@ -14,6 +16,7 @@
 #define BLOCK       1024 /* points of a block of short lines */
 #define SHORT_LINE  256  /* lines that are worth it */
 #define LEAST_COLUMNS 16
+#define LEAST_STREAM 256 /* bytes of a line that goes past the caches: short ones are mostly lines shared by two */
 
 size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
 {
@@ -201,9 +204,11 @@ static void turn_inwards(struct weft_program *p)
 static void order_axes(struct weft_program *p)
 {
     const struct axes outer = axes_of(p, false), inner = axes_of(p, true);
-    sort_axes(&outer);
+    if (!p->chunk) {
+        sort_axes(&outer);
+        merge_axes(&outer);
+    }
     sort_axes(&inner);
-    merge_axes(&outer);
     merge_axes(&inner);
     const bool folds = p->folds > 0;
     if (p->outer_rank == 0) {
@@ -221,6 +226,11 @@ static void order_axes(struct weft_program *p)
         p->points *= p->outer[i];
     for (int i = 0; i < p->inner_rank; i++)
         p->folded *= p->inner[i];
+    if (p->chunk) {
+        put_best_last(&inner);
+        p->along_inner = true;
+        return;
+    }
     if (has_short_lines(p)) {
         turn_inwards(p);
         return;
@@ -233,13 +243,19 @@ static void order_axes(struct weft_program *p)
 
 static int64_t at_most(int64_t x, int64_t most) { return x < most ? x : most; }
 
-/* Bytes that lie about while a tile is done, for an outer point. */
+/* Bytes that lie about while a tile is done, for an outer point. An array that several stages load is there once. */
 static int64_t point_bytes(const struct weft_program *p)
 {
+    bool seen[WEFT_PROGRAM_ARGUMENTS] = {false};
     int64_t bytes = 1;
-    for (int v = 0; v < p->values; v++)
-        if (p->value[v].place == WEFT_PROGRAM_TILE || (p->value[v].place == WEFT_PROGRAM_ARGUMENT && has_inner(p, v)))
-            bytes += p->value[v].bytes * p->folded;
+    for (int v = 0; v < p->values; v++) {
+        const struct weft_program_value *const value = &p->value[v];
+        const bool is_array = value->place == WEFT_PROGRAM_ARGUMENT && has_inner(p, v) && !seen[value->argument];
+        if (is_array || value->place == WEFT_PROGRAM_TILE)
+            bytes += value->bytes * p->folded;
+        if (is_array)
+            seen[value->argument] = true;
+    }
     return bytes;
 }
 
@@ -398,24 +414,48 @@ static int64_t moved_bytes(const struct weft_program *p)
     return bytes;
 }
 
+int64_t weft_program_chunks(const struct weft_program *p)
+{
+    const int64_t line = p->outer[p->outer_rank - 1];
+    return line > 0 ? p->points / line * ((line + p->chunk - 1) / p->chunk) : 0;
+}
+
 void weft_program_prepare(struct weft_program *p, int workers)
 {
     order_axes(p);
     cut_tiles(p);
     step_values(p);
     place_values(p);
-    const int64_t grain = p->along_inner ? 1 : WEFT_PROGRAM_GRAIN, grains = (p->points + grain - 1) / grain;
+    const int64_t grain = p->along_inner ? 1 : WEFT_PROGRAM_GRAIN;
+    const int64_t grains = p->chunk ? weft_program_chunks(p) : (p->points + grain - 1) / grain;
     const int32_t parts = weft_parts_for(moved_bytes(p), workers);
     p->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
 }
 
+void weft_program_stream(struct weft_program *p, size_t cache)
+{
+    const int64_t length = p->along_inner ? p->inner[p->inner_rank - 1] : p->outer[p->outer_rank - 1];
+    double bytes = 0;
+    for (int s = 0; s < p->stages; s++)
+        for (int i = p->stage[s].first; i < p->stage[s].first + p->stage[s].ops; i++) {
+            const struct weft_program_value *const out = &p->value[p->op[i].out];
+            if (p->op[i].kernel && p->stage[s].inside && out->place == WEFT_PROGRAM_ARGUMENT && out->stride == 1 &&
+                length * out->bytes >= LEAST_STREAM)
+                bytes += (double)p->points * (double)p->folded * out->bytes;
+        }
+    p->past = bytes > (double)cache;
+}
+
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4 };
-enum { SMALL_TILE = 256, MANY_TILES = 64, FEW_COLUMNS = 128, LONG_COLUMNS = 256, JUMPY = 16 };
+/* Estimates, held against a few kernels: a call of a strip kernel; to open a tile, for each of its values; a fold's
+ * line; an element that lies apart from the next. The others stand for loops that the ops have by themselves and
+ * programs do not, and are large enough to keep such groups apart. */
+enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4, SMALL_TILES = 16 };
+enum { SMALL_TILE = 256, MANY_TILES = 64, LONG_COLUMNS = 256 };
 
 /* Tiles of few points: map_joined.c goes over such rows in one, 2.7 times as fast in a group norm. */
-static bool is_jumpy(const struct weft_program *p, double tile, double tiles)
+static bool has_small_tiles(const struct weft_program *p, double tile, double tiles)
 {
     return tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES;
 }
@@ -424,7 +464,7 @@ static bool is_jumpy(const struct weft_program *p, double tile, double tiles)
  * times as fast. */
 static bool is_narrow(const struct weft_program *p)
 {
-    return p->folds && !p->along_inner && p->points < FEW_COLUMNS && p->folded > LONG_COLUMNS;
+    return p->folds && !p->along_inner && p->points < WEFT_PROGRAM_COLUMNS && p->folded > LONG_COLUMNS;
 }
 
 double weft_program_overhead_ns(const struct weft_program *p)
@@ -433,9 +473,11 @@ double weft_program_overhead_ns(const struct weft_program *p)
     const double tile = p->tile < last ? (double)p->tile : last, tiles = tile > 0 ? (double)p->points / tile : 0;
     const double length = p->along_inner ? (double)p->inner[p->inner_rank - 1] : tile;
     const double lines = p->along_inner ? (length > 0 ? tile * (double)p->folded / length : 0) : (double)p->folded;
-    const double together = p->block > p->strip && length > 0 ? (double)p->block / length : 1;
-    const double calls = lines / (together > 1 ? (together < lines ? together : lines > 1 ? lines : 1) : 1) *
-                         (length > (double)p->strip ? length / (double)p->strip : 1);
+    double calls = lines; /* of each op, for a tile */
+    if (length > (double)p->strip)
+        calls *= length / (double)p->strip;
+    else if (p->block > p->strip && length > 0)
+        calls = ceil(lines * length / (double)p->block);
     double ns = TILE_NS + VALUE_NS * p->values;
     for (int s = 0; s < p->stages; s++)
         ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * CALL_NS;
@@ -445,5 +487,5 @@ double weft_program_overhead_ns(const struct weft_program *p)
             ns += (double)p->points * (double)p->folded * APART_NS;
     if (is_narrow(p))
         ns += (double)p->points * (double)p->folded * NARROW_NS;
-    return is_jumpy(p, tile, tiles) ? JUMPY * ns : ns;
+    return has_small_tiles(p, tile, tiles) ? SMALL_TILES * ns : ns;
 }

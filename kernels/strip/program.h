@@ -17,6 +17,14 @@
  * outer one (columns are folded, or nothing is): whichever finds more arguments with elements side by side. Where
  * nothing is folded and lines are short, prepare makes the innermost axis an inner one.
  *
+ * A fold *across* goes the other way: it puts the numbers of all outer points of a *chunk* together, one result for
+ * each inner point. A chunk is so many points along the last outer axis, whatever the number of workers; one worker
+ * does it, tile by tile. So sums down the columns and along the rows of one array take one pass over it. What chunks
+ * come to is put together by who reads it.
+ *
+ *   layer norm, backward   stage 0, inside    h = (x - mean) * rstd    d = dy * g    a = mean d    b = mean d * h
+ *   outer r, inner c       stage 1, inside    dx = …    q = sum dy * h, across    stored at [chunk, c]
+ *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
  * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. */
 #ifndef WEFT_STRIP_PROGRAM_H
@@ -25,7 +33,8 @@
 #include "kernels/strip/reduce_type.h"
 
 enum { WEFT_PROGRAM_ARGUMENTS = 64, /* at most */
-       WEFT_PROGRAM_GRAIN = 16 };    /* outer points side by side that one worker does: a line of f32 */
+       WEFT_PROGRAM_GRAIN = 16,     /* outer points side by side that one worker does: a line of f32 */
+       WEFT_PROGRAM_COLUMNS = 128 }; /* long folds of fewer columns are priced as narrow: parts are pieces of lines */
 
 enum weft_program_place {
     WEFT_PROGRAM_ARGUMENT, /* memory of the caller's; strides of 0 where it does not have an axis */
@@ -38,6 +47,7 @@ struct weft_program_value {
     uint8_t place, bytes;      /* bytes of an element */
     uint16_t argument;         /* which, of an ARGUMENT */
     int64_t outer[WEFT_K_RANK], inner[WEFT_K_RANK]; /* strides of an ARGUMENT, elements */
+    int64_t chunk;             /* of an ARGUMENT that a fold across writes: elements from chunk to chunk */
     int64_t offset;            /* of an ARGUMENT: elements from its base to the first point */
     _Alignas(8) char number[8];
     /* set by prepare */
@@ -51,15 +61,18 @@ struct weft_program_op {
     const struct weft_strip_kernel *kernel; /* NULL: a fold */
     uint8_t ins;
     uint16_t out, in[WEFT_K_MAX_IN]; /* values. An ARGUMENT that is written has its own element at each point */
-    uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides */
+    uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides; of one
+                                * across an ARGUMENT with inner strides and none along the axis of chunks */
     double param[2];
 };
 
 struct weft_program_fold {
     struct weft_reduce reduce; /* op and dtypes */
+    bool across;               /* chunks instead of inner points; no mean */
     /* set by prepare */
     struct weft_reduce_type type;
-    size_t at;                 /* state: bytes from the worker's scratch memory */
+    size_t at;                 /* state: bytes from the worker's scratch memory; across: a number for each inner
+                                * point */
 };
 
 struct weft_program_stage {
@@ -73,6 +86,7 @@ struct weft_program_tile {
     char *const *at;       /* by value: at the first point. Behind them by fold, across lines: 8 bytes for each point */
     const int64_t *next;   /* by value: bytes from line to line */
     int64_t points, length; /* outer points; inner points of each */
+    int64_t past;           /* 1: results go past the caches; 0 */
 };
 typedef void weft_program_code(const struct weft_program_tile *tile);
 
@@ -85,12 +99,15 @@ struct weft_program {
     struct weft_program_op *op;
     struct weft_program_stage *stage;
     struct weft_program_fold *fold;
+    int64_t chunk;             /* outer points along the last outer axis that folds across put together; 0: there are
+                                * none. Outer axes stay as they are then, and strips run along inner */
     /* set by prepare */
     bool along_inner;          /* strips run along the last inner axis; else along the last outer one */
     int64_t points, folded;    /* outer points; inner points of each */
     int64_t tile, strip, block; /* outer points of a tile; at most so many points of a strip, and of a block */
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
+    bool past;                 /* set by weft_program_stream */
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
     weft_program_code *code;
@@ -102,8 +119,14 @@ size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32
 struct weft_program *weft_program_open(void *memory, uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds);
 /* Orders and merges the axes, cuts tiles, lays scratch memory out. The program stays where it is from then on. */
 void weft_program_prepare(struct weft_program *program, int workers);
-/* What calls, tiles and lines take on one worker besides reading, writing and computing, in nanoseconds, as measured on
- * Zen 4: for who weighs the program against its ops one by one. Of a prepared program. */
+/* How many chunks there are; they are numbered line by line. Of a prepared program that has them. */
+int64_t weft_program_chunks(const struct weft_program *program);
+/* Compiled code writes results past the caches, by streaming stores, if they are larger than so many bytes, the last
+ * cache's, together: who reads them finds them in memory anyway, and lines that are written whole need not be read
+ * first. Of a prepared program; without it nothing is streamed. The bits are the same. */
+void weft_program_stream(struct weft_program *program, size_t cache);
+/* What calls, tiles and lines take on one worker besides reading, writing and computing, in nanoseconds, by estimates
+ * for Zen 4: for who weighs the program against its ops one by one. Of a prepared program. */
 double weft_program_overhead_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read at the same points; else it overlaps nothing. */
 void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
@@ -114,13 +137,20 @@ void weft_program_run(const struct weft_program *program, void *const *argument,
 /* Sets what prepare sets, but for the place of the state; returns its bytes. */
 size_t weft_program_fold_prepare(const struct weft_program *program, struct weft_program_fold *fold);
 /* Before the first point; the next n terms, `stride` elements apart, where `ends` says that a line of memory does;
- * behind the last: writes the results. Strips along inner: of one outer point. Else: `lines` terms, `next` bytes apart,
- * for each of n outer points. */
+ * behind the last: writes the results. Not of folds across. Strips along inner: of one outer point. Else: `lines`
+ * terms, `next` bytes apart, for each of n outer points. */
 void weft_program_fold_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                              int64_t n);
 void weft_program_fold_strip(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                              const void *x, int64_t stride, int64_t n, bool ends, int64_t lines, int64_t next);
 void weft_program_fold_end(const struct weft_program *program, const struct weft_program_fold *fold, void *state,
                            void *to, int64_t stride, int64_t n);
+/* Of a fold across, before the first outer point of a chunk; n inner points from number `point` on, of `lines` outer
+ * ones, `next` bytes apart; behind the last: writes the results, `to` being that of the first inner point. */
+void weft_program_across_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state);
+void weft_program_across_strip(const struct weft_program_fold *fold, void *state, int64_t point, const void *x,
+                               int64_t stride, int64_t n, int64_t lines, int64_t next);
+void weft_program_across_end(const struct weft_program *program, const struct weft_program_fold *fold,
+                             const void *state, const struct weft_program_value *out, void *to);
 
 #endif

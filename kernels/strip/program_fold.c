@@ -30,6 +30,8 @@ size_t weft_program_fold_prepare(const struct weft_program *program, struct weft
     fold->reduce.cpu = program->cpu;
     fold->reduce.divisor = program->folded;
     weft_reduce_type_of(fold->reduce.in_dtype, fold->reduce.out_dtype, program->cpu, &fold->type);
+    if (fold->across)
+        return (size_t)(program->folded * fold->type.loops->bytes);
     return HEAD + 2 * side_bytes(program);
 }
 
@@ -73,25 +75,33 @@ static void add_line(const struct weft_program_fold *fold, char *memory,
 
 /* --- across lines ------------------------------------------------------------------------------------------------- */
 
+/* `lines` lines of n terms, line by line, to n numbers. */
+static void add_columns(const struct weft_program_fold *fold, char *into, const char *x, int64_t stride, int64_t n,
+                        int64_t lines, int64_t next)
+{
+    _Alignas(64) char buffer[GATHER * 8];
+    if (stride == 1 && !fold->type.widens) {
+        fold->type.loops->columns(plain_op(fold), into, x, next / fold->type.in_bytes, lines, n);
+        return;
+    }
+    for (int64_t l = 0; l < lines; l++)
+        for (int64_t i = 0; i < n; i += GATHER) {
+            const int64_t length = n - i < GATHER ? n - i : GATHER;
+            weft_reduce_load(&fold->reduce, &fold->type, buffer, x + l * next + i * stride * fold->type.in_bytes,
+                             stride, length);
+            fold->type.loops->columns(plain_op(fold), into + i * fold->type.loops->bytes, buffer, 0, 1, length);
+        }
+}
+
 /* So many lines that a chain is not longer than BLOCK. */
 static void add_lines(const struct weft_program *program, const struct weft_program_fold *fold, char *memory,
                       const char *x, int64_t stride, int64_t n, int64_t lines, int64_t next)
 {
-    _Alignas(64) char buffer[GATHER * 8];
     struct state *const state = (void *)memory;
     char *const total = memory + HEAD, *const running = total + side_bytes(program);
-    char *const into = state->first ? total : running;
     if (!state->first && state->terms == 0)
         weft_reduce_identity(&fold->type, plain_op(fold), running, n);
-    if (stride == 1 && !fold->type.widens)
-        fold->type.loops->columns(plain_op(fold), into, x, next / fold->type.in_bytes, lines, n);
-    for (int64_t l = 0; l < lines && (stride != 1 || fold->type.widens); l++)
-        for (int64_t i = 0; i < n; i += GATHER) {
-            const int64_t length = n - i < GATHER ? n - i : GATHER;
-            weft_reduce_load(&fold->reduce, &fold->type, buffer,
-                             x + l * next + i * stride * fold->type.in_bytes, stride, length);
-            fold->type.loops->columns(plain_op(fold), into + i * fold->type.loops->bytes, buffer, 0, 1, length);
-        }
+    add_columns(fold, state->first ? total : running, x, stride, n, lines, next);
     state->terms += lines;
     if (state->terms < BLOCK)
         return;
@@ -140,5 +150,34 @@ void weft_program_fold_end(const struct weft_program *program, const struct weft
         if (!state->first && state->terms > 0)
             fold->type.loops->columns(plain_op(fold), total, running, 0, 1, n);
         weft_reduce_store(&fold->reduce, &fold->type, to, stride, total, n);
+    }
+}
+
+/* --- chunks ------------------------------------------------------------------------------------------------------- */
+
+void weft_program_across_begin(const struct weft_program *program, const struct weft_program_fold *fold, void *state)
+{
+    weft_reduce_identity(&fold->type, plain_op(fold), state, program->folded);
+}
+
+void weft_program_across_strip(const struct weft_program_fold *fold, void *state, int64_t point, const void *x,
+                               int64_t stride, int64_t n, int64_t lines, int64_t next)
+{
+    add_columns(fold, (char *)state + point * fold->type.loops->bytes, x, stride, n, lines, next);
+}
+
+void weft_program_across_end(const struct weft_program *program, const struct weft_program_fold *fold,
+                             const void *state, const struct weft_program_value *out, void *to)
+{
+    const int last = program->inner_rank - 1;
+    const int64_t length = program->inner[last];
+    for (int64_t point = 0; point < program->folded; point += length) {
+        int64_t at = 0, rest = point / length;
+        for (int i = last - 1; i >= 0; i--) {
+            at += rest % program->inner[i] * out->inner[i];
+            rest /= program->inner[i];
+        }
+        weft_reduce_store(&fold->reduce, &fold->type, (char *)to + at * fold->type.out_bytes, out->inner[last],
+                          (const char *)state + point * fold->type.loops->bytes, length);
     }
 }

@@ -17,6 +17,7 @@ struct worker {
     struct weft_strip_args *args; /* by op */
     char *const *argument;
     int64_t index[WEFT_K_RANK];   /* of the tile's first outer point */
+    int64_t inner_at;             /* number of the first inner point that `at` stands at */
     int64_t tile, block;          /* what they are numbered by, from 1 on: both from one sequence */
 };
 
@@ -77,6 +78,10 @@ static void fold_block(const struct worker *w, const struct weft_program_op *op,
     char *const state = w->scratch + fold->at;
     const int64_t next = in->place == WEFT_PROGRAM_STRIP ? n * in->bytes : w->next[op->in[0]];
     const int64_t stride = in->place == WEFT_PROGRAM_STRIP ? 1 : in->stride;
+    if (fold->across) {
+        weft_program_across_strip(fold, state, 0, w->at[op->in[0]], stride, n, lines, next);
+        return;
+    }
     if (!p->along_inner) {
         weft_program_fold_strip(p, fold, state, w->at[op->in[0]], stride, n, true, lines, next);
         return;
@@ -112,8 +117,11 @@ static inline void run_strip(const struct worker *w, const struct weft_program_s
         const struct weft_program_value *const in = &p->value[op->in[0]];
         if (!op->kernel) {
             const struct weft_program_fold *fold = &p->fold[op->fold];
-            weft_program_fold_strip(p, fold, w->scratch + fold->at, w->at[op->in[0]] + from * in->step, in->stride, n,
-                                    ends, 1, 0);
+            char *const x = w->at[op->in[0]] + from * in->step, *const state = w->scratch + fold->at;
+            if (fold->across)
+                weft_program_across_strip(fold, state, w->inner_at + from, x, in->stride, n, 1, 0);
+            else
+                weft_program_fold_strip(p, fold, state, x, in->stride, n, ends, 1, 0);
             continue;
         }
         struct weft_strip_args *const args = &w->args[i];
@@ -129,7 +137,7 @@ static void begin_folds(const struct worker *w, const struct weft_program_stage 
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
-        if (!p->op[i].kernel) {
+        if (!p->op[i].kernel && !p->fold[p->op[i].fold].across) {
             const struct weft_program_fold *fold = &p->fold[p->op[i].fold];
             weft_program_fold_begin(p, fold, w->scratch + fold->at, n);
         }
@@ -139,7 +147,7 @@ static void end_folds(const struct worker *w, const struct weft_program_stage *s
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
-        if (!p->op[i].kernel) {
+        if (!p->op[i].kernel && !p->fold[p->op[i].fold].across) {
             const struct weft_program_fold *fold = &p->fold[p->op[i].fold];
             const struct weft_program_value *const out = &p->value[p->op[i].out];
             weft_program_fold_end(p, fold, w->scratch + fold->at, to[p->op[i].out], out->stride, n);
@@ -202,6 +210,7 @@ static void run_along_inner(struct worker *w, const struct weft_program_stage *s
         for (int64_t line = 0; line < lines; line++) {
             if (lines > 1)
                 seek(w, row, line);
+            w->inner_at = line * length;
             run_line(w, stage, length);
         }
         if (lines != 1)
@@ -283,11 +292,14 @@ static void run_tile(struct worker *w, int64_t points)
         if (p->value[v].place == WEFT_PROGRAM_TILE)
             w->next[v] = points * p->value[v].bytes;
     if (p->code) {
-        p->code(&(struct weft_program_tile){.at = w->base, .next = w->next, .points = points, .length = p->folded});
+        p->code(&(struct weft_program_tile){
+            .at = w->base, .next = w->next, .points = points, .length = p->folded, .past = p->past});
         return;
     }
     for (int s = 0; s < p->stages; s++)
-        if (!p->stage[s].inside)
+        if (p->stage[s].ops == 0) /* it stores what folds across have made: end_chunk */
+            continue;
+        else if (!p->stage[s].inside)
             run_outside(w, &p->stage[s], points);
         else if (p->along_inner)
             run_along_inner(w, &p->stage[s], points);
@@ -309,7 +321,7 @@ static struct worker open_worker(const struct weft_program *p, void *const *argu
         w.next[v] = p->value[v].next;
         w.written[v] = 0;
     }
-    for (int i = 0; i < p->ops; i++) {
+    for (int i = 0; i < p->ops && !p->code; i++) {
         const struct weft_program_op *op = &p->op[i];
         w.args[i] = (struct weft_strip_args){.stride = {p->value[op->out].stride},
                                              .param = {op->param[0], op->param[1]}};
@@ -326,18 +338,66 @@ static int64_t most_points(const struct weft_program *p)
     return p->code && (p->along_inner || p->inner_rank == 0) ? INT64_MAX : p->tile;
 }
 
+static void begin_chunk(const struct worker *w)
+{
+    const struct weft_program *p = w->program;
+    for (int f = 0; f < p->folds; f++)
+        if (p->fold[f].across)
+            weft_program_across_begin(p, &p->fold[f], w->scratch + p->fold[f].at);
+}
+
+/* Results of the chunk with this number on its line; the last tile is one of its own. */
+static void end_chunk(const struct worker *w, int64_t chunk)
+{
+    const struct weft_program *p = w->program;
+    for (int i = 0; i < p->ops; i++) {
+        const struct weft_program_fold *const fold = p->op[i].kernel ? NULL : &p->fold[p->op[i].fold];
+        const struct weft_program_value *const out = &p->value[p->op[i].out];
+        if (fold && fold->across)
+            weft_program_across_end(p, fold, w->scratch + fold->at, out,
+                                    w->base[p->op[i].out] + chunk * out->chunk * out->bytes);
+    }
+}
+
+/* Outer points [at, end) of one line. */
+static void run_points(struct worker *w, int64_t at, int64_t end)
+{
+    const int64_t most = most_points(w->program);
+    while (at < end) {
+        const int64_t points = end - at < most ? end - at : most;
+        open_tile(w, at);
+        run_tile(w, points);
+        at += points;
+    }
+}
+
+static void run_chunks(struct worker *w, int64_t at, int64_t end)
+{
+    const struct weft_program *p = w->program;
+    const int64_t line = p->outer[p->outer_rank - 1], chunks = (line + p->chunk - 1) / p->chunk;
+    for (; at < end; at++) {
+        const int64_t chunk = at % chunks, first = at / chunks * line + chunk * p->chunk;
+        const int64_t left = line - chunk * p->chunk;
+        begin_chunk(w);
+        run_points(w, first, first + (left < p->chunk ? left : p->chunk));
+        end_chunk(w, chunk);
+    }
+}
+
 void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, int part, int parts)
 {
     struct worker w = open_worker(p, argument, scratch);
-    const int64_t line = p->outer[p->outer_rank - 1], most = most_points(p);
+    const int64_t line = p->outer[p->outer_rank - 1];
     int64_t at, end;
+    if (p->chunk) {
+        weft_share(weft_program_chunks(p), 1, part, parts, &at, &end);
+        run_chunks(&w, at, end);
+        return;
+    }
     weft_share(p->points, p->along_inner ? 1 : WEFT_PROGRAM_GRAIN, part, parts, &at, &end);
     while (at < end) {
-        open_tile(&w, at);
-        int64_t points = line - w.index[p->outer_rank - 1];
-        points = points < most ? points : most;
-        points = points < end - at ? points : end - at;
-        run_tile(&w, points);
+        const int64_t left = line - at % line, points = left < end - at ? left : end - at;
+        run_points(&w, at, at + points);
         at += points;
     }
 }

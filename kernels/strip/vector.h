@@ -16,6 +16,9 @@
  * vpick takes lane index[l] of a, or of b where that is LANES and more; the baseline has none. vpass, of AVX-512
  * alone, takes the lanes of a that a mask names, and the others of b.
  *
+ * vby_sign takes lanes of a where the sign of x is set, else those of b. vany_from: has x a lane from the bound on?
+ * vat takes number index[l] & 15 of sixteen numbers, which are as many vectors as that is.
+ *
  * Masked forms touch only the first n elements, 0 <= n <= LANES; dead lanes read as `fill`. */
 #ifndef WEFT_STRIP_VECTOR_H
 #define WEFT_STRIP_VECTOR_H
@@ -99,7 +102,7 @@ INLINE vf vsel(vi m, vf a, vf b) { return (vf)visel(m, (vi)a, (vi)b); }
 INLINE vd vdsel(vl m, vd a, vd b) { return (vd)visel((vi)m, (vi)a, (vi)b); }
 INLINE vf vabs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 INLINE vd vdabs(vd x) { return (vd)((vl)x & INT64_MAX); }
-INLINE vf vcopysign(vf x, vf s) { return (vf)(((vi)x & INT32_MAX) | ((vi)s & INT32_MIN)); }
+INLINE vf vcopysign(vf x, vf s) { return vsel(viall(INT32_MAX), x, s); }
 
 /* --- what differs between levels ---------------------------------------------------------------------------------- */
 
@@ -109,26 +112,40 @@ INLINE vf vcopysign(vf x, vf s) { return (vf)(((vi)x & INT32_MAX) | ((vi)s & INT
 #define WEFT_CURRENT   4 /* direction of rounding as set */
 INLINE uint16_t vtail(int n) { return (uint16_t)((1u << n) - 1); }
 INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps512_mask(a, b, c, WEFT_ALL_LANES, WEFT_CURRENT); }
+INLINE vd vdfma(vd a, vd b, vd c) { return __builtin_ia32_vfmaddpd512_mask(a, b, c, (uint8_t)-1, WEFT_CURRENT); }
 #ifdef __clang__
+INLINE vf vat(vi index, const vf_any *table) { return __builtin_ia32_permvarsf512(*table, index); }
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512(x, WEFT_CURRENT); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512(x, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512(a, b, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512(a, b, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+INLINE void vhstream(uint16_t *p, vh x) { __builtin_nontemporal_store(x, (vh *)p); }
 INLINE vf vpick(vf a, vi index, vf b) { return (vf)__builtin_ia32_vpermi2vard512((vi)a, index, (vi)b); }
 INLINE vf vpass(uint16_t some, vf a, vf b) { return __builtin_ia32_selectps_512(some, a, b); }
 #else
+INLINE vf vat(vi index, const vf_any *table)
+{
+    return __builtin_ia32_permvarsf512_mask(*table, index, *table, WEFT_ALL_LANES);
+}
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps512_mask(x, x, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd512_mask(x, x, (uint8_t)-1, WEFT_CURRENT); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps512_mask(a, b, a, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps512(p, x); }
+typedef long long v4q __attribute__((vector_size(32)));
+INLINE void vhstream(uint16_t *p, vh x) { __builtin_ia32_movntdq256((v4q *)p, (v4q)x); }
 INLINE vf vpick(vf a, vi index, vf b)
 {
     return (vf)__builtin_ia32_vpermt2vard512_mask(index, (vi)a, (vi)b, WEFT_ALL_LANES);
 }
 INLINE vf vpass(uint16_t some, vf a, vf b) { return __builtin_ia32_blendmps_512_mask(b, a, some); }
 #endif
+INLINE vf vby_sign(vf x, vf a, vf b) { return vpass((uint16_t)__builtin_ia32_cvtd2mask512((vi)x), a, b); }
+INLINE int vany_from(vu x, uint32_t bound)
+{
+    return __builtin_ia32_ucmpd512_mask((vi)x, viall((int32_t)bound), 5, WEFT_ALL_LANES) != 0;
+}
 INLINE vf vloadm(const float *p, int n, float fill) { return __builtin_ia32_loadups512_mask(p, vall(fill), vtail(n)); }
 INLINE void vstorem(float *p, int n, vf x) { __builtin_ia32_storeups512_mask(p, x, vtail(n)); }
 #define VROUND(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, WEFT_ALL_LANES, WEFT_CURRENT)
@@ -139,13 +156,19 @@ INLINE vf vceil(vf x) { return VROUND(x, 10); }
 typedef short v16s __attribute__((vector_size(32)));
 INLINE vf vfrom_f16(vh x) { return __builtin_ia32_vcvtph2ps512_mask((v16s)x, (vf){0}, WEFT_ALL_LANES, WEFT_CURRENT); }
 INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph512_mask(x, 8, (v16s){0}, WEFT_ALL_LANES); }
-/* x · 2^n for integral n, rounded once. */
+/* x · 2^floor(n), rounded once; |n| <= 250. */
 INLINE vf vscale(vf x, vf n) { return __builtin_ia32_scalefps512_mask(x, n, x, WEFT_ALL_LANES, WEFT_CURRENT); }
 
 #elif WEFT_LEVEL == 1
 
 INLINE vi vtail(int n) { return (vi){0, 1, 2, 3, 4, 5, 6, 7} < n; }
 INLINE vf vfma(vf a, vf b, vf c) { return __builtin_ia32_vfmaddps256(a, b, c); }
+INLINE vd vdfma(vd a, vd b, vd c) { return __builtin_ia32_vfmaddpd256(a, b, c); }
+INLINE vf vat(vi index, const vf_any *table)
+{
+    const vf low = __builtin_ia32_permvarsf256(table[0], index), high = __builtin_ia32_permvarsf256(table[1], index);
+    return __builtin_ia32_blendvps256(low, high, (vf)(vi)((vu)index << 28));
+}
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps256(x); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd256(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps256(a, b); }
@@ -154,6 +177,8 @@ INLINE vf vpick(vf a, vi index, vf b)
 {
     return vsel(index > 7, __builtin_ia32_permvarsf256(b, index & 7), __builtin_ia32_permvarsf256(a, index));
 }
+INLINE vf vby_sign(vf x, vf a, vf b) { return __builtin_ia32_blendvps256(b, a, x); }
+INLINE int vany_from(vu x, uint32_t bound) { return __builtin_ia32_movmskps256((vf)(vi)(x >= bound)) != 0; }
 INLINE vf vloadm(const float *p, int n, float fill)
 {
     const vi m = vtail(n);
@@ -169,9 +194,12 @@ typedef short v8s __attribute__((vector_size(16)));
 typedef __fp16 v8fp16 __attribute__((vector_size(16)));
 INLINE vf vfrom_f16(vh x) { return __builtin_convertvector((v8fp16)x, vf); }
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
+INLINE void vhstream(uint16_t *p, vh x) { __builtin_nontemporal_store(x, (vh *)p); }
 #else
 INLINE vf vfrom_f16(vh x) { return __builtin_ia32_vcvtph2ps256((v8s)x); }
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps256(p, x); }
+typedef long long v2q __attribute__((vector_size(16)));
+INLINE void vhstream(uint16_t *p, vh x) { __builtin_ia32_movntdq((v2q *)p, (v2q)x); }
 #endif
 INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
 
@@ -183,10 +211,21 @@ INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph256(x, 0); }
         r[lane] = expression;                                                                                          \
     return r
 INLINE vf vfma(vf x, vf b, vf c) { EACH_LANE(__builtin_fmaf(x[lane], b[lane], c[lane])); }
+INLINE vd vdfma(vd x, vd b, vd c)
+{
+    return (vd){__builtin_fma(x[0], b[0], c[0]), __builtin_fma(x[1], b[1], c[1])};
+}
+INLINE vf vat(vi index, const vf_any *table)
+{
+    vf x = {0};
+    EACH_LANE(table[(index[lane] & 15) >> 2][index[lane] & 3]);
+}
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps(x); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps(a, b); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps(a, b); }
+INLINE vf vby_sign(vf x, vf a, vf b) { return vsel((vi)x < 0, a, b); }
+INLINE int vany_from(vu x, uint32_t bound) { return __builtin_ia32_movmskps((vf)(vi)(x >= bound)) != 0; }
 INLINE vf vloadm(const float *p, int n, float fill)
 {
     vf x = vall(fill);
@@ -206,13 +245,14 @@ INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
 #else
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps(p, x); }
 #endif
+INLINE void vhstream(uint16_t *p, vh x) { *(vh *)p = x; } /* 8 bytes: nothing streams them from vectors */
 
 #endif
 
 #if WEFT_LEVEL < 2
 INLINE vf vscale(vf x, vf n) /* two steps, the first exact unless both are, so that the ends of the range round once */
 {
-    const vi i = __builtin_convertvector(n, vi), h = i >> 1;
+    const vi whole = __builtin_convertvector(n, vi), i = whole + (__builtin_convertvector(whole, vf) > n), h = i >> 1;
     return x * (vf)((vu)(h + 127) << 23) * (vf)((vu)(i - h + 127) << 23);
 }
 #endif
@@ -230,15 +270,49 @@ INLINE vf vmin(vf a, vf b) { return vsel(a != a, a, vmin_x86(a, b)); }
 INLINE vf vmax(vf a, vf b) { return vsel(a != a, a, vmax_x86(a, b)); }
 #endif
 
+/* --- doubles: half the lanes each --------------------------------------------------------------------------------- */
+
+#if LANES == 16
+#define LOW_LANES  0, 1, 2, 3, 4, 5, 6, 7
+#define HIGH_LANES 8, 9, 10, 11, 12, 13, 14, 15
+#elif LANES == 8
+#define LOW_LANES  0, 1, 2, 3
+#define HIGH_LANES 4, 5, 6, 7
+#else
+#define LOW_LANES  0, 1
+#define HIGH_LANES 2, 3
+#endif
+INLINE vd vlow(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, LOW_LANES), vd); }
+INLINE vd vhigh(vf x) { return __builtin_convertvector(__builtin_shufflevector(x, x, HIGH_LANES), vd); }
+INLINE vf vjoin(vd low, vd high)
+{
+    const vf_half l = __builtin_convertvector(low, vf_half), h = __builtin_convertvector(high, vf_half);
+    return __builtin_shufflevector(l, h, LOW_LANES, HIGH_LANES);
+}
+
 /* --- 16-bit floats ------------------------------------------------------------------------------------------------ */
 
-INLINE vf vfrom_bf16(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
-/* To nearest even; NaN becomes quiet. The machine's own instruction flushes denormals, so it is not used. */
-INLINE vh vto_bf16(vf x)
+/* gcc 12 makes detours of both conversions, and a vector of the mask of NaN. */
+#if WEFT_LEVEL == 2 && !defined __clang__
+INLINE vu vwiden_16(vh x) { return (vu)__builtin_ia32_pmovzxwd512_mask((v16s)x, (vi){0}, WEFT_ALL_LANES); }
+INLINE vh vtop_bf16(vf x) { return (vh)__builtin_ia32_pmovdw512_mask((vi)((vu)x >> 16), (v16s){0}, WEFT_ALL_LANES); }
+#define WEFT_NAN(x) __builtin_ia32_cmpps512_mask(x, x, 3 /* unordered */, WEFT_ALL_LANES, WEFT_CURRENT)
+INLINE vf vsel_nan(vf x, vf a, vf b) { return vpass(WEFT_NAN(x), a, b); }
+#else
+INLINE vu vwiden_16(vh x) { return __builtin_convertvector(x, vu); }
+INLINE vh vtop_bf16(vf x) { return __builtin_convertvector((vu)x >> 16, vh); } /* without rounding */
+INLINE vf vsel_nan(vf x, vf a, vf b) { return vsel(x != x, a, b); }
+#endif
+INLINE vf vfrom_bf16(vh x) { return (vf)(vwiden_16(x) << 16); }
+/* The upper half of a lane to nearest even; NaN becomes quiet. The machine's own instruction flushes denormals, so it
+ * is not used. */
+INLINE vf vnear_bf16(vf x)
 {
-    const vu u = (vu)x, r = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
-    return __builtin_convertvector((vu)visel(x != x, (vi)((u >> 16) | 0x40), (vi)r), vh);
+    const vu u = (vu)x, r = u + 0x7fff + ((u >> 16) & 1);
+    return vsel_nan(x, (vf)(u | 0x400000), (vf)r);
 }
+INLINE vh vto_bf16(vf x) { return vtop_bf16(vnear_bf16(x)); }
+INLINE vf vround_bf16(vf x) { return (vf)((vu)vnear_bf16(x) & 0xffff0000); }
 
 #if WEFT_LEVEL == 0
 /* Half precision in integers. A half is s eeeee mmmmmmmmmm; its float has the exponent 112 higher and 13 more bits. */

@@ -151,6 +151,9 @@ def of_numbers(rng):
         yield Case("clamp %a low=1 high=3", (a,), cast(np.clip(x, 1, 3), d))
         for op, function in (("reduce_max", np.max), ("reduce_min", np.min)):
             yield Case(f"{op} %a axes=[1]", (a,), cast(function(x, axis=1), d))
+        for op, function in (("max", np.max), ("min", np.min)):
+            parts = [function(x[:, i:i + 4], axis=1) for i in range(0, x.shape[1], 4)]
+            yield Case(f"fold_chunks %a axis=1 chunk=4 fold={op}", (a,), cast(np.stack(parts, axis=1), d))
         yield Case("arg_max %a axis=1", (a,), np.argmax(x, axis=1))
         yield Case("arg_min %a axis=0 keepdims=1", (a,), np.argmin(x, axis=0, keepdims=True))
         yield Case("cummax %a axis=1", (a,), cast(np.maximum.accumulate(x, axis=1), d))

@@ -158,6 +158,8 @@ void weft_draw_along(struct weft_maker *m, int op)
     const int axis = weft_draw_axis(m, x);
     unsigned attrs = weft_draw_attrs(m, op, attr);
     attr[attrs++] = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    if (op == WEFT_OP_fold_chunks)
+        attr[attrs++] = weft_attr_of_int(WEFT_ATTR_chunk, 1 + weft_draw(m, 4));
     if (op == WEFT_OP_top_k) {
         const weft_dim extent = weft_drawn_type(m, x)->extent[axis];
         const weft_dim half = weft_dim_div(m->graph->dims, extent, weft_dim_of(2));

@@ -58,6 +58,7 @@ static enum amount amount_of(int op)
         return ROUNDING;
     case WEFT_OP_dequantize: /* opened it rounds both integers, their difference and the product */
         return FUNCTION;
+    case WEFT_OP_fold_chunks:
     case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_cumsum: case WEFT_OP_cumprod:
     case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_mean_pool: case WEFT_OP_col2im:
     case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd:

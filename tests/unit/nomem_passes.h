@@ -69,6 +69,10 @@ static const char passes_text[] =
     "  %cv: f32[1,3,4,4] = conv %q, %w0\n"
     "  %r5: f32[1,3,4,4] = batch_norm %cv, %bs, %bb, %bm, %bv epsilon=0\n"
     "  %r6: f32[1,3,4,4] = conv %q, %w1\n"
+    /* fuse_mix_order */
+    "  %mo: f32[32768,2] = iota axis=0\n"
+    "  %mr: f32[32768] = sum %mo axes=[1]\n"
+    "  %mc: f32[2] = mean %mo axes=[0]\n"
     /* fold_range */
     "  %f1: i32[16] = cast %u\n"
     "  %f2: i32[16] = abs %f1\n"
@@ -109,6 +113,14 @@ static const char passes_text[] =
     "  %j3: f32[N,12] = bcast %j2 dims=[0]\n"
     "  %j4: f32[N,12] = sub %j1, %j3\n"
     "  %r13: f32[N,3,4] = reshape %j4\n"
+    /* merge_axes */
+    "  %ma1: f32[N,3,2,2] = reshape %x\n"
+    "  %ma2: f32[N,3,2,2] = relu %ma1\n"
+    "  %r18: f32[N,3,4] = reshape %ma2\n"
+    /* split_folds */
+    "  %sp1: f32[2048,32] = const random=6\n"
+    "  %sp2: f32[2048,32] = abs %sp1\n"
+    "  %r19: f32[32] = reduce_max %sp2 axes=[0]\n"
     /* pad_strides, align_buffers */
     "  %d1: f64[20,512] = const random=5\n"
     "  %d2: f64[20,512] = neg %d1\n"
@@ -125,9 +137,10 @@ static const char passes_text[] =
     "  %o4: i64[2] = abs %o3\n"
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
-    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17\n"
+    "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
+    "%r17, %r18, %r19\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 19 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 21 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-enum { MOST_VALUES = 96, RANK = 4, MOST_ELEMENTS = 32767, MANY_ELEMENTS = 3000, MOST_RETURNS = 5 };
+enum { MOST_VALUES = 96, RANK = 4, MOST_ELEMENTS = 32767, MANY_ELEMENTS = 3000, MOST_RETURNS = 5, MOST_CHUNKS = 2 };
 
 /* Which axes of the box a value has: all; those that are not folded, also with the others as axes of extent 1; or those
  * that are folded, as a scale of rows has. */
@@ -27,6 +27,10 @@ struct maker {
     int open;              /* axis whose extent is the symbol N, or -1 */
     struct value value[MOST_VALUES];
     int values, params;
+    int cut;               /* axis that is folded in chunks: the last one that is not folded; or -1 */
+    int64_t chunk;
+    char chunks[MOST_CHUNKS][8]; /* names of what they come to, which nothing but the caller reads */
+    int folds_of_chunks;
     char head[4096], body[16384], text[24576];
 };
 
@@ -80,6 +84,10 @@ static inline void draw_box(struct maker *m)
     if (draw(m, 10) == 0)
         m->folded = draw(m, 1u << m->rank);
     m->open = draw(m, 4) ? -1 : (int)draw(m, (unsigned)m->rank);
+    m->cut = m->rank - 1;
+    while (m->cut >= 0 && m->folded >> m->cut & 1)
+        m->cut--;
+    m->chunk = 1 + draw(m, 12);
 }
 
 static inline bool has_axis(const struct maker *m, enum shape shape, int axis)
@@ -211,6 +219,27 @@ static inline const struct value *add_reduction(struct maker *m, const struct va
     return v;
 }
 
+/* Sums down columns, that go along with sums along rows. */
+static inline void add_chunks(struct maker *m, const struct value *x)
+{
+    static const char *const words[] = {"sum", "sum", "prod", "max", "min"};
+    if (x->dtype == WEFT_BOOL || x->shape != WHOLE || m->cut < 0 || m->folds_of_chunks == MOST_CHUNKS)
+        return;
+    char *const name = m->chunks[m->folds_of_chunks];
+    snprintf(name, sizeof m->chunks[0], "c%d", m->folds_of_chunks++);
+    BODY("  %%%s: %s[", name, weft_dtype_name(x->dtype));
+    for (int i = 0; i < m->rank; i++) {
+        char one[24];
+        if (i != m->cut)
+            BODY("%s%s", i ? "," : "", extent_text(m, WHOLE, i, one));
+        else if (i == m->open)
+            BODY("%s(N + %" PRId64 ")/%" PRId64, i ? "," : "", m->chunk - 1, m->chunk);
+        else
+            BODY("%s%" PRId64, i ? "," : "", (m->extent[i] + m->chunk - 1) / m->chunk);
+    }
+    BODY("] = fold_chunks %%%s axis=%d chunk=%" PRId64 " fold=%s\n", x->name, m->cut, m->chunk, words[draw(m, 5)]);
+}
+
 /* Another value as one of this shape and type: through views, reductions and casts, or a constant. */
 static inline const struct value *draw_partner(struct maker *m, int dtype, enum shape shape)
 {
@@ -274,7 +303,8 @@ static inline void add_ternary(struct maker *m, const struct value *x)
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 8)) {
+    switch (draw(m, 9)) {
+    case 8: add_chunks(m, x); break;
     case 0: cast_to(m, x, draw_dtype(m)); break;
     case 1:
     case 2: add_unary(m, x); break;
@@ -300,6 +330,8 @@ static inline void add_returns(struct maker *m, uint64_t seed)
     for (int i = m->values; i-- > 0 && returns < MOST_RETURNS;)
         if (m->value[i].computed && (returns == 0 || next(&state) % 6 == 0))
             BODY("%s%%%s", returns++ ? ", " : "  return ", m->value[i].name);
+    for (int i = 0; i < m->folds_of_chunks; i++)
+        BODY(", %%%s", m->chunks[i]);
     BODY("\n}\n");
 }
 

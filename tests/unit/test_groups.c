@@ -243,6 +243,40 @@ static void plans_say_what_runs(void **state)
     weft_close(context);
 }
 
+/* The kernel of a group is recorded at its first node; an edit of any of its nodes, or of who reads them, drops it. */
+static void edits_drop_what_was_recorded_of_a_group(void **state)
+{
+    static const char text[] = "graph @f(%x: f32[64,64], %z: f32[64,64]) {\n"
+                               "  %a: f32[64,64] = exp %x\n"
+                               "  %b: f32[64,64] = neg %a\n"
+                               "  %c: f32[64,64] = cumsum %b axis=0\n"
+                               "  %d: f32[64,64] = cumsum %z axis=0\n"
+                               "  return %c, %d, %b\n"
+                               "}\n";
+    for (int edit = 0; edit < 4; edit++) {
+        struct weft_context *context = NULL;
+        struct weft_graph *graph = NULL;
+        assert_int_equal(weft_open(NULL, &context), WEFT_OK);
+        assert_int_equal(weft_parse(context, text, sizeof text - 1, "text", &graph), WEFT_OK);
+        assert_int_equal(weft_run_pass(graph, "fuse", NULL), 1);
+        const weft_node exp = graph->first, neg = graph->node[exp.id].next, cumsum = graph->node[neg.id].next;
+        const weft_val a = weft_result(graph, exp, 0), z = graph->param[1];
+        assert_true(graph->node[exp.id].group && graph->node[exp.id].group == graph->node[neg.id].group);
+        assert_non_null(graph->node[exp.id].choices);
+        if (edit == 0)
+            weft_replace_operand(graph, neg, 0, z);
+        else if (edit == 1)
+            weft_replace_operand(graph, graph->node[cumsum.id].next, 0, a); /* read outside now */
+        else if (edit == 2)
+            weft_replace_operand(graph, cumsum, 0, z); /* read less */
+        else
+            weft_replace_return(graph, 2, z);
+        assert_null(graph->node[exp.id].choices);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 /* Nobody opens them: not silently planned as what they are not. */
 static void groups_that_come_to_a_plan_are_refused(void **state)
 {
@@ -327,6 +361,7 @@ int main(void)
         cmocka_unit_test(names_of_opened_groups_are_free),
         cmocka_unit_test(labels_replace_notes),
         cmocka_unit_test(plans_say_what_runs),
+        cmocka_unit_test(edits_drop_what_was_recorded_of_a_group),
         cmocka_unit_test(groups_that_come_to_a_plan_are_refused),
         cmocka_unit_test(what_groups_write_over_is_said),
     };

@@ -347,18 +347,25 @@ static void show(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i + 1 < argc; i += 2) {
+    for (int i = 1; i < argc; i++) {
+        const char *const value = i + 1 < argc ? argv[i + 1] : "";
+        if (!strcmp(argv[i], "--compiled")) {
+            compiles = has_compiler();
+            continue;
+        }
         if (!strcmp(argv[i], "--seed")) {
-            first_seed = strtoull(argv[i + 1], NULL, 10);
+            first_seed = strtoull(value, NULL, 10);
             count = 1;
             show(first_seed);
         } else if (!strcmp(argv[i], "--count")) {
-            count = atoi(argv[i + 1]);
-        } else if (!strcmp(argv[i], "--compiled")) {
-            compiles = has_compiler();
+            count = atoi(value);
         } else if (!strcmp(argv[i], "--from")) {
-            first_seed = strtoull(argv[i + 1], NULL, 10);
+            first_seed = strtoull(value, NULL, 10);
+        } else {
+            fprintf(stderr, "%s: no option '%s': --seed N, --from N, --count N, --compiled\n", argv[0], argv[i]);
+            return 1;
         }
+        i++;
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(groups_compute_what_their_nodes_do)};
     return cmocka_run_group_tests(tests, NULL, leave_folder);

@@ -15,13 +15,14 @@ static const char *kernel_of(const struct weft_graph *g, weft_node n)
     return g->node[n.id].plan ? g->node[n.id].plan->kernel : NULL;
 }
 
-/* What a kind says of its kernel's vectors, beside the list of all kernels. */
+/* What a kind says of its kernel's vectors, beside the list of all kernels, where strip programs are not. */
 static bool says_what_it_needs(const struct weft_choice *choice)
 {
     const struct weft_kernel_info *info = NULL;
     unsigned i = 0;
     while ((info = weft_kernel_at(i++)) && strcmp(info->name, choice->kernel) != 0) {}
-    return info ? !info->cpu == !choice->cpu : strcmp(choice->kernel, "weft_reference") == 0 && !choice->cpu;
+    const bool is_reference = strcmp(choice->kernel, "weft_reference") == 0;
+    return info ? !info->cpu == !choice->cpu : is_reference ? !choice->cpu : choice->step.code != NULL;
 }
 
 static void check_list(const struct weft_graph *g, weft_node n, const struct weft_choices *list)
