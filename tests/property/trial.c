@@ -8,6 +8,7 @@
 
 #include "runtime/runtime.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,12 +195,32 @@ static bool take_results(const struct weft_trial *trial, const struct weft_plann
     return true;
 }
 
-static bool same_bits(const struct weft_trial *trial, const struct weft_tensor *a, const struct weft_tensor *b)
+/* Whether two runs gave the same bits; where not, `message` names the first element that differs. A NaN is a NaN: which
+ * of two NaNs an op hands on is free, and compiled code that takes over between two runs may choose the other. */
+static bool same_bits(const struct weft_trial *trial, const struct weft_tensor *a, const struct weft_tensor *b,
+                      char *message, size_t size)
 {
-    for (uint32_t i = 0; i < trial->graph->returns; i++)
-        if (weft_tensor_count(&a[i]) != weft_tensor_count(&b[i]) ||
-            memcmp(a[i].data, b[i].data, (size_t)weft_dtype_bytes(a[i].dtype, weft_tensor_count(&a[i]))) != 0)
+    for (uint32_t i = 0; i < trial->graph->returns; i++) {
+        const int dtype = a[i].dtype;
+        const int64_t count = weft_tensor_count(&a[i]);
+        if (weft_tensor_count(&b[i]) != count) {
+            snprintf(message, size, "result %u has another size", (unsigned)i);
             return false;
+        }
+        if (memcmp(a[i].data, b[i].data, (size_t)weft_dtype_bytes(dtype, count)) == 0)
+            continue;
+        if (!weft_dtype_is_float(dtype)) {
+            snprintf(message, size, "result %u has other bytes", (unsigned)i);
+            return false;
+        }
+        for (int64_t k = 0; k < count; k++) {
+            const double x = weft_load_real(dtype, a[i].data, k), y = weft_load_real(dtype, b[i].data, k);
+            if (x == y ? signbit(x) != signbit(y) : !(isnan(x) && isnan(y))) {
+                snprintf(message, size, "element %" PRId64 " of result %u: %.17g, not %.17g", k, (unsigned)i, x, y);
+                return false;
+            }
+        }
+    }
     return true;
 }
 
@@ -238,13 +259,14 @@ enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct w
                                   weft_execution_error(planned->execution));
     else if (!weft_judge(want, got, returns, noises, 2, false, message, sizeof message))
         failure = weft_trial_fail(trial, WEFT_FAILS_RESULT, "plan for %s, %s: %s", name, trial->what, message);
-    else if (!same_bits(trial, got, again))
+    else if (!same_bits(trial, got, again, message, sizeof message))
         failure = weft_trial_fail(trial, WEFT_FAILS_AGAIN,
-                                  "plan for %s, %s: bound results have other bits than unbound ones", name,
-                                  trial->what);
-    else if (p < trial->machine->contexts && p % 2 && !same_bits(trial, got, trial->first))
-        failure = weft_trial_fail(trial, WEFT_FAILS_THREADS, "plan for %s, %s: other bits than with 2 threads", name,
-                                  trial->what);
+                                  "plan for %s, %s: bound results have other bits than unbound ones: %s", name,
+                                  trial->what, message);
+    else if (p < trial->machine->contexts && p % 2 &&
+             !same_bits(trial, got, trial->first, message, sizeof message))
+        failure = weft_trial_fail(trial, WEFT_FAILS_THREADS, "plan for %s, %s: other bits than with 2 threads: %s",
+                                  name, trial->what, message);
     release(trial, again);
     release(trial, trial->first);
     trial->first = got;
