@@ -355,7 +355,8 @@ void weft_emit_write(struct weft_emit *e, uint32_t v)
         [WEFT_BF16] = "*(uint16_t *)(%s) = vto_bf16(v%u)[0];", [WEFT_BOOL] = "*(uint8_t *)(%s) = v%u[0] & 1;"};
     const struct weft_form_op *op = &e->form->op[v];
     const int dtype = op->dtype;
-    /* A result that was rounded when it was made. What is only chosen may be a NaN that has yet to become quiet. */
+    /* A result that was rounded when it was made, or is an operand, at most with another sign. What is only chosen may
+     * be a NaN that has yet to become quiet. */
     const bool rounded = dtype == WEFT_BF16 && op->kind == WEFT_FORM_MAP && strcmp(op->word, "select") != 0;
     char place[192], line[320];
     if (e->at && e->past[v] && !e->tail) {

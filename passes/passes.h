@@ -154,8 +154,8 @@ weft_val weft_widen(struct weft_builder *b, weft_val x);
 weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);
 
 /* rebuild.c. A reduction of these axes of x, else as the node's, which has at most WEFT_REBUILD_ATTRS attributes;
- * without keepdims. An elementwise node's op on other operands, over this shape. Nodes in the order in which they run. A size,
- * maybe of symbols, as each element of the type. */
+ * without keepdims. An elementwise node's op on other operands, over this shape. Nodes in the order in which they run.
+ * A size, maybe of symbols, as each element of the type. */
 enum { WEFT_REBUILD_ATTRS = 8 };
 weft_val weft_rebuild_reduction(struct weft_builder *b, weft_node node, weft_val x, unsigned axes, const int64_t *axis);
 weft_val weft_rebuild_elementwise(struct weft_builder *b, weft_node node, const weft_val *operand,

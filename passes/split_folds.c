@@ -18,13 +18,13 @@
  * Needs: layouts, since they say what is a column. Before fuse, which makes one kernel of it. Rounds elsewhere: sums
  * are added in pieces, always the same ones. Not done: open sizes, types other than f32, layouts with blocks or gaps,
  * extents that no number from 8 to 63 divides; rows shorter than a vector. */
-#include "kernels/strip/program.h"
 #include "passes/passes.h"
+#include "sched/group.h"
 
 static const char who[] = "split_folds";
 
 enum { LEAST_ROW = 16 }; /* fills the longest vector */
-enum { LEAST_ELEMENTS = 64 << 10, PIECES = 16, LEAST_PIECES = WEFT_PROGRAM_COLUMNS / LEAST_ROW, LEAST_REPEATS = 16 };
+enum { LEAST_ELEMENTS = 64 << 10, PIECES = 16, LEAST_PIECES = WEFT_GROUP_COLUMNS / LEAST_ROW, LEAST_REPEATS = 16 };
 enum { MOST_CHAIN = 16, MOST_OPERANDS = 3 };
 
 struct splitting {
@@ -97,7 +97,7 @@ static bool find_fold(struct splitting *s)
         if (s->folded[axis] && s->axis < 0)
             s->axis = axis;
     }
-    return s->axis >= 0 && row >= LEAST_ROW && columns < WEFT_PROGRAM_COLUMNS && columns * length >= LEAST_ELEMENTS &&
+    return s->axis >= 0 && row >= LEAST_ROW && columns < WEFT_GROUP_COLUMNS && columns * length >= LEAST_ELEMENTS &&
            pieces_of(weft_dim_value(s->whole.extent[s->axis])) > 0;
 }
 
@@ -208,6 +208,33 @@ static void store_as(struct weft_graph *g, weft_val v, const struct weft_layout 
 
 static int split_axis(const struct splitting *s, int axis) { return axis + (axis > s->axis); }
 
+/* What an earlier sum made of `x` by this op: a view in pieces, or a bcast along these axes. */
+static weft_val made_before(const struct splitting *s, weft_val x, int op, const struct weft_type *type,
+                            const int *axis)
+{
+    const struct weft_graph *g = s->graph;
+    for (uint32_t slot = g->value[x.id].first_use; slot; slot = g->slot[slot - 1].next) {
+        const weft_node n = g->slot[slot - 1].node;
+        bool same = n.id >= s->nodes && weft_opcode_of(g, n) == op &&
+                    weft_type_same(weft_type_of(g, weft_result(g, n, 0)), type);
+        for (int i = 0; same && axis && i < weft_type_of(g, x)->rank; i++)
+            same = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i)) == axis[i];
+        if (same)
+            return weft_result(g, n, 0);
+    }
+    return (weft_val){0};
+}
+
+static weft_val split_source(struct splitting *s, struct weft_builder *b, const struct weft_layout *layout)
+{
+    weft_val view = made_before(s, s->source, WEFT_OP_reshape, &s->split, NULL);
+    if (!view.id) {
+        view = weft_build_reshape(b, s->source, &s->split);
+        store_as(s->graph, view, layout);
+    }
+    return view;
+}
+
 static weft_val split_operand(struct splitting *s, struct weft_builder *b, weft_val v)
 {
     struct weft_graph *g = s->graph;
@@ -224,7 +251,8 @@ static weft_val split_operand(struct splitting *s, struct weft_builder *b, weft_
     int axis[WEFT_MAX_RANK];
     for (int i = 0; i < weft_type_of(g, x)->rank; i++)
         axis[i] = split_axis(s, (int)weft_dim_value(weft_attr_at(g, def, WEFT_ATTR_dims, (unsigned)i)));
-    return weft_build_bcast(b, x, &type, axis);
+    const weft_val before = made_before(s, x, WEFT_OP_bcast, &type, axis);
+    return before.id ? before : weft_build_bcast(b, x, &type, axis);
 }
 
 /* Each behind what it reads; that stands further down in the chain, mostly. */
@@ -293,22 +321,6 @@ static void erase_unused(struct weft_graph *g, weft_node n)
     while (count-- > 0)
         if (count == 0 || beside[count].id != beside[0].id)
             weft_erase_unused(g, beside[count]);
-}
-
-/* The pieces of the source, which an earlier sum may have made. */
-static weft_val split_source(struct splitting *s, struct weft_builder *b, const struct weft_layout *layout)
-{
-    struct weft_graph *g = s->graph;
-    for (uint32_t slot = g->value[s->source.id].first_use; slot; slot = g->slot[slot - 1].next) {
-        const weft_node n = g->slot[slot - 1].node;
-        const weft_val v = weft_result(g, n, 0);
-        if (n.id >= s->nodes && weft_opcode_of(g, n) == WEFT_OP_reshape &&
-            weft_type_same(weft_type_of(g, v), &s->split))
-            return v;
-    }
-    const weft_val view = weft_build_reshape(b, s->source, &s->split);
-    store_as(g, view, layout);
-    return view;
 }
 
 static bool rewrite(struct splitting *s)

@@ -279,7 +279,6 @@ static weft_val refine(struct splitting *s, struct weft_builder *b, weft_val v)
 /* Reduces those digits of %x that `take` has; `left` is what %x still has of all. */
 static weft_val reduce(struct region *r, struct weft_builder *b, weft_node n, weft_val x, const bool *take, bool *left)
 {
-    struct weft_graph *g = r->graph;
     int64_t axis[WEFT_MAX_RANK];
     unsigned axes = 0;
     int place = 0;

@@ -16,7 +16,10 @@
 #define WEFT_GROUP_H
 
 #include "codegen/lower.h"
+#include "kernels/strip/program.h"
 #include "sched/target.h"
+
+enum { WEFT_GROUP_COLUMNS = WEFT_PROGRAM_COLUMNS }; /* long folds of fewer columns stay alone: a pass may split them */
 
 /* Joins nodes of a graph whose layouts are decided; bodies are graphs of their own. `who` makes the remarks. True if
  * anything changed. */

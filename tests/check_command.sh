@@ -481,6 +481,16 @@ graph @f(%x: f32[64,300]) {
 EOF
 expect 0 '^void weft_.*const struct weft_program_tile .tile.$' "$weft" opt grouped.weft --print=c --target=avx2
 expect 0 'op_exp(v[0-9]*); /. %[0-9]* = exp %[0-9]* ./$' "$weft" opt grouped.weft --print=c --target=avx2
+cat >composites.weft <<'EOF'
+graph @f(%x: f32[64,300], %up: f32[64,300]) {
+  %g: f32[64,300] = gelu %x
+  %s: f32[64,300] = silu %g
+  %y: f32[64,300] = mul %s, %up
+  return %y
+}
+EOF
+expect 0 'op_gelu(v[0-9]*); /. %[0-9]* = gelu %[0-9]* ./$' "$weft" opt composites.weft --print=c --target=avx2
+expect 0 'op_silu(v[0-9]*); /. %[0-9]* = silu %[0-9]* ./$' "$weft" opt composites.weft --print=c --target=avx2
 expect 0 '' "$weft" opt constants.weft --print=choices --constant-bytes 1M
 expect 0 ': 2 nodes read, 2 planned as 2 steps, 0 of them' "$weft" explain looping.weft
 expect 0 ': 1 node read, 1 planned as 1 step, 0 of them' "$weft" explain one.weft

@@ -385,8 +385,8 @@ static const struct weft_target machines[] = {
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
-/* What was in blocks, or is summed in pieces, is a graph of other values since the pipeline's last passes. The next run
- * simplifies it (pieces of one value are there once for each sum), and decides layouts for it as for any other. */
+/* What was in blocks is a graph of other values since the pipeline's last pass, which the next run simplifies, and for
+ * which it decides layouts, like those of any other. */
 static bool was_lowered(const struct weft_graph *graph)
 {
     const struct weft_pass_record *record;
