@@ -93,25 +93,39 @@ void *weft_frame_block(const struct weft_plan *plan, const struct weft_frame *fr
     return align ? place + -(uintptr_t)place % align : place;
 }
 
+/* What the arena has to hold: a block for each storage, empty for those that lie elsewhere. */
+static void list_blocks(const struct weft_plan *plan, struct weft_frame *frame, struct weft_block *block)
+{
+    for (uint32_t i = 0; i < plan->storages; i++) {
+        const struct weft_storage *s = &plan->storage[i];
+        block[i] = (struct weft_block){.first = s->first, .last = s->last};
+        if (s->kind == WEFT_IN_ARENA && s->last >= s->first)
+            block[i].bytes = weft_frame_block_bytes(plan, frame, i) + s->align; /* room to begin where it has to */
+    }
+}
+
 static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
 {
     struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
-    uint32_t *order = block ? weft_allocate(plan->context, 3 * plan->storages * sizeof *order) : NULL;
+    uint32_t *order = block ? weft_allocate(plan->context, 4 * plan->storages * sizeof *order) : NULL;
     if (order) {
-        for (uint32_t i = 0; i < plan->storages; i++) {
-            const struct weft_storage *s = &plan->storage[i];
-            block[i] = (struct weft_block){.first = s->first, .last = s->last};
-            if (s->kind != WEFT_IN_ARENA || s->last < s->first)
-                continue;
-            block[i].bytes = weft_frame_block_bytes(plan, frame, i) + s->align; /* room to begin where it has to */
-        }
-        frame->arena_bytes = weft_place_blocks(block, plan->storages, order);
+        list_blocks(plan, frame, block);
+        /* Runs with sizes that are new wait for it. */
+        const int64_t tries = weft_symbol_count(plan->graph->dims) ? WEFT_PLACE_QUICK : WEFT_PLACE_WELL;
+        frame->arena_bytes = weft_place_blocks(block, plan->storages, tries, order);
         for (uint32_t i = 0; i < plan->storages; i++)
             frame->place[i] = block[i].offset;
     }
-    weft_release(plan->context, order, 3 * plan->storages * sizeof *order);
+    weft_release(plan->context, order, 4 * plan->storages * sizeof *order);
     weft_release(plan->context, block, plan->storages * sizeof *block);
     return order != NULL;
+}
+
+int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena)
+{
+    struct weft_block *const block = weft_new(arena, struct weft_block, plan->storages);
+    list_blocks(plan, frame, block);
+    return weft_live_bytes(block, plan->storages, weft_new(arena, uint32_t, 2 * (size_t)plan->storages));
 }
 
 static int64_t byte_offset(const struct weft_plan *plan, const struct weft_frame *frame, weft_val v, int64_t more)

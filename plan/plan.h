@@ -271,6 +271,8 @@ struct weft_frame {
     struct weft_frame_control *control;
     void **base;                /* of a body: by storage */
 };
+/* The most bytes of the arena that are alive at one step: what arena_bytes cannot be less than. */
+int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena);
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
 /* Sizes a step's values and binds it again, for the frame's live symbols. */

@@ -2,7 +2,9 @@
 /* place.c: offsets in the arena, largest block first.
  *
  * Each block goes into the lowest gap that fits between the blocks already placed that are alive at the same time.
- * Large first, since a large block that comes late finds the space cut up by small ones.
+ * Large first, since a large block that comes late finds the space cut up by small ones. If the arena is larger than
+ * what is alive at once by more than a 64th, the block that ends highest comes first in the next try, and so on;
+ * then the same with the blocks first that are large for long. The smallest arena counts.
  *
  * Who is alive at the same time is found through the blocks in order of their first step. Most blocks live for a few
  * steps, so those that meet [first, last] began at most SHORT steps before it; the few that live longer are looked at
@@ -11,11 +13,14 @@
  * by a sweep over time (place_sweep.c), which wastes a little and always stays near n log n. */
 #include "sched/sort.h"
 
+#include <string.h>
+
 #define ALIGN 64
 #define SHORT 32
 /* Blocks looked at before the sweep takes over: a tenth of a second, and more for more blocks. */
 #define WORK ((int64_t)1 << 23)
 #define WORK_PER_BLOCK 256
+enum { TURNS = 32, SPARE = 64 };
 
 static int64_t aligned(int64_t bytes) { return (bytes + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
@@ -24,6 +29,17 @@ static bool larger(const struct weft_block *block, uint32_t a, uint32_t b)
     if (block[a].bytes != block[b].bytes)
         return block[a].bytes > block[b].bytes;
     return block[a].first != block[b].first ? block[a].first < block[b].first : a < b;
+}
+
+static double weight(const struct weft_block *block)
+{
+    return (double)block->bytes * (1.0 + (double)block->last - (double)block->first);
+}
+
+static bool weightier(const struct weft_block *block, uint32_t a, uint32_t b)
+{
+    const double x = weight(&block[a]), y = weight(&block[b]);
+    return x != y ? x > y : larger(block, a, b);
 }
 
 bool weft_block_earlier(const struct weft_block *block, uint32_t a, uint32_t b)
@@ -101,28 +117,24 @@ static uint32_t neighbours(const struct timeline *t, const struct weft_block *mi
     return count;
 }
 
-/* order: three parts of `count` numbers each. */
-int64_t weft_place_blocks(struct weft_block *block, uint32_t count, uint32_t *order)
+/* Places the blocks of the list, in this order. by_time, near: room for as many numbers. */
+static int64_t place(struct weft_block *block, uint32_t *list, uint32_t used, uint32_t *by_time, uint32_t *near,
+                     int64_t *work)
 {
-    uint32_t *by_size = order, *by_time = order + count, *near = order + 2 * (size_t)count;
-    uint32_t used = 0, shorts = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        block[i].offset = block[i].bytes > 0 ? -1 : 0; /* not placed yet */
-        if (block[i].bytes > 0)
-            by_size[used++] = i;
+    uint32_t shorts = 0;
+    for (uint32_t i = 0, longs = used; i < used; i++) {
+        block[list[i]].offset = -1; /* not placed yet */
+        by_time[is_long(&block[list[i]]) ? --longs : shorts++] = list[i];
     }
-    for (uint32_t i = 0, longs = used; i < used; i++)
-        by_time[is_long(&block[by_size[i]]) ? --longs : shorts++] = by_size[i];
-    weft_sort_blocks(block, larger, by_size, used);
     weft_sort_blocks(block, weft_block_earlier, by_time, shorts);
     const struct timeline timeline = {block, by_time, by_time + shorts, shorts, used - shorts};
-    int64_t arena = 0, work = 0;
-    const int64_t most = WORK + WORK_PER_BLOCK * (int64_t)used;
+    int64_t arena = 0;
+    const int64_t most = *work + WORK + WORK_PER_BLOCK * (int64_t)used;
     for (uint32_t i = 0; i < used; i++) {
-        if (work > most)
-            return weft_place_sweep(block, by_size + i, used - i, aligned(arena), by_time, near);
-        struct weft_block *mine = &block[by_size[i]];
-        const uint32_t met = neighbours(&timeline, mine, near, &work);
+        if (*work > most)
+            return weft_place_sweep(block, list + i, used - i, aligned(arena), by_time, near);
+        struct weft_block *mine = &block[list[i]];
+        const uint32_t met = neighbours(&timeline, mine, near, work);
         weft_sort_blocks(block, lower, near, met);
         int64_t offset = 0;
         for (uint32_t k = 0; k < met && offset + mine->bytes > block[near[k]].offset; k++) {
@@ -133,4 +145,72 @@ int64_t weft_place_blocks(struct weft_block *block, uint32_t count, uint32_t *or
         arena = offset + mine->bytes > arena ? offset + mine->bytes : arena;
     }
     return aligned(arena);
+}
+
+/* Moves the block that ends highest to the front. */
+static void bring_forward(const struct weft_block *block, uint32_t *list, uint32_t used)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 1; i < used; i++)
+        if (block[list[i]].offset + block[list[i]].bytes > block[list[at]].offset + block[list[at]].bytes)
+            at = i;
+    const uint32_t first = list[at];
+    memmove(list + 1, list, at * sizeof *list);
+    list[0] = first;
+}
+
+int64_t weft_place_blocks(struct weft_block *block, uint32_t count, int64_t tries, uint32_t *order)
+{
+    uint32_t *const list = order, *const by_time = order + count, *const near = order + 2 * (size_t)count,
+             *const best = order + 3 * (size_t)count; /* lines */
+    const int64_t live = weft_live_bytes(block, count, by_time), enough = live + live / SPARE;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        block[i].offset = 0;
+        if (block[i].bytes > 0)
+            list[used++] = i;
+    }
+    static weft_block_before *const orders[] = {larger, weightier};
+    int64_t arena = INT64_MAX, work = 0;
+    for (int k = 0; k < 2 && arena > enough && work <= tries; k++) {
+        weft_sort_blocks(block, orders[k], list, used);
+        for (int turn = 0; turn < TURNS && arena > enough && work <= tries; turn++) {
+            if (turn > 0)
+                bring_forward(block, list, used);
+            const int64_t bytes = place(block, list, used, by_time, near, &work);
+            if (bytes / ALIGN > UINT32_MAX)
+                return bytes;
+            for (uint32_t i = 0; bytes < arena && i < count; i++)
+                best[i] = (uint32_t)(block[i].offset / ALIGN);
+            arena = bytes < arena ? bytes : arena;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        block[i].offset = (int64_t)best[i] * ALIGN;
+    return arena;
+}
+
+static bool ends_earlier(const struct weft_block *block, uint32_t a, uint32_t b)
+{
+    return block[a].last != block[b].last ? block[a].last < block[b].last : a < b;
+}
+
+int64_t weft_live_bytes(const struct weft_block *block, uint32_t count, uint32_t *order)
+{
+    uint32_t *by_first = order, *by_last = order + count;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (block[i].bytes > 0)
+            by_first[used] = by_last[used] = i, used++;
+    weft_sort_blocks(block, weft_block_earlier, by_first, used);
+    weft_sort_blocks(block, ends_earlier, by_last, used);
+    int64_t live = 0, most = 0;
+    for (uint32_t i = 0, dead = 0; i < used; i++) {
+        const int32_t now = block[by_first[i]].first;
+        for (; block[by_last[dead]].last < now; dead++)
+            live -= aligned(block[by_last[dead]].bytes);
+        live += aligned(block[by_first[i]].bytes);
+        most = live > most ? live : most;
+    }
+    return most;
 }
