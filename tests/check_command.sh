@@ -443,6 +443,9 @@ expect 0 '%small: f32\[300,64\] = const' "$weft" opt constants.weft --print=plan
 expect 0 '^op.matmul 3$' "$weft" opt constants.weft --print=stats --constant-bytes 0
 expect 0 '^  all: kernels=5 groups=0 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0
 expect 0 '^  unfused: kernels=3 groups=0 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 1G
+expect 0 '^fuse  *1  *[01]  *[0-9]*  *[0-9.]*$' "$weft" opt constants.weft --print=times
+expect 0 '^cse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --passes=cse
+expect 0 '^plan  *[0-9.]*$' "$weft" opt constants.weft --print=times --constant-bytes 0
 expect 0 'agrees' "$weft" bench constants.weft --constant-bytes 1M --seconds 0
 expect 0 '^plan *3 kernels' "$weft" run constants.weft
 expect 0 '^plan *5 kernels' "$weft" run constants.weft --constant-bytes 0
@@ -450,9 +453,9 @@ for wrong in '' x 1.5M -1 64KB 9999999999G 99999999999999999999; do
     expect 2 "weft run: --constant-bytes wants a number of bytes, as 65536, 64K, 64M or 2G, not '$wrong'" \
         "$weft" run constants.weft --constant-bytes "$wrong"
 done
-expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c or stats, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c, stats or times, without --passes' \
     "$weft" opt constants.weft --constant-bytes 1M
-expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c or stats, without --passes' \
+expect 2 'weft opt: --constant-bytes goes with --print=plan, choices, c, stats or times, without --passes' \
     "$weft" opt constants.weft --print=plan --passes=dce --constant-bytes 1M
 for command in run bench explain opt; do
     expect 0 '--constant-bytes N' "$weft" $command --help

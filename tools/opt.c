@@ -217,6 +217,7 @@ static bool print_text(struct job *job)
 struct choices_job {
     struct job *job;
     const struct weft_plan *plan;
+    int64_t ns;                /* that making it took */
 };
 
 /* Each unit that a kernel computes, by the name of what it computes, and the ways to do it; then those of bodies.
@@ -238,7 +239,7 @@ static void list_units(const struct weft_plan *plan, bool body, struct weft_aren
             list_units(plan->control[i].body[k], /* body= */ true, scratch, text);
 }
 
-/* Choices, or the C of kernels. */
+/* Choices, the C of kernels, or times. */
 static int list_plan(void *arg)
 {
     const struct choices_job *c = arg;
@@ -246,6 +247,8 @@ static int list_plan(void *arg)
     struct weft_text text = {.context = c->job->context, .arena = scratch};
     if (strcmp(c->job->options->print, "c") == 0)
         weft_opt_print_code(c->plan, scratch, &text);
+    else if (strcmp(c->job->options->print, "times") == 0)
+        weft_opt_print_times(c->plan->graph, c->ns, scratch, &text);
     else
         list_units(c->plan, /* body= */ false, scratch, &text);
     weft_text_add(&text, "");
@@ -268,11 +271,12 @@ static struct weft_plan *compile(const struct job *job, uint32_t flags)
 
 static bool print_plan(struct job *job)
 {
+    const int64_t start = weft_now_ns();
     struct weft_plan *const plan = compile(job, 0);
     if (!plan)
         return false;
     struct weft_graph *const given = job->graph;
-    struct choices_job choices = {job, plan};
+    struct choices_job choices = {job, plan, weft_now_ns() - start};
     job->graph = plan->graph;
     const bool right = strcmp(job->options->print, "plan") != 0
                            ? weft_protected(job->context, list_plan, &choices) >= 0 : print_text(job);
@@ -323,16 +327,29 @@ static int print_remarks(void *arg)
     return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
 }
 
+/* Of the passes that --passes names. */
+static int print_times(void *arg)
+{
+    struct job *job = arg;
+    struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
+    weft_opt_print_times(job->graph, 0, &job->graph->scratch, &text);
+    job->text = weft_text_take(&text);
+    weft_arena_close(&job->graph->scratch);
+    return job->text ? WEFT_OK : WEFT_ERR_NOMEM;
+}
+
 static bool is_planned(const char *what)
 {
     return what && (!strcmp(what, "plan") || !strcmp(what, "choices") || !strcmp(what, "stats") ||
-                    !strcmp(what, "c"));
+                    !strcmp(what, "c") || !strcmp(what, "times"));
 }
 
 static bool print_result(struct job *job)
 {
     const char *what = job->options->print ? job->options->print : "ir";
     const bool right = strcmp(what, "stats") == 0     ? print_stats(job)
+                       : strcmp(what, "times") == 0 && job->options->passes
+                           ? weft_protected(job->context, print_times, job) >= 0
                        : is_planned(what)             ? print_plan(job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
@@ -359,13 +376,13 @@ static int run_job(struct job *job)
 
 static int check_print(const struct weft_usage *usage, const char *print)
 {
-    static const char *const known[] = {"ir", "choices", "plan", "c", "dot", "stats", "remarks"};
+    static const char *const known[] = {"ir", "choices", "plan", "c", "dot", "stats", "remarks", "times"};
     for (unsigned i = 0; print && i < sizeof known / sizeof *known; i++)
         if (strcmp(print, known[i]) == 0)
             return -1;
     struct weft_suggest suggest;
-    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, c, dot, stats or remarks, not '%s'%s", print,
-                                     weft_suggest_among(&suggest, "ir choices plan c dot stats remarks", print,
+    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, c, dot, stats, remarks or times, not '%s'%s", print,
+                                     weft_suggest_among(&suggest, "ir choices plan c dot stats remarks times", print,
                                                         strlen(print)))
                  : -1;
 }
@@ -382,7 +399,7 @@ int weft_cmd_opt(int argc, char **argv)
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
          "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; "
          "bytes and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of "
-         "passes"},
+         "passes; times (of each pass, and of the rest of making a plan)"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
@@ -431,6 +448,6 @@ int weft_cmd_opt(int argc, char **argv)
     code = check_print(&usage, options.print);
     if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
         return weft_tool_misused(&usage,
-                                 "--constant-bytes goes with --print=plan, choices, c or stats, without --passes");
+                                 "--constant-bytes goes with --print=plan, choices, c, stats or times, without --passes");
     return code >= 0 ? code : run_job(&job);
 }
