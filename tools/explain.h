@@ -76,7 +76,8 @@ void explain_choices_text(const struct explain *explain, const struct explain_pa
                           struct weft_text *text);
 /* opt_code.c: the C of the kernels of groups, as weft opt --print=c has it. */
 void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text);
-/* opt_times.c: what each pass took that ran on the graph, and the rest of `whole_ns` (0: not); as weft opt --print=times has it. */
+/* opt_times.c: what each pass took that ran on the graph, and the rest of `whole_ns` (0: not), as --print=times
+ * has it. */
 void weft_opt_print_times(const struct weft_graph *graph, int64_t whole_ns, struct weft_arena *arena,
                           struct weft_text *text);
 void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena,

@@ -381,7 +381,8 @@ static int check_print(const struct weft_usage *usage, const char *print)
         if (strcmp(print, known[i]) == 0)
             return -1;
     struct weft_suggest suggest;
-    return print ? weft_tool_misused(usage, "--print is ir, choices, plan, c, dot, stats, remarks or times, not '%s'%s", print,
+    return print ? weft_tool_misused(usage,
+                                     "--print is ir, choices, plan, c, dot, stats, remarks or times, not '%s'%s", print,
                                      weft_suggest_among(&suggest, "ir choices plan c dot stats remarks times", print,
                                                         strlen(print)))
                  : -1;
@@ -448,6 +449,7 @@ int weft_cmd_opt(int argc, char **argv)
     code = check_print(&usage, options.print);
     if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
         return weft_tool_misused(&usage,
-                                 "--constant-bytes goes with --print=plan, choices, c, stats or times, without --passes");
+                                 "--constant-bytes goes with --print=plan, choices, c, stats or times, without "
+                                 "--passes");
     return code >= 0 ? code : run_job(&job);
 }

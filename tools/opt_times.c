@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opt_times.c: weft opt --print=times: where the time goes in which a plan is made, a line for each pass in order of its
- * first run:
+/* opt_times.c: weft opt --print=times: where the time goes in which a plan is made, a line for each pass in order of
+ * its first run:
  *
  *   pass           runs  changed  rewrites       ms
  *   fold_shape        4        2        57    0.312
