@@ -43,7 +43,7 @@ static clockid_t clock_of(int threads) { return threads == 1 ? CLOCK_THREAD_CPUT
 
 struct sample {
     const struct weft_contestant *who;
-    struct weft_barrier barrier;
+    struct weft_barrier *barrier;
     clockid_t clock;
     int repeat, members;
     double ns;
@@ -53,12 +53,12 @@ static void member(void *arg, int i, int n)
 {
     struct sample *const s = arg;
     const int parts = s->who->parts < n ? s->who->parts : n;
-    weft_barrier_wait(&s->barrier);
+    weft_barrier_wait(s->barrier, i, n);
     const double begin = i == 0 ? now_ns(s->clock) : 0;
     for (int r = 0; r < s->repeat; r++) {
         if (i < parts)
             s->who->run(s->who->user, i, parts);
-        weft_barrier_wait(&s->barrier);
+        weft_barrier_wait(s->barrier, i, n);
     }
     if (i == 0)
         s->ns = now_ns(s->clock) - begin, s->members = n;
@@ -67,10 +67,10 @@ static void member(void *arg, int i, int n)
 /* ns per call, by the wall's clock; of one thread by its own, which stands still while others have its core. */
 static double take_sample(struct weft_bench *bench, const struct weft_contestant *who, int threads, int repeat)
 {
-    struct sample s = {.who = who, .clock = clock_of(threads), .repeat = repeat};
+    struct sample s = {.who = who, .barrier = bench->context->barrier, .clock = clock_of(threads), .repeat = repeat};
     if (who->parts > 0) {
         const int members = who->parts < threads ? who->parts : threads; /* as a plan that has no use for more */
-        weft_gang_run(bench->context, members, &s.barrier, member, &s);
+        weft_gang_run(bench->context, members, member, &s);
         if (s.members != members) {
             fprintf(stderr, "weft-check: %d threads instead of %d\n", s.members, members);
             exit(1);

@@ -74,6 +74,7 @@ struct weft_context {
     struct weft_target target;
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     _Atomic uint32_t gang;   /* 0, or who has the executor's workers; another run gets one: runtime/executor.c */
+    struct weft_barrier *barrier; /* where workers of a gang meet, for target.threads */
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */
     _Atomic bool closed;     /* the caller's is given up */
     void (*free)(struct weft_context *context); /* when nobody holds it any more; NULL: whoever made it does */

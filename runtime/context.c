@@ -153,6 +153,7 @@ static void free_context(struct weft_context *context)
     weft_prices_close(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;
+    weft_barrier_free(&allocator, context->barrier);
     allocator.release(allocator.user, context, sizeof *context);
 }
 
@@ -189,7 +190,9 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
     set_target(context, &r, &cpu);
-    status = weft_protected(context, take_caches, context);
+    context->barrier = weft_barrier_new(&context->allocator, context->target.threads);
+    status = context->barrier ? weft_protected(context, take_caches, context)
+                              : refuse(&r, WEFT_ERR_NOMEM, NULL, "out of memory");
     if (status == WEFT_OK)
         status = weft_prices_open(context, r.options.prices, &cpu);
     if (status < 0) {

@@ -241,7 +241,7 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
     if (workers > 1 && !weft_gang_is_concurrent(plan->context))
         work_by_forks(&run);
     else
-        weft_gang_run(plan->context, workers, &run.barrier, work, &run);
+        weft_gang_run(plan->context, workers, work, &run);
     for (uint32_t i = 0; i < plan->graph->returns; i++) {
         e->result[i] = e->output[i];
         if (plan->late < plan->steps)

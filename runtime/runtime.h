@@ -31,19 +31,20 @@ int weft_gang_size(const struct weft_context *context);
 void weft_fork_run(struct weft_context *context, int n, void (*fn)(void *arg, int i), void *arg);
 void weft_executor_default(struct weft_executor *ret); /* OpenMP */
 
-/* A point that n workers pass together. Spins for at most 20 microseconds, then sleeps in the kernel. */
-struct weft_barrier {
-    atomic_int arrived, phase, sleepers;
-    int workers;
-};
-void weft_barrier_open(struct weft_barrier *barrier, int workers);
-void weft_barrier_wait(struct weft_barrier *barrier);
-
 /* Runs fn(arg, i, n) for all i in [0, n) at the same time and returns when all have returned; n is at most `workers`
- * and is what the executor really gave. A gang that is busy with another run gives n = 1. `barrier` is opened for n
- * before any fn is called. */
-void weft_gang_run(struct weft_context *context, int workers, struct weft_barrier *barrier,
-                   void (*fn)(void *arg, int i, int n), void *arg);
+ * and the context's threads, and is what the executor really gave. A gang that is busy with another run gives n = 1.
+ * Those n may meet at the context's barrier, each as often as all others. */
+void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg);
+
+/* --- barrier.c ---------------------------------------------------------------------------------------------------- */
+
+/* For at most so many workers; NULL if memory is refused. */
+struct weft_barrier *weft_barrier_new(const struct weft_allocator *allocator, int workers);
+void weft_barrier_free(const struct weft_allocator *allocator, struct weft_barrier *barrier);
+/* For a gang of so many, before any of them waits; `generation` tells processes apart that come from forks. */
+void weft_barrier_open(struct weft_barrier *barrier, int workers, uint32_t generation);
+/* Returns when all workers of the gang have called it. Spins for at most 20 microseconds, then sleeps in the kernel. */
+void weft_barrier_wait(struct weft_barrier *barrier, int worker, int workers);
 
 /* --- constants.c -------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +86,6 @@ struct weft_execution {
 
 struct weft_run {
     struct weft_execution *execution;
-    struct weft_barrier barrier;
     _Atomic bool failed;        /* or cancelled: see weft_run_stopped */
     struct weft_failure failure;
     int64_t *ns;                /* per step, or NULL: not timed */
@@ -113,7 +113,7 @@ struct weft_walker {
 static inline void weft_walker_meet(const struct weft_walker *walker)
 {
     if (!walker->alone)
-        weft_barrier_wait(&walker->run->barrier);
+        weft_barrier_wait(walker->run->execution->plan->context->barrier, walker->worker, walker->workers);
 }
 void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *scope);
 /* poison.c: does WEFT_DEBUG ask for it; the execution's own results; the blocks that live from this step on, or until

@@ -25,7 +25,6 @@ struct sample {
     const struct calibrate_job *job;
     size_t scratch;          /* bytes a worker */
     int repeats;
-    struct weft_barrier barrier;
 };
 
 static void work(void *user, int worker, int workers)
@@ -37,7 +36,7 @@ static void work(void *user, int worker, int workers)
         for (int part = worker; part < j->parts; part += workers)
             j->run(j, scratch, part, j->parts);
         if (j->meets)
-            weft_barrier_wait(&s->barrier);
+            weft_barrier_wait(s->calibrate->context->barrier, worker, workers);
     }
 }
 
@@ -46,7 +45,7 @@ static double take_sample(struct calibrate *c, const struct calibrate_job *job, 
 {
     struct sample sample = {.calibrate = c, .job = job, .scratch = scratch, .repeats = repeats};
     const double before = weft_tool_now_ms();
-    weft_gang_run(c->context, c->workers, &sample.barrier, work, &sample);
+    weft_gang_run(c->context, c->workers, work, &sample);
     return (weft_tool_now_ms() - before) * 1e6 / repeats;
 }
 
