@@ -69,6 +69,13 @@ static struct weft_line *lines_of(struct weft_barrier *barrier, int worker)
     return barrier->line + (size_t)worker * (size_t)(barrier->rounds + 1);
 }
 
+void weft_barrier_number(struct weft_barrier *barrier, uint32_t meeting)
+{
+    for (int i = 0; i < barrier->most * (barrier->rounds + 1); i++)
+        atomic_store_explicit(&barrier->line[i].word, (i + 1) % (barrier->rounds + 1) ? meeting << 1 : meeting,
+                              memory_order_relaxed);
+}
+
 /* Workers of one gang after the other have met equally often, but for gangs of other sizes, and for one that another
  * thread had at the time of a fork. */
 void weft_barrier_open(struct weft_barrier *barrier, int workers, uint32_t generation)
@@ -76,8 +83,7 @@ void weft_barrier_open(struct weft_barrier *barrier, int workers, uint32_t gener
     weft_assert(workers <= barrier->most);
     if (workers == barrier->gang && generation == barrier->generation)
         return;
-    for (int i = 0; i < barrier->most * (barrier->rounds + 1); i++)
-        atomic_store_explicit(&barrier->line[i].word, 0, memory_order_relaxed);
+    weft_barrier_number(barrier, 0);
     barrier->gang = workers;
     barrier->generation = generation;
 }
