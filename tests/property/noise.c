@@ -206,6 +206,25 @@ static void spread_infinities(struct noise_run *run, unsigned operands, const st
             weft_store_real(out->dtype, out->data, i, NAN);
 }
 
+/* A transform by factors of its length adds up all of a line for each result, and takes away again what has no part in
+ * it: so all results of a line are as far off as the largest. */
+static void level_lines(const struct weft_graph *graph, weft_node node, const struct weft_tensor *sums)
+{
+    const int axis = (int)weft_dim_value(weft_attr_at(graph, node, WEFT_ATTR_axis, 0));
+    const int64_t length = sums->extent[axis], parts = sums->extent[sums->rank - 1]; /* real, and maybe imaginary */
+    int64_t inner = parts;
+    for (int i = axis + 1; i < sums->rank - 1; i++)
+        inner *= sums->extent[i];
+    for (int64_t line = 0; line < weft_tensor_count(sums) / length; line += parts) {
+        double *const first = (double *)sums->data + line / inner * inner * length + line % inner;
+        double most = 0;
+        for (int64_t i = 0; i < length * parts; i++)
+            most = fmax(most, fabs(first[i / parts * inner + i % parts]));
+        for (int64_t i = 0; i < length * parts; i++)
+            first[i / parts * inner + i % parts] = most;
+    }
+}
+
 static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const int op = weft_opcode_of(run->graph, node);
@@ -235,6 +254,8 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
             abort();
         const double terms = (double)weft_tensor_count(&in[0]);
         evaluate_changed(run, node, in, &sums, true);
+        if (op == WEFT_OP_dft)
+            level_lines(run->graph, node, &sums);
         move(run, out, 4 + sqrt(terms), sums.data);
         if (amount == OPAQUE)
             move(run, out, 4, NULL);
