@@ -273,6 +273,13 @@ struct weft_frame {
 };
 /* The most bytes of the arena that are alive at one step: what arena_bytes cannot be less than. */
 int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena);
+/* Do all workers meet behind this step? Not behind the last one, and not where worker 0 does this step and the next one
+ * alone. Steps from plan->late on have meetings of their own. */
+static inline bool weft_frame_meets(const struct weft_plan *plan, const struct weft_frame *frame, uint32_t step)
+{
+    return step + 1 < plan->steps && step + 1 < plan->late &&
+           (frame->step[step].parts > 1 || frame->step[step + 1].parts > 1);
+}
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
 /* Sizes a step's values and binds it again, for the frame's live symbols. */

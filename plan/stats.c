@@ -3,7 +3,7 @@
  *
  *   graph @rows
  *     %y = add_relu_mean_f32: kernels=1 elements=4096+64 bytes=16384+256 flops=12288
- *     all: kernels=1 groups=1 grouped=3 elements=4096+64=4160 bytes=16384+256=16640 flops=12288 arena=0 live=0
+ *     all: kernels=1 groups=1 grouped=3 elements=4096+64=4160 bytes=16384+256=16640 flops=12288 barriers=0 arena=0 …
  *     unfused: kernels=3 groups=0 …
  *
  * Read and written, a line for each unit that steps compute. A unit reads each piece of memory once and writes it once,
@@ -11,7 +11,8 @@
  * has. What a group keeps to itself is not memory. Numbers that fill a constant count nothing, nor do views. Where
  * places come from data, at most as many elements are read as there are places. Bodies are counted once, and copies
  * that a run does only for some callers not at all. Arithmetic is one for each point, and two for products that are
- * added up. The arena has the bytes of intermediates; `live` of them at most are needed at once, so none is smaller. */
+ * added up. All workers meet behind so many steps (`barriers`; in bodies: once each trip). The arena has the bytes of
+ * intermediates; `live` of them at most are needed at once, so none is smaller. */
 #include "codegen/form.h"
 #include "plan/plan.h"
 
@@ -22,7 +23,8 @@ struct traffic {
 };
 struct counts {
     struct traffic read, written;
-    int64_t flops, kernels, groups, grouped, arena, live; /* bytes of the arena, and what is alive at once in it */
+    int64_t flops, kernels, groups, grouped, barriers;
+    int64_t arena, live;    /* bytes of the arena, and what is alive at once in it */
 };
 
 /* Elements of a storage that a unit has touched so far, and which views of it. */
@@ -215,6 +217,7 @@ static void add_counts(struct counts *sum, const struct counts *one)
     sum->kernels += one->kernels;
     sum->groups += one->groups;
     sum->grouped += one->grouped;
+    sum->barriers += one->barriers;
 }
 
 static const char *word_of(const struct weft_plan *plan, const struct weft_step *step)
@@ -259,6 +262,8 @@ static void count_plan(const struct weft_plan *plan, const struct weft_frame *fr
                 one.kernels++;
             }
         while (++next < plan->steps && step->unit && plan->step[next].unit == step->unit);
+        for (uint32_t k = i; k < next; k++)
+            one.barriers += weft_frame_meets(plan, frame, k);
         const struct weft_control *const control = step->control ? &plan->control[step->control] : NULL;
         for (uint32_t k = 0; control && k < control->bodies; k++)
             count_plan(control->body[k], frame->control[step->control].body[k], /* body= */ true, arena, text, sum);
@@ -291,10 +296,10 @@ static void print_all(const char *what, const struct counts *n, struct weft_text
     const long long elements[] = {n->read.elements, n->written.elements}, bytes[] = {n->read.bytes, n->written.bytes};
     weft_text_format(text,
                      "  %s: kernels=%lld groups=%lld grouped=%lld elements=%lld+%lld=%lld bytes=%lld+%lld=%lld "
-                     "flops=%lld arena=%lld live=%lld\n",
+                     "flops=%lld barriers=%lld arena=%lld live=%lld\n",
                      what, (long long)n->kernels, (long long)n->groups, (long long)n->grouped, elements[0],
                      elements[1], elements[0] + elements[1], bytes[0], bytes[1], bytes[0] + bytes[1],
-                     (long long)n->flops, (long long)n->arena, (long long)n->live);
+                     (long long)n->flops, (long long)n->barriers, (long long)n->arena, (long long)n->live);
 }
 
 void weft_plan_print_stats(struct weft_plan *plan, struct weft_plan *unfused, struct weft_text *text)

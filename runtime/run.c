@@ -171,7 +171,6 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
 {
     const struct weft_plan *plan = scope->plan;
     struct weft_run *run = walker->run;
-    const struct weft_frame_step *bound = scope->frame->step;
     const bool timed = run->ns && plan == run->execution->plan, inner = run->ns && !timed;
     int64_t last = run->ns ? weft_now_ns() : 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
@@ -193,9 +192,7 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
             count_slow_step(run->execution, step, ns);
             note_inner_step(run->execution, kernel_of(scope->frame, step), weft_plan_step_name(plan, step), ns);
         }
-        const bool changes_hands =
-            i + 1 < plan->steps && i + 1 < plan->late && (bound[i].parts > 1 || bound[i + 1].parts > 1);
-        if (changes_hands || timed) /* timed: the wait belongs to the step that caused it */
+        if (weft_frame_meets(plan, scope->frame, i) || timed) /* timed: the wait belongs to the step that caused it */
             weft_walker_meet(walker);
         if (timed && walker->worker == 0) {
             const int64_t now = weft_now_ns();
