@@ -24,6 +24,7 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
     PART(tensor, g->values);
     PART(offset, g->values);
     PART(place, plan->storages);
+    PART(room, plan->storages);
     PART(step, plan->steps);
     PART(descriptors, plan->descriptor_bytes);
     PART(control, plan->controls);
@@ -114,7 +115,7 @@ static bool place_storages(const struct weft_plan *plan, struct weft_frame *fram
         const int64_t tries = weft_symbol_count(plan->graph->dims) ? WEFT_PLACE_QUICK : WEFT_PLACE_WELL;
         frame->arena_bytes = weft_place_blocks(block, plan->storages, tries, order);
         for (uint32_t i = 0; i < plan->storages; i++)
-            frame->place[i] = block[i].offset;
+            frame->place[i] = block[i].offset, frame->room[i] = block[i].bytes;
     }
     weft_release(plan->context, order, 4 * plan->storages * sizeof *order);
     weft_release(plan->context, block, plan->storages * sizeof *block);
@@ -156,6 +157,7 @@ static void bind_step(const struct weft_plan *plan, struct weft_frame *frame, ui
     step->kind->bind(&bind, frame->descriptors + step->descriptor);
     struct weft_frame_step *bound = &frame->step[number];
     bound->parts = bind.parts;
+    bound->shares = bind.shared > 0;
     const int64_t size = weft_dtype_bits(bind.out.dtype) / 8;
     bound->out_offset = step->to ? bind.out_offset * size : byte_offset(plan, frame, step->out[0], bind.out_offset);
     for (uint32_t i = 0; i < pointers && !step->from; i++)
@@ -210,6 +212,8 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
     }
     for (uint32_t i = 0; i < plan->steps && !frame->too_large.id; i++)
         bind_step(plan, frame, i);
+    if (!live && !frame->too_large.id)
+        weft_frame_plan_meetings(plan, frame);
     return frame;
 }
 

@@ -239,9 +239,13 @@ extern const struct weft_step_kind weft_step_if, weft_step_loop;
 
 /* --- frame.c ------------------------------------------------------------------------------------------------------ */
 
+enum weft_behind { WEFT_BEHIND_ASK, WEFT_BEHIND_MEET, WEFT_BEHIND_GO_ON };
 struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
     int32_t parts;
+    int32_t first;              /* the worker that does part 0; the others follow in turn */
+    uint8_t behind;             /* enum weft_behind: do all workers meet behind it? ASK: weft_frame_meets knows */
+    bool shares;                /* its parts have memory in common */
 };
 /* A control while it runs. Worker 0 writes, the others read behind a barrier. */
 struct weft_frame_control {
@@ -260,7 +264,7 @@ struct weft_frame {
     int64_t *live;              /* the same, with what data symbols turned out to be in the current run */
     struct weft_tensor *tensor; /* by value id; data NULL; strides in its storage */
     int64_t *offset;            /* by value id: elements from the base of its storage */
-    int64_t *place;             /* by storage: bytes in the arena */
+    int64_t *place, *room;      /* by storage: where it lies in the arena, and how long it is, in bytes */
     struct weft_frame_step *step;
     char *descriptors;
     int64_t arena_bytes;
@@ -273,12 +277,17 @@ struct weft_frame {
 };
 /* The most bytes of the arena that are alive at one step: what arena_bytes cannot be less than. */
 int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena);
-/* Do all workers meet behind this step? Not behind the last one, and not where worker 0 does this step and the next one
- * alone. Steps from plan->late on have meetings of their own. */
+/* meetings.c: decides behind which steps of a plan, not of a body, all workers meet; steps are bound and placed. */
+void weft_frame_plan_meetings(const struct weft_plan *plan, struct weft_frame *frame);
+/* Do all workers meet behind this step? Not behind the last one. Steps from plan->late on have meetings of their own.
+ */
 static inline bool weft_frame_meets(const struct weft_plan *plan, const struct weft_frame *frame, uint32_t step)
 {
-    return step + 1 < plan->steps && step + 1 < plan->late &&
-           (frame->step[step].parts > 1 || frame->step[step + 1].parts > 1);
+    if (step + 1 >= plan->steps || step + 1 >= plan->late)
+        return false;
+    const struct weft_frame_step *const bound = &frame->step[step];
+    return bound->behind == WEFT_BEHIND_MEET ||
+           (bound->behind == WEFT_BEHIND_ASK && (bound[0].parts > 1 || bound[1].parts > 1));
 }
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);

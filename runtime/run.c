@@ -2,7 +2,7 @@
 /* run.c: walking through the steps of a plan on a gang.
  *
  * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. A
- * barrier stands before a step only where the work changes hands: between two steps of one part worker 0 goes on.
+ * barrier stands behind a step only where the next one might come too early (plan/meetings.c).
  * Behind a step that finds out a size, worker 0 binds each step before it is done.
  *
  * A run that fails or is cancelled goes on to its end without working: each worker leaves out the parts of steps that
@@ -122,7 +122,8 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
     } else if (parts > 1 || walker->worker == 0) {
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
-        for (call.part = walker->worker; call.part < parts && !weft_run_stopped(walker->run);
+        const int turn = walker->worker - scope->frame->step[number].first % walker->workers;
+        for (call.part = turn < 0 ? turn + walker->workers : turn; call.part < parts && !weft_run_stopped(walker->run);
              call.part += walker->workers)
             call.step->kind->run(weft_frame_descriptor(scope->frame, call.step), &call);
     }
