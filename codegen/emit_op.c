@@ -43,7 +43,7 @@ static const char *logic_of(const char *word, unsigned ins)
 
 static bool can_cast(int from, int to)
 {
-    return (from == WEFT_F32 && (to == WEFT_F16 || to == WEFT_BF16 || to == WEFT_BOOL)) ||
+    return (from == WEFT_F32 && (to == WEFT_F32 || to == WEFT_F16 || to == WEFT_BF16 || to == WEFT_BOOL)) ||
            (to == WEFT_F32 && weft_emit_element(from) && from != WEFT_F32);
 }
 

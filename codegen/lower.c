@@ -4,6 +4,7 @@
 
 #include "codegen/composites.h"
 #include "codegen/pointwise.h"
+#include "codegen/widths.h"
 
 #include <string.h>
 
@@ -227,6 +228,7 @@ struct lowering {
     const struct weft_fit *fit;
     struct weft_form *form;
     uint32_t *op;           /* by place: its instruction + 1 */
+    bool *stored;           /* by place: a store has that instruction */
     const struct weft_composite *composite; /* by place */
     uint32_t begin;         /* first instruction of the stage */
 };
@@ -263,9 +265,11 @@ static uint16_t bits_of(int rank, const int8_t *axis)
 
 static uint32_t add_const(struct lowering *l, weft_val v, const struct weft_constant *constant)
 {
+    const int dtype = weft_type_of(l->m->graph, v)->dtype;
     return weft_form_add_op(l->form, (struct weft_form_op){
-        .kind = WEFT_FORM_CONST, .dtype = (uint8_t)weft_type_of(l->m->graph, v)->dtype,
-        .number = constant->integer ? 0 : constant->real, .integer = constant->integer ? constant->splat : 0});
+        .kind = WEFT_FORM_CONST, .dtype = (uint8_t)weft_inside_dtype(dtype),
+        .number = constant->integer ? 0 : weft_rounded(dtype, constant->real),
+        .integer = constant->integer ? constant->splat : 0});
 }
 
 /* A load that the stage has already serves once more. */
@@ -287,8 +291,19 @@ static uint32_t add_load(struct lowering *l, weft_val v, const int8_t *axis)
                                                         .array = array, .map = map, .axes = bits_of(rank, axis)});
 }
 
-/* The instruction that makes operand k of the node at place p; views on the way are gone through. */
-static uint32_t operand_of(struct lowering *l, uint32_t p, uint32_t k)
+/* A cast with nothing to do inside of a group. Like a view it is gone through, so that each stage widens what it loads
+ * instead of keeping wide numbers. */
+static bool is_passed(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    const struct weft_graph *g = m->graph;
+    const weft_node n = fit->node[p];
+    return weft_opcode_of(g, n) == WEFT_OP_cast && !fit->member[p].out &&
+           weft_inside_dtype(weft_type_of(g, weft_operand(g, n, 0))->dtype) ==
+               weft_type_of(g, weft_result(g, n, 0))->dtype;
+}
+
+/* The instruction that makes operand k of the node at place p, as it lies; views on the way are gone through. */
+static uint32_t source_of(struct lowering *l, uint32_t p, uint32_t k)
 {
     const struct weft_graph *g = l->m->graph;
     for (;;) {
@@ -301,21 +316,39 @@ static uint32_t operand_of(struct lowering *l, uint32_t p, uint32_t k)
                 at[i] = axis[i] < 0 ? -1 : l->fit->axes.of[p][axis[i]];
             return add_load(l, v, at);
         }
-        if (kind_of(l->m, l->fit, q) != WEFT_MEMBER_VIEW)
+        if (kind_of(l->m, l->fit, q) != WEFT_MEMBER_VIEW && !is_passed(l->m, l->fit, q))
             return l->op[q] - 1;
         p = q;
         k = 0;
     }
 }
 
+static uint32_t operand_of(struct lowering *l, uint32_t p, uint32_t k)
+{
+    return weft_form_widen(l->form, l->begin, source_of(l, p, k));
+}
+
+/* A cast whose result is stored, and that its operand is already: made by an instruction of this stage that no other
+ * store has. */
+static bool is_made(const struct lowering *l, uint32_t p, uint32_t op, int dtype)
+{
+    const struct weft_form_op *const maker = &l->form->op[op];
+    bool made = weft_opcode_of(l->m->graph, l->fit->node[p]) == WEFT_OP_cast && maker->dtype == dtype &&
+                op >= l->begin && maker->kind == WEFT_FORM_MAP;
+    for (uint32_t q = 0; q < p && made; q++)
+        made = !l->stored[q] || l->op[q] != op + 1;
+    return made;
+}
+
 static void add_member(struct lowering *l, uint32_t p)
 {
     const struct weft_graph *g = l->m->graph;
     const weft_node n = l->fit->node[p];
+    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
     const bool cuts = kind_of(l->m, l->fit, p) == WEFT_MEMBER_CHUNKS;
     const bool folds = cuts || kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
     struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : WEFT_FORM_MAP, .node = n,
-                              .dtype = (uint8_t)weft_type_of(g, weft_result(g, n, 0))->dtype,
+                              .dtype = (uint8_t)weft_inside_dtype(dtype),
                               .ins = (uint8_t)g->node[n.id].operands,
                               .axes = l->fit->member[p].axes};
     const struct weft_composite *const whole = &l->composite[p];
@@ -323,6 +356,12 @@ static void add_member(struct lowering *l, uint32_t p)
         op.ins = 1;
     for (unsigned k = 0; k < op.ins; k++)
         op.in[k] = operand_of(l, p, whole->word ? whole->operand : k);
+    if (cuts || weft_opcode_of(g, n) == WEFT_OP_cast)
+        op.dtype = (uint8_t)dtype;
+    if (is_made(l, p, op.in[0], dtype)) {
+        l->op[p] = op.in[0] + 1;
+        return;
+    }
     if (whole->word) {
         op.word = whole->word;
     } else if (folds) {
@@ -353,16 +392,18 @@ static void add_store(struct lowering *l, uint32_t p)
     if (member->kind == WEFT_MEMBER_CHUNKS) /* the number of the chunk */
         at[weft_attr_int(l->m->graph, n, WEFT_ATTR_axis)] = (int8_t)l->fit->axes.axes;
     const uint32_t map = weft_form_add_map(l->form, rank, at);
+    const uint32_t op = weft_form_narrow(l->form, l->op[p] - 1, l->form->array[array].dtype);
+    l->stored[p] = op == l->op[p] - 1;
     weft_form_add_op(l->form, (struct weft_form_op){
-        .kind = WEFT_FORM_STORE, .dtype = l->form->array[array].dtype, .ins = 1, .in = {l->op[p] - 1},
-        .axes = l->form->op[l->op[p] - 1].axes, .array = array, .map = map});
+        .kind = WEFT_FORM_STORE, .dtype = l->form->array[array].dtype, .ins = 1, .in = {op},
+        .axes = l->form->op[op].axes, .array = array, .map = map});
 }
 
 static bool is_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
 {
     const struct weft_fit_member *member = &l->fit->member[p];
-    return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && !l->composite[p].inside && member->stage == stage &&
-           member->inside == inside;
+    return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && !is_passed(l->m, l->fit, p) &&
+           !l->composite[p].inside && member->stage == stage && member->inside == inside;
 }
 
 /* What is stored outside: results of folds of this stage, and of nodes outside. */
@@ -427,6 +468,7 @@ struct weft_form *weft_lower(struct weft_members *m, const struct weft_fit *fit,
     l.form = weft_form_new(arena, m->graph->dims, name_of(&l, arena));
     l.composite = weft_composites_find(m, fit, &m->graph->root->scratch);
     l.op = weft_new(&m->graph->root->scratch, uint32_t, fit->count);
+    l.stored = weft_new(&m->graph->root->scratch, bool, fit->count);
     for (uint32_t i = 0; i < fit->axes.axes; i++)
         weft_form_add_axis(l.form, axis_names[i], fit->axes.extent[i]);
     struct weft_form_phase phase = {.axes = fit->outer};

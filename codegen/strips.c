@@ -87,6 +87,11 @@ struct making {
     int8_t place[WEFT_FORM_AXES]; /* of an axis among the program's outer or inner ones */
 };
 
+static bool is_inside(const struct making *m, uint32_t stage)
+{
+    return m->form->stage[stage].axes & ~m->form->phase[0].axes || m->program->inner_rank == 0;
+}
+
 /* An array at the places that a load or store means. */
 static void place_argument(const struct making *m, const struct weft_form_op *op, struct weft_program_value *value)
 {
@@ -110,30 +115,35 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
     }
 }
 
+/* What an elementwise op of a stage inside makes is one number for each point there, also where it has fewer axes: it
+ * widens what is loaded then. */
+static void place_value(const struct making *m, uint32_t i, bool inside, bool kept)
+{
+    const struct weft_form_op *op = &m->form->op[i];
+    struct weft_program_value *const value = &m->program->value[i];
+    *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
+    value->place = op->kind == WEFT_FORM_CONST                                       ? WEFT_PROGRAM_NUMBER
+                   : op->kind == WEFT_FORM_FOLD || (op->kind == WEFT_FORM_MAP && !inside) ? WEFT_PROGRAM_OUTER
+                   : kept                                                            ? WEFT_PROGRAM_TILE
+                                                                                     : WEFT_PROGRAM_STRIP;
+    if (op->kind == WEFT_FORM_LOAD)
+        place_argument(m, op, value);
+    if (op->kind == WEFT_FORM_STORE)
+        place_argument(m, op, &m->program->value[op->in[0]]);
+    if (op->kind == WEFT_FORM_CONST && weft_dtype_is_float(op->dtype))
+        weft_store_real(op->dtype, value->number, 0, op->number);
+    else if (op->kind == WEFT_FORM_CONST)
+        weft_store_integer(op->dtype, value->number, 0, op->integer);
+}
+
 static void place_values(const struct making *m)
 {
     const struct weft_form *form = m->form;
-    const uint16_t outer = form->phase[0].axes;
     bool kept[MOST_OPS] = {false}; /* frames are made while others run: nothing is allocated */
     weft_form_find_kept(form, kept);
-    for (uint32_t i = 0; i < form->ops; i++) {
-        const struct weft_form_op *op = &form->op[i];
-        struct weft_program_value *const value = &m->program->value[i];
-        const bool inside = op->axes & ~outer;
-        *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
-        value->place = op->kind == WEFT_FORM_CONST ? WEFT_PROGRAM_NUMBER
-                       : inside && kept[i]         ? WEFT_PROGRAM_TILE
-                       : inside || (op->axes == outer && op->kind != WEFT_FORM_FOLD && m->program->inner_rank == 0)
-                           ? WEFT_PROGRAM_STRIP : WEFT_PROGRAM_OUTER;
-        if (op->kind == WEFT_FORM_LOAD)
-            place_argument(m, op, value);
-        if (op->kind == WEFT_FORM_STORE)
-            place_argument(m, op, &m->program->value[op->in[0]]);
-        if (op->kind == WEFT_FORM_CONST && weft_dtype_is_float(op->dtype))
-            weft_store_real(op->dtype, value->number, 0, op->number);
-        else if (op->kind == WEFT_FORM_CONST)
-            weft_store_integer(op->dtype, value->number, 0, op->integer);
-    }
+    for (uint32_t s = 0; s < form->stages; s++)
+        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
+            place_value(m, i, is_inside(m, s), kept[i]);
 }
 
 /* --- axes, ops ---------------------------------------------------------------------------------------------------- */
@@ -190,7 +200,7 @@ struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu
     place_values(&m);
     for (uint32_t s = 0; s < form->stages; s++) {
         m.program->stage[s] = (struct weft_program_stage){
-            .inside = form->stage[s].axes & ~form->phase[0].axes || m.program->inner_rank == 0, .first = (uint16_t)ops};
+            .inside = is_inside(&m, s), .first = (uint16_t)ops};
         for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
             add_op(&m, i, &ops, &folded);
         m.program->stage[s].ops = (uint16_t)(ops - m.program->stage[s].first);

@@ -3,7 +3,8 @@
  *
  * A graph is a function of its seed: elementwise ops, comparisons, selects, casts and reductions over the first or the
  * last axes of one box, over parameters of the whole box or of some of its axes. It is compiled as it is, so that what
- * goes together becomes groups, and with WEFT_COMPILE_NO_FUSE; both run on the same numbers, tame and hostile, at each
+ * goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32 between casts
+ * (program_widen.h); both run on the same numbers, tame and hostile, at each
  * CPU level of the machine, with 1 to 4 threads, and where the box has an open extent, at several. Every bit has to
  * agree, but NaN is NaN, unless terms are added up in another order. Boxes stay below 256 KiB, so that reductions alone
  * are not cut into slices, which programs do not have.
@@ -12,6 +13,7 @@
  *   build/tests/test_program --count 50000 --from 1000000 more of them
  *   build/tests/test_program --count 100 --compiled yes   groups as compiled C, where there is C for them */
 #include "tests/unit/program_draw.h"
+#include "tests/unit/program_widen.h"
 
 #include "codegen/strips.h"
 #include "compile_support.h"
@@ -34,7 +36,8 @@ struct trial {
 };
 
 static struct weft_context *contexts[4];
-static long groups, refused, plans, runs, otherwise; /* otherwise: runs whose sums are added up in another order */
+static long groups, refused, plans, runs, widened; /* widened: plans with groups of 16 bits */
+static long otherwise;     /* runs whose sums are added up in another order */
 
 /* Numbers of every kind: `rare` of 1 is all hostile. */
 static void fill(struct weft_tensor *t, int64_t elements, unsigned rare, uint64_t *state)
@@ -87,14 +90,37 @@ static void drop_inputs(struct trial *t)
         free(t->in[i].data);
 }
 
-static struct weft_plan *plan_of(const struct trial *t, uint32_t flags)
+static struct weft_plan *plan_of(const struct trial *t, const struct weft_graph *graph, uint32_t flags)
 {
     struct weft_target target = {.cpu = t->cpu, .threads = t->threads, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20,
                                  .arithmetic = WEFT_CONV_F2, .name = "test"};
     const struct weft_compile_options options = {.size = sizeof options, .target = &target, .flags = flags};
     struct weft_plan *plan = NULL;
-    if (weft_compile(t->graph, &options, &plan) != WEFT_OK)
+    if (weft_compile(graph, &options, &plan) != WEFT_OK)
         return NULL;
+    return plan;
+}
+
+/* Each node by itself; those of groups of 16 bits as the groups compute them. */
+static struct weft_plan *plan_alone(const struct trial *t, const struct weft_plan *fused)
+{
+    static struct widen w;
+    struct weft_graph *graph;
+    struct weft_text text = {.context = t->context};
+    if (!fused)
+        return NULL;
+    weft_print_graph(fused->graph, &(struct weft_print_options){.all_inline = true}, &text);
+    const char *const wide = widen_groups(&w, text.data);
+    weft_text_close(&text);
+    if (!wide)
+        return plan_of(t, t->graph, WEFT_COMPILE_NO_FUSE);
+    widened++;
+    if (weft_parse(t->context, wide, strlen(wide), "widened", &graph) != WEFT_OK) {
+        printf("%s\n%s", weft_last_error(t->context), wide);
+        return NULL;
+    }
+    struct weft_plan *const plan = plan_of(t, graph, WEFT_COMPILE_NO_FUSE | WEFT_COMPILE_NO_PASSES);
+    weft_graph_destroy(graph);
     return plan;
 }
 
@@ -280,7 +306,7 @@ static const char *check(struct maker *m, uint64_t seed, int steps, struct trial
             snprintf(t->fault, sizeof t->fault, "does not parse: %s", weft_last_error(t->context));
             break;
         }
-        struct weft_plan *const fused = plan_of(t, 0), *const alone = plan_of(t, WEFT_COMPILE_NO_FUSE);
+        struct weft_plan *const fused = plan_of(t, t->graph, WEFT_COMPILE_KEEP_CONSTANTS), *const alone = plan_alone(t, fused);
         if (fused && alone) {
             count_groups(fused);
             try_sizes(t, fused, alone);
@@ -321,9 +347,9 @@ static void groups_compute_what_their_nodes_do(void **state)
         show_failure(m, seed, t);
         failures++;
     }
-    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price; %ld runs, %ld of them "
-           "not compared, since they add up in another order; %d graphs fail\n",
-           first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, runs, otherwise, failures);
+    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price, %ld plans with groups of 16 "
+           "bits; %ld runs, %ld of them not compared, since they add up in another order; %d graphs fail\n",
+           first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, widened, runs, otherwise, failures);
     if (compiles)
         printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);
     for (int i = 0; i < 4; i++)
