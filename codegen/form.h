@@ -167,7 +167,7 @@ struct weft_form_counts {
     int64_t bytes_read, bytes_written; /* of arrays: each element that some point needs, once for each phase that does,
                                         * scratch arrays included */
     int64_t elements_read, elements_written; /* the same in elements, without scratch */
-    int64_t flops;          /* of MAPs, FOLDs, SCANs one for each point, of CONTRACTs two */
+    int64_t flops;          /* of MAPs but casts of floats up to f32, FOLDs, SCANs one a point, of CONTRACTs two */
     int64_t points;         /* of all instructions but loads, constants and stores */
     int64_t kept_bytes;     /* that a tile keeps between stages, where axes that the back end cuts are cut to one */
 };

@@ -231,6 +231,16 @@ static int64_t count_repeats(const struct counter *c, const struct weft_form_pha
     return repeats;
 }
 
+static bool is_narrow(int dtype) { return dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16; }
+
+/* A cast that widens what was loaded, or rounds what is stored, is no arithmetic. */
+static bool computes(const struct counter *c, const struct weft_form_op *op)
+{
+    const bool casts = op->kind == WEFT_FORM_MAP && weft_form_opcode(op->word) == WEFT_OP_cast;
+    return op->kind != WEFT_FORM_CARRY && op->kind != WEFT_FORM_NEXT &&
+           !(casts && is_narrow(op->dtype) && is_narrow(c->form->op[op->in[0]].dtype));
+}
+
 static void count_op(const struct counter *c, const struct weft_form_phase *phase, uint32_t stage, uint32_t id)
 {
     const struct weft_form_op *const op = &c->form->op[id];
@@ -241,7 +251,7 @@ static void count_op(const struct counter *c, const struct weft_form_phase *phas
     for (unsigned a = 0; a < c->form->axes; a++)
         points = axes >> a & 1 ? multiply(points, c->extent[a]) : points;
     c->ret->points = add(c->ret->points, points);
-    if (op->kind != WEFT_FORM_CARRY && op->kind != WEFT_FORM_NEXT)
+    if (computes(c, op))
         c->ret->flops = add(c->ret->flops, multiply(points, op->kind == WEFT_FORM_CONTRACT ? 2 : 1));
 }
 
