@@ -11,7 +11,7 @@
  *
  *   build/tests/test_program --seed 17                    that graph as text, and whether it agrees
  *   build/tests/test_program --count 50000 --from 1000000 more of them
- *   build/tests/test_program --count 100 --compiled yes   groups as compiled C, where there is C for them */
+ *   build/tests/test_program --count 100 --compiled       groups as compiled C, where there is C for them */
 #include "tests/unit/program_draw.h"
 #include "tests/unit/program_widen.h"
 
