@@ -282,6 +282,10 @@ int64_t weft_format_walk_read_ps(const struct weft_formats *formats, struct weft
 int64_t weft_format_reduce_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout);
 int64_t weft_format_scan_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
                             uint32_t result);
+/* Will a group have the node with a reduction of rows, as far as the node and its neighbours tell? And what is left
+ * then of what rows take. */
+bool weft_format_goes_along(const struct weft_graph *graph, weft_node node);
+int64_t weft_format_in_group_ps(const struct weft_formats *formats, weft_node node, int64_t ps);
 
 /* --- format_form.c ------------------------------------------------------------------------------------------------ */
 

@@ -7,10 +7,74 @@
  *   %c = cumsum %x      along another one, the innermost being the same in both: in vectors, like memory
  *
  * The kernel of reductions is asked which loops it takes, with sizes at their hints. A few lines or rows are no reason
- * to leave an order. */
+ * to leave an order.
+ *
+ * What will be in a group takes less: there a row is loaded once for all ops, and no call is made for each. Groups are
+ * formed when layouts are there, so this goes by what nodes are and read:
+ *
+ *   %m = mean %x            %d reads the mean of its rows once more for each element: %m and %d go along
+ *   %d = sub %x, %m */
 #include "sched/format.h"
 
+#include "codegen/pointwise.h"
+
 enum { FEW_LINES = 8 };     /* fewer side by side wait for each other's sums */
+enum { GROUP_SHARE = 4 };   /* lines and calls take 1 / 4 in a group: sched/step_strips.c */
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+static bool folds(const struct weft_graph *g, weft_node n)
+{
+    enum weft_reduce_op op;
+    return n.id && weft_pointwise_fold(weft_opcode_of(g, n), &op);
+}
+
+static bool is_elementwise(const struct weft_graph *g, weft_node n)
+{
+    return weft_op_of(g, n)->traits & WEFT_ELEMENTWISE;
+}
+
+/* Does an operand repeat what a reduction made of rows, or what elementwise ops made of that? */
+static bool repeats_fold(const struct weft_graph *g, weft_val v)
+{
+    enum { FEW = 4 };
+    const weft_val stored = weft_format_stored(g, v);
+    weft_node n = weft_def(g, stored);
+    for (int i = 0; i < FEW && !weft_is(v, stored) && n.id && !folds(g, n) &&
+                    (is_elementwise(g, n) || weft_is_view(g, n)) && g->node[n.id].operands > 0; i++)
+        n = weft_def(g, weft_operand(g, n, 0));
+    return !weft_is(v, stored) && folds(g, n);
+}
+
+/* Does an elementwise op read it, repeated? */
+static bool is_repeated(const struct weft_graph *g, weft_val v)
+{
+    bool repeated = false;
+    for (uint32_t use = g->value[v.id].first_use; use && !repeated; use = g->slot[use - 1].next) {
+        const weft_node reader = g->slot[use - 1].node;
+        const uint32_t inner = weft_opcode_of(g, reader) == WEFT_OP_bcast
+                                   ? g->value[weft_result(g, reader, 0).id].first_use : 0;
+        repeated = is_elementwise(g, reader) || (inner && is_elementwise(g, g->slot[inner - 1].node));
+    }
+    return repeated;
+}
+
+bool weft_format_goes_along(const struct weft_graph *g, weft_node n)
+{
+    if (folds(g, n))
+        return is_repeated(g, weft_result(g, n, 0));
+    bool along = false;
+    for (uint32_t i = 0; i < g->node[n.id].operands && is_elementwise(g, n); i++)
+        along |= repeats_fold(g, weft_operand(g, n, i));
+    return along;
+}
+
+int64_t weft_format_in_group_ps(const struct weft_formats *f, weft_node n, int64_t ps)
+{
+    return weft_format_goes_along(f->graph, n) ? ps / GROUP_SHARE : ps;
+}
+
+/* --- lines -------------------------------------------------------------------------------------------------------- */
 
 int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout)
 {
@@ -23,7 +87,8 @@ int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin oper
     weft_reduce_prepare(&reduce, 1);
     const double lines = weft_step_reduce_lines(&reduce, (double)weft_format_elements(g, value),
                                                 (double)weft_format_elements(g, weft_result(g, n, 0)));
-    return weft_format_beyond_little(weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line));
+    const int64_t ps = weft_format_rate_ps(f, lines, WEFT_PRICE_reduce_line);
+    return weft_format_beyond_little(weft_format_in_group_ps(f, n, ps));
 }
 
 int64_t weft_format_scan_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)

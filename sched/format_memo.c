@@ -158,6 +158,7 @@ static uint32_t node_kind(const struct weft_formats *f, weft_node n)
         say(m, f->kind[weft_result(g, n, i).id]);
     for (uint32_t i = 0; i < info->attrs; i++)
         say_attr(m, &info->attr[i]);
+    say(m, weft_format_goes_along(g, n));
     return number_of(f);
 }
 

@@ -77,6 +77,7 @@ int64_t weft_format_walk_write_ps(const struct weft_formats *f, weft_node n, uin
         like_result(g, type, &order, weft_format_stored_axes(g, v), map.stride[map.inputs]);
     }
     int64_t ps = weft_format_rate_ps(f, calls_of(&map, &streams) - 1, WEFT_PRICE_strip_call);
+    ps = weft_format_in_group_ps(f, n, ps);
     const int64_t bytes = weft_format_bytes(f, weft_result(g, n, 0));
     ps += streams ? 0 : weft_format_extra_ps(f, WEFT_PRICE_write_private, bytes, WEFT_PRICE_access_strided);
     return weft_format_beyond_little(ps);
