@@ -34,10 +34,11 @@ static bool is_elementwise(const struct weft_graph *g, weft_node n)
     return weft_op_of(g, n)->traits & WEFT_ELEMENTWISE;
 }
 
+enum { FEW = 4 }; /* ops on a way that is looked at */
+
 /* Does an operand repeat what a reduction made of rows, or what elementwise ops made of that? */
 static bool repeats_fold(const struct weft_graph *g, weft_val v)
 {
-    enum { FEW = 4 };
     const weft_val stored = weft_format_stored(g, v);
     weft_node n = weft_def(g, stored);
     for (int i = 0; i < FEW && !weft_is(v, stored) && n.id && !folds(g, n) &&
@@ -46,28 +47,46 @@ static bool repeats_fold(const struct weft_graph *g, weft_val v)
     return !weft_is(v, stored) && folds(g, n);
 }
 
-/* Does an elementwise op read it, repeated? */
-static bool is_repeated(const struct weft_graph *g, weft_val v)
+/* Does an elementwise op read it, repeated, or what at most so many ops make of it? */
+static bool is_repeated(const struct weft_graph *g, weft_val v, int most)
 {
     bool repeated = false;
-    for (uint32_t use = g->value[v.id].first_use; use && !repeated; use = g->slot[use - 1].next) {
+    for (uint32_t use = g->value[v.id].first_use; use && most > 0 && !repeated; use = g->slot[use - 1].next) {
         const weft_node reader = g->slot[use - 1].node;
-        const uint32_t inner = weft_opcode_of(g, reader) == WEFT_OP_bcast
-                                   ? g->value[weft_result(g, reader, 0).id].first_use : 0;
-        repeated = is_elementwise(g, reader) || (inner && is_elementwise(g, g->slot[inner - 1].node));
+        const weft_val made = weft_result(g, reader, 0);
+        const uint32_t inner = weft_opcode_of(g, reader) == WEFT_OP_bcast ? g->value[made.id].first_use : 0;
+        repeated = inner ? is_elementwise(g, g->slot[inner - 1].node)
+                         : (is_elementwise(g, reader) || weft_is_view(g, reader)) && is_repeated(g, made, most - 1);
     }
     return repeated;
 }
 
-bool weft_format_goes_along(const struct weft_graph *g, weft_node n)
+/* Is it made by elementwise ops, at most so many, of which one reads such an operand? */
+static bool follows_fold(const struct weft_graph *g, weft_val v, int most)
+{
+    const weft_node n = weft_def(g, v);
+    bool follows = false;
+    for (uint32_t i = 0; n.id && most > 0 && i < g->node[n.id].operands && !follows && is_elementwise(g, n); i++)
+        follows = repeats_fold(g, weft_operand(g, n, i)) || follows_fold(g, weft_operand(g, n, i), most - 1);
+    return follows;
+}
+
+/* And an elementwise op goes along where nothing but such a node reads it. */
+static bool goes_along(const struct weft_graph *g, weft_node n, int most)
 {
     if (folds(g, n))
-        return is_repeated(g, weft_result(g, n, 0));
+        return is_repeated(g, weft_result(g, n, 0), FEW) || follows_fold(g, weft_operand(g, n, 0), FEW);
+    if (!is_elementwise(g, n))
+        return false;
     bool along = false;
-    for (uint32_t i = 0; i < g->node[n.id].operands && is_elementwise(g, n); i++)
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
         along |= repeats_fold(g, weft_operand(g, n, i));
-    return along;
+    const struct weft_value *const made = &g->value[weft_result(g, n, 0).id];
+    const bool has_one_reader = made->first_use && !g->slot[made->first_use - 1].next && !made->returns;
+    return along || (most > 0 && has_one_reader && goes_along(g, g->slot[made->first_use - 1].node, most - 1));
 }
+
+bool weft_format_goes_along(const struct weft_graph *g, weft_node n) { return goes_along(g, n, FEW); }
 
 int64_t weft_format_in_group_ps(const struct weft_formats *f, weft_node n, int64_t ps)
 {
