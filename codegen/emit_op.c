@@ -338,6 +338,19 @@ static void read(struct weft_emit *e, uint32_t v)
     e->made[v] = true;
 }
 
+/* A cast to 16 bits that only stores read is part of the store. */
+static bool is_narrowing(const struct weft_emit *e, uint32_t v)
+{
+    const struct weft_form_op *op = &e->form->op[v];
+    bool narrows = op->kind == WEFT_FORM_MAP && strcmp(op->word, "cast") == 0 && is_real(op->dtype) &&
+                   op->dtype != WEFT_F32 && e->form->op[op->in[0]].dtype == WEFT_F32 &&
+                   e->program->value[v].place == WEFT_PROGRAM_ARGUMENT;
+    for (uint32_t i = v + 1; i < e->form->ops && narrows; i++)
+        for (unsigned k = 0; k < e->form->op[i].ins; k++)
+            narrows = narrows && (e->form->op[i].in[k] != v || e->form->op[i].kind == WEFT_FORM_STORE);
+    return narrows;
+}
+
 void weft_emit_write(struct weft_emit *e, uint32_t v)
 {
     static const char *const whole[] = {
@@ -357,20 +370,25 @@ void weft_emit_write(struct weft_emit *e, uint32_t v)
     const int dtype = op->dtype;
     /* A result that was rounded when it was made, or is an operand, at most with another sign. What is only chosen may
      * be a NaN that has yet to become quiet. */
-    const bool rounded = dtype == WEFT_BF16 && op->kind == WEFT_FORM_MAP && strcmp(op->word, "select") != 0;
-    char place[192], line[320];
+    const bool narrows = is_narrowing(e, v);
+    const bool rounded = dtype == WEFT_BF16 && op->kind == WEFT_FORM_MAP && strcmp(op->word, "select") != 0 && !narrows;
+    const uint32_t from = narrows ? op->in[0] : v;
+    char place[192], line[320], comment[256] = "";
     if (e->at && e->past[v] && !e->tail) {
-        snprintf(line, sizeof line, rounded ? "vhput(p%u + %s, vtop_bf16(v%u), past%u);" : past[dtype], v, e->at, v, v);
+        snprintf(line, sizeof line, rounded ? "vhput(p%u + %s, vtop_bf16(v%u), past%u);" : past[dtype], v, e->at, from,
+                 v);
     } else if (e->at && rounded) {
         snprintf(line, sizeof line, e->tail ? "store_16_tail(p%u + %s, live, vtop_bf16(v%u));"
                                             : "vhstore(p%u + %s, vtop_bf16(v%u));", v, e->at, v);
     } else if (e->at) {
-        snprintf(line, sizeof line, (e->tail ? tail : whole)[dtype], v, e->at, v);
+        snprintf(line, sizeof line, (e->tail ? tail : whole)[dtype], v, e->at, from);
     } else {
         weft_emit_place(e, v, place, sizeof place);
-        snprintf(line, sizeof line, one[dtype], place, v);
+        snprintf(line, sizeof line, one[dtype], place, from);
     }
-    weft_emit_line(e, "%s", line);
+    if (narrows)
+        weft_emit_comment(e, v, comment, sizeof comment);
+    weft_emit_line(e, "%s%s%s", line, narrows ? " " : "", comment);
 }
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */
@@ -397,6 +415,10 @@ static void map(struct weft_emit *e, uint32_t i)
 {
     const struct weft_form_op *op = &e->form->op[i];
     char right[320], comment[256];
+    if (is_narrowing(e, i)) {
+        weft_emit_write(e, i);
+        return;
+    }
     print_map(e->form, op, right, sizeof right);
     weft_emit_comment(e, i, comment, sizeof comment);
     weft_emit_line(e, "const %s v%u = %s; %s", vector_of(op->dtype), i, right, comment);

@@ -87,11 +87,6 @@ struct making {
     int8_t place[WEFT_FORM_AXES]; /* of an axis among the program's outer or inner ones */
 };
 
-static bool is_inside(const struct making *m, uint32_t stage)
-{
-    return m->form->stage[stage].axes & ~m->form->phase[0].axes || m->program->inner_rank == 0;
-}
-
 /* An array at the places that a load or store means. */
 static void place_argument(const struct making *m, const struct weft_form_op *op, struct weft_program_value *value)
 {
@@ -115,25 +110,10 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
     }
 }
 
-/* What an elementwise op of a stage inside makes is one number for each point there, also where it has fewer axes: it
- * widens what is loaded then. */
-static void place_value(const struct making *m, uint32_t i, bool inside, bool kept)
+/* Does a stage visit the inner points? */
+static bool is_inside(const struct making *m, uint32_t stage)
 {
-    const struct weft_form_op *op = &m->form->op[i];
-    struct weft_program_value *const value = &m->program->value[i];
-    *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
-    value->place = op->kind == WEFT_FORM_CONST                                       ? WEFT_PROGRAM_NUMBER
-                   : op->kind == WEFT_FORM_FOLD || (op->kind == WEFT_FORM_MAP && !inside) ? WEFT_PROGRAM_OUTER
-                   : kept                                                            ? WEFT_PROGRAM_TILE
-                                                                                     : WEFT_PROGRAM_STRIP;
-    if (op->kind == WEFT_FORM_LOAD)
-        place_argument(m, op, value);
-    if (op->kind == WEFT_FORM_STORE)
-        place_argument(m, op, &m->program->value[op->in[0]]);
-    if (op->kind == WEFT_FORM_CONST && weft_dtype_is_float(op->dtype))
-        weft_store_real(op->dtype, value->number, 0, op->number);
-    else if (op->kind == WEFT_FORM_CONST)
-        weft_store_integer(op->dtype, value->number, 0, op->integer);
+    return m->form->stage[stage].axes & ~m->form->phase[0].axes || m->program->inner_rank == 0;
 }
 
 static void place_values(const struct making *m)
@@ -141,9 +121,25 @@ static void place_values(const struct making *m)
     const struct weft_form *form = m->form;
     bool kept[MOST_OPS] = {false}; /* frames are made while others run: nothing is allocated */
     weft_form_find_kept(form, kept);
-    for (uint32_t s = 0; s < form->stages; s++)
-        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
-            place_value(m, i, is_inside(m, s), kept[i]);
+    for (uint32_t s = 0, i = 0; i < form->ops; i++) {
+        const struct weft_form_op *op = &form->op[i];
+        struct weft_program_value *const value = &m->program->value[i];
+        while (i >= form->stage[s].first + form->stage[s].ops)
+            s++;
+        const bool inside = is_inside(m, s) && (op->kind != WEFT_FORM_FOLD || weft_strips_is_across(form, i));
+        *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
+        value->place = op->kind == WEFT_FORM_CONST ? WEFT_PROGRAM_NUMBER
+                       : !inside                   ? WEFT_PROGRAM_OUTER
+                       : kept[i]                   ? WEFT_PROGRAM_TILE : WEFT_PROGRAM_STRIP;
+        if (op->kind == WEFT_FORM_LOAD)
+            place_argument(m, op, value);
+        if (op->kind == WEFT_FORM_STORE)
+            place_argument(m, op, &m->program->value[op->in[0]]);
+        if (op->kind == WEFT_FORM_CONST && weft_dtype_is_float(op->dtype))
+            weft_store_real(op->dtype, value->number, 0, op->number);
+        else if (op->kind == WEFT_FORM_CONST)
+            weft_store_integer(op->dtype, value->number, 0, op->integer);
+    }
 }
 
 /* --- axes, ops ---------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,16 @@ INLINE vi load_mask_tail(const uint8_t *p, int n)
     return load_mask(rest);
 }
 
+#if WEFT_LEVEL == 2 && !defined __clang__
+INLINE vh load_16_tail(const uint16_t *p, int n)
+{
+    return (vh)__builtin_ia32_loaddquhi256_mask((const short *)p, (v16s){0}, vtail(n));
+}
+INLINE void store_16_tail(uint16_t *out, int n, vh x)
+{
+    __builtin_ia32_storedquhi256_mask((short *)out, (v16s)x, vtail(n));
+}
+#else
 INLINE vh load_16_tail(const uint16_t *p, int n)
 {
     uint16_t rest[LANES] = {0};
@@ -41,6 +51,7 @@ INLINE void store_16_tail(uint16_t *out, int n, vh x)
     for (int lane = 0; lane < n; lane++)
         out[lane] = rest[lane];
 }
+#endif
 INLINE vi load_i32_tail(const int32_t *p, int n)
 {
     int32_t rest[LANES] = {0};
