@@ -156,21 +156,19 @@ INLINE vf verf(vf x)
 
 /* max(x, 0) - |x| h(|x|), where h = erfc(|x| / sqrt 2) / 2 is 2 to a polynomial: nothing cancels for negative x. The
  * maximum is the mean of x and |x|, since of -infinity this is NaN as the formula of the op is. Beyond -8 the
- * polynomial falls faster than its function, and results of less than 1e-14 go to 0. */
+ * polynomial falls faster than its function, and results of less than 1e-14 go to 0. Parts of it are computed side by
+ * side: how long the chain of operations is counts as much as how many there are. */
 INLINE vf vgelu(vf x)
 {
     const vf b = vabs(x), a = vmin_x86(vall(14.f), b);
-    vf q = vfma(vall(-0x1.fe73eep-34f), a, vall(0x1.9d18b6p-28f));
-    q = vfma(q, a, vall(-0x1.29c116p-23f));
-    q = vfma(q, a, vall(0x1.f6fbeap-20f));
-    q = vfma(q, a, vall(-0x1.11de4cp-16f));
-    q = vfma(q, a, vall(0x1.86b97ap-14f));
-    q = vfma(q, a, vall(-0x1.448b1cp-12f));
-    q = vfma(q, a, vall(0x1.bcbd0ep-16f));
-    q = vfma(q, a, vall(0x1.c6fd42p-8f));
-    q = vfma(q, a, vall(-0x1.adad12p-5f));
-    q = vfma(q, a, vall(-0x1.d63c8cp-2f));
-    q = vfma(q, a, vall(-0x1.26aed0p+0f));
+    const vf s = a * a, s2 = s * s;
+    const vf low = vfma(vfma(vall(0x1.c6fd42p-8f), a, vall(-0x1.adad12p-5f)), s,
+                        vfma(vall(-0x1.d63c8cp-2f), a, vall(-0x1.26aed0p+0f)));
+    const vf middle = vfma(vfma(vall(-0x1.11de4cp-16f), a, vall(0x1.86b97ap-14f)), s,
+                           vfma(vall(-0x1.448b1cp-12f), a, vall(0x1.bcbd0ep-16f)));
+    const vf high = vfma(vfma(vall(-0x1.fe73eep-34f), a, vall(0x1.9d18b6p-28f)), s,
+                         vfma(vall(-0x1.29c116p-23f), a, vall(0x1.f6fbeap-20f)));
+    const vf q = vfma(vfma(high, s2, middle), s2, low);
     const vf t = vfma(q, a, vall(SIXTEENTHS - 1.f)), n = t - SIXTEENTHS, r = vfma(q, a, -1.f - n);
     vf p = vfma(vall(0x1.c6af26p-5f), r, vall(0x1.ebfff4p-3f));
     p = vfma(p, r, vall(0x1.62e430p-1f)) * r;

@@ -292,9 +292,9 @@ INLINE vf vjoin(vd low, vd high)
 
 /* --- 16-bit floats ------------------------------------------------------------------------------------------------ */
 
-/* bf16 is the upper half of a lane, to nearest even; NaN becomes quiet. The machine's own instruction flushes denormals:
- * to ask whether there are any makes it no faster than this. Of AVX-512, one permutation of 16-bit elements does what
- * otherwise takes two operations, and gcc 12 makes a vector of the mask of NaN. */
+/* bf16 is the upper half of a lane, to nearest even; NaN becomes quiet. Of AVX-512, one permutation of 16-bit elements
+ * does what otherwise takes two operations, and gcc 12 makes a vector of the mask of NaN. The machine's own instruction,
+ * which emitted code is compiled with where the CPU has it, flushes denormals: vectors with some go the long way. */
 #if WEFT_LEVEL == 2 && !defined __clang__
 typedef short v32s __attribute__((vector_size(64)));
 INLINE vf vfrom_bf16(vh x)
@@ -326,8 +326,18 @@ INLINE vf vnear_bf16(vf x)
     const vu u = (vu)x;
     return vquiet(x, (vf)(u + 0x7fff + ((u >> 16) & 1)));
 }
+#if WEFT_LEVEL == 2 && defined __AVX512BF16__ && !defined __clang__
+INLINE vh vto_bf16(vf x)
+{
+    const vh rounded = (vh)__builtin_ia32_cvtneps2bf16_v16sf(x);
+    const int denormal = __builtin_ia32_fpclassps512_mask(x, 0x20, WEFT_ALL_LANES) != 0;
+    return __builtin_expect(denormal, 0) ? vtop_bf16(vnear_bf16(x)) : rounded;
+}
+INLINE vf vround_bf16(vf x) { return vfrom_bf16(vto_bf16(x)); }
+#else
 INLINE vh vto_bf16(vf x) { return vtop_bf16(vnear_bf16(x)); }
 INLINE vf vround_bf16(vf x) { return (vf)((vu)vnear_bf16(x) & 0xffff0000); }
+#endif
 
 #if WEFT_LEVEL == 0
 /* Half precision in integers. A half is s eeeee mmmmmmmmmm; its float has the exponent 112 higher and 13 more bits. */
