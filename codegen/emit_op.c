@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_op.c: C for single instructions. The number of value %3 is v3, the pointer to its elements p3. A v is a vector:
- * of floats also where the value has 16 bits, which then are rounded to after each op, as strip kernels do; of masks
- * where it is bool. */
+ * of floats also where the value has 16 bits, which then are rounded to after each op, as strip kernels do (forms of
+ * groups have no such ops but casts: widths.h); of masks where it is bool. */
 #include "codegen/emit_parts.h"
 #include "codegen/form_parts.h"
 #include "codegen/strips.h"
