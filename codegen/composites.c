@@ -5,9 +5,11 @@
  *   x * (½ * (1 + erf(x / sqrt 2)))    gelu, as decompose writes it
  *   x * sigmoid(x)                     silu
  *
- * in f32. The one function takes fewer steps, and its errors are smaller, since nothing is rounded on the way; gelu
- * needs no 1 + erf, which cancels for negative x. */
+ * in f32, as groups also compute what has 16 bits. The one function takes fewer steps, and its errors are smaller,
+ * since nothing is rounded on the way; gelu needs no 1 + erf, which cancels for negative x. */
 #include "codegen/composites.h"
+
+#include "codegen/widths.h"
 
 #include <string.h>
 
@@ -36,7 +38,8 @@ static uint32_t piece(const struct search *s, weft_val v, int op)
 static bool is_number(const struct weft_graph *g, weft_val v, float number)
 {
     const struct weft_constant *const constant = g->node[weft_def(g, v).id].constant;
-    return constant && constant->kind == WEFT_CONST_SPLAT && !constant->integer && (float)constant->real == number;
+    return constant && constant->kind == WEFT_CONST_SPLAT && !constant->integer &&
+           (float)weft_rounded(weft_type_of(g, v)->dtype, constant->real) == number;
 }
 
 /* The operand of the node at p that is not the constant, or no value. */
@@ -110,7 +113,8 @@ struct weft_composite *weft_composites_find(const struct weft_members *m, const 
     for (uint32_t p = 0; p < fit->count; p++) {
         const weft_node n = fit->node[p];
         const struct search s = {.m = m, .fit = fit, .end = p};
-        if (weft_opcode_of(g, n) != WEFT_OP_mul || weft_type_of(g, weft_result(g, n, 0))->dtype != WEFT_F32)
+        const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
+        if (weft_opcode_of(g, n) != WEFT_OP_mul || weft_inside_dtype(dtype) != WEFT_F32)
             continue;
         for (unsigned k = 0; k < 2 && !c[p].word; k++)
             if (!find_gelu(&s, k, c))

@@ -293,16 +293,18 @@ INLINE vf vjoin(vd low, vd high)
 /* --- 16-bit floats ------------------------------------------------------------------------------------------------ */
 
 /* bf16 is the upper half of a lane, to nearest even; NaN becomes quiet. Of AVX-512, one permutation of 16-bit elements
- * does what otherwise takes two operations, and gcc 12 makes a vector of the mask of NaN. The machine's own instruction,
- * which emitted code is compiled with where the CPU has it, flushes denormals: vectors with some go the long way. */
+ * does what otherwise takes two operations, and gcc 12 makes a vector of the mask of NaN. The machine's own
+ * instruction, which emitted code is compiled with where the CPU has it, flushes denormals: vectors with some go the
+ * long way. */
 #if WEFT_LEVEL == 2 && !defined __clang__
 typedef short v32s __attribute__((vector_size(64)));
 INLINE vf vfrom_bf16(vh x)
 {
     const v32s place = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
                         0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
-    const v32s wide = __builtin_shufflevector((v16s)x, (v16s)x, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, -1,
-                                              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const v16s half = (v16s)x;
+    const v32s wide = __builtin_shufflevector(half, half, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, -1, -1,
+                                              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     return (vf)__builtin_ia32_permvarhi512_mask(wide, place, (v32s){0}, 0xaaaaaaaa);
 }
 INLINE vh vtop_bf16(vf x)

@@ -3,11 +3,11 @@
  *
  * A graph is a function of its seed: elementwise ops, comparisons, selects, casts and reductions over the first or the
  * last axes of one box, over parameters of the whole box or of some of its axes. It is compiled as it is, so that what
- * goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32 between casts
- * (program_widen.h); both run on the same numbers, tame and hostile, at each
- * CPU level of the machine, with 1 to 4 threads, and where the box has an open extent, at several. Every bit has to
- * agree, but NaN is NaN, unless terms are added up in another order. Boxes stay below 256 KiB, so that reductions alone
- * are not cut into slices, which programs do not have.
+ * goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32 between
+ * casts (program_widen.h); both run on the same numbers, tame and hostile, at each CPU level of the machine, with 1 to
+ * 4 threads, and where the box has an open extent, at several. Every bit has to agree, but NaN is NaN, unless terms are
+ * added up in another order. Boxes stay below 256 KiB, so that reductions alone are not cut into slices, which programs
+ * do not have.
  *
  *   build/tests/test_program --seed 17                    that graph as text, and whether it agrees
  *   build/tests/test_program --count 50000 --from 1000000 more of them
@@ -306,7 +306,8 @@ static const char *check(struct maker *m, uint64_t seed, int steps, struct trial
             snprintf(t->fault, sizeof t->fault, "does not parse: %s", weft_last_error(t->context));
             break;
         }
-        struct weft_plan *const fused = plan_of(t, t->graph, WEFT_COMPILE_KEEP_CONSTANTS), *const alone = plan_alone(t, fused);
+        struct weft_plan *const fused = plan_of(t, t->graph, WEFT_COMPILE_KEEP_CONSTANTS);
+        struct weft_plan *const alone = plan_alone(t, fused);
         if (fused && alone) {
             count_groups(fused);
             try_sizes(t, fused, alone);
@@ -347,8 +348,8 @@ static void groups_compute_what_their_nodes_do(void **state)
         show_failure(m, seed, t);
         failures++;
     }
-    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price, %ld plans with groups of 16 "
-           "bits; %ld runs, %ld of them not compared, since they add up in another order; %d graphs fail\n",
+    printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price, %ld plans with groups "
+           "of 16 bits; %ld runs, %ld of them not compared, since they add up in another order; %d graphs fail\n",
            first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, widened, runs, otherwise, failures);
     if (compiles)
         printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);

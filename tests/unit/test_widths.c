@@ -187,6 +187,28 @@ static void a_stored_copy_in_f32_is_the_number_itself(void **state)
            "}\n");
 }
 
+static void silu_is_one_function(void **state)
+{
+    expect("graph @f(%x: f16[9]) {\n"
+           "  fuse @g {\n"
+           "    %s: f16[9]{-} = sigmoid %x\n"
+           "    %y: f16[9] = mul %s, %x\n"
+           "  }\n"
+           "  return %y\n"
+           "}\n",
+           "  axis a in 9\n"
+           "  phase a {\n"
+           "    sweep a {\n"
+           "      %0: f16 = load %x0[a]\n"
+           "      %1: f32 = cast %0\n"
+           "      %2: f32 = silu %1\n"
+           "      %3: f16 = cast %2\n"
+           "      store %y1[a], %3\n"
+           "    }\n"
+           "  }\n"
+           "}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +217,7 @@ int main(void)
         cmocka_unit_test(stages_load_once_more),
         cmocka_unit_test(what_folds_make_is_stored_behind_them),
         cmocka_unit_test(a_stored_copy_in_f32_is_the_number_itself),
+        cmocka_unit_test(silu_is_one_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
