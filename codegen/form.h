@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.h: the kernel form: what one kernel computes, and in which order it has to, without a word about a machine.
- * README.md has six kernels written out in it.
+ * README.md has eight kernels written out in it.
  *
  *   kernel @softmax(in %x: f32[N,768], out %y: f32[N,768]) {
  *     axis r in N
