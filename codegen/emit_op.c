@@ -24,7 +24,7 @@ const char *weft_emit_element(int dtype)
 }
 
 static bool is_real(int dtype) { return dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16; }
-static const char *vector_of(int dtype) { return is_real(dtype) ? "vf" : "vi"; }
+const char *weft_emit_vector(int dtype) { return is_real(dtype) ? "vf" : "vi"; }
 
 /* Ops of bools, in vectors of masks. */
 static const struct {
@@ -250,6 +250,8 @@ static void print_map(const struct weft_form *form, const struct weft_form_op *o
 bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value)
 {
     const int place = e->program->value[value].place;
+    if (e->again[value])
+        return false;
     return place == WEFT_PROGRAM_ARGUMENT || place == WEFT_PROGRAM_TILE ||
            (place == WEFT_PROGRAM_OUTER && e->way != WEFT_EMIT_ROWS);
 }
@@ -317,6 +319,8 @@ void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage)
     }
 }
 
+static void map(struct weft_emit *e, uint32_t i);
+
 static void read(struct weft_emit *e, uint32_t v)
 {
     static const char *const whole[] = {
@@ -330,11 +334,17 @@ static void read(struct weft_emit *e, uint32_t v)
     const int dtype = e->form->op[v].dtype;
     if (e->held[v] || e->made[v])
         return;
+    if (e->again[v]) {
+        for (unsigned k = 0; k < e->form->op[v].ins; k++)
+            read(e, e->form->op[v].in[k]);
+        map(e, v);
+        return;
+    }
     char right[128], comment[256] = "";
     snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
     if (e->form->op[v].kind == WEFT_FORM_LOAD)
         weft_emit_comment(e, v, comment, sizeof comment);
-    weft_emit_line(e, "const %s v%u = %s;%s%s", vector_of(dtype), v, right, *comment ? " " : "", comment);
+    weft_emit_line(e, "const %s v%u = %s;%s%s", weft_emit_vector(dtype), v, right, *comment ? " " : "", comment);
     e->made[v] = true;
 }
 
@@ -399,10 +409,14 @@ const char *const weft_emit_identity[] = {"0.f", "0.f", "1.f", "-__builtin_inff(
 static void add_term(struct weft_emit *e, uint32_t i)
 {
     const struct weft_form_op *op = &e->form->op[i];
+    char term[16];
+    snprintf(term, sizeof term, "v%u", op->in[0]);
     if (weft_strips_is_across(e->form, i))
         weft_emit_line(e, e->tail ? "vstorem(column%u + %s, live, %s(vloadm(column%u + %s, live, 0.f), v%u));"
                                   : "vstore(column%u + %s, %s(vload(column%u + %s), v%u));",
                        i, e->at, weft_emit_combine[op->fold], i, e->at, op->in[0]);
+    else if (e->lanes && e->way == WEFT_EMIT_ROWS)
+        weft_emit_add_chain(e, i, term);
     else if (e->lanes)
         weft_emit_line(e, "acc%u%s = %s(acc%u%s, v%u);", i, e->lanes, weft_emit_combine[op->fold], i, e->lanes,
                        op->in[0]);
@@ -421,26 +435,30 @@ static void map(struct weft_emit *e, uint32_t i)
     }
     print_map(e->form, op, right, sizeof right);
     weft_emit_comment(e, i, comment, sizeof comment);
-    weft_emit_line(e, "const %s v%u = %s; %s", vector_of(op->dtype), i, right, comment);
+    weft_emit_line(e, "const %s v%u = %s; %s", weft_emit_vector(op->dtype), i, right, comment);
     *(e->at ? &e->made[i] : &e->held[i]) = true;
     if (e->at ? weft_emit_in_memory(e, i) : e->program->value[i].place == WEFT_PROGRAM_ARGUMENT)
         weft_emit_write(e, i);
 }
 
+static void instruction(struct weft_emit *e, uint32_t i)
+{
+    const struct weft_form_op *op = &e->form->op[i];
+    for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_STORE; k++)
+        read(e, op->in[k]);
+    if (op->kind == WEFT_FORM_LOAD)
+        read(e, i);
+    else if (op->kind == WEFT_FORM_MAP)
+        map(e, i);
+    else if (op->kind == WEFT_FORM_FOLD && e->at)
+        add_term(e, i);
+}
+
 void weft_emit_body(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     memset(e->made, 0, sizeof e->made);
-    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
-        const struct weft_form_op *op = &e->form->op[i];
-        for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_STORE; k++)
-            read(e, op->in[k]);
-        if (op->kind == WEFT_FORM_LOAD)
-            read(e, i);
-        else if (op->kind == WEFT_FORM_MAP)
-            map(e, i);
-        else if (op->kind == WEFT_FORM_FOLD && e->at)
-            add_term(e, i);
-    }
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
+        instruction(e, i);
 }
 
 void weft_emit_consts(struct weft_emit *e)
@@ -463,7 +481,7 @@ void weft_emit_consts(struct weft_emit *e)
         else
             snprintf(right, sizeof right, "viall(%d)", op->dtype == WEFT_BOOL ? -(bits != 0) : (int)bits);
         weft_emit_comment(e, i, comment, sizeof comment);
-        weft_emit_line(e, "const %s v%u = %s; %s", vector_of(op->dtype), i, right, comment);
+        weft_emit_line(e, "const %s v%u = %s; %s", weft_emit_vector(op->dtype), i, right, comment);
         e->held[i] = true;
     }
 }

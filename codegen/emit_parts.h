@@ -18,6 +18,7 @@ struct weft_emit {
     const struct weft_program *program;
     struct weft_text *text;
     enum weft_emit_way way;
+    char rows[WEFT_EMIT_AXIS];     /* of stages side by side: what their variables for rows begin with */
     char outer[WEFT_EMIT_AXIS], inner[WEFT_EMIT_AXIS]; /* variables that count outer and inner points */
     int depth;                     /* of blocks */
     /* where the next instructions are printed */
@@ -30,6 +31,7 @@ struct weft_emit {
     bool pointed[WEFT_EMIT_OPS];   /* by value: there is a variable p_… */
     bool past[WEFT_EMIT_OPS];      /* and a variable past_…: does this line of it go past the caches? */
     bool streamed;                 /* there was one */
+    bool again[WEFT_EMIT_OPS];     /* by value: kept nowhere, computed again by each stage that reads it */
 };
 
 /* A line, at the depth of the block. */
@@ -65,6 +67,7 @@ void weft_emit_write(struct weft_emit *e, uint32_t value);
 /* "tile->at[3] + a * tile->next[3]": where the value's first element of a strip is. */
 void weft_emit_place(const struct weft_emit *e, uint32_t value, char *ret, size_t bytes);
 const char *weft_emit_element(int dtype); /* "float", or NULL: not an element type of emitted code */
+const char *weft_emit_vector(int dtype);  /* "vf" */
 /* "/ %3 = sub %0, %1 /", without the blanks. */
 void weft_emit_comment(const struct weft_emit *e, uint32_t op, char *ret, size_t bytes);
 /* The value narrowed to its dtype and widened again: f(…) of the expression. */
@@ -78,9 +81,36 @@ bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
 
 /* Terms in a chain, for folds along lines: what program_fold.c does. */
 int weft_emit_piece(const struct weft_form *form, const struct weft_program *program, const struct weft_form_op *op);
+/* Does a row or column come to it? Folds across put rows together, in memory. */
+bool weft_emit_is_fold(const struct weft_emit *e, uint32_t op);
+bool weft_emit_is_extreme(const struct weft_emit *e, uint32_t fold);
+bool weft_emit_has_folds(const struct weft_emit *e, const struct weft_form_stage *stage);
+/* For each fold of a stage, i. */
+#define WEFT_EACH_FOLD(e, stage, i)                                                                                    \
+    for (uint32_t i = (stage)->first; i < (stage)->first + (stage)->ops; i++)                                          \
+        if (weft_emit_is_fold(e, i))
+/* Is it a result that a line of vectors may write past the caches? */
+bool weft_emit_is_streamed(const struct weft_emit *e, uint32_t value);
+/* Does what is loaded differ from row to row? */
+bool weft_emit_moves(const struct weft_emit *e, uint32_t load);
+void weft_emit_comment_stage(const struct weft_emit *e, const struct weft_form_stage *stage);
+/* Folds along a row, in this order: totals, and for each piece of it [begin, end) the chains, their terms (by
+ * weft_emit_body), the terms behind the last whole block, the chains added to the totals; then the results. */
+void weft_emit_open_totals(struct weft_emit *e, const struct weft_form_stage *stage);
+void weft_emit_open_chains(struct weft_emit *e, const struct weft_form_stage *stage);
+void weft_emit_each_chain(const struct weft_emit *e);
+void weft_emit_add_chain(const struct weft_emit *e, uint32_t fold, const char *term);
+void weft_emit_fold_rest(struct weft_emit *e, const struct weft_form_stage *stage);
+void weft_emit_close_chains(struct weft_emit *e, const struct weft_form_stage *stage);
+void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_rows(struct weft_emit *e);
 void weft_emit_columns(struct weft_emit *e);
 void weft_emit_points(struct weft_emit *e);
+
+/* --- emit_pipeline.c: rows of which each stage has another one under way ------------------------------------------ */
+
+bool weft_emit_can_pipeline(const struct weft_emit *e);
+void weft_emit_pipeline(struct weft_emit *e);
 
 /* --- emit_prelude.c, which embed.py writes: headers without their own includes ------------------------------------ */
 

@@ -19,23 +19,18 @@ int weft_emit_piece(const struct weft_form *form, const struct weft_program *pro
 }
 
 /* That a row or column comes to; folds across put rows together, in memory. */
-static bool is_fold(const struct weft_emit *e, uint32_t i)
+bool weft_emit_is_fold(const struct weft_emit *e, uint32_t i)
 {
     return e->form->op[i].kind == WEFT_FORM_FOLD && !weft_strips_is_across(e->form, i);
 }
 
-static bool has_folds(const struct weft_emit *e, const struct weft_form_stage *stage)
+bool weft_emit_has_folds(const struct weft_emit *e, const struct weft_form_stage *stage)
 {
     bool any = false;
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
-        any |= is_fold(e, i);
+        any |= weft_emit_is_fold(e, i);
     return any;
 }
-
-/* For each fold of a stage, i. */
-#define EACH_FOLD(e, stage, i)                                                                                         \
-    for (uint32_t i = (stage)->first; i < (stage)->first + (stage)->ops; i++)                                          \
-        if (is_fold(e, i))
 
 static void print_names(const struct weft_emit *e, uint16_t axes, char *ret, size_t bytes)
 {
@@ -46,7 +41,7 @@ static void print_names(const struct weft_emit *e, uint16_t axes, char *ret, siz
             length += (size_t)snprintf(ret + length, bytes - length, "%s%s", length ? ", " : "", e->form->axis[i].name);
 }
 
-static void comment_stage(const struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_comment_stage(const struct weft_emit *e, const struct weft_form_stage *stage)
 {
     char names[128];
     print_names(e, stage->axes, names, sizeof names);
@@ -56,7 +51,7 @@ static void comment_stage(const struct weft_emit *e, const struct weft_form_stag
 /* --- without folds ------------------------------------------------------------------------------------------------ */
 
 /* Is it a result that a line of vectors may write past the caches? */
-static bool is_streamed(const struct weft_emit *e, uint32_t v)
+bool weft_emit_is_streamed(const struct weft_emit *e, uint32_t v)
 {
     const int dtype = e->form->op[v].dtype;
     return e->form->op[v].kind == WEFT_FORM_MAP && e->program->value[v].place == WEFT_PROGRAM_ARGUMENT &&
@@ -69,7 +64,7 @@ static bool open_stream(struct weft_emit *e, const struct weft_form_stage *stage
 {
     bool any = false;
     for (uint32_t v = stage->first; v < stage->first + stage->ops; v++) {
-        if (!is_streamed(e, v))
+        if (!weft_emit_is_streamed(e, v))
             continue;
         const int bytes = weft_dtype_bits(e->form->op[v].dtype) / 8;
         if (!any) {
@@ -82,12 +77,14 @@ static bool open_stream(struct weft_emit *e, const struct weft_form_stage *stage
     return any;
 }
 
+bool weft_emit_moves(const struct weft_emit *e, uint32_t v) { return e->form->op[v].axes & e->form->phase[0].axes; }
+
 /* While a row's results stream, the next row is asked for, or one that is as far ahead: rows of at most 16 KiB. */
 static void fetch_rows(const struct weft_emit *e)
 {
     for (uint32_t v = 0; v < e->form->ops && e->way == WEFT_EMIT_ROWS; v++) {
         const struct weft_form_op *op = &e->form->op[v];
-        bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1;
+        bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1 || !weft_emit_moves(e, v);
         for (uint32_t k = 0; k < v; k++)
             again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
         if (!again)
@@ -142,9 +139,51 @@ static void sweep_line(struct weft_emit *e, const struct weft_form_stage *stage,
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static void each_chain(const struct weft_emit *e)
+static const char *const words[] = {"sum", "sum", "prod", "max", "min"};
+
+void weft_emit_each_chain(const struct weft_emit *e)
 {
     weft_emit_line(e, "UNROLL for (int chain = 0; chain < FOLD_CHAINS; chain++)");
+}
+
+bool weft_emit_is_extreme(const struct weft_emit *e, uint32_t f)
+{
+    return e->form->op[f].fold == WEFT_K_MAX || e->form->op[f].fold == WEFT_K_MIN;
+}
+
+/* Two numbers of a line: of an extreme without regard to NaN, which is looked for besides. */
+static const char *combine(const struct weft_emit *e, uint32_t f)
+{
+    const bool is_extreme = weft_emit_is_extreme(e, f);
+    return is_extreme && e->form->op[f].fold == WEFT_K_MAX ? "vmax_x86"
+           : is_extreme                                    ? "vmin_x86" : weft_emit_combine[e->form->op[f].fold];
+}
+
+void weft_emit_open_totals(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    WEFT_EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "vf total%u[FOLD_CHAINS];", f);
+        if (weft_emit_is_extreme(e, f))
+            weft_emit_line(e, "vseen seen%u = {0};", f);
+    }
+}
+
+void weft_emit_open_chains(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    WEFT_EACH_FOLD(e, stage, f)
+    {
+        weft_emit_line(e, "vf acc%u[FOLD_CHAINS];", f);
+        weft_emit_each_chain(e);
+        weft_emit_line(e, "    acc%u[chain] = vall(%s);", f, weft_emit_identity[e->form->op[f].fold]);
+    }
+}
+
+void weft_emit_add_chain(const struct weft_emit *e, uint32_t f, const char *term)
+{
+    weft_emit_line(e, "acc%u[chain] = %s(acc%u[chain], %s);", f, combine(e, f), f, term);
+    if (weft_emit_is_extreme(e, f))
+        weft_emit_line(e, "seen%u = vsee_nan(seen%u, %s);", f, f, term);
 }
 
 static void fold_blocks(struct weft_emit *e, const struct weft_form_stage *stage)
@@ -153,7 +192,7 @@ static void fold_blocks(struct weft_emit *e, const struct weft_form_stage *stage
     weft_emit_line(e, "int64_t %s = begin;", i);
     weft_emit_line(e, "for (; %s + FOLD_LANES <= end; %s += FOLD_LANES)", i, i);
     weft_emit_open(e);
-    each_chain(e);
+    weft_emit_each_chain(e);
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t here = %s + chain * LANES;", i);
     e->lanes = "[chain]";
@@ -162,41 +201,50 @@ static void fold_blocks(struct weft_emit *e, const struct weft_form_stage *stage
     weft_emit_close(e);
 }
 
-static void fold_rest(struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_fold_rest(struct weft_emit *e, const struct weft_form_stage *stage)
 {
-    const char *const i = e->inner;
-    weft_emit_line(e, "if (%s < end)", i);
-    weft_emit_open(e);
-    weft_emit_line(e, "const int64_t rest = %s;", i);
-    EACH_FOLD(e, stage, f)
+    weft_emit_line(e, "const int64_t rest = %s;", e->inner);
+    WEFT_EACH_FOLD(e, stage, f)
     {
         weft_emit_line(e, "float rest%u[FOLD_LANES];", f);
         weft_emit_line(e, "fill_floats(rest%u, FOLD_LANES, %s);", f, weft_emit_identity[e->form->op[f].fold]);
     }
-    weft_emit_line(e, "for (; %s < end; %s += LANES)", i, i);
+    weft_emit_line(e, "for (int64_t part = rest; part < end; part += LANES)");
     weft_emit_open(e);
-    weft_emit_line(e, "const int live = end - %s < LANES ? (int)(end - %s) : LANES;", i, i);
-    e->at = i;
+    weft_emit_line(e, "const int live = end - part < LANES ? (int)(end - part) : LANES;");
+    e->at = "part";
     e->tail = true;
     e->lanes = NULL;
     weft_emit_body(e, stage);
     e->tail = false;
     e->at = "here";
     weft_emit_close(e);
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
-        each_chain(e);
-        weft_emit_line(e, "    acc%u[chain] = %s(acc%u[chain], vload(rest%u + chain * LANES));", f,
-                       weft_emit_combine[e->form->op[f].fold], f, f);
+        char term[64];
+        snprintf(term, sizeof term, "vload(rest%u + chain * LANES)", f);
+        weft_emit_each_chain(e);
+        weft_emit_open(e);
+        weft_emit_add_chain(e, f, term);
+        weft_emit_close(e);
     }
-    weft_emit_close(e);
+}
+
+void weft_emit_close_chains(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    WEFT_EACH_FOLD(e, stage, f)
+    {
+        weft_emit_each_chain(e);
+        weft_emit_line(e, "    total%u[chain] = begin ? %s(total%u[chain], acc%u[chain]) : acc%u[chain];", f,
+                       combine(e, f), f, f, f);
+    }
 }
 
 /* What a fold makes of the number that all terms came to. */
 static void finish(struct weft_emit *e, uint32_t f, const char *number)
 {
     const struct weft_form_op *op = &e->form->op[f];
-    char divided[128], right[192], comment[256];
+    char divided[192], right[256], comment[256];
     snprintf(divided, sizeof divided, "%s%s", number, op->fold == WEFT_K_MEAN ? " / vall((float)length)" : "");
     weft_emit_rounded(op->dtype, divided, right, sizeof right);
     weft_emit_comment(e, f, comment, sizeof comment);
@@ -205,41 +253,40 @@ static void finish(struct weft_emit *e, uint32_t f, const char *number)
         weft_emit_write(e, f);
 }
 
-static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *stage)
 {
-    static const char *const words[] = {"sum", "sum", "prod", "max", "min"};
-    int piece = LINE_PIECE;
-    EACH_FOLD(e, stage, f)
-    {
-        piece = weft_emit_piece(e->form, e->program, &e->form->op[f]);
-        weft_emit_line(e, "vf total%u[FOLD_CHAINS];", f);
-    }
-    weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
-    weft_emit_open(e);
-    weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
-    EACH_FOLD(e, stage, f)
-    {
-        weft_emit_line(e, "vf acc%u[FOLD_CHAINS];", f);
-        each_chain(e);
-        weft_emit_line(e, "    acc%u[chain] = vall(%s);", f, weft_emit_identity[e->form->op[f].fold]);
-    }
-    fold_blocks(e, stage);
-    fold_rest(e, stage);
-    EACH_FOLD(e, stage, f)
-    {
-        each_chain(e);
-        weft_emit_line(e, "    total%u[chain] = begin ? %s(total%u[chain], acc%u[chain]) : acc%u[chain];", f,
-                       weft_emit_combine[e->form->op[f].fold], f, f, f);
-    }
-    weft_emit_close(e);
     e->at = NULL;
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
-        char number[64];
-        snprintf(number, sizeof number, "vfold_%s(total%u)", words[e->form->op[f].fold], f);
+        const char *const word = words[e->form->op[f].fold];
+        char number[96];
+        if (weft_emit_is_extreme(e, f))
+            snprintf(number, sizeof number, "vfold_%s_seen(total%u, seen%u)", word, f, f);
+        else
+            snprintf(number, sizeof number, "vfold_%s(total%u)", word, f);
         finish(e, f, number);
         e->held[f] = true;
     }
+}
+
+static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    int piece = LINE_PIECE;
+    WEFT_EACH_FOLD(e, stage, f)
+        piece = weft_emit_piece(e->form, e->program, &e->form->op[f]);
+    weft_emit_open_totals(e, stage);
+    weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
+    weft_emit_open_chains(e, stage);
+    fold_blocks(e, stage);
+    weft_emit_line(e, "if (%s < end)", e->inner);
+    weft_emit_open(e);
+    weft_emit_fold_rest(e, stage);
+    weft_emit_close(e);
+    weft_emit_close_chains(e, stage);
+    weft_emit_close(e);
+    weft_emit_finish_totals(e, stage);
 }
 
 /* A number for each inner point, to which each row adds: whoever runs the chunk sets and reads them. */
@@ -255,6 +302,10 @@ static void point_at_columns(const struct weft_emit *e)
 
 void weft_emit_rows(struct weft_emit *e)
 {
+    if (weft_emit_can_pipeline(e)) {
+        weft_emit_pipeline(e);
+        return;
+    }
     point_at_columns(e);
     weft_emit_line(e, "for (int64_t %s = 0; %s < points; %s++)", e->outer, e->outer, e->outer);
     weft_emit_open(e);
@@ -263,12 +314,12 @@ void weft_emit_rows(struct weft_emit *e)
         const bool inside = e->program->stage[s].inside;
         if (e->program->stage[s].ops == 0)
             continue;
-        comment_stage(e, stage);
+        weft_emit_comment_stage(e, stage);
         e->at = inside ? "here" : NULL;
         weft_emit_heads(e, stage);
         if (!inside) {
             weft_emit_body(e, stage);
-        } else if (has_folds(e, stage)) {
+        } else if (weft_emit_has_folds(e, stage)) {
             fold_row(e, stage);
         } else {
             weft_emit_open(e);
@@ -285,7 +336,7 @@ void weft_emit_rows(struct weft_emit *e)
 static void fold_lines(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     const struct weft_emit before = *e;
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
         weft_emit_line(e, e->tail ? "vf acc%u = vloadm(into%u + %s, live, 0.f);" : "vf acc%u = vload(into%u + %s);",
                        f, f, e->outer);
     weft_emit_line(e, "for (int64_t %s = first; %s < stop; %s++)", e->inner, e->inner, e->inner);
@@ -293,7 +344,7 @@ static void fold_lines(struct weft_emit *e, const struct weft_form_stage *stage)
     weft_emit_heads(e, stage);
     weft_emit_body(e, stage);
     weft_emit_close(e);
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
         weft_emit_line(e, e->tail ? "vstorem(into%u + %s, live, acc%u);" : "vstore(into%u + %s, acc%u);", f, e->outer,
                        f);
     memcpy(e->held, before.held, sizeof e->held);
@@ -314,7 +365,7 @@ static void finish_columns(struct weft_emit *e, const struct weft_form_stage *st
     e->inner[0] = 0; /* results are no inner points */
     open_results(e);
     e->tail = true;
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
         char number[WEFT_EMIT_AXIS + 64], place[192];
         const char *const type = weft_emit_element(e->form->op[f].dtype);
@@ -331,10 +382,10 @@ static void finish_columns(struct weft_emit *e, const struct weft_form_stage *st
 static void fold_columns(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     const char *const o = e->outer;
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
         uint16_t number = 0;
-        EACH_FOLD(e, &((struct weft_form_stage){.first = 0, .ops = f}), before)
+        WEFT_EACH_FOLD(e, &((struct weft_form_stage){.first = 0, .ops = f}), before)
             number++;
         weft_emit_line(e, "float *const total%u = (float *)tile->at[%u], *const more%u = total%u + points;", f,
                        e->program->values + number, f, f);
@@ -343,7 +394,7 @@ static void fold_columns(struct weft_emit *e, const struct weft_form_stage *stag
     weft_emit_line(e, "for (int64_t begin = 0; begin < length; begin += %d)", SHORT_PIECE);
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", SHORT_PIECE, SHORT_PIECE);
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
         weft_emit_line(e, "float *const into%u = begin ? more%u : total%u;", f, f, f);
         weft_emit_line(e, "fill_floats(into%u, points, %s);", f, weft_emit_identity[e->form->op[f].fold]);
@@ -366,7 +417,7 @@ static void fold_columns(struct weft_emit *e, const struct weft_form_stage *stag
     e->tail = false;
     weft_emit_close(e);
     weft_emit_close(e);
-    EACH_FOLD(e, stage, f)
+    WEFT_EACH_FOLD(e, stage, f)
     {
         weft_emit_line(e, "for (int64_t %s = 0; begin && %s < points; %s += LANES)", o, o, o);
         weft_emit_open(e);
@@ -387,11 +438,11 @@ void weft_emit_columns(struct weft_emit *e)
         const struct weft_form_stage *stage = &e->form->stage[s];
         memcpy(e->held, before.held, sizeof e->held);
         memcpy(e->pointed, before.pointed, sizeof e->pointed);
-        comment_stage(e, stage);
+        weft_emit_comment_stage(e, stage);
         weft_emit_open(e);
         e->at = "here";
         e->inner[0] = e->program->stage[s].inside ? before.inner[0] : 0;
-        if (has_folds(e, stage)) {
+        if (weft_emit_has_folds(e, stage)) {
             fold_columns(e, stage);
         } else {
             if (e->inner[0]) {
@@ -411,7 +462,7 @@ void weft_emit_points(struct weft_emit *e)
 {
     e->at = "here";
     for (uint32_t s = 0; s < e->form->stages; s++) {
-        comment_stage(e, &e->form->stage[s]);
+        weft_emit_comment_stage(e, &e->form->stage[s]);
         weft_emit_heads(e, &e->form->stage[s]);
         weft_emit_open(e);
         sweep_line(e, &e->form->stage[s], e->outer, "points");

@@ -96,7 +96,7 @@ INLINE void vhput(uint16_t *p, vh x, int past)
         vhstore(p, x);
 }
 #define FETCH_POINTS 4096 /* of rows that are short enough to be asked for while the one before is written */
-#define FETCH_AHEAD  1024 /* so many points, where rows are shorter */
+#define FETCH_AHEAD  1024 /* so many points, where rows are shorter; and of rows whose stages go side by side */
 INLINE void stream_end(int64_t past) /* such stores are not in order with others */
 {
     if (past)
@@ -154,4 +154,45 @@ FOLD_BY(vfold_sum, vadd)
 FOLD_BY(vfold_prod, vmul)
 FOLD_BY(vfold_max, vmax)
 FOLD_BY(vfold_min, vmin)
+FOLD_BY(vfold_max_x86, vmax_x86)
+FOLD_BY(vfold_min_x86, vmin_x86)
+
+/* Are the numbers 0, 1, 2 and so on? Where the rows are many, it is worth asking once. */
+INLINE int counts_up(const float *p, int64_t n)
+{
+    vf count = vall(0.f), wrong = vall(0.f);
+    for (int lane = 0; lane < LANES; lane++)
+        count[lane] = (float)lane;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int live = n - i < LANES ? (int)(n - i) : LANES;
+        wrong = vsel(vloadm(p + i, live, 0.f) == vfirst(count, live, 0.f), wrong, vall(1.f));
+        count += (float)LANES;
+    }
+    return n <= 1 << 24 && !vany_from((vu)wrong, 1);
+}
+/* Where such numbers are x, or -1. */
+INLINE int64_t place_of(float x, int64_t n)
+{
+    return x >= 0.f && x < (float)n && (float)(int64_t)x == x ? (int64_t)x : -1;
+}
+
+/* An extreme of numbers in one instruction a vector, where vmax and vmin wait for a comparison first: whether there was
+ * a NaN is looked at beside it. The same bits but for which NaN it is. */
+#if WEFT_LEVEL == 2 && !defined __clang__
+typedef uint16_t vseen;
+INLINE vseen vsee_nan(vseen seen, vf x) { return seen | WEFT_NAN(x); }
+INLINE int vseen_any(vseen seen) { return seen != 0; }
+#else
+typedef vi vseen;
+INLINE vseen vsee_nan(vseen seen, vf x) { return seen | (x != x); }
+INLINE int vseen_any(vseen seen) { return vany_from((vu)seen, 1); }
+#endif
+INLINE vf vfold_max_seen(const vf lanes[FOLD_CHAINS], vseen seen)
+{
+    return vseen_any(seen) ? vall(__builtin_nanf("")) : vfold_max_x86(lanes);
+}
+INLINE vf vfold_min_seen(const vf lanes[FOLD_CHAINS], vseen seen)
+{
+    return vseen_any(seen) ? vall(__builtin_nanf("")) : vfold_min_x86(lanes);
+}
 #endif

@@ -15,7 +15,8 @@ static const struct subject subjects[] = {
     {softmax_columns, false, true},  {layer_norm, true, false},     {rms_norm, false, false},
     {mean_columns, true, true},      {gelu_chain, false, false},    {bias_relu, false, false},
     {choices, false, false},         {masked_softmax, true, false}, {halves, true, false},
-    {products, true, false},
+    {products, true, false},         {cross_entropy, true, false},   {cross_entropy, false, false},
+    {picked_pair, true, false},
 };
 
 /* Compiled code, by what it was compiled for. */

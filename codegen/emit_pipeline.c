@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_pipeline.c: rows, with all stages side by side in one loop.
+ *
+ * Stage by stage a row is read while nothing is computed, then computed on while memory rests, then written; and each
+ * stage waits for the number that the fold before it comes to. So stage k works on the row k rows behind that of the
+ * first one: pass n reads row n, and is at row n - 1 in the second stage, at row n - 2 in the third. Memory is busy all
+ * the time, and what folds come to has until the next pass to arrive.
+ *
+ *   pass n     y[n - 2] = e / s     e = exp(x[n - 1] - m)     s' = sum e     m' = max x[n]
+ *
+ * The last stage comes first: what is kept of a row is read before the next row's is written to the same place. Numbers
+ * that folds and stages outside of rows make are handed on from pass to pass: w3_1 is %3 as the stage behind it reads
+ * it, w3_2 for the stage behind that. One row takes as many passes as there are stages, which is what it took before.
+ *
+ * Of what one cheap instruction makes of an operand, nothing is kept: the operand is read again instead, without a
+ * store whose lines come back to the first-level cache.
+ *
+ * A stage that adds up select(%i == %t, a, 0) over the numbers %i of columns picks the number at column %t: where %i
+ * counts up from 0, which is asked once, the other columns are not visited.
+ *
+ * Not done: folds across rows, and values that are read more than a stage behind. */
+#include "codegen/emit_parts.h"
+#include "codegen/strips.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_DEPTH = 4 };
+
+/* How many stages inside of rows stand before this one; one outside belongs to the one before it. */
+static int depth_of(const struct weft_emit *e, uint32_t stage)
+{
+    int depth = -1;
+    for (uint32_t s = 0; s <= stage; s++)
+        depth += e->program->stage[s].inside;
+    return depth;
+}
+
+static uint32_t stage_of(const struct weft_emit *e, uint32_t op)
+{
+    uint32_t s = 0;
+    while (op >= e->form->stage[s].first + e->form->stage[s].ops)
+        s++;
+    return s;
+}
+
+static int depths(const struct weft_emit *e) { return depth_of(e, e->form->stages - 1) + 1; }
+
+static const struct weft_form_stage *stage_at(const struct weft_emit *e, int depth)
+{
+    uint32_t s = 0;
+    while (depth_of(e, s) < depth)
+        s++;
+    return &e->form->stage[s];
+}
+
+/* --- what can be -------------------------------------------------------------------------------------------------- */
+
+/* A number of a row that the stage at this depth reads, made before: is it handed on? */
+static bool is_handed_on(const struct weft_emit *e, uint32_t v)
+{
+    const struct weft_form_op *op = &e->form->op[v];
+    return op->kind == WEFT_FORM_FOLD || (op->kind == WEFT_FORM_MAP && !e->program->stage[stage_of(e, v)].inside);
+}
+
+/* Is it computed again by stages behind the one that makes it? One cheap instruction of what lies side by side, or is
+ * handed on. */
+static bool is_again(const struct weft_emit *e, uint32_t v)
+{
+    static const char *const cheap[] = {"add", "sub", "mul", "neg", "abs"};
+    const struct weft_form_op *op = &e->form->op[v];
+    bool is = false;
+    for (size_t i = 0; i < sizeof cheap / sizeof *cheap && op->kind == WEFT_FORM_MAP; i++)
+        is |= strcmp(op->word, cheap[i]) == 0;
+    is = is && op->dtype == WEFT_F32 && e->program->value[v].place == WEFT_PROGRAM_TILE;
+    for (unsigned k = 0; k < op->ins && is; k++) {
+        const uint32_t in = op->in[k];
+        is = e->form->op[in].kind == WEFT_FORM_CONST || is_handed_on(e, in) ||
+             (e->form->op[in].kind == WEFT_FORM_LOAD && e->program->value[in].stride == 1);
+    }
+    return is;
+}
+
+static bool can_read(const struct weft_emit *e, uint32_t v, uint32_t stage)
+{
+    const struct weft_form_op *op = &e->form->op[v];
+    const int distance = depth_of(e, stage) - depth_of(e, stage_of(e, v));
+    if (op->kind == WEFT_FORM_CONST || is_handed_on(e, v) || is_again(e, v))
+        return true;
+    return op->kind == WEFT_FORM_MAP && e->program->value[v].place == WEFT_PROGRAM_TILE && distance <= 1;
+}
+
+bool weft_emit_can_pipeline(const struct weft_emit *e)
+{
+    const struct weft_form *form = e->form;
+    const int all = depths(e);
+    bool can = all > 1 && all <= MOST_DEPTH && e->program->stage[0].inside;
+    int piece = 0;
+    for (uint32_t s = 0; s < form->stages && can; s++) {
+        const struct weft_form_stage *stage = &form->stage[s];
+        can = e->program->stage[s].ops > 0 &&
+              (!e->program->stage[s].inside || weft_emit_has_folds(e, stage) || depth_of(e, s) == all - 1);
+        for (uint32_t i = stage->first; i < stage->first + stage->ops && can; i++) {
+            const struct weft_form_op *op = &form->op[i];
+            for (unsigned k = 0; k < op->ins && can; k++)
+                can = op->in[k] >= stage->first || can_read(e, op->in[k], s);
+            if (op->kind != WEFT_FORM_FOLD)
+                continue;
+            const int own = weft_emit_piece(form, e->program, op);
+            can &= !weft_strips_is_across(form, i) && (piece == 0 || piece == own);
+            piece = own;
+        }
+    }
+    return can && piece;
+}
+
+/* The variable that says which row a stage is at. */
+static void set_row(struct weft_emit *e, int depth)
+{
+    snprintf(e->outer, sizeof e->outer, "%.*s_%d", (int)sizeof e->outer - 16, e->rows, depth);
+}
+
+/* --- numbers that are handed on ----------------------------------------------------------------------------------- */
+
+/* What an instruction reads: its operands, and for what is computed again the operands of that behind them. */
+static unsigned reads_of(const struct weft_emit *e, uint32_t op, uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)])
+{
+    const struct weft_form_op *from = &e->form->op[op];
+    unsigned count = 0;
+    for (unsigned k = 0; k < from->ins; k++) {
+        ret[count++] = from->in[k];
+        const struct weft_form_op *in = &e->form->op[from->in[k]];
+        for (unsigned j = 0; e->again[from->in[k]] && j < in->ins; j++)
+            ret[count++] = in->in[j];
+    }
+    return count;
+}
+
+/* How many passes behind the one that makes it a value is read last. */
+static int reach_of(const struct weft_emit *e, uint32_t v)
+{
+    uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
+    int reach = 0;
+    const int from = depth_of(e, stage_of(e, v));
+    for (uint32_t i = v + 1; i < e->form->ops && is_handed_on(e, v); i++)
+        for (unsigned k = e->form->op[i].kind == WEFT_FORM_STORE ? 0 : reads_of(e, i, read); k-- > 0;)
+            if (read[k] == v) {
+                const int distance = depth_of(e, stage_of(e, i)) - from;
+                reach = distance > reach ? distance : reach;
+            }
+    return reach;
+}
+
+static void point_again(struct weft_emit *e, uint32_t v, int depth)
+{
+    char place[192];
+    set_row(e, depth);
+    weft_emit_place(e, v, place, sizeof place);
+    const char *const type = weft_emit_element(e->form->op[v].dtype);
+    weft_emit_line(e, "const %s *const p%u = (const %s *)(%s);", type, v, type, place);
+}
+
+/* What an instruction of the stage reads of earlier passes gets its ordinary name, and so do operands of earlier stages
+ * that it reads again, on its own row. */
+static void name_handed_on(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const int depth = depth_of(e, stage_of(e, stage->first));
+    bool named[WEFT_EMIT_OPS] = {false};
+    uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
+        for (unsigned k = reads_of(e, i, read); k-- > 0;) {
+            const uint32_t v = read[k];
+            const int distance = depth - depth_of(e, stage_of(e, v));
+            if (v >= stage->first || named[v] || distance == 0)
+                continue;
+            named[v] = true;
+            if (e->form->op[v].kind == WEFT_FORM_LOAD) {
+                point_again(e, v, depth);
+            } else if (is_handed_on(e, v)) {
+                weft_emit_line(e, "const %s v%u = w%u_%d;", weft_emit_vector(e->form->op[v].dtype), v, v, distance);
+                e->held[v] = true;
+            }
+        }
+}
+
+static void declare_handed_on(const struct weft_emit *e)
+{
+    for (uint32_t v = 0; v < e->form->ops; v++)
+        for (int d = 1; d <= reach_of(e, v); d++)
+            weft_emit_line(e, "%s w%u_%d = {0};", weft_emit_vector(e->form->op[v].dtype), v, d);
+}
+
+/* Those made at a depth: a pass older, and this pass's. */
+static void hand_on(const struct weft_emit *e, int depth, bool older)
+{
+    for (uint32_t v = 0; v < e->form->ops; v++) {
+        const int reach = depth_of(e, stage_of(e, v)) == depth ? reach_of(e, v) : 0;
+        for (int d = reach; d > 1 && older; d--)
+            weft_emit_line(e, "w%u_%d = w%u_%d;", v, d, v, d - 1);
+        if (reach && !older)
+            weft_emit_line(e, "w%u_1 = v%u;", v, v);
+    }
+}
+
+/* --- picks -------------------------------------------------------------------------------------------------------- */
+
+/* A line that is the same for all rows, compared with one number of a row. */
+struct pick {
+    uint32_t line, number, fold;
+    int depth;             /* of its stage; -1: there is none */
+};
+
+static bool is_load(const struct weft_emit *e, uint32_t v, int64_t stride)
+{
+    return e->form->op[v].kind == WEFT_FORM_LOAD && e->form->op[v].dtype == WEFT_F32 &&
+           e->program->value[v].stride == stride;
+}
+
+/* Of a stage that makes nothing but sums: the pick, if it has one sum and that is one. */
+static struct pick pick_of(const struct weft_emit *e, int depth)
+{
+    const struct pick none = {.depth = -1};
+    const struct weft_form_stage *stage = stage_at(e, depth);
+    const struct weft_form_op *const op = e->form->op;
+    struct pick pick = none;
+    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
+        if (op[i].kind == WEFT_FORM_MAP && weft_emit_in_memory(e, i))
+            return none;
+        if (op[i].kind != WEFT_FORM_FOLD)
+            continue;
+        const uint32_t term = op[i].in[0];
+        if (pick.depth >= 0 || op[i].fold != WEFT_K_SUM || term < stage->first || op[term].kind != WEFT_FORM_MAP ||
+            strcmp(op[term].word, "select") != 0 || op[term].dtype != WEFT_F32)
+            return none;
+        const uint32_t test = op[term].in[0], zero = op[term].in[2];
+        if (op[zero].kind != WEFT_FORM_CONST || op[zero].number != 0 || test < stage->first ||
+            op[test].kind != WEFT_FORM_MAP || strcmp(op[test].word, "eq") != 0)
+            return none;
+        pick = (struct pick){.line = op[test].in[0], .number = op[test].in[1], .fold = i, .depth = depth};
+        if (is_load(e, pick.number, 1))
+            pick = (struct pick){.line = pick.number, .number = pick.line, .fold = i, .depth = depth};
+        if (!is_load(e, pick.line, 1) || !is_load(e, pick.number, 0))
+            return none;
+    }
+    return pick;
+}
+
+static void ask_for_count(const struct weft_emit *e, const struct pick *pick)
+{
+    weft_emit_line(e, "const int counts%u = points > 4 && tile->next[%u] == 0 && "
+                      "counts_up((const float *)tile->at[%u], length);",
+                   pick->line, pick->line, pick->line);
+}
+
+/* The one term that is not 0, in total…[0]. */
+static void pick_term(struct weft_emit *e, const struct pick *pick)
+{
+    const struct weft_form_stage *stage = stage_at(e, pick->depth);
+    weft_emit_line(e, "const int64_t from = on%d && counts%u ? place_of(v%u[0], length) : -1;", pick->depth, pick->line,
+                   pick->number);
+    weft_emit_line(e, "if (from >= 0)");
+    weft_emit_open(e);
+    name_handed_on(e, stage);
+    weft_emit_line(e, "vf acc%u[1] = {{0}};", pick->fold);
+    weft_emit_line(e, "const int live = 1, chain = 0;");
+    e->at = "from";
+    e->tail = true;
+    e->lanes = "[chain]";
+    weft_emit_body(e, stage);
+    e->tail = false;
+    e->at = "here";
+    weft_emit_line(e, "total%u[0] = vfirst(acc%u[0], 1, 0.f);", pick->fold, pick->fold);
+    weft_emit_close(e);
+}
+
+/* --- loops -------------------------------------------------------------------------------------------------------- */
+
+/* What this stage is the first to read, asked for ahead of time. */
+static void fetch(const struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    for (uint32_t v = stage->first; v < stage->first + stage->ops; v++) {
+        const struct weft_form_op *op = &e->form->op[v];
+        bool again = op->kind != WEFT_FORM_LOAD || !e->pointed[v] || !weft_emit_moves(e, v);
+        for (uint32_t k = 0; k < v; k++)
+            again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
+        if (!again)
+            weft_emit_line(e, "if (tile->next[%u]) __builtin_prefetch(p%u + %s + FETCH_AHEAD);", v, v, e->at);
+    }
+}
+
+static void each_chain(struct weft_emit *e, const struct weft_form_stage *stage, const char *from)
+{
+    weft_emit_each_chain(e);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t here = %s + chain * LANES;", from);
+    e->lanes = "[chain]";
+    fetch(e, stage);
+    weft_emit_body(e, stage);
+    weft_emit_close(e);
+}
+
+/* The points ahead of the first whole line of the first result go alone; others stream if they are whole there too.
+ * Whole blocks are [next, stop). */
+static void open_results(struct weft_emit *e, const struct weft_form_stage *stage, int depth)
+{
+    bool any = false;
+    weft_emit_line(e, "const int64_t last = on%d ? length : 0;", depth);
+    for (uint32_t v = stage->first; v < stage->first + stage->ops; v++) {
+        if (!weft_emit_is_streamed(e, v))
+            continue;
+        const int bytes = weft_dtype_bits(e->form->op[v].dtype) / 8;
+        if (!any) {
+            weft_emit_line(e, "int64_t next = tile->past && on%d ? stream_first(p%u, %d) : 0;", depth, v, bytes);
+            weft_emit_line(e, "next = next < last ? next : last;");
+        }
+        weft_emit_line(e, "const int past%u = tile->past && stream_fits(p%u + next, %d);", v, v, bytes);
+        any = e->past[v] = e->streamed = true;
+    }
+    if (!any)
+        weft_emit_line(e, "int64_t next = 0;");
+    weft_emit_line(e, "const int64_t stop = next + (last - next) / FOLD_LANES * FOLD_LANES;");
+}
+
+/* Results ahead of whole blocks and behind them, before the stages in front write over what is kept of the row. */
+static void sweep_ends(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    weft_emit_line(e, "for (int64_t from = next ? 0 : stop, until = next ? next : last; from < last;)");
+    weft_emit_open(e);
+    name_handed_on(e, stage);
+    weft_emit_line(e, "const int live = until - from < LANES ? (int)(until - from) : LANES;");
+    e->at = "from";
+    e->tail = true;
+    weft_emit_body(e, stage);
+    e->tail = false;
+    e->at = "here";
+    weft_emit_line(e, "from += live;");
+    weft_emit_line(e, "if (from == next)");
+    weft_emit_line(e, "    from = stop, until = last;");
+    weft_emit_close(e);
+}
+
+/* Whole blocks of all stages. */
+static void pass_blocks(struct weft_emit *e)
+{
+    const int all = depths(e);
+    weft_emit_line(e, "int64_t %s = begin;", e->inner);
+    weft_emit_line(e, "for (; %s + FOLD_LANES <= end; %s += FOLD_LANES)", e->inner, e->inner);
+    weft_emit_open(e);
+    for (int depth = all - 1; depth >= 0; depth--) {
+        const struct weft_form_stage *stage = stage_at(e, depth);
+        const bool folds = weft_emit_has_folds(e, stage);
+        const struct pick pick = pick_of(e, depth);
+        if (pick.depth >= 0)
+            weft_emit_line(e, "if (on%d && !counts%u)", depth, pick.line);
+        else
+            weft_emit_line(e, folds ? "if (on%d)" : "if (next < stop)", depth);
+        weft_emit_open(e);
+        name_handed_on(e, stage);
+        each_chain(e, stage, folds ? e->inner : "next");
+        if (!folds)
+            weft_emit_line(e, "next += FOLD_LANES;");
+        weft_emit_close(e);
+    }
+    weft_emit_close(e);
+}
+
+static void pass_rest(struct weft_emit *e)
+{
+    const int all = depths(e);
+    for (int depth = all - 1; depth >= 0; depth--) {
+        const struct weft_form_stage *stage = stage_at(e, depth);
+        if (!weft_emit_has_folds(e, stage))
+            continue;
+        const struct pick pick = pick_of(e, depth);
+        if (pick.depth >= 0)
+            weft_emit_line(e, "if (on%d && !counts%u && %s < end)", depth, pick.line, e->inner);
+        else
+            weft_emit_line(e, "if (on%d && %s < end)", depth, e->inner);
+        weft_emit_open(e);
+        name_handed_on(e, stage);
+        weft_emit_fold_rest(e, stage);
+        weft_emit_close(e);
+    }
+}
+
+static void pass_pieces(struct weft_emit *e)
+{
+    const int all = depths(e);
+    int piece = 0;
+    for (uint32_t i = 0; i < e->form->ops; i++)
+        if (weft_emit_is_fold(e, i))
+            piece = weft_emit_piece(e->form, e->program, &e->form->op[i]);
+    for (int depth = 0; depth < all; depth++)
+        weft_emit_open_totals(e, stage_at(e, depth));
+    weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
+    for (int depth = 0; depth < all; depth++)
+        weft_emit_open_chains(e, stage_at(e, depth));
+    pass_blocks(e);
+    pass_rest(e);
+    for (int depth = 0; depth < all; depth++)
+        weft_emit_close_chains(e, stage_at(e, depth));
+    weft_emit_close(e);
+    for (int depth = 0; depth < all; depth++) {
+        const struct pick pick = pick_of(e, depth);
+        if (pick.depth >= 0)
+            pick_term(e, &pick);
+    }
+}
+
+/* What the folds of a stage, and the stages outside behind it, come to. */
+static void end_pass(struct weft_emit *e, int depth)
+{
+    const struct weft_emit before = *e;
+    bool any = weft_emit_has_folds(e, stage_at(e, depth));
+    for (uint32_t s = 0; s < e->form->stages; s++)
+        any |= !e->program->stage[s].inside && depth_of(e, s) == depth;
+    if (!any)
+        return;
+    hand_on(e, depth, /* older= */ true);
+    weft_emit_line(e, "if (on%d)", depth);
+    weft_emit_open(e);
+    set_row(e, depth);
+    weft_emit_finish_totals(e, stage_at(e, depth));
+    for (uint32_t s = 0; s < e->form->stages; s++) {
+        const struct weft_form_stage *stage = &e->form->stage[s];
+        if (e->program->stage[s].inside || depth_of(e, s) != depth)
+            continue;
+        weft_emit_comment_stage(e, stage);
+        e->at = NULL;
+        name_handed_on(e, stage);
+        weft_emit_heads(e, stage);
+        weft_emit_body(e, stage);
+    }
+    hand_on(e, depth, /* older= */ false);
+    weft_emit_close(e);
+    memcpy(e->held, before.held, sizeof e->held);
+    memcpy(e->pointed, before.pointed, sizeof e->pointed);
+    e->at = before.at;
+}
+
+void weft_emit_pipeline(struct weft_emit *e)
+{
+    const int all = depths(e);
+    memcpy(e->rows, e->outer, sizeof e->rows);
+    for (uint32_t v = 0; v < e->form->ops; v++)
+        e->again[v] = is_again(e, v);
+    declare_handed_on(e);
+    for (int depth = 0; depth < all; depth++) {
+        const struct pick pick = pick_of(e, depth);
+        if (pick.depth >= 0)
+            ask_for_count(e, &pick);
+    }
+    weft_emit_line(e, "for (int64_t pass = 0; points > 0 && pass < points + %d; pass++)", all - 1);
+    weft_emit_open(e);
+    for (uint32_t v = 0; v < e->form->ops; v++)
+        e->held[v] |= reach_of(e, v) > 0;
+    for (int depth = 0; depth < all; depth++) {
+        weft_emit_comment_stage(e, stage_at(e, depth));
+        set_row(e, depth);
+        weft_emit_line(e, depth ? "const int on%d = pass >= %d && pass - %d < points;"
+                                : "const int on%d = pass < points;", depth, depth, depth);
+        weft_emit_line(e, depth ? "const int64_t %s = on%d ? pass - %d : 0;" : "const int64_t %s = on%d ? pass : 0;",
+                       e->outer, depth, depth);
+        e->at = "here";
+        weft_emit_heads(e, stage_at(e, depth));
+    }
+    if (!weft_emit_has_folds(e, stage_at(e, all - 1))) {
+        open_results(e, stage_at(e, all - 1), all - 1);
+        sweep_ends(e, stage_at(e, all - 1));
+    }
+    pass_pieces(e);
+    for (int depth = all - 1; depth >= 0; depth--)
+        end_pass(e, depth);
+    weft_emit_close(e);
+    memset(e->past, 0, sizeof e->past);
+    memcpy(e->outer, e->rows, sizeof e->outer);
+}
