@@ -9,8 +9,7 @@
  *
  * Elementwise ops, reductions and the views between them; what stays outside, and why, is a remark (sched/group.h).
  * What only the group reads is never stored: {-}. Needs: layouts, since how values lie says what a kernel takes; so it
- * comes last. Not done: contractions with what comes before and behind them, movement ops, windows, scans; nodes that
- * share nothing but what they read, unless one is a fold of chunks. */
+ * comes last. Not done: contractions with what comes before and behind them, movement ops, windows, scans. */
 #include "passes/passes.h"
 #include "sched/group.h"
 

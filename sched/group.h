@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group.h: what runs together: the engine of the pass `fuse` (group.c, group_join.c, group_order.c).
+/* group.h: what runs together: the engine of the pass `fuse` (group.c, group_join.c, group_price.c, group_order.c).
  *
  * At first each node that a kernel of several may have is a group by itself. Groups are joined along values that one
  * makes and the other reads, in the order of execution, where
  *   - the kernel form has a kernel for the union (codegen/lower.h),
  *   - nothing outside needs the one and is needed by the other, and
  *   - what folds has enough rows for all workers.
+ * Then those that share no more than what they read (*beside* each other), if they stand near each other and go over
+ * the same points, and are predicted to take less time as one than as two.
+ *
  * Then the kernel of each group is chosen, and its predicted time is compared with that of its nodes one by one: if it
  * is no shorter, they stay alone. The nodes of the others are brought together and become groups. What was not joined,
  * and why, is a remark; so is each group. Groups that are there before stay as they are.
@@ -17,6 +20,7 @@
 
 #include "codegen/lower.h"
 #include "kernels/strip/program.h"
+#include "sched/format.h"
 #include "sched/target.h"
 
 enum { WEFT_GROUP_COLUMNS = WEFT_PROGRAM_COLUMNS }; /* long folds of fewer columns stay alone: a pass may split them */
@@ -33,13 +37,18 @@ struct weft_cluster {
     weft_node *node;        /* in order of execution */
     uint32_t count, first, last; /* positions of the first and the last one */
     bool fixed;             /* a group that was there before */
-    const struct weft_choices *choices; /* its kernel, once it has been chosen */
+    bool priced;            /* since it is what it is: what follows is set */
+    const struct weft_choices *choices; /* its kernel, or NULL */
+    const char *why;        /* it has none, or none that pays */
+    int64_t ps, alone;      /* as one, if that pays, or one by one; one by one */
 };
 struct weft_grouping {
     struct weft_graph *graph;
     const struct weft_target *target;
     struct weft_arena *arena;
     const char *who;
+    struct weft_formats formats;
+    const int64_t *symbols; /* hints */
     struct weft_members *members;
     uint32_t *position;     /* by node id: in the order of execution */
     uint32_t *of;           /* by node id: its cluster, or 0: it stays alone */
@@ -52,6 +61,8 @@ struct weft_grouping {
 };
 /* group_join.c: joins clusters; what they are to have is in `cluster` then. */
 void weft_group_join(struct weft_grouping *grouping);
+/* group_price.c: the kernel of a cluster, and what it takes. */
+void weft_group_price(struct weft_grouping *grouping, struct weft_cluster *cluster);
 /* group_order.c: puts the nodes of each cluster next to each other, everything else as it was as far as that goes.
  * Views that a cluster has taken in and that others read too are there twice then. */
 void weft_group_bring_together(struct weft_grouping *grouping);

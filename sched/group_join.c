@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum { MOST_VISITS = 512, SMALL_BYTES = 64 << 10 };
+enum { MOST_VISITS = 512, SMALL_BYTES = 64 << 10,
+       NEAR = 64, MOST_BESIDE = 2 }; /* readers of a value go together up to so many nodes apart, with the last few */
 
 /* --- ways around -------------------------------------------------------------------------------------------------- */
 
@@ -184,6 +185,78 @@ static void join_readers(struct weft_grouping *g, weft_node chunks)
     }
 }
 
+/* --- beside each other -------------------------------------------------------------------------------------------- */
+
+static double elements_of(const struct weft_graph *graph, weft_val v)
+{
+    const struct weft_type *const type = weft_type_of(graph, v);
+    double elements = 1;
+    for (int i = 0; i < type->rank; i++)
+        elements *= (double)weft_dim_hint(graph->dims, type->extent[i]);
+    return elements;
+}
+
+/* NULL, or why two clusters that need nothing of each other are no faster as one. */
+static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count)
+{
+    struct weft_cluster one = {.node = g->list, .count = count};
+    weft_group_price(g, &g->cluster[a]);
+    weft_group_price(g, &g->cluster[b]);
+    weft_group_price(g, &one);
+    const int64_t apart = g->cluster[a].ps + g->cluster[b].ps;
+    if (one.why)
+        return one.why;
+    return one.ps < apart ? NULL
+                          : weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
+                                              (double)one.ps * 1e-6, (double)apart * 1e-6);
+}
+
+/* Two readers of v. */
+static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, weft_node other)
+{
+    const uint32_t a = g->of[other.id], b = g->of[reader.id];
+    const bool fits = a && a != b && g->cluster[a].count + g->cluster[b].count <= WEFT_MOST_MEMBERS;
+    if (!fits || g->position[reader.id] - g->position[other.id] > NEAR)
+        return;
+    weft_val where = weft_result(g->graph, reader, 0);
+    const uint32_t count = unite(g, a, b);
+    const char *why = check(g, a, b, count, &where);
+    if (!why) {
+        where = weft_result(g->graph, reader, 0);
+        why = weigh(g, a, b, count);
+    }
+    if (!why)
+        join(g, a, b, count);
+    else
+        weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused",
+                        "not joined with %s, which reads %s too: %s %s",
+                        g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
+}
+
+/* Each reader of a value, with those before it that go over as many points. */
+static void join_beside(struct weft_grouping *g)
+{
+    const struct weft_graph *graph = g->graph;
+    weft_node (*const last)[MOST_BESIDE] = weft_arena_new(g->arena, graph->values * sizeof *last);
+    memset(last, 0, graph->values * sizeof *last);
+    weft_foreach_node(graph, n) {
+        if (!g->of[n.id] || is_view(g, n) || g->cluster[g->of[n.id]].fixed)
+            continue;
+        for (uint32_t i = 0; i < graph->node[n.id].operands; i++) {
+            const weft_val v = weft_operand(graph, n, i);
+            weft_node *const before = last[v.id];
+            if (before[0].id == n.id || weft_is_const(graph, v) ||
+                elements_of(graph, v) < elements_of(graph, weft_result(graph, n, 0)))
+                continue;
+            for (int k = 0; k < MOST_BESIDE && before[k].id; k++)
+                try_beside(g, v, n, before[k]);
+            if (g->of[before[0].id] != g->of[n.id])
+                before[1] = before[0];
+            before[0] = n;
+        }
+    }
+}
+
 void weft_group_join(struct weft_grouping *g)
 {
     const struct weft_graph *graph = g->graph;
@@ -194,4 +267,5 @@ void weft_group_join(struct weft_grouping *g)
     weft_foreach_node(graph, n)
         if (weft_opcode_of(graph, n) == WEFT_OP_fold_chunks && g->of[n.id] && !g->cluster[g->of[n.id]].fixed)
             join_readers(g, n);
+    join_beside(g);
 }

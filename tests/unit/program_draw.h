@@ -18,6 +18,7 @@ struct value {
     int dtype;
     enum shape shape;
     bool computed;         /* not a parameter, a view or a constant */
+    bool returned;         /* in any case, if there is room */
 };
 struct maker {
     uint64_t state;
@@ -300,10 +301,23 @@ static inline void add_ternary(struct maker *m, const struct value *x)
     BODY("%s %%%s, %%%s, %%%s\n", fma ? "fma" : "select", c->name, x->name, y->name);
 }
 
+/* Two that share nothing but x, which nobody needs to compute anything else. */
+static inline void add_beside(struct maker *m, const struct value *x)
+{
+    for (int i = 0; i < 2; i++) {
+        if (x->shape == WHOLE && m->folded && draw(m, 2))
+            add_reduction(m, x, KEPT);
+        else
+            add_unary(m, x);
+        m->value[m->values - 1].returned = true;
+    }
+}
+
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 9)) {
+    switch (draw(m, 10)) {
+    case 9: add_beside(m, x); break;
     case 8: add_chunks(m, x); break;
     case 0: cast_to(m, x, draw_dtype(m)); break;
     case 1:
@@ -328,7 +342,7 @@ static inline void add_returns(struct maker *m, uint64_t seed)
     uint64_t state = seed ^ 0x9e3779b97f4a7c15u;
     int returns = 0;
     for (int i = m->values; i-- > 0 && returns < MOST_RETURNS;)
-        if (m->value[i].computed && (returns == 0 || next(&state) % 6 == 0))
+        if (m->value[i].computed && (returns == 0 || m->value[i].returned || next(&state) % 6 == 0))
             BODY("%s%%%s", returns++ ? ", " : "  return ", m->value[i].name);
     for (int i = 0; i < m->folds_of_chunks; i++)
         BODY(", %%%s", m->chunks[i]);

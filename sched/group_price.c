@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_price.c: the kernel of a group, and whether it takes less time than its nodes one by one. */
+#include "sched/group.h"
+
+#include "sched/select.h"
+
+/* What the nodes take one by one. */
+static int64_t price_alone(const struct weft_grouping *g, const struct weft_cluster *cluster)
+{
+    struct weft_graph *graph = g->graph;
+    int64_t ps = 0;
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        const weft_node n = cluster->node[i];
+        const weft_val result = weft_result(graph, n, 0);
+        weft_val in[WEFT_FORM_INS];
+        if (weft_is_view(graph, n))
+            continue;
+        const struct weft_unit unit = {.first = n, .last = n, .nodes = 1, .ins = graph->node[n.id].operands, .outs = 1,
+                                       .in = in, .out = &result};
+        for (uint32_t k = 0; k < unit.ins; k++)
+            in[k] = weft_operand(graph, n, k);
+        const struct weft_choices *choices = graph->node[n.id].choices; /* as layouts were chosen, if they were */
+        if (!choices)
+            choices = weft_format_first_choice(&g->formats, g->symbols, &unit);
+        ps += choices && choices->count ? choices->choice[0].ps : 0;
+    }
+    return ps;
+}
+
+/* What others read of it, in memory that its step keeps. */
+static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit *fit, uint32_t *ret_count)
+{
+    weft_val *const out = weft_new(g->graph->arena, weft_val, fit->count);
+    *ret_count = 0;
+    for (uint32_t p = 0; p < fit->count; p++)
+        if (fit->member[p].out && !weft_is_view(g->graph, fit->node[p]))
+            out[(*ret_count)++] = weft_result(g->graph, fit->node[p], 0);
+    return out;
+}
+
+static const char *choose(struct weft_grouping *g, const struct weft_cluster *cluster,
+                          const struct weft_choices **ret_choices)
+{
+    struct weft_fit fit;
+    struct weft_step step;
+    weft_val where;
+    uint32_t outs;
+    const char *const misfit = weft_fit_find(g->members, cluster->node, cluster->count, &fit, &where);
+    weft_assert(!misfit); /* it was joined for that */
+    const weft_val *const out = list_outs(g, &fit, &outs);
+    const struct weft_scheduling scheduling = {g->graph, g->target, g->graph->arena};
+    if (!weft_select_fitting(&scheduling, g->members, &fit, outs, out, &step))
+        return step.why;
+    *ret_choices = weft_format_choice_of(&g->formats, g->symbols, &step);
+    return *ret_choices ? NULL : "no kernel takes them as they lie";
+}
+
+void weft_group_price(struct weft_grouping *g, struct weft_cluster *cluster)
+{
+    if (cluster->priced)
+        return;
+    cluster->priced = true;
+    cluster->alone = price_alone(g, cluster);
+    cluster->ps = cluster->alone;
+    if (cluster->count < 2)
+        return;
+    cluster->why = choose(g, cluster, &cluster->choices);
+    if (cluster->why)
+        return;
+    const int64_t ps = cluster->choices->choice[0].ps;
+    if (ps >= cluster->alone)
+        cluster->why = weft_arena_format(g->graph->arena, "as one they would take %.3f us, one by one %.3f us",
+                                         (double)ps * 1e-6, (double)cluster->alone * 1e-6);
+    else
+        cluster->ps = ps;
+}
