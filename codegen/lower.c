@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { AGAIN_NS = 200 }; /* less than this is not worth a stage of its own */
+
 /* --- what fits ---------------------------------------------------------------------------------------------------- */
 
 static uint16_t axes_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
@@ -74,6 +76,44 @@ static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit
     }
 }
 
+static double points_of(const struct weft_members *m, const struct weft_fit *fit, uint16_t axes)
+{
+    double points = 1;
+    for (uint32_t i = 0; i < fit->axes.axes; i++)
+        if (axes >> i & 1)
+            points *= (double)weft_dim_hint(m->graph->dims, fit->axes.extent[i]);
+    return points;
+}
+
+/* For computing the node at place p at each point of these axes, besides once for each number that it has. */
+static double repeated_ns(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint16_t axes)
+{
+    const uint16_t own = fit->member[p].axes;
+    return own == axes ? 0
+                       : (points_of(m, fit, axes) - points_of(m, fit, own)) * weft_pointwise_ns(m->graph, fit->node[p]);
+}
+
+/* Where nothing is folded: what has fewer axes than others, and takes long to compute again at each point, is outside.
+ * Sets axes of members, for now. */
+static void find_outer(const struct weft_members *m, struct weft_fit *fit)
+{
+    double most = AGAIN_NS;
+    if (fit->axes.folded || fit->cut >= 0)
+        return;
+    for (uint32_t p = 0; p < fit->count; p++) {
+        if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
+            continue;
+        for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
+            fit->member[p].axes |= operand_axes(m, fit, p, k);
+        const double ns = repeated_ns(m, fit, p, fit->all);
+        if (ns > most && fit->member[p].axes) {
+            most = ns;
+            fit->outer = fit->member[p].axes;
+            fit->uneven = true;
+        }
+    }
+}
+
 /* Chunks cut one axis, the last of those that folds leave; without folds, what lies behind it stands for folded. */
 static const char *find_chunks(const struct weft_members *m, struct weft_fit *fit)
 {
@@ -116,32 +156,38 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     }
     for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
         member->axes |= operand_axes(m, fit, p, k);
-    member->inside = member->axes == fit->all;
+    member->inside = (member->axes & ~fit->outer) || fit->outer == fit->all;
     for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++) {
         const uint32_t q = maker_of(m, fit, weft_operand(m->graph, fit->node[p], k));
         if (q != UINT32_MAX && kind_of(m, fit, q) == WEFT_MEMBER_CHUNKS)
             return "reads what is whole when all chunks are";
     }
     if (kind_of(m, fit, p) == WEFT_MEMBER_CHUNKS) {
+        const bool whole = member->axes == fit->all;
         member->axes &= (uint16_t)~(1u << fit->cut);
-        return member->inside ? NULL : "cuts what has fewer axes than others in chunks";
+        return whole ? NULL : "cuts what has fewer axes than others in chunks";
     }
     if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD) {
+        const bool whole = member->axes == fit->all;
         member->axes &= (uint16_t)~folded;
         return folded == 0                            ? "folds an axis of one element"
-               : !member->inside                      ? "folds what has fewer axes than others"
+               : !whole                               ? "folds what has fewer axes than others"
                : folded != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
     }
-    return member->inside || member->axes == fit->outer ? NULL
-                                                        : "would be computed once for each of many equal elements";
+    fit->again_ns += repeated_ns(m, fit, p, member->inside ? fit->all : fit->outer);
+    fit->uneven |= fit->again_ns > 0;
+    return NULL;
 }
 
-/* A value that others read has a number for each of its elements. */
+/* A value that others read has a number for each of its elements, and is computed once. */
 static const char *check_out(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
 {
-    const bool is_map = kind_of(m, fit, p) == WEFT_MEMBER_MAP;
-    return is_map && fit->member[p].out && fit->member[p].axes != axes_of(m, fit, p)
-               ? "has equal elements, and others read it" : NULL;
+    const struct weft_fit_member *const member = &fit->member[p];
+    if (kind_of(m, fit, p) != WEFT_MEMBER_MAP || !member->out)
+        return NULL;
+    return member->axes != axes_of(m, fit, p) ? "has equal elements, and others read it"
+           : member->axes != (member->inside ? fit->all : fit->outer)
+               ? "would be computed once for each of many equal elements, and others read it" : NULL;
 }
 
 static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
@@ -203,6 +249,7 @@ const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_
     why = find_chunks(m, ret);
     if (why)
         return why;
+    find_outer(m, ret);
     for (uint32_t p = 0; p < count; p++) {
         *ret_where = weft_result(m->graph, node[p], 0);
         why = place_member(m, ret, p);

@@ -7,6 +7,10 @@
  * the axes that folds leave, a chunk at a time; it has a result for each chunk and each point of the axes that folds
  * remove, which nobody in the group reads.
  *
+ * A node that has fewer axes than its kind, such as a scale that all rows share, is computed again at each point; how
+ * long that takes, `again_ns` says. Where nothing is folded and that is long, the axes of such a node are those of what
+ * is outside: a gate of channels is computed once for all pixels of a channel.
+ *
  *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
  *   %r = rsqrt %m                              outside, stage 0
  *   %b = bcast %r dims=[0]                     %r, along another axis
@@ -30,6 +34,8 @@ struct weft_fit {
     uint16_t all, outer;   /* axes: of inside, of outside */
     int8_t cut;            /* the axis that is cut in chunks, or -1 */
     weft_dim chunk;        /* elements of a chunk */
+    bool uneven;           /* nothing is folded, and yet nodes have fewer axes than others; or again_ns is above 0 */
+    double again_ns;       /* of one worker, at the hints, for what is computed at more points than it has numbers */
     struct weft_fit_member member[WEFT_MOST_MEMBERS]; /* by place */
 };
 /* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. What it finds holds until

@@ -68,6 +68,27 @@ const struct weft_strip_kernel *weft_pointwise_kernel(const struct weft_graph *g
     return weft_strip_find(strip_word(g, n, arena), in, weft_type_of(g, weft_result(g, n, 0))->dtype, cpu);
 }
 
+double weft_pointwise_ns(const struct weft_graph *g, weft_node n)
+{
+    const double simple = 0.05, division = 0.1, function = 0.25; /* f32, Zen 5 */
+    const int op = weft_opcode_of(g, n);
+    switch (op) {
+    case WEFT_OP_div:
+    case WEFT_OP_sqrt:
+    case WEFT_OP_rsqrt:
+    case WEFT_OP_recip:
+        return division;
+    case WEFT_OP_mod:
+    case WEFT_OP_floor_div:
+    case WEFT_OP_pow:
+    case WEFT_OP_atan2:
+        return function;
+    default: /* functions stand together in ir/ops.def */
+        return (op >= WEFT_OP_exp && op <= WEFT_OP_softplus) || (weft_op_of(g, n)->traits & WEFT_COMPOSITE) ? function
+                                                                                                            : simple;
+    }
+}
+
 bool weft_pointwise_fold(int opcode, enum weft_reduce_op *ret)
 {
     switch (opcode) {

@@ -127,19 +127,44 @@ static double points_of(const struct weft_grouping *g, const struct weft_fit *fi
 static const char *check_rows(const struct weft_grouping *g, const struct weft_fit *fit)
 {
     const double rows = points_of(g, fit, fit->outer), elements = points_of(g, fit, fit->all);
-    const bool few = fit->axes.folded && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
+    const bool few = fit->outer != fit->all && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
     return few ? "would have too few rows for the workers" : NULL;
 }
 
-static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where)
+/* What a union is like that has a kernel. */
+struct verdict {
+    bool uneven;            /* weft_fit.uneven */
+    bool stores;            /* also what the one makes for the other */
+};
+
+static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where,
+                         weft_node maker, struct verdict *ret)
 {
-    struct weft_fit fit;
+    struct weft_fit fit = {.uneven = false};
     const char *why = weft_fit_find(g->members, g->list, count, &fit, where);
     if (!why)
         why = check_rows(g, &fit);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
         why = "something else needs the one and is needed by the other";
+    *ret = (struct verdict){.uneven = fit.uneven};
+    if (!why)
+        ret->stores = fit.member[weft_member_place(g->members, maker)].out;
     return why;
+}
+
+/* NULL, or why two clusters are no faster as one. */
+static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count)
+{
+    struct weft_cluster one = {.node = g->list, .count = count};
+    weft_group_price(g, &g->cluster[a]);
+    weft_group_price(g, &g->cluster[b]);
+    weft_group_price(g, &one);
+    const int64_t apart = g->cluster[a].ps + g->cluster[b].ps;
+    if (one.why)
+        return one.why;
+    return one.ps < apart ? NULL
+                          : weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
+                                              (double)one.ps * 1e-6, (double)apart * 1e-6);
 }
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
@@ -155,22 +180,32 @@ static void join(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count
     g->cluster[b].count = 0;
 }
 
-/* The cluster of `reader` with that of another node. */
-static void try_join(struct weft_grouping *g, weft_node reader, weft_node other)
+/* What may be joined, from what saves most to what saves least. */
+enum round { UNSTORED, STORED, UNEVEN };
+
+/* The cluster of `reader` with that of another node. False: that is for a later round. */
+static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other, enum round round)
 {
     const uint32_t a = g->of[other.id], b = g->of[reader.id];
     if (a == 0 || a == b || g->cluster[a].fixed)
-        return;
+        return true;
     weft_val where = weft_result(g->graph, reader, 0);
     const bool fits = g->cluster[a].count + g->cluster[b].count <= WEFT_MOST_MEMBERS;
     const uint32_t count = fits ? unite(g, a, b) : 0;
-    const char *const why = fits ? check(g, a, b, count, &where) : "would be in a group of more than 64 nodes";
-    if (!why) {
-        join(g, a, b, count);
-        return;
+    struct verdict is = {.uneven = false};
+    const char *why = fits ? check(g, a, b, count, &where, other, &is) : "would be in a group of more than 64 nodes";
+    if (!why && ((is.uneven && round < UNEVEN) || (is.stores && round < STORED)))
+        return false;
+    if (!why && is.uneven) {
+        where = weft_result(g->graph, reader, 0);
+        why = weigh(g, a, b, count);
     }
-    weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused", "not joined with %s: %s %s",
-                    g->text[weft_result(g->graph, other, 0).id], g->text[where.id], why);
+    if (why)
+        weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused", "not joined with %s: %s %s",
+                        g->text[weft_result(g->graph, other, 0).id], g->text[where.id], why);
+    else
+        join(g, a, b, count);
+    return true;
 }
 
 /* A fold of chunks goes along with whoever reads the same data: that is what it is for. */
@@ -181,7 +216,7 @@ static void join_readers(struct weft_grouping *g, weft_node chunks)
     for (uint32_t use = graph->value[v.id].first_use; use; use = graph->slot[use - 1].next) {
         const weft_node n = graph->slot[use - 1].node;
         if (n.id != chunks.id && g->of[n.id] && weft_member_of(g->members, n)->kind != WEFT_MEMBER_VIEW)
-            try_join(g, chunks, n);
+            try_join(g, chunks, n, UNEVEN);
     }
 }
 
@@ -196,21 +231,6 @@ static double elements_of(const struct weft_graph *graph, weft_val v)
     return elements;
 }
 
-/* NULL, or why two clusters that need nothing of each other are no faster as one. */
-static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count)
-{
-    struct weft_cluster one = {.node = g->list, .count = count};
-    weft_group_price(g, &g->cluster[a]);
-    weft_group_price(g, &g->cluster[b]);
-    weft_group_price(g, &one);
-    const int64_t apart = g->cluster[a].ps + g->cluster[b].ps;
-    if (one.why)
-        return one.why;
-    return one.ps < apart ? NULL
-                          : weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
-                                              (double)one.ps * 1e-6, (double)apart * 1e-6);
-}
-
 /* Two readers of v. */
 static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, weft_node other)
 {
@@ -220,7 +240,8 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
         return;
     weft_val where = weft_result(g->graph, reader, 0);
     const uint32_t count = unite(g, a, b);
-    const char *why = check(g, a, b, count, &where);
+    struct verdict is;
+    const char *why = check(g, a, b, count, &where, other, &is);
     if (!why) {
         where = weft_result(g->graph, reader, 0);
         why = weigh(g, a, b, count);
@@ -257,13 +278,35 @@ static void join_beside(struct weft_grouping *g)
     }
 }
 
+/* Each node with what it reads. First where that is stored for nobody then; what has fewer axes than the rest of its
+ * cluster comes last: it saves little, and keeps out what folds other axes. */
+static void join_chains(struct weft_grouping *g)
+{
+    const struct weft_graph *graph = g->graph;
+    weft_node *later = NULL; /* pairs */
+    uint32_t pairs = 0, capacity = 0, left = 0;
+    weft_foreach_node(graph, n)
+        for (uint32_t i = 0; i < graph->node[n.id].operands; i++) {
+            const weft_node maker = maker_of(g, weft_operand(graph, n, i));
+            if (!g->of[n.id] || is_view(g, n) || g->cluster[g->of[n.id]].fixed || try_join(g, n, maker, UNSTORED))
+                continue;
+            later = weft_grow(g->arena, later, &capacity, 2 * pairs + 2, sizeof *later);
+            later[2 * pairs] = n;
+            later[2 * pairs++ + 1] = maker;
+        }
+    for (uint32_t i = 0; i < pairs; i++)
+        if (!try_join(g, later[2 * i], later[2 * i + 1], STORED)) {
+            later[2 * left] = later[2 * i];
+            later[2 * left++ + 1] = later[2 * i + 1];
+        }
+    for (uint32_t i = 0; i < left; i++)
+        try_join(g, later[2 * i], later[2 * i + 1], UNEVEN);
+}
+
 void weft_group_join(struct weft_grouping *g)
 {
     const struct weft_graph *graph = g->graph;
-    weft_foreach_node(graph, n)
-        if (g->of[n.id] && !is_view(g, n) && !g->cluster[g->of[n.id]].fixed)
-            for (uint32_t i = 0; i < graph->node[n.id].operands; i++)
-                try_join(g, n, maker_of(g, weft_operand(graph, n, i)));
+    join_chains(g);
     weft_foreach_node(graph, n)
         if (weft_opcode_of(graph, n) == WEFT_OP_fold_chunks && g->of[n.id] && !g->cluster[g->of[n.id]].fixed)
             join_readers(g, n);

@@ -39,7 +39,7 @@ static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit 
 }
 
 static const char *choose(struct weft_grouping *g, const struct weft_cluster *cluster,
-                          const struct weft_choices **ret_choices)
+                          const struct weft_choices **ret_choices, int64_t *ret_ps)
 {
     struct weft_fit fit;
     struct weft_step step;
@@ -52,7 +52,10 @@ static const char *choose(struct weft_grouping *g, const struct weft_cluster *cl
     if (!weft_select_fitting(&scheduling, g->members, &fit, outs, out, &step))
         return step.why;
     *ret_choices = weft_format_choice_of(&g->formats, g->symbols, &step);
-    return *ret_choices ? NULL : "no kernel takes them as they lie";
+    if (!*ret_choices)
+        return "no kernel takes them as they lie";
+    *ret_ps = (*ret_choices)->choice[0].ps + (int64_t)(fit.again_ns * 1e3 / g->target->threads);
+    return NULL;
 }
 
 void weft_group_price(struct weft_grouping *g, struct weft_cluster *cluster)
@@ -64,10 +67,10 @@ void weft_group_price(struct weft_grouping *g, struct weft_cluster *cluster)
     cluster->ps = cluster->alone;
     if (cluster->count < 2)
         return;
-    cluster->why = choose(g, cluster, &cluster->choices);
+    int64_t ps;
+    cluster->why = choose(g, cluster, &cluster->choices, &ps);
     if (cluster->why)
         return;
-    const int64_t ps = cluster->choices->choice[0].ps;
     if (ps >= cluster->alone)
         cluster->why = weft_arena_format(g->graph->arena, "as one they would take %.3f us, one by one %.3f us",
                                          (double)ps * 1e-6, (double)cluster->alone * 1e-6);
