@@ -89,6 +89,8 @@ static const struct step {
     {PASS_align_buffers, 0, WEFT_PHASE_PLACE},
     /* Of what lies in blocks it makes an array of these, which lies as was decided. */
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
+    /* Before all who look for what goes together: parts of a concat are points of their own. */
+    {PASS_sink_concat, 0, WEFT_PHASE_GROUP},
     /* Before fuse, whose groups go along rows: a sum down columns becomes one that goes with them. */
     {PASS_fuse_mix_order, 0, WEFT_PHASE_GROUP},
     /* Behind it, which takes sums that rows share; before fuse, which leaves long sums down few columns alone. */

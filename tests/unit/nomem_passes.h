@@ -121,6 +121,10 @@ static const char passes_text[] =
     "  %sp1: f32[2048,32] = const random=6\n"
     "  %sp2: f32[2048,32] = abs %sp1\n"
     "  %r19: f32[32] = reduce_max %sp2 axes=[0]\n"
+    /* sink_concat */
+    "  %sk1: f32[N,3,4] = tanh %x\n"
+    "  %sk2: f32[2*N,3,4] = concat %sk1, %x axis=0\n"
+    "  %r20: f32[2*N,3,4] = exp %sk2\n"
     /* pad_strides, align_buffers */
     "  %d1: f64[20,512] = const random=5\n"
     "  %d2: f64[20,512] = neg %d1\n"
@@ -138,9 +142,9 @@ static const char passes_text[] =
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
-    "%r17, %r18, %r19\n"
+    "%r17, %r18, %r19, %r20\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 21 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 22 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

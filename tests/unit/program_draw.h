@@ -31,7 +31,8 @@ struct maker {
     int cut;               /* axis that is folded in chunks: the last one that is not folded; or -1 */
     int64_t chunk;
     char chunks[MOST_CHUNKS][8]; /* names of what they come to, which nothing but the caller reads */
-    int folds_of_chunks;
+    int folds_of_chunks, concats;
+    char piece[2];         /* of a concat: the letter of its name */
     char head[4096], body[16384], text[24576];
 };
 
@@ -313,10 +314,54 @@ static inline void add_beside(struct maker *m, const struct value *x)
     }
 }
 
+/* "[0 5 0]": a corner of a piece from one place to another along the axis. */
+static inline void add_corner(struct maker *m, const char *word, int axis, int64_t at, bool ends)
+{
+    char one[24];
+    BODY(" %s=[", word);
+    for (int i = 0; i < m->rank; i++)
+        if (i == axis)
+            BODY("%s%" PRId64, i ? " " : "", at);
+        else
+            BODY("%s%s", i ? " " : "", ends ? extent_text(m, WHOLE, i, one) : "0");
+    BODY("]");
+}
+
+/* The beginning of one value and the end of another, as they are or with an op behind them, as one value. */
+static inline void add_concat(struct maker *m, const struct value *x)
+{
+    const int axis = (int)draw(m, (unsigned)m->rank);
+    if (x->shape != WHOLE || axis == m->open || m->extent[axis] < 2)
+        return;
+    const int64_t cut = 1 + draw(m, (unsigned)m->extent[axis] - 1);
+    const int number = m->concats++;
+    const struct value *const from[] = {x, draw_partner(m, x->dtype, WHOLE)};
+    for (int i = 0; i < 2; i++) {
+        char type[96] = "", one[24];
+        const bool computes = draw(m, 2);
+        for (int k = 0; k < m->rank; k++)
+            if (k == axis)
+                add_text(type, sizeof type, "%s%" PRId64, k ? "," : "", i ? m->extent[axis] - cut : cut);
+            else
+                add_text(type, sizeof type, "%s%s", k ? "," : "", extent_text(m, WHOLE, k, one));
+        BODY("  %%h%d_%d: %s[%s] = slice %%%s", number, i, weft_dtype_name(x->dtype), type, from[i]->name);
+        add_corner(m, "start", axis, i ? cut : 0, false);
+        add_corner(m, "end", axis, i ? m->extent[axis] : cut, true);
+        BODY("\n");
+        if (computes)
+            BODY("  %%k%d_%d: %s[%s] = %s %%h%d_%d\n", number, i, weft_dtype_name(x->dtype), type,
+                 x->dtype == WEFT_BOOL ? "not" : "abs", number, i);
+        m->piece[i] = computes ? 'k' : 'h';
+    }
+    begin(m, x->dtype, WHOLE, true);
+    BODY("concat %%%c%d_0, %%%c%d_1 axis=%d\n", m->piece[0], number, m->piece[1], number, axis);
+}
+
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 10)) {
+    switch (draw(m, 11)) {
+    case 10: add_concat(m, x); break;
     case 9: add_beside(m, x); break;
     case 8: add_chunks(m, x); break;
     case 0: cast_to(m, x, draw_dtype(m)); break;
