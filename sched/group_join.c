@@ -254,6 +254,14 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
                         g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
 }
 
+/* A parameter that is updated is mostly written over by one of its readers, which in a group with the others may not. */
+static bool is_updated(const struct weft_grouping *g, weft_val v)
+{
+    while (is_view(g, weft_def(g->graph, v)))
+        v = weft_operand(g->graph, weft_def(g->graph, v), 0);
+    return g->graph->value[v.id].is_mut;
+}
+
 /* Each reader of a value, with those before it that go over as many points. */
 static void join_beside(struct weft_grouping *g)
 {
@@ -266,7 +274,7 @@ static void join_beside(struct weft_grouping *g)
         for (uint32_t i = 0; i < graph->node[n.id].operands; i++) {
             const weft_val v = weft_operand(graph, n, i);
             weft_node *const before = last[v.id];
-            if (before[0].id == n.id || weft_is_const(graph, v) ||
+            if (before[0].id == n.id || weft_is_const(graph, v) || is_updated(g, v) ||
                 elements_of(graph, v) < elements_of(graph, weft_result(graph, n, 0)))
                 continue;
             for (int k = 0; k < MOST_BESIDE && before[k].id; k++)
