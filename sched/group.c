@@ -72,6 +72,7 @@ static const char *name_of(const struct weft_graph *graph, const struct weft_clu
 static void choose(struct weft_grouping *g, struct weft_cluster *cluster)
 {
     const weft_val last = weft_result(g->graph, cluster->node[cluster->count - 1], 0);
+    cluster->priced = false; /* if it is, it is in memory that goes */
     weft_group_price(g, cluster);
     if (!cluster->why && weft_permit(g->graph, g->who, last)) {
         weft_add_remark(g->graph, g->who, last, "formed", "group of %u nodes: as one %.3f us, one by one %.3f us",
@@ -145,7 +146,7 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
 {
     struct weft_arena *const arena = &graph->root->scratch;
     struct weft_grouping g = {.graph = graph, .target = target, .arena = arena, .who = who,
-                              .formats = {.graph = graph, .target = target, .arena = graph->arena},
+                              .formats = {.graph = graph, .target = target, .arena = arena},
                               .symbols = weft_hint_symbols(graph, arena),
                               .members = weft_members_open(graph, target->cpu, arena),
                               .position = weft_new(arena, uint32_t, graph->nodes),
@@ -156,6 +157,7 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
     bool any = false;
     open_clusters(&g);
     weft_group_join(&g);
+    g.formats.arena = graph->arena;
     for (uint32_t c = 1; c < g.clusters; c++)
         if (g.cluster[c].count > 1 && !g.cluster[c].fixed) {
             choose(&g, &g.cluster[c]);

@@ -13,8 +13,8 @@
  * is no shorter, they stay alone. The nodes of the others are brought together and become groups. What was not joined,
  * and why, is a remark; so is each group. Groups that are there before stay as they are.
  *
- * Joining looks at most at 512 nodes between two groups, and a group has at most 64: so it takes time as nodes and
- * operands do. */
+ * Joining looks at most at 512 nodes between two groups, and a group has at most 64, 12 where nodes come beside each
+ * other: so it takes time as nodes and operands do. */
 #ifndef WEFT_GROUP_H
 #define WEFT_GROUP_H
 
@@ -47,7 +47,7 @@ struct weft_grouping {
     const struct weft_target *target;
     struct weft_arena *arena;
     const char *who;
-    struct weft_formats formats;
+    struct weft_formats formats; /* their arena: of the pass while nodes are joined, then the graph's */
     const int64_t *symbols; /* hints */
     struct weft_members *members;
     uint32_t *position;     /* by node id: in the order of execution */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum { MOST_VISITS = 512, SMALL_BYTES = 64 << 10,
-       NEAR = 64, MOST_BESIDE = 2 }; /* readers of a value go together up to so many nodes apart, with the last few */
+       NEAR = 64, MOST_BESIDE = 2, MOST_TOGETHER = 12 }; /* readers of a value go together up to so many nodes apart,
+                                                           * with the last few, and up to so many nodes */
 
 /* --- ways around -------------------------------------------------------------------------------------------------- */
 
@@ -235,7 +236,7 @@ static double elements_of(const struct weft_graph *graph, weft_val v)
 static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, weft_node other)
 {
     const uint32_t a = g->of[other.id], b = g->of[reader.id];
-    const bool fits = a && a != b && g->cluster[a].count + g->cluster[b].count <= WEFT_MOST_MEMBERS;
+    const bool fits = a && a != b && g->cluster[a].count + g->cluster[b].count <= MOST_TOGETHER;
     if (!fits || g->position[reader.id] - g->position[other.id] > NEAR)
         return;
     weft_val where = weft_result(g->graph, reader, 0);
@@ -254,7 +255,8 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
                         g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
 }
 
-/* A parameter that is updated is mostly written over by one of its readers, which in a group with the others may not. */
+/* A parameter that is updated is mostly written over by one of its readers, which may not do so in a group with the
+ * others. */
 static bool is_updated(const struct weft_grouping *g, weft_val v)
 {
     while (is_view(g, weft_def(g->graph, v)))

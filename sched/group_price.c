@@ -30,7 +30,7 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
 /* What others read of it, in memory that its step keeps. */
 static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit *fit, uint32_t *ret_count)
 {
-    weft_val *const out = weft_new(g->graph->arena, weft_val, fit->count);
+    weft_val *const out = weft_new(g->formats.arena, weft_val, fit->count);
     *ret_count = 0;
     for (uint32_t p = 0; p < fit->count; p++)
         if (fit->member[p].out && !weft_is_view(g->graph, fit->node[p]))
@@ -48,7 +48,7 @@ static const char *choose(struct weft_grouping *g, const struct weft_cluster *cl
     const char *const misfit = weft_fit_find(g->members, cluster->node, cluster->count, &fit, &where);
     weft_assert(!misfit); /* it was joined for that */
     const weft_val *const out = list_outs(g, &fit, &outs);
-    const struct weft_scheduling scheduling = {g->graph, g->target, g->graph->arena};
+    const struct weft_scheduling scheduling = {g->graph, g->target, g->formats.arena};
     if (!weft_select_fitting(&scheduling, g->members, &fit, outs, out, &step))
         return step.why;
     *ret_choices = weft_format_choice_of(&g->formats, g->symbols, &step);
@@ -72,7 +72,7 @@ void weft_group_price(struct weft_grouping *g, struct weft_cluster *cluster)
     if (cluster->why)
         return;
     if (ps >= cluster->alone)
-        cluster->why = weft_arena_format(g->graph->arena, "as one they would take %.3f us, one by one %.3f us",
+        cluster->why = weft_arena_format(g->formats.arena, "as one they would take %.3f us, one by one %.3f us",
                                          (double)ps * 1e-6, (double)cluster->alone * 1e-6);
     else
         cluster->ps = ps;

@@ -122,9 +122,10 @@ static const char passes_text[] =
     "  %sp2: f32[2048,32] = abs %sp1\n"
     "  %r19: f32[32] = reduce_max %sp2 axes=[0]\n"
     /* sink_concat */
-    "  %sk1: f32[N,3,4] = tanh %x\n"
-    "  %sk2: f32[2*N,3,4] = concat %sk1, %x axis=0\n"
-    "  %r20: f32[2*N,3,4] = exp %sk2\n"
+    "  %sk1: f32[520,32] = const random=7\n"
+    "  %sk2: f32[520,32] = neg %sk1\n"
+    "  %sk3: f32[1040,32] = concat %sk2, %sk1 axis=0\n"
+    "  %r20: f32[1040,32] = exp %sk3\n"
     /* pad_strides, align_buffers */
     "  %d1: f64[20,512] = const random=5\n"
     "  %d2: f64[20,512] = neg %d1\n"
