@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h: from the nodes of a group to the kernel form (lower.c).
+/* lower.h: from the nodes of a group to the kernel form (fit.c, lower.c).
  *
  * A group that has one kernel goes over one box of points. Its nodes are of two kinds: those that have a number for
  * each point (*inside*), and those that have one for each point of the axes that no node folds (*outside*): what folds
