@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_along.c: kernels along one axis against their definitions, an element at a time. */
 #include "check/check.h"
+#include "kernels/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,8 @@ static const struct type {
     const char *word;
     int dtype, bytes;
     bool is_signed;
-} types[] = {{"_f64_", WEFT_K_F64, 8, true}, {"_f32_", WEFT_K_F32, 4, true}, {"_i64_", WEFT_K_I64, 8, true},
+} types[] = {{"_f64_", WEFT_K_F64, 8, true}, {"_f32_", WEFT_K_F32, 4, true},
+             {"_bf16_", WEFT_K_BF16, 2, true}, {"_f16_", WEFT_K_F16, 2, true}, {"_i64_", WEFT_K_I64, 8, true},
              {"_i32_", WEFT_K_I32, 4, true}, {"_i16_", WEFT_K_I16, 2, true}, {"_i8_", WEFT_K_I8, 1, true},
              {"_u64_", WEFT_K_U64, 8, false}, {"_u32_", WEFT_K_U32, 4, false}, {"_u16_", WEFT_K_U16, 2, false},
              {"_u8_", WEFT_K_U8, 1, false}};
@@ -31,7 +33,8 @@ static const struct type *type_of(int dtype)
     return type;
 }
 
-static bool is_real(int dtype) { return dtype == WEFT_K_F64 || dtype == WEFT_K_F32; }
+static bool is_real(int dtype) { return dtype >= WEFT_K_F64 && dtype <= WEFT_K_F16; }
+static struct weft_small small_of(int dtype) { return dtype == WEFT_K_BF16 ? weft_small_bf16 : weft_small_f16; }
 
 struct shape {
     int64_t n, k, lines, in_line, out_line;
@@ -42,6 +45,8 @@ static double element(int dtype, const void *data, int64_t i)
     switch (dtype) {
     case WEFT_K_F32: return (double)((const float *)data)[i];
     case WEFT_K_F64: return ((const double *)data)[i];
+    case WEFT_K_BF16:
+    case WEFT_K_F16: return (double)weft_small_widen(small_of(dtype), ((const uint16_t *)data)[i]);
     case WEFT_K_I64: return (double)((const int64_t *)data)[i];
     case WEFT_K_I32: return ((const int32_t *)data)[i];
     case WEFT_K_I16: return ((const int16_t *)data)[i];
@@ -59,6 +64,8 @@ static void put(int dtype, void *data, int64_t i, double real, int64_t integer)
     switch (dtype) {
     case WEFT_K_F64: ((double *)data)[i] = real; break;
     case WEFT_K_F32: ((float *)data)[i] = (float)real; break;
+    case WEFT_K_BF16:
+    case WEFT_K_F16: ((uint16_t *)data)[i] = (uint16_t)weft_small_narrow(small_of(dtype), (float)real); break;
     default: memcpy((char *)data + i * type_of(dtype)->bytes, &integer, (size_t)type_of(dtype)->bytes); break;
     }
 }
@@ -131,9 +138,11 @@ static double folded(int op, double a, double x)
     return isnan(a) || isnan(x) ? (double)NAN : op == WEFT_K_CUMMAX ? fmax(a, x) : fmin(a, x);
 }
 
-/* Integers wrap. */
-static double wrapped(int dtype, double x)
+/* Integers wrap, floats of 16 bits are rounded once. */
+static double stored(int dtype, double x)
 {
+    if (dtype == WEFT_K_BF16 || dtype == WEFT_K_F16)
+        return (double)weft_small_widen(small_of(dtype), weft_small_narrow(small_of(dtype), weft_odd_f64(x)));
     const struct type *const type = type_of(dtype);
     const double range = ldexp(1, 8 * type->bytes), least = type->is_signed ? -range / 2 : 0;
     return is_real(dtype) ? x : x - floor((x - least) / range) * range;
@@ -149,11 +158,11 @@ static void check_scan(struct weft_check *check, const struct weft_along *a, con
             const double x = element(a->dtype, in, line * s->in_line + at * a->in_step), before = sum;
             sum = i == 0 ? x : folded(a->op, sum, x);
             const double got = element(a->dtype, out, line * s->out_line + at * a->out_step);
-            const double want = wrapped(a->dtype, a->exclusive ? before : sum);
+            const double want = stored(a->dtype, a->exclusive ? before : sum);
             if (a->exclusive && i == 0)
                 continue; /* the identity, which differs by type */
             const double bound = a->dtype == WEFT_K_F32 ? fabs(want) * 0x1p-23 : 0;
-            if (!(isnan(want) && isnan(got)) && !(fabs(got - want) <= bound))
+            if (!(isnan(want) && isnan(got)) && got != want && !(fabs(got - want) <= bound))
                 weft_check_fail(check, "op %d, element %lld of line %lld: %.9g, should be %.9g", (int)a->op,
                                 (long long)at, (long long)line, got, want);
         }
@@ -181,19 +190,29 @@ static void check_order(struct weft_check *check, const struct weft_along *a, co
         }
 }
 
+/* Products of 16-bit floats have no prefixes in vectors. */
+static int64_t scan_op(struct weft_check *check, bool no_products)
+{
+    const int64_t op = weft_check_between(check, WEFT_K_CUMSUM, WEFT_K_CUMMIN);
+    return no_products && op == WEFT_K_CUMPROD ? WEFT_K_CUMSUM : op;
+}
+
 static void random_case(struct weft_check *check, const char *name, struct weft_along *a, struct shape *s)
 {
-    const bool arg = strstr(name, "_arg_"), scan = strstr(name, "_scan_"), top = strstr(name, "_top_");
-    const bool rows = weft_check_between(check, 0, 1);
+    const bool arg = strstr(name, "_arg_"), prefix = strstr(name, "_prefix_"), top = strstr(name, "_top_");
+    const bool scan = prefix || strstr(name, "_scan_");
+    const bool rows = !scan ? weft_check_between(check, 0, 1) : prefix;
+    const bool small = strstr(name, "_bf16_") || strstr(name, "_f16_");
     const struct type *type = types;
     while (!strstr(name, type->word))
         type++;
     s->n = weft_check_between(check, top ? 2 : 1, weft_check_between(check, 0, 5) ? 40 : arg ? 3000 : 700);
-    s->lines = weft_check_between(check, 1, 150);
+    s->n += prefix && s->n < 32 ? 32 : 0;
+    s->lines = weft_check_between(check, scan && !prefix ? 2 : 1, 150);
     const bool split = scan && weft_check_between(check, 0, 3) == 0;
     if (split) { /* a line long enough to be cut, some of them by a last chunk that is shorter */
         s->n = weft_check_between(check, 2 << 13, 10 << 13);
-        s->lines = weft_check_between(check, 1, 3);
+        s->lines = weft_check_between(check, scan && !prefix ? 2 : 1, 3);
     }
     s->k = top ? weft_check_between(check, 0, s->n - 1) : s->n;
     s->in_line = rows ? s->n : 1;
@@ -201,7 +220,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
     s->out_line = rows ? results : 1;
     *a = (struct weft_along){
         .op = (enum weft_along_op)(arg    ? weft_check_between(check, WEFT_K_ARG_MAX, WEFT_K_ARG_MIN)
-                                   : scan ? weft_check_between(check, WEFT_K_CUMSUM, WEFT_K_CUMMIN)
+                                   : scan ? scan_op(check, prefix && small)
                                           : WEFT_K_SORT),
         .dtype = (uint8_t)type->dtype,
         .split = split,
@@ -221,7 +240,8 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
         .in_stride = {s->in_line},
         .out_stride = {s->out_line},
         .index_stride = {s->out_line}};
-    if (a->op == WEFT_K_CUMPROD && !a->split) /* no overflow: the numbers are exact */
+    a->cache = weft_check_between(check, 0, 1) ? SIZE_MAX : 0; /* stored past it, or not */
+    if (a->op == WEFT_K_CUMPROD && !a->split && !prefix) /* no overflow: the numbers are exact */
         a->n = s->n < 9 ? s->n : 9;
 }
 
@@ -244,17 +264,30 @@ static void body(struct weft_check *check, const void *user)
         int64_t *const index = weft_check_alloc(check, results * sizeof *index);
         void *const scratch = weft_check_alloc(check, along.scratch + 64);
         fill(check, plain.dtype, in, s.lines * s.n);
-        if (plain.split && (plain.op == WEFT_K_CUMPROD || weft_check_between(check, 0, 2)))
+        const bool scan = plain.op >= WEFT_K_CUMSUM && plain.op <= WEFT_K_CUMMIN;
+        if (scan && plain.n >= 32 && (plain.op == WEFT_K_CUMPROD || weft_check_between(check, 0, 2)))
             fill_long(check, &plain, &s, in);
+        const bool rounds = scan && plain.dtype == WEFT_K_F32 && plain.op == WEFT_K_CUMSUM;
+        if (rounds && weft_check_between(check, 0, 1))
+            for (int64_t j = 0; j < s.lines * s.n; j++)
+                ((float *)in)[j] = (float)weft_check_between(check, 0, 99) / 7;
         const int parts = (int)weft_check_between(check, 1, 4);
         void *const shared = weft_check_alloc(check, along.shared + 64);
         if (plain.split != (along.chunks > 1))
             weft_check_fail(check, "%lld elements are cut into %lld chunks", (long long)plain.n,
                             (long long)along.chunks);
-        for (int part = parts - 1; part >= 0; part--)
-            weft_along_totals(&along, in, shared, part, parts);
+        memset(shared, 0, along.shared);
         for (int part = parts - 1; part >= 0; part--)
             weft_along_run(&along, out, index, in, along.shared ? shared : scratch, part, parts);
+        if (rounds) { /* the same bits at the baseline, in one part */
+            struct weft_along base = plain;
+            base.cpu = 0;
+            weft_along_prepare(&base, 1);
+            void *const again = weft_check_alloc(check, results * bytes);
+            memset(shared, 0, along.shared);
+            weft_along_run(&base, again, NULL, in, base.shared ? shared : scratch, 0, 1);
+            weft_check_same(check, "at the baseline", out, again, s.lines * s.n);
+        }
         if (arg)
             check_arg(check, &plain, &s, in, out);
         else if (plain.op == WEFT_K_SORT)

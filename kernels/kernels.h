@@ -150,14 +150,13 @@ int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes
 enum weft_along_op {
     WEFT_K_ARG_MAX, WEFT_K_ARG_MIN, WEFT_K_CUMSUM, WEFT_K_CUMPROD, WEFT_K_CUMMAX, WEFT_K_CUMMIN, WEFT_K_SORT
 };
-/* f32, i32, and but for sorting f64 and all integers. The other axes are in `extent`. arg: `out` are int64_t indices; a
- * NaN beats all. Scans add up in f64 or in 64 bits that wrap. sort: the first k of n values in order, a NaN being the
- * largest, with their indices; n is less than 2^32.
+/* f32, i32, and but for sorting all floats and integers of 16 bits and more, and integers of 8. The other axes are in
+ * `extent`. arg: `out` are int64_t indices; a NaN beats all. Scans add up in f64 or in 64 bits that wrap. sort: the
+ * first k of n values in order, a NaN being the largest, with their indices; n is less than 2^32.
  *
- * Few long lines of a scan are cut into chunks, as many as follow from the shape (`split`). Then all parts of
- * weft_along_totals come before the first of weft_along_run, with the same `shared` memory between them: what a chunk
- * comes to is known before the next one begins. An element is what the chunks before its own come to, combined with
- * what its own does up to it; where floats leave the range that way, the line is scanned in one go. */
+ * Few long lines of a scan are cut into chunks, as long as follows from the shape (`split`). An element is what the
+ * chunks before its own come to, combined with what its own does up to it; where floats leave the range that way, the
+ * chunk goes one by one. */
 struct weft_along {
     enum weft_along_op op;
     uint8_t dtype;
@@ -169,16 +168,18 @@ struct weft_along {
     int32_t rank;
     int64_t n, k, in_step, out_step, index_step; /* along the axis, elements */
     int64_t extent[WEFT_K_RANK], in_stride[WEFT_K_RANK], out_stride[WEFT_K_RANK], index_stride[WEFT_K_RANK];
+    size_t cache;             /* bytes of the last cache: larger results of scans are stored past it */
     int32_t parts;            /* set by prepare */
+    bool past;                /* set by prepare */
     size_t scratch;           /* set by prepare: bytes for each part */
     int64_t chunks, chunk;    /* set by prepare: of a line; elements of each but the last */
-    size_t shared;            /* set by prepare: bytes that all parts share where there are several chunks, or 0 */
+    size_t shared;            /* set by prepare: bytes that all parts share where there are several chunks, or 0; zero
+                                 before the first part begins, and zero again when the last ends */
 };
 bool weft_along_supports(enum weft_along_op op, int dtype);
 /* Can lines of up to so many elements be cut? */
 bool weft_along_splits(int64_t n);
 void weft_along_prepare(struct weft_along *along, int workers);
-void weft_along_totals(const struct weft_along *along, const void *in, void *shared, int part, int parts);
 /* `index` is for sort, and may be NULL there. `memory`: scratch of this part; of a scan in chunks, what is shared. */
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *memory, int part,
                     int parts);

@@ -48,7 +48,7 @@ static void bind_along(struct weft_bind *bind, void *descriptor)
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
     struct weft_along *along = descriptor;
     *along = (struct weft_along){.op = along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
-                                 .cpu = weft_bind_cpu(bind)};
+                                 .cpu = weft_bind_cpu(bind), .cache = bind->target->l3};
     read_flags(g, n, along);
     struct weft_tensor index = {0};
     if (along->op == WEFT_K_SORT)
@@ -84,40 +84,6 @@ static void run_along(const void *descriptor, struct weft_call *call)
                    call->parts);
 }
 
-/* The step before a scan whose lines may be cut into chunks, if the sizes say so: what each chunk comes to, in shared
- * memory, where the scan finds it, since it comes next. */
-static void bind_totals(struct weft_bind *bind, void *descriptor)
-{
-    bind_along(bind, descriptor);
-    if (((const struct weft_along *)descriptor)->chunks == 1)
-        bind->parts = 1;
-}
-
-static void run_totals(const void *descriptor, struct weft_call *call)
-{
-    weft_along_totals(descriptor, call->in[0], call->shared, call->part, call->parts);
-}
-
-/* Are there sizes at which lines are cut into chunks? */
-static bool has_totals(const struct weft_graph *g, const struct weft_step *step)
-{
-    if (!(weft_op_of(g, step->node)->traits & WEFT_SCAN))
-        return false;
-    int64_t low, high;
-    weft_dim_range(g->dims, weft_type_of(g, step->out[0])->extent[weft_attr_int(g, step->node, WEFT_ATTR_axis)], &low,
-                   &high);
-    return weft_along_splits(high);
-}
-
-static void expand_along(const struct weft_graph *g, const struct weft_step *step, struct weft_step_sink *sink)
-{
-    struct weft_step totals = *step;
-    totals.kind = &weft_step_totals;
-    if (has_totals(g, step))
-        sink->add(sink->user, totals);
-    sink->add(sink->user, *step);
-}
-
 static uint32_t cpu_along(const void *descriptor) { return weft_along_cpu(descriptor); }
 
 static const char *name_along(const void *descriptor, const struct weft_step *step)
@@ -128,8 +94,4 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
 const struct weft_step_kind weft_step_along = {
     .name = "along", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
-    .run = run_along, .kernel = name_along, .cpu = cpu_along, .expand = expand_along};
-const struct weft_step_kind weft_step_totals = {
-    .name = "totals", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
-    .descriptor_bytes = sizeof(struct weft_along), .bind = bind_totals,
-    .run = run_totals, .kernel = name_along, .cpu = cpu_along};
+    .run = run_along, .kernel = name_along, .cpu = cpu_along};

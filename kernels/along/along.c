@@ -2,16 +2,18 @@
 /* along.c: ops along one axis of a strided array: running sums, where an extreme is, what comes first in order.
  *
  * A line is what one op call of the definition sees: the elements along the axis, for one index of the other axes.
- * Parts are ranges of lines, or, where a scan has few and long ones, of chunks of lines: what each chunk comes to is
- * found first, which weft_along_totals does. The work for an element is a chain, so what counts is that several chains
- * run side by side: neighbouring lines in vectors, others one by one (along_level.c). The exception is the extreme of a
- * contiguous f32 line, which is found block by block in vectors and then looked for in the best block. */
+ * Parts are ranges of lines, or, where a scan has few and long ones, take chunks of lines in turn (chunks.c). The work
+ * for an element is a chain, so what counts is that several chains run side by side: neighbouring lines in vectors,
+ * others one by one (along_level.c). Where the elements of a line are neighbours themselves, a scan makes prefixes in
+ * vectors (prefix_level.c), and the extreme of floats is found block by block and then looked for in the best block. */
 #include "kernels/along/along.h"
 #include "kernels/walk.h"
 
-#define CHUNK       8192 /* elements of a line that are worth a chunk */
-#define MOST_CHUNKS 64
-#define SHARED_HEAD 64   /* bytes of shared memory that stay zero */
+#define CHUNK      8192 /* elements of a line that are worth a chunk */
+#define LARGEST    32768
+#define CHUNKS     64 /* wanted, of chunks between these sizes */
+#define SHORT      32 /* shorter lines go side by side, an element each */
+#define MOST_LINES 64 /* more are shared out as they are */
 
 static bool is_scan(const struct weft_along *along) { return along->op >= WEFT_K_CUMSUM && along->op <= WEFT_K_CUMMIN; }
 static bool is_order(const struct weft_along *along) { return along->op == WEFT_K_SORT; }
@@ -20,7 +22,7 @@ bool weft_along_supports(enum weft_along_op op, int dtype)
 {
     if (op == WEFT_K_SORT)
         return dtype == WEFT_K_F32 || dtype == WEFT_K_I32;
-    return dtype >= WEFT_K_F64 && dtype <= WEFT_K_U8 && dtype != WEFT_K_BF16 && dtype != WEFT_K_F16;
+    return dtype >= WEFT_K_F64 && dtype <= WEFT_K_U8;
 }
 
 static uint32_t level_of(const struct weft_along *along)
@@ -38,13 +40,33 @@ static const struct weft_along_loops *loops_of(const struct weft_along *along)
     return &loops[along->dtype];
 }
 
+/* Of lines whose elements are neighbours, or NULL. Products of 16-bit floats may be so small that they have to be
+ * rounded one by one. */
+static const struct weft_along_pieces *prefix_of(const struct weft_along *along)
+{
+    const uint32_t level = level_of(along);
+    const struct weft_along_pieces *const all = level & WEFT_CPU_AVX512 ? weft_along_prefixes__avx512
+                                                : level                 ? weft_along_prefixes__avx2
+                                                                        : weft_along_prefixes__ref;
+    const bool small = along->dtype == WEFT_K_BF16 || along->dtype == WEFT_K_F16;
+    if (along->in_step != 1 || along->out_step != 1 || along->n < SHORT || !all[along->dtype].piece)
+        return NULL;
+    return small && along->op == WEFT_K_CUMPROD ? NULL : &all[along->dtype];
+}
+
+static const struct weft_along_pieces *pieces_of(const struct weft_along *along)
+{
+    const struct weft_along_pieces *const prefix = prefix_of(along);
+    return prefix ? prefix : &loops_of(along)->pieces;
+}
+
 const char *weft_along_name(const struct weft_along *along)
 {
     if (is_order(along) && along->k < along->n)
         return along->dtype == WEFT_K_F32 ? "weft_along_top_f32__ref" : "weft_along_top_i32__ref";
     if (is_order(along))
         return along->dtype == WEFT_K_F32 ? "weft_along_sort_f32__ref" : "weft_along_sort_i32__ref";
-    return is_scan(along) ? loops_of(along)->scan_name : loops_of(along)->arg_name;
+    return is_scan(along) ? pieces_of(along)->name : loops_of(along)->arg_name;
 }
 
 uint32_t weft_along_cpu(const struct weft_along *along) { return is_order(along) ? 0 : level_of(along); }
@@ -59,12 +81,12 @@ static void cut(struct weft_along *along, int64_t lines)
     along->chunks = 1;
     along->chunk = along->n;
     along->shared = 0;
-    if (!along->split || !is_scan(along) || lines < 1 || lines >= MOST_CHUNKS || !weft_along_splits(along->n))
+    if (!along->split || !is_scan(along) || lines < 1 || lines >= MOST_LINES || !weft_along_splits(along->n))
         return;
-    const int64_t wanted = along->n / CHUNK < MOST_CHUNKS ? along->n / CHUNK : MOST_CHUNKS;
-    along->chunk = ((along->n + wanted - 1) / wanted + 15) / 16 * 16;
+    const int64_t wanted = along->n / CHUNKS, least = wanted > CHUNK ? wanted : CHUNK;
+    along->chunk = ((least < LARGEST ? least : LARGEST) + 15) / 16 * 16;
     along->chunks = (along->n + along->chunk - 1) / along->chunk;
-    along->shared = SHARED_HEAD + (size_t)(lines * along->chunks) * 8;
+    along->shared = weft_along_chunks_shared(along);
 }
 
 void weft_along_prepare(struct weft_along *along, int workers)
@@ -90,56 +112,24 @@ void weft_along_prepare(struct weft_along *along, int workers)
     cut(along, lines);
     const int32_t parts = weft_parts_for((is_order(along) ? 16 : 2) * lines * along->n * element_bytes(along), workers);
     const int64_t units = lines * along->chunks;
+    along->past = is_scan(along) && (uint64_t)(lines * along->n * element_bytes(along)) > along->cache;
     along->parts = units < 1 ? 1 : units < parts ? (int32_t)units : parts;
 }
 
-/* --- long lines in chunks ----------------------------------------------------------------------------------------- */
-
-/* Calls for each line the range of chunks that the part has of it: units are chunks, line after line. Without `out`
- * nothing is written to it. */
-static void each_line(const struct weft_along *along, void *out, const void *in, void *shared, int part, int parts,
-                      void (*fn)(const struct weft_along *, void *, const void *, void *, int64_t, int64_t))
+/* Lines whose elements are neighbours, one by one: each has vectors of its own. */
+static void scan_neighbours(const struct weft_along *along, const struct weft_along_pieces *prefix, char *out,
+                            const char *in, int64_t out_line, int64_t in_line, int64_t lines)
 {
-    const int64_t bytes = element_bytes(along);
-    int64_t lines = 1, at, end;
-    for (int i = 0; i < along->rank; i++)
-        lines *= along->extent[i];
-    weft_share(lines * along->chunks, 1, part, parts, &at, &end);
-    while (at < end) {
-        const int64_t line = at / along->chunks, first = at % along->chunks, left = end - line * along->chunks;
-        const int64_t last = left < along->chunks ? left : along->chunks;
-        int64_t rest = line, from = 0, to = 0;
-        for (int i = along->rank - 1; i >= 0; i--) {
-            from += rest % along->extent[i] * along->in_stride[i];
-            to += rest % along->extent[i] * along->out_stride[i];
-            rest /= along->extent[i];
-        }
-        fn(along, out ? (char *)out + to * bytes : NULL, (const char *)in + from * bytes,
-           (char *)shared + SHARED_HEAD + line * along->chunks * 8, first, last);
-        at += last - first;
-    }
+    const int64_t bytes = element_bytes(along), first = along->reverse ? along->n - 1 : 0;
+    union weft_along_sum before;
+    prefix->start(along, &before);
+    for (int64_t i = 0; i < lines && along->n > 0; i++)
+        prefix->piece(along, out + (i * out_line + first) * bytes, in + (i * in_line + first) * bytes, along->n,
+                      &before, NULL);
 }
 
-static void find_totals(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
-                        int64_t end)
-{
-    loops_of(along)->totals(along, total, in, first, end);
-}
-
-static void scan_chunks(const struct weft_along *along, void *out, const void *in, void *total, int64_t first,
-                        int64_t end)
-{
-    loops_of(along)->chunks(along, out, in, total, first, end);
-}
-
-void weft_along_totals(const struct weft_along *along, const void *in, void *shared, int part, int parts)
-{
-    if (along->chunks > 1)
-        each_line(along, NULL, in, shared, part, parts, find_totals);
-}
-
-static void run_lines(const struct weft_along *along, const struct weft_k_walk *walk, int64_t lines, int inner,
-                      void *scratch)
+static void run_lines(const struct weft_along *along, const struct weft_along_pieces *prefix,
+                      const struct weft_k_walk *walk, int64_t lines, int inner, void *scratch)
 {
     const int64_t in_line = along->in_stride[inner], out_line = along->out_stride[inner];
     char *const in = walk->at[0], *const out = walk->at[1];
@@ -147,14 +137,17 @@ static void run_lines(const struct weft_along *along, const struct weft_k_walk *
         weft_along_order(along, out, (int64_t *)(void *)walk->at[2], in, scratch);
         return;
     }
-    (is_scan(along) ? loops_of(along)->scan : loops_of(along)->arg)(along, out, in, out_line, in_line, lines);
+    if (prefix)
+        scan_neighbours(along, prefix, out, in, out_line, in_line, lines);
+    else
+        (is_scan(along) ? loops_of(along)->scan : loops_of(along)->arg)(along, out, in, out_line, in_line, lines);
 }
 
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
                     int parts)
 {
     if (along->chunks > 1) {
-        each_line(along, out, in, scratch, part, parts, scan_chunks);
+        weft_along_chunks(along, pieces_of(along), element_bytes(along), out, in, scratch, parts);
         return;
     }
     struct weft_k_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};
@@ -172,12 +165,13 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
         return;
     const int64_t beside = along->in_stride[inner] == 1 ? WEFT_ALONG_TILE : WEFT_ALONG_FEW;
     const int64_t most = is_order(along) ? 1 : beside;
+    const struct weft_along_pieces *const prefix = is_scan(along) ? prefix_of(along) : NULL;
     weft_k_walk_seek(&walk, at);
     while (at < end) {
         int64_t count = walk.extent[inner] - walk.index[inner];
         count = count < end - at ? count : end - at;
         count = count < most ? count : most;
-        run_lines(along, &walk, count, inner, scratch);
+        run_lines(along, prefix, &walk, count, inner, scratch);
         at += count;
         for (int64_t i = 0; i < count && at < end; i++)
             weft_k_walk_next(&walk, inner);

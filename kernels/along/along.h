@@ -14,21 +14,48 @@ enum {
     WEFT_ALONG_FEW = 8    /* and where they are far apart: as many streams as the machine follows */
 };
 
+/* What a scan has come to: f64 of floats, integers of 64 bits. */
+union weft_along_sum {
+    double real;
+    int64_t whole;
+    uint64_t bits;
+};
+
+/* Pieces of a line, in the order of the scan: `in` and `out` are at the first element of a piece. What a whole line
+ * gives depends on where it is cut, and on nothing else. */
+struct weft_along_pieces {
+    const char *name;
+    void (*start)(const struct weft_along *along, union weft_along_sum *ret); /* what comes before a line */
+    void (*total)(const struct weft_along *along, const void *in, int64_t n, union weft_along_sum *ret);
+    /* What comes behind a piece. False: only `piece` knows, as the total came near the ends of the range. */
+    bool (*join)(const struct weft_along *along, const union weft_along_sum *before, const union weft_along_sum *total,
+                 union weft_along_sum *ret_after);
+    /* Scans n >= 1 elements behind `before`; after is what join would say, or what it cannot, of total. */
+    void (*piece)(const struct weft_along *along, void *out, const void *in, int64_t n,
+                  const union weft_along_sum *before, union weft_along_sum *ret_after);
+};
+
 /* Scans and arguments of extremes of one type (along_level.c). */
 struct weft_along_loops {
     int bytes;
-    const char *scan_name, *arg_name;
+    const char *arg_name;
     /* Up to WEFT_ALONG_TILE lines, which lie out_line and in_line apart; `out` of arg are int64_t. */
     void (*scan)(const struct weft_along *along, void *out, const void *in, int64_t out_line, int64_t in_line,
                  int64_t lines);
     void (*arg)(const struct weft_along *along, void *out, const void *in, int64_t out_line, int64_t in_line,
                 int64_t lines);
-    /* Chunks [first, end) of one line: what they come to, and the scan of them, given that. */
-    void (*totals)(const struct weft_along *along, void *total, const void *in, int64_t first, int64_t end);
-    void (*chunks)(const struct weft_along *along, void *out, const void *in, const void *total, int64_t first,
-                   int64_t end);
+    struct weft_along_pieces pieces;
 };
 /* By WEFT_K_*; of types without loops 0. */
 extern const struct weft_along_loops weft_along_loops__ref[], weft_along_loops__avx2[], weft_along_loops__avx512[];
+
+/* Of lines whose elements are neighbours, for some types (prefix_level.c). */
+extern const struct weft_along_pieces weft_along_prefixes__ref[], weft_along_prefixes__avx2[],
+    weft_along_prefixes__avx512[];
+
+/* A scan whose lines are cut into chunks (chunks.c). */
+size_t weft_along_chunks_shared(const struct weft_along *along);
+void weft_along_chunks(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t bytes, void *out,
+                       const void *in, void *shared, int parts);
 
 #endif

@@ -2,6 +2,8 @@
 /* along_level.c: scans and arguments of extremes at one CPU level, for each element type. Compiled once per level, by a
  * compiler that makes vectors of what lines that are neighbours do side by side. */
 #include "kernels/along/along.h"
+#include "kernels/small.h"
+#include "kernels/strip/access.h"
 #include "kernels/strip/vector.h"
 
 #if defined __GNUC__ && !defined __clang__
@@ -12,10 +14,21 @@
 #pragma clang diagnostic ignored "-Wpass-failed" /* of lines that are not neighbours */
 #endif
 
+/* One small float. Rounding once: see small.h. */
+INLINE float from_bf16(uint16_t x) { return weft_float_of((uint32_t)x << 16); }
+INLINE uint16_t to_bf16(double x)
+{
+    const uint32_t bits = weft_bits_of(weft_odd_f64(x));
+    return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+INLINE float from_f16(uint16_t x) { return vfrom_f16((vh){x})[0]; }
+INLINE uint16_t to_f16(double x) { return vto_f16((vf){weft_odd_f64(x)})[0]; }
+
 #define ELEMENT      double
 #define WIDE         double
 #define SIGNED       double
 #define SUFFIX(name) name##_f64
+#define MEMBER       real
 #define IS_FLOAT     true
 #define LOWEST       (-__builtin_inf())
 #define HIGHEST      __builtin_inf()
@@ -26,16 +39,48 @@
 #define WIDE         double
 #define SIGNED       double
 #define SUFFIX(name) name##_f32
+#define MEMBER       real
 #define IS_FLOAT     true
 #define LOWEST       (-__builtin_inf())
 #define HIGHEST      __builtin_inf()
 #define IS_NAN(x)    ((x) != (x))
 #include "kernels/along/along.inc"
 
+#define ELEMENT      uint16_t
+#define WIDE         double
+#define SIGNED       double
+#define SUFFIX(name) name##_bf16
+#define MEMBER       real
+#define IS_FLOAT     true
+#define LOWEST       (-__builtin_inf())
+#define HIGHEST      __builtin_inf()
+#define IS_NAN(x)    ((x) != (x))
+#define VALUE        float
+#define VALUE_OF(x)  from_bf16(x)
+#define WIDEN(x)     ((double)from_bf16(x))
+#define NARROW(x)    to_bf16(x)
+#include "kernels/along/along.inc"
+
+#define ELEMENT      uint16_t
+#define WIDE         double
+#define SIGNED       double
+#define SUFFIX(name) name##_f16
+#define MEMBER       real
+#define IS_FLOAT     true
+#define LOWEST       (-__builtin_inf())
+#define HIGHEST      __builtin_inf()
+#define IS_NAN(x)    ((x) != (x))
+#define VALUE        float
+#define VALUE_OF(x)  from_f16(x)
+#define WIDEN(x)     ((double)from_f16(x))
+#define NARROW(x)    to_f16(x)
+#include "kernels/along/along.inc"
+
 #define ELEMENT      int64_t
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i64
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       INT64_MIN
 #define HIGHEST      INT64_MAX
@@ -46,6 +91,7 @@
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i32
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       INT32_MIN
 #define HIGHEST      INT32_MAX
@@ -56,6 +102,7 @@
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i16
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       INT16_MIN
 #define HIGHEST      INT16_MAX
@@ -66,6 +113,7 @@
 #define WIDE         uint64_t
 #define SIGNED       int64_t
 #define SUFFIX(name) name##_i8
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       INT8_MIN
 #define HIGHEST      INT8_MAX
@@ -76,6 +124,7 @@
 #define WIDE         uint64_t
 #define SIGNED       uint64_t
 #define SUFFIX(name) name##_u64
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       0
 #define HIGHEST      UINT64_MAX
@@ -86,6 +135,7 @@
 #define WIDE         uint64_t
 #define SIGNED       uint64_t
 #define SUFFIX(name) name##_u32
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       0
 #define HIGHEST      UINT32_MAX
@@ -96,6 +146,7 @@
 #define WIDE         uint64_t
 #define SIGNED       uint64_t
 #define SUFFIX(name) name##_u16
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       0
 #define HIGHEST      UINT16_MAX
@@ -106,13 +157,14 @@
 #define WIDE         uint64_t
 #define SIGNED       uint64_t
 #define SUFFIX(name) name##_u8
+#define MEMBER       bits
 #define IS_FLOAT     false
 #define LOWEST       0
 #define HIGHEST      UINT8_MAX
 #define IS_NAN(x)    false
 #include "kernels/along/along.inc"
 
-/* --- lines whose elements are neighbours, f32 --------------------------------------------------------------------- */
+/* --- lines of floats whose elements are neighbours ----------------------------------------------------------------- */
 
 /* A bit for each lane of a mask. */
 INLINE unsigned lanes_of(vi mask)
@@ -126,13 +178,32 @@ INLINE unsigned lanes_of(vi mask)
 #endif
 }
 
+INLINE vf floats_at(int dtype, const void *in, int64_t i)
+{
+    if (dtype == WEFT_K_F32)
+        return vload((const float *)in + i);
+    const vh x = vhload((const uint16_t *)in + i);
+    return dtype == WEFT_K_BF16 ? vfrom_bf16(x) : vfrom_f16(x);
+}
+
+/* The first n, 0 < n <= LANES, others being `fill`. */
+INLINE vf some_floats_at(int dtype, const void *in, int64_t i, int n, float fill)
+{
+    if (n == LANES)
+        return floats_at(dtype, in, i);
+    if (dtype == WEFT_K_F32)
+        return vloadm((const float *)in + i, n, fill);
+    const vh x = load_16_tail((const uint16_t *)in + i, n);
+    return vfirst(dtype == WEFT_K_BF16 ? vfrom_bf16(x) : vfrom_f16(x), n, fill);
+}
+
 /* Where in [begin, end) is `best`, or a NaN, for the first or the last time? It is there. */
-INLINE int64_t find(bool last, bool nan, const float *in, float best, int64_t begin, int64_t end)
+INLINE int64_t find(int dtype, bool last, bool nan, const void *in, float best, int64_t begin, int64_t end)
 {
     int64_t found = begin;
     for (int64_t i = begin; i < end; i += LANES) {
         const int live = end - i < LANES ? (int)(end - i) : LANES;
-        const vf x = vloadm(in + i, live, 0.f);
+        const vf x = some_floats_at(dtype, in, i, live, 0.f);
         const unsigned bits = lanes_of(nan ? x != x : x == vall(best)) & ((1u << live) - 1);
         if (bits && !last)
             return i + __builtin_ctz(bits);
@@ -142,24 +213,32 @@ INLINE int64_t find(bool last, bool nan, const float *in, float best, int64_t be
     return found;
 }
 
-enum { ARG_BLOCK = 1024, ARG_CHAINS = 4 }; /* elements: the extreme of a block, then where in the best block it is */
+enum {
+    ARG_BLOCK = 1024, /* elements: the extreme of a block, then where in the best block it is */
+    ARG_CHAINS = 4,
+    ARG_AHEAD = 4096  /* bytes: while a block is looked through again, memory would have nothing to do */
+};
 
 /* The extreme of a block without its NaNs, and whether it has any. */
-INLINE float block_extreme(bool largest, const float *in, int64_t n, bool *ret_nan)
+INLINE float block_extreme(int dtype, bool largest, const void *in, int64_t begin, int64_t end, bool *ret_nan)
 {
     const float worst = largest ? -__builtin_inff() : __builtin_inff();
+    const int64_t bytes = dtype == WEFT_K_F32 ? 4 : 2;
     vf chain[ARG_CHAINS];
     vi nan = {0};
-    int64_t i = 0;
+    int64_t i = begin;
     UNROLL for (int k = 0; k < ARG_CHAINS; k++) chain[k] = vall(worst);
-    for (; i + ARG_CHAINS * LANES <= n; i += ARG_CHAINS * LANES)
+    for (; i + ARG_CHAINS * LANES <= end; i += ARG_CHAINS * LANES) {
+        UNROLL for (int64_t line = 0; line < ARG_CHAINS * LANES * bytes; line += 64)
+            __builtin_prefetch((const char *)in + i * bytes + ARG_AHEAD + line);
         UNROLL for (int k = 0; k < ARG_CHAINS; k++) {
-            const vf x = vload(in + i + k * LANES);
+            const vf x = floats_at(dtype, in, i + k * LANES);
             nan |= x != x;
             chain[k] = largest ? vmax_x86(x, chain[k]) : vmin_x86(x, chain[k]);
         }
-    for (; i < n; i += LANES) {
-        const vf x = vloadm(in + i, n - i < LANES ? (int)(n - i) : LANES, worst);
+    }
+    for (; i < end; i += LANES) {
+        const vf x = some_floats_at(dtype, in, i, end - i < LANES ? (int)(end - i) : LANES, worst);
         nan |= x != x;
         chain[0] = largest ? vmax_x86(x, chain[0]) : vmin_x86(x, chain[0]);
     }
@@ -172,14 +251,15 @@ INLINE float block_extreme(bool largest, const float *in, int64_t n, bool *ret_n
     return extreme;
 }
 
-INLINE int64_t arg_line(bool largest, bool last, const float *in, int64_t n)
+INLINE int64_t arg_line(int dtype, bool largest, bool last, const void *in, int64_t n)
 {
     float best = largest ? -__builtin_inff() : __builtin_inff();
     int64_t block = 0;
     bool nan = false;
     for (int64_t begin = 0; begin < n && (last || !nan); begin += ARG_BLOCK) {
         bool here;
-        const float extreme = block_extreme(largest, in + begin, n - begin < ARG_BLOCK ? n - begin : ARG_BLOCK, &here);
+        const int64_t end = n - begin < ARG_BLOCK ? n : begin + ARG_BLOCK;
+        const float extreme = block_extreme(dtype, largest, in, begin, end, &here);
         const bool better = (largest ? extreme > best : extreme < best) || (last && extreme == best);
         if (here || (better && !nan)) {
             block = begin;
@@ -187,34 +267,44 @@ INLINE int64_t arg_line(bool largest, bool last, const float *in, int64_t n)
         }
         nan |= here;
     }
-    return find(last, nan, in, best, block, n - block < ARG_BLOCK ? n : block + ARG_BLOCK);
+    return find(dtype, last, nan, in, best, block, n - block < ARG_BLOCK ? n : block + ARG_BLOCK);
 }
 
-static void arg_neighbours_f32(const struct weft_along *along, void *out, const void *in, int64_t out_line,
-                               int64_t in_line, int64_t lines)
-{
-    if (along->in_step != 1) {
-        arg_f32(along, out, in, out_line, in_line, lines);
-        return;
+#define ARG_NEIGHBOURS(DTYPE, id, type)                                                                                \
+    static void arg_neighbours_##id(const struct weft_along *along, void *out, const void *in, int64_t out_line,       \
+                                    int64_t in_line, int64_t lines)                                                    \
+    {                                                                                                                  \
+        if (along->in_step != 1) {                                                                                     \
+            arg_##id(along, out, in, out_line, in_line, lines);                                                        \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int64_t j = 0; j < lines; j++) {                                                                          \
+            const type *const line = (const type *)in + j * in_line;                                                   \
+            const bool last = along->last;                                                                             \
+            int64_t *const to = (int64_t *)out + j * out_line;                                                         \
+            if (along->op == WEFT_K_ARG_MAX)                                                                           \
+                *to = last ? arg_line(DTYPE, true, true, line, along->n)                                               \
+                           : arg_line(DTYPE, true, false, line, along->n);                                             \
+            else                                                                                                       \
+                *to = last ? arg_line(DTYPE, false, true, line, along->n)                                              \
+                           : arg_line(DTYPE, false, false, line, along->n);                                            \
+        }                                                                                                              \
     }
-    for (int64_t j = 0; j < lines; j++) {
-        const float *const line = (const float *)in + j * in_line;
-        const bool last = along->last;
-        int64_t *const to = (int64_t *)out + j * out_line;
-        if (along->op == WEFT_K_ARG_MAX)
-            *to = last ? arg_line(true, true, line, along->n) : arg_line(true, false, line, along->n);
-        else
-            *to = last ? arg_line(false, true, line, along->n) : arg_line(false, false, line, along->n);
-    }
-}
-#define arg_f32 arg_neighbours_f32
+ARG_NEIGHBOURS(WEFT_K_F32, f32, float)
+ARG_NEIGHBOURS(WEFT_K_BF16, bf16, uint16_t)
+ARG_NEIGHBOURS(WEFT_K_F16, f16, uint16_t)
+#define arg_f32  arg_neighbours_f32
+#define arg_bf16 arg_neighbours_bf16
+#define arg_f16  arg_neighbours_f16
 
 #define LOOPS(DTYPE, id, type)                                                                                         \
-    [DTYPE] = {sizeof(type), "weft_along_scan_" #id LEVEL_TEXT, "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id, \
-               totals_##id, chunks_##id},
+    [DTYPE] = {sizeof(type), "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id,                                     \
+               {"weft_along_scan_" #id LEVEL_TEXT, start_##id, total_##id, join_##id, piece_##id}},
 const struct weft_along_loops LEVEL(weft_along_loops)[WEFT_K_U8 + 1] = {
     LOOPS(WEFT_K_F64, f64, double)
     LOOPS(WEFT_K_F32, f32, float)
+    LOOPS(WEFT_K_BF16, bf16, uint16_t)
+    LOOPS(WEFT_K_F16, f16, uint16_t)
     LOOPS(WEFT_K_I64, i64, int64_t)
     LOOPS(WEFT_K_I32, i32, int32_t)
     LOOPS(WEFT_K_I16, i16, int16_t)

@@ -76,6 +76,8 @@ static void finish(int op, const void *lanes, void *ret)
     SPECIALISE(finish_of, op, lanes, ret)
 }
 
+enum { FETCH_ROWS = 4 }; /* so far ahead rows are asked for, which the machine itself finds too late: they are far apart */
+
 /* Four rows a pass: the running results are loaded and stored once for four rows, and memory sees few long streams. */
 INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t columns)
 {
@@ -86,6 +88,7 @@ INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t 
             const int live = live_of(columns - c);
             vf a;
             if (live == LANES) {
+                UNROLL for (int k = 0; k < 4; k++) __builtin_prefetch(p + (FETCH_ROWS + k) * row + c);
                 a = apply(op, vload(acc + c), vload(p + c));
                 a = apply(op, a, vload(p + row + c));
                 a = apply(op, a, vload(p + 2 * row + c));
