@@ -164,7 +164,7 @@ INLINE uint16_t to_f16(double x) { return vto_f16((vf){weft_odd_f64(x)})[0]; }
 #define IS_NAN(x)    false
 #include "kernels/along/along.inc"
 
-/* --- lines of floats whose elements are neighbours ----------------------------------------------------------------- */
+/* --- lines of floats whose elements are neighbours ---------------------------------------------------------------- */
 
 /* A bit for each lane of a mask. */
 INLINE unsigned lanes_of(vi mask)
@@ -298,7 +298,7 @@ ARG_NEIGHBOURS(WEFT_K_F16, f16, uint16_t)
 #define arg_f16  arg_neighbours_f16
 
 #define LOOPS(DTYPE, id, type)                                                                                         \
-    [DTYPE] = {sizeof(type), "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id,                                     \
+    [DTYPE] = {sizeof(type), "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id,                                    \
                {"weft_along_scan_" #id LEVEL_TEXT, start_##id, total_##id, join_##id, piece_##id}},
 const struct weft_along_loops LEVEL(weft_along_loops)[WEFT_K_U8 + 1] = {
     LOOPS(WEFT_K_F64, f64, double)

@@ -5,8 +5,8 @@
  * once the chunk before it has said what comes behind it. If that is known already, the chunk is scanned at once, and
  * memory is read and written once; else the part first finds what its own chunk comes to, waits, says what comes behind
  * the chunk, so that the next one can go on, and scans what is in its cache by now. Both ways give the same bits
- * (struct weft_along_pieces), and so does any number of parts, of which nothing but the speed wants that they run at the
- * same time: who waits, waits for a chunk that somebody took before.
+ * (struct weft_along_pieces), and so does any number of parts, of which nothing but the speed wants that they run at
+ * the same time: who waits, waits for a chunk that somebody took before.
  *
  * Not done: a pass over all totals first, and another that scans. It reads memory twice. */
 #include "kernels/along/along.h"

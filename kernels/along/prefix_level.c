@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix_level.c: scans of lines whose elements are neighbours, at one CPU level, for the types that models scan.
  *
- * Elements become doubles or 64-bit integers. A block of 32 is eight quads, which go side by side: first each by itself,
- * then what the eight come to becomes prefixes in three steps, and those go in front of the elements. What a block comes
- * to goes on to the next one: one operation, the only one that waits for the block before. Shuffles are what there is
- * most of, and quads are where they are fewest: eight elements side by side without quads take half as many again.
+ * Elements become doubles or 64-bit integers. A block of 32 is eight quads, which go side by side: first each by
+ * itself, then what the eight come to becomes prefixes in three steps, and those go in front of the elements. What a
+ * block comes to goes on to the next one: one operation, the only one that waits for the block before. Shuffles are what there
+ * is most of, and quads are where they are fewest: eight elements side by side without quads take half as many again.
  * While at it, each of eight lanes folds the quads that it sees: that is what a chunk comes to (chunks.c), which a pass
  * of its own finds much faster. The order of operations is the same at every level.
  *
@@ -83,7 +83,8 @@ INLINE vf_half narrow_f32(vd x) { return __builtin_convertvector(x, vf_half); }
 INLINE vf_half narrow_i32(vl x) { return (vf_half)__builtin_convertvector(x, half_i32); }
 INLINE vf_half narrow_u32(vq x) { return (vf_half)__builtin_convertvector(x, half_u32); }
 
-/* 32 elements of four bytes, in the order of memory, to quads, and back: half a vector has element e of LANES / 2 quads. */
+/* 32 elements of four bytes, in the order of memory, to quads, and back: half a vector has element e of LANES / 2
+ * quads. */
 #if LANES == 16
 INLINE void to_quads(vf_half *q, const vf *a)
 {

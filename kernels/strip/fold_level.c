@@ -76,7 +76,7 @@ static void finish(int op, const void *lanes, void *ret)
     SPECIALISE(finish_of, op, lanes, ret)
 }
 
-enum { FETCH_ROWS = 4 }; /* so far ahead rows are asked for, which the machine itself finds too late: they are far apart */
+enum { FETCH_ROWS = 4 }; /* so far ahead rows are asked for: they are far apart, which the machine finds too late */
 
 /* Four rows a pass: the running results are loaded and stored once for four rows, and memory sees few long streams. */
 INLINE void columns_of(int op, float *acc, const float *x, int64_t row, int64_t rows, int64_t columns)
