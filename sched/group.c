@@ -75,12 +75,14 @@ static void choose(struct weft_grouping *g, struct weft_cluster *cluster)
     cluster->priced = false; /* if it is, it is in memory that goes */
     weft_group_price(g, cluster);
     if (!cluster->why && weft_permit(g->graph, g->who, last)) {
-        weft_add_remark(g->graph, g->who, last, "formed", "group of %u nodes: as one %.3f us, one by one %.3f us",
-                        cluster->count, (double)cluster->ps * 1e-6, (double)cluster->alone * 1e-6);
+        weft_add_remark_at(g->graph, g->who, g->label[last.id], "formed",
+                           "group of %u nodes: as one %.3f us, one by one %.3f us", cluster->count,
+                           (double)cluster->ps * 1e-6, (double)cluster->alone * 1e-6);
         return;
     }
     if (cluster->why)
-        weft_add_remark(g->graph, g->who, last, "refused", "group of %u nodes: %s", cluster->count, cluster->why);
+        weft_add_remark_at(g->graph, g->who, g->label[last.id], "refused", "group of %u nodes: %s",
+                           cluster->count, cluster->why);
     for (uint32_t i = 0; i < cluster->count; i++)
         g->of[cluster->node[i].id] = 0;
     cluster->count = 0;
@@ -153,7 +155,8 @@ bool weft_group_nodes(struct weft_graph *graph, const struct weft_target *target
                               .of = weft_new(arena, uint32_t, 2 * graph->nodes), /* room for copies of views */
                               .cluster = weft_new(arena, struct weft_cluster, graph->nodes + 1),
                               .visit = weft_new(arena, uint32_t, graph->nodes),
-                              .text = weft_value_texts(graph, arena)};
+                              .text = weft_value_texts(graph, arena),
+                              .label = weft_value_labels(graph, arena)};
     bool any = false;
     open_clusters(&g);
     weft_group_join(&g);

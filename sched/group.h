@@ -55,7 +55,7 @@ struct weft_grouping {
     struct weft_cluster *cluster; /* [1, clusters); of count 0: it went into another */
     uint32_t clusters;
     uint32_t *visit, visits; /* by node id: of the last search that came by */
-    const char **text;      /* by value: its name, for remarks */
+    const char **text, **label; /* by value: its name, for remarks; without % */
     weft_node *list, *open; /* room: nodes of a union; nodes that a search has yet to look at */
     uint32_t list_capacity, open_capacity;
 };

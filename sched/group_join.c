@@ -202,8 +202,9 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
         why = weigh(g, a, b, count);
     }
     if (why)
-        weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused", "not joined with %s: %s %s",
-                        g->text[weft_result(g->graph, other, 0).id], g->text[where.id], why);
+        weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, reader, 0).id], "refused",
+                           "not joined with %s: %s %s", g->text[weft_result(g->graph, other, 0).id],
+                           g->text[where.id], why);
     else
         join(g, a, b, count);
     return true;
@@ -250,9 +251,9 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
     if (!why)
         join(g, a, b, count);
     else
-        weft_add_remark(g->graph, g->who, weft_result(g->graph, reader, 0), "refused",
-                        "not joined with %s, which reads %s too: %s %s",
-                        g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
+        weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, reader, 0).id], "refused",
+                           "not joined with %s, which reads %s too: %s %s",
+                           g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
 }
 
 /* A parameter that is updated is mostly written over by one of its readers, which may not do so in a group with the
