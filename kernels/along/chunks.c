@@ -12,6 +12,7 @@
 #include "kernels/along/along.h"
 #include "kernels/walk.h"
 
+#include <assert.h>
 #include <sched.h>
 
 #define SPINS 4096 /* before other threads of the machine get a turn */
@@ -24,7 +25,16 @@ struct turns {
     int64_t done;               /* parts */
 };
 
+static_assert(sizeof(struct turns) <= 64, "of what parts share, so much is zero when the first begins");
+
 size_t weft_along_chunks_shared(const struct weft_along *along) { return sizeof(struct turns); }
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 static void wait_for(const struct turns *turns, int64_t chunk)
 {
@@ -32,7 +42,7 @@ static void wait_for(const struct turns *turns, int64_t chunk)
         if (spin % SPINS == 0)
             sched_yield();
         else
-            __builtin_ia32_pause();
+            pause_briefly();
 }
 
 static void say(struct turns *turns, int64_t chunk, const union weft_along_sum *before)
