@@ -64,7 +64,8 @@ void weft_group_join(struct weft_grouping *grouping);
 /* group_price.c: the kernel of a cluster, and what it takes. */
 void weft_group_price(struct weft_grouping *grouping, struct weft_cluster *cluster);
 /* group_order.c: puts the nodes of each cluster next to each other, everything else as it was as far as that goes.
- * Views that a cluster has taken in and that others read too are there twice then. */
+ * Views that a cluster has taken in and that others read too are there twice then. Clusters that need each other are
+ * opened. */
 void weft_group_bring_together(struct weft_grouping *grouping);
 
 #endif

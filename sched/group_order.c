@@ -59,6 +59,8 @@ struct ordering {
     uint32_t *needs;        /* by unit: operands that others have yet to make */
     uint32_t *heap, ready;  /* units that may come next, the least key on top */
     weft_node *alone;       /* by unit - clusters */
+    uint32_t units;
+    uint32_t *order, placed; /* units, as they will stand */
 };
 
 static void push(struct ordering *o, uint32_t unit)
@@ -130,33 +132,92 @@ static void place(struct weft_graph *graph, weft_node n, weft_node *cursor)
         weft_move_before(graph, n, *cursor);
 }
 
-void weft_group_bring_together(struct weft_grouping *g)
+/* Orders the units as far as they go. */
+static void order_units(struct weft_grouping *g, struct ordering *ret)
 {
-    struct weft_graph *graph = g->graph;
-    copy_views(g);
+    const struct weft_graph *graph = g->graph;
     uint32_t *const of = weft_new(g->arena, uint32_t, graph->nodes); /* also of copies */
     for (uint32_t c = 1; c < g->clusters; c++)
         for (uint32_t i = 0; g->cluster[c].count > 1 && i < g->cluster[c].count; i++)
             of[g->cluster[c].node[i].id] = c;
     const uint32_t most = g->clusters + graph->nodes;
-    struct ordering o = {.g = g, .unit = weft_new(g->arena, uint32_t, graph->nodes),
-                         .key = weft_new(g->arena, uint32_t, most), .needs = weft_new(g->arena, uint32_t, most),
-                         .heap = weft_new(g->arena, uint32_t, most),
-                         .alone = weft_new(g->arena, weft_node, graph->nodes)};
+    *ret = (struct ordering){.g = g, .unit = weft_new(g->arena, uint32_t, graph->nodes),
+                             .key = weft_new(g->arena, uint32_t, most), .needs = weft_new(g->arena, uint32_t, most),
+                             .heap = weft_new(g->arena, uint32_t, most), .order = weft_new(g->arena, uint32_t, most),
+                             .alone = weft_new(g->arena, weft_node, graph->nodes)};
     for (uint32_t i = 0; i < most; i++)
-        o.key[i] = UINT32_MAX;
-    const uint32_t units = find_units(&o, of);
-    for (uint32_t i = 1; i < units; i++)
-        if (o.key[i] != UINT32_MAX && o.needs[i] == 0)
-            push(&o, i);
-    weft_node cursor = graph->first;
-    while (o.ready > 0) {
+        ret->key[i] = UINT32_MAX;
+    ret->units = find_units(ret, of);
+    for (uint32_t i = 1; i < ret->units; i++)
+        if (ret->key[i] != UINT32_MAX && ret->needs[i] == 0)
+            push(ret, i);
+    while (ret->ready > 0) {
         uint32_t count;
-        const weft_node *const node = nodes_of(&o, pop(&o), &count);
+        const uint32_t unit = pop(ret);
+        ret->order[ret->placed++] = unit;
+        const weft_node *const node = nodes_of(ret, unit, &count);
+        for (uint32_t i = 0; i < count; i++)
+            finish_node(ret, node[i]);
+    }
+}
+
+/* A unit that has not been placed and that this one needs; every one that is left has some. */
+static uint32_t needed_by(const struct ordering *o, uint32_t unit)
+{
+    const struct weft_graph *const graph = o->g->graph;
+    uint32_t count;
+    const weft_node *const node = nodes_of(o, unit, &count);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < graph->node[node[i].id].operands; k++) {
+            const weft_node def = weft_def(graph, weft_operand(graph, node[i], k));
+            if (def.id && o->unit[def.id] != unit && o->needs[o->unit[def.id]] > 0)
+                return o->unit[def.id];
+        }
+    return 0;
+}
+
+/* Joining looks only so far for ways around (group_join.c), and not through clusters whose nodes stand on both sides of
+ * others: so two of them may need each other. Opens the smallest cluster of a circle; false: all units have a place. */
+static bool open_circle(struct weft_grouping *g, const struct ordering *o)
+{
+    uint32_t unit = 0;
+    for (uint32_t i = 1; i < o->units && !unit; i++)
+        unit = o->key[i] != UINT32_MAX && o->needs[i] > 0 ? i : 0;
+    if (!unit)
+        return false;
+    for (uint32_t i = 0; i < o->units; i++) /* by now on a circle */
+        unit = needed_by(o, unit);
+    uint32_t least = 0, at = unit;
+    do {
+        const bool opens = at < g->clusters && !g->cluster[at].fixed && g->cluster[at].count > 1;
+        if (opens && (!least || g->cluster[at].count < g->cluster[least].count))
+            least = at;
+        at = needed_by(o, at);
+    } while (at != unit);
+    weft_assert(least);
+    const weft_val where = weft_result(g->graph, g->cluster[least].node[0], 0);
+    weft_add_remark(g->graph, g->who, where, "refused", "a group of %u nodes would need itself",
+                    (unsigned)g->cluster[least].count);
+    for (uint32_t i = 0; i < g->cluster[least].count; i++)
+        g->of[g->cluster[least].node[i].id] = 0;
+    g->cluster[least].count = 0;
+    return true;
+}
+
+void weft_group_bring_together(struct weft_grouping *g)
+{
+    struct weft_graph *graph = g->graph;
+    struct ordering o;
+    copy_views(g);
+    do
+        order_units(g, &o);
+    while (open_circle(g, &o));
+    weft_node cursor = graph->first;
+    for (uint32_t k = 0; k < o.placed; k++) {
+        uint32_t count;
+        const weft_node *const node = nodes_of(&o, o.order[k], &count);
         for (uint32_t i = 0; i < count; i++)
             place(graph, node[i], &cursor);
-        for (uint32_t i = 0; i < count; i++)
-            finish_node(&o, node[i]);
     }
-    weft_assert(!cursor.id); /* no cluster needs itself */
+    weft_assert(!cursor.id);
 }

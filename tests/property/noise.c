@@ -225,6 +225,20 @@ static void level_lines(const struct weft_graph *graph, weft_node node, const st
     }
 }
 
+/* What a group keeps in registers has fractions where 16 bits are too few for them: a power of a negative number is NaN
+ * then, or has the other sign. */
+static void forget_wholes(struct noise_run *run, const struct weft_tensor *in, const struct weft_tensor *out)
+{
+    const struct weft_tensor base = packed_copy(&in[0]), exponent = packed_copy(&in[1]);
+    const double fractions = 1 / unit_of(out->dtype);
+    for (int64_t i = weft_tensor_count(out) - 1; i >= 0; i--)
+        if (weft_load_real(base.dtype, base.data, i) < 0 &&
+            fabs(weft_load_real(exponent.dtype, exponent.data, i)) >= fractions && next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, NAN);
+    free(base.data);
+    free(exponent.data);
+}
+
 static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const int op = weft_opcode_of(run->graph, node);
@@ -242,8 +256,11 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
             spread_infinities(run, weft_node_of(run->graph, node)->operands, in, &out[i]);
         }
     }
-    else if (amount == ROUNDING || amount == FUNCTION)
+    else if (amount == ROUNDING || amount == FUNCTION) {
         move(run, out, amount == ROUNDING ? 1 : 4, NULL);
+        if (op == WEFT_OP_pow && (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16))
+            forget_wholes(run, in, out);
+    }
     else {
         if (amount == OPAQUE)
             evaluate_changed(run, node, in, out, false);
