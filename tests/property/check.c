@@ -166,13 +166,13 @@ static int count_fallbacks(const struct weft_plan *plan)
         const weft_node n = plan->step[i].node;
         if (plan->step[i].kind != &weft_step_reference)
             continue;
-        bool small = weft_dtype_bits(weft_type_of(g, weft_result(g, n, 0))->dtype) < 8;
+        bool excused = weft_dtype_bits(weft_type_of(g, weft_result(g, n, 0))->dtype) < 8;
         for (unsigned k = 0; k < g->node[n.id].operands; k++)
-            small |= weft_dtype_bits(weft_type_of(g, weft_operand(g, n, k))->dtype) < 8;
+            excused |= weft_dtype_bits(weft_type_of(g, weft_operand(g, n, k))->dtype) < 8;
         struct weft_element number; /* chunks of one number have no kernel */
-        const bool one_number = weft_opcode_of(g, n) == WEFT_OP_fold_chunks && weft_is_const(g, weft_operand(g, n, 0)) &&
-                                weft_const_splat(g, weft_operand(g, n, 0), &number);
-        count += !small && !one_number;
+        excused |= weft_opcode_of(g, n) == WEFT_OP_fold_chunks && weft_is_const(g, weft_operand(g, n, 0)) &&
+                 weft_const_splat(g, weft_operand(g, n, 0), &number);
+        count += !excused;
     }
     return count;
 }

@@ -239,6 +239,16 @@ static void forget_wholes(struct noise_run *run, const struct weft_tensor *in, c
     free(exponent.data);
 }
 
+/* Nor is anything there too large for 16 bits. */
+static void forget_ends(struct noise_run *run, const struct weft_tensor *out)
+{
+    for (int64_t i = weft_tensor_count(out) - 1; i >= 0; i--) {
+        const double x = weft_load_real(out->dtype, out->data, i);
+        if (isinf(x) && next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, copysign(most_of(out->dtype), x));
+    }
+}
+
 static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const int op = weft_opcode_of(run->graph, node);
@@ -258,6 +268,8 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
     }
     else if (amount == ROUNDING || amount == FUNCTION) {
         move(run, out, amount == ROUNDING ? 1 : 4, NULL);
+        if (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16)
+            forget_ends(run, out);
         if (op == WEFT_OP_pow && (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16))
             forget_wholes(run, in, out);
     }
