@@ -216,6 +216,16 @@ static bool is_load(const struct weft_emit *e, uint32_t v, int64_t stride)
            e->program->value[v].stride == stride;
 }
 
+/* Does op i read what an earlier stage keeps? By the time of the pick that is the next row's. */
+static bool reads_kept(const struct weft_emit *e, uint32_t first, uint32_t i)
+{
+    uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
+    bool reads = false;
+    for (unsigned k = 0, count = reads_of(e, i, read); k < count; k++)
+        reads |= read[k] < first && !e->again[read[k]] && e->program->value[read[k]].place == WEFT_PROGRAM_TILE;
+    return reads;
+}
+
 /* Of a stage that makes nothing but sums: the pick, if it has one sum and that is one. */
 static struct pick pick_of(const struct weft_emit *e, int depth)
 {
@@ -224,7 +234,7 @@ static struct pick pick_of(const struct weft_emit *e, int depth)
     const struct weft_form_op *const op = e->form->op;
     struct pick pick = none;
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
-        if (op[i].kind == WEFT_FORM_MAP && weft_emit_in_memory(e, i))
+        if ((op[i].kind == WEFT_FORM_MAP && weft_emit_in_memory(e, i)) || reads_kept(e, stage->first, i))
             return none;
         if (op[i].kind != WEFT_FORM_FOLD)
             continue;

@@ -115,6 +115,8 @@ static bool rejoin_chunks(struct weft_grouping *g, weft_node n)
     if (g->cluster[g->of[n.id]].count > 1 || !has_one_reader)
         return false;
     const weft_node whole = graph->slot[value->first_use - 1].node;
+    if (graph->node[n.id].plan || graph->node[whole.id].plan || graph->node[whole.id].group)
+        return false;
     enum weft_reduce_op op = WEFT_K_MEAN;
     const struct weft_attr *const axes = weft_attr_find(graph, whole, WEFT_ATTR_axes);
     const int64_t axis = weft_attr_int(graph, n, WEFT_ATTR_axis);

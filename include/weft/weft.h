@@ -103,7 +103,8 @@ struct weft_allocator {
 
 /* Where parallel work goes. `run` calls fn(arg, i) once for each i in [0, n), n <= workers(user), and returns when all
  * have returned. Executions on several threads, and contexts that share an executor, may call it at the same time.
- * Without WEFT_EXECUTOR_CONCURRENT weft forks once per kernel and never waits inside fn. */
+ * Without WEFT_EXECUTOR_CONCURRENT weft forks once per kernel, and waits inside fn for nothing but calls of the same
+ * fork that have begun. */
 struct weft_executor {
     size_t size;
     void *user;

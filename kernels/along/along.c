@@ -14,6 +14,7 @@
 #define CHUNKS     64 /* wanted, of chunks between these sizes */
 #define SHORT      32 /* shorter lines go side by side, an element each */
 #define MOST_LINES 64 /* more are shared out as they are */
+#define LEAST_STREAM 4096 /* bytes of a line that goes past the caches: each line waits for its stores */
 
 static bool is_scan(const struct weft_along *along) { return along->op >= WEFT_K_CUMSUM && along->op <= WEFT_K_CUMMIN; }
 static bool is_order(const struct weft_along *along) { return along->op == WEFT_K_SORT; }
@@ -40,18 +41,23 @@ static const struct weft_along_loops *loops_of(const struct weft_along *along)
     return &loops[along->dtype];
 }
 
-/* Of lines whose elements are neighbours, or NULL. Products of 16-bit floats may be so small that they have to be
- * rounded one by one. */
+/* Products of floats go element by element, each line by one part: what several elements come to may be too small or
+ * too large for the type where no result is, and of 16 bits each has to be rounded. */
+static bool is_real_product(const struct weft_along *along)
+{
+    return along->op == WEFT_K_CUMPROD && along->dtype >= WEFT_K_F64 && along->dtype <= WEFT_K_F16;
+}
+
+/* Of lines whose elements are neighbours, or NULL. */
 static const struct weft_along_pieces *prefix_of(const struct weft_along *along)
 {
     const uint32_t level = level_of(along);
     const struct weft_along_pieces *const all = level & WEFT_CPU_AVX512 ? weft_along_prefixes__avx512
                                                 : level                 ? weft_along_prefixes__avx2
                                                                         : weft_along_prefixes__ref;
-    const bool small = along->dtype == WEFT_K_BF16 || along->dtype == WEFT_K_F16;
     if (along->in_step != 1 || along->out_step != 1 || along->n < SHORT || !all[along->dtype].piece)
         return NULL;
-    return small && along->op == WEFT_K_CUMPROD ? NULL : &all[along->dtype];
+    return is_real_product(along) ? NULL : &all[along->dtype];
 }
 
 static const struct weft_along_pieces *pieces_of(const struct weft_along *along)
@@ -81,7 +87,8 @@ static void cut(struct weft_along *along, int64_t lines)
     along->chunks = 1;
     along->chunk = along->n;
     along->shared = 0;
-    if (!along->split || !is_scan(along) || lines < 1 || lines >= MOST_LINES || !weft_along_splits(along->n))
+    if (!along->split || !is_scan(along) || is_real_product(along) || lines < 1 || lines >= MOST_LINES ||
+        !weft_along_splits(along->n))
         return;
     const int64_t wanted = along->n / CHUNKS, least = wanted > CHUNK ? wanted : CHUNK;
     along->chunk = ((least < LARGEST ? least : LARGEST) + 15) / 16 * 16;
@@ -112,7 +119,8 @@ void weft_along_prepare(struct weft_along *along, int workers)
     cut(along, lines);
     const int32_t parts = weft_parts_for((is_order(along) ? 16 : 2) * lines * along->n * element_bytes(along), workers);
     const int64_t units = lines * along->chunks;
-    along->past = is_scan(along) && (uint64_t)(lines * along->n * element_bytes(along)) > along->cache;
+    along->past = is_scan(along) && along->cache && along->n * element_bytes(along) >= LEAST_STREAM &&
+                  (uint64_t)(lines * along->n * element_bytes(along)) > along->cache;
     along->parts = units < 1 ? 1 : units < parts ? (int32_t)units : parts;
 }
 

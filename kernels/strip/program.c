@@ -443,7 +443,7 @@ void weft_program_stream(struct weft_program *p, size_t cache)
                 length * out->bytes >= LEAST_STREAM)
                 bytes += (double)p->points * (double)p->folded * out->bytes;
         }
-    p->past = bytes > (double)cache;
+    p->past = cache && bytes > (double)cache; /* 0: not known */
 }
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */

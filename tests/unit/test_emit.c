@@ -16,6 +16,7 @@ static const struct subject subjects[] = {
     {mean_columns, true, true},      {gelu_chain, false, false},    {bias_relu, false, false},
     {choices, false, false},         {masked_softmax, true, false}, {halves, true, false},
     {products, true, false},         {cross_entropy, true, false},   {cross_entropy, false, false},
+    {picked_kept, true, false},      {picked_kept, false, false},
     {picked_pair, true, false},
 };
 
