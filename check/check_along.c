@@ -190,7 +190,7 @@ static void check_order(struct weft_check *check, const struct weft_along *a, co
         }
 }
 
-/* Products of 16-bit floats have no prefixes in vectors. */
+/* Products of floats have no prefixes in vectors, and no chunks. */
 static int64_t scan_op(struct weft_check *check, bool no_products)
 {
     const int64_t op = weft_check_between(check, WEFT_K_CUMSUM, WEFT_K_CUMMIN);
@@ -202,7 +202,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
     const bool arg = strstr(name, "_arg_"), prefix = strstr(name, "_prefix_"), top = strstr(name, "_top_");
     const bool scan = prefix || strstr(name, "_scan_");
     const bool rows = !scan ? weft_check_between(check, 0, 1) : prefix;
-    const bool small = strstr(name, "_bf16_") || strstr(name, "_f16_");
+    const bool real = strstr(name, "_bf16_") || strstr(name, "_f16_") || strstr(name, "_f32_") || strstr(name, "_f64_");
     const struct type *type = types;
     while (!strstr(name, type->word))
         type++;
@@ -220,7 +220,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
     s->out_line = rows ? results : 1;
     *a = (struct weft_along){
         .op = (enum weft_along_op)(arg    ? weft_check_between(check, WEFT_K_ARG_MAX, WEFT_K_ARG_MIN)
-                                   : scan ? scan_op(check, prefix && small)
+                                   : scan ? scan_op(check, real && (prefix || split))
                                           : WEFT_K_SORT),
         .dtype = (uint8_t)type->dtype,
         .split = split,
@@ -240,7 +240,7 @@ static void random_case(struct weft_check *check, const char *name, struct weft_
         .in_stride = {s->in_line},
         .out_stride = {s->out_line},
         .index_stride = {s->out_line}};
-    a->cache = weft_check_between(check, 0, 1) ? SIZE_MAX : 0; /* stored past it, or not */
+    a->cache = weft_check_between(check, 0, 1) ? SIZE_MAX : 1; /* stored past it, or not */
     if (a->op == WEFT_K_CUMPROD && !a->split && !prefix) /* no overflow: the numbers are exact */
         a->n = s->n < 9 ? s->n : 9;
 }
