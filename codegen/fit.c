@@ -72,7 +72,7 @@ static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit
     }
 }
 
-static double points_of(const struct weft_members *m, const struct weft_fit *fit, uint16_t axes)
+double weft_fit_points(const struct weft_members *m, const struct weft_fit *fit, uint16_t axes)
 {
     double points = 1;
     for (uint32_t i = 0; i < fit->axes.axes; i++)
@@ -85,8 +85,8 @@ static double points_of(const struct weft_members *m, const struct weft_fit *fit
 static double repeated_ns(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint16_t axes)
 {
     const uint16_t own = fit->member[p].axes;
-    return own == axes ? 0
-                       : (points_of(m, fit, axes) - points_of(m, fit, own)) * weft_pointwise_ns(m->graph, fit->node[p]);
+    const double more = weft_fit_points(m, fit, axes) - weft_fit_points(m, fit, own);
+    return own == axes ? 0 : more * weft_pointwise_ns(m->graph, fit->node[p]);
 }
 
 /* Where nothing is folded: what has fewer axes than others, and takes long to compute again at each point, is outside.

@@ -42,6 +42,8 @@ struct weft_fit {
  * the next question. */
 const char *weft_fit_find(struct weft_members *members, const weft_node *node, uint32_t count, struct weft_fit *ret,
                           weft_val *ret_where);
+/* How many points these axes of the box have at the hints. */
+double weft_fit_points(const struct weft_members *members, const struct weft_fit *fit, uint16_t axes);
 /* The form of what fits. Of `fit`, which the last question was about. */
 struct weft_form *weft_lower(struct weft_members *members, const struct weft_fit *fit, struct weft_arena *arena);
 

@@ -143,8 +143,7 @@ static void cut(const struct weft_graph *g, struct candidate *c)
 /* Axes that a reduction over the first ones reduces, of what lies row-major; 0: it is none. */
 static int leading_axes(const struct weft_graph *g, weft_node n)
 {
-    const struct weft_node_info *const info = &g->node[n.id];
-    if (!is_reduction(weft_opcode_of(g, n)) || info->group || (info->plan && info->plan->kernel))
+    if (!is_reduction(weft_opcode_of(g, n)) || weft_is_decided(g, n))
         return 0;
     const weft_val in = weft_operand(g, n, 0);
     const struct weft_type *const type = weft_type_of(g, in);

@@ -121,7 +121,9 @@ void weft_undo_decision(struct weft_graph *graph, const char *who, weft_node nod
 void weft_refuse(struct weft_graph *graph, const char *who, weft_val where, const char *format, ...) WEFT_PRINTF(4, 5);
 
 /* Small questions that several passes ask. */
-bool weft_is_decided(const struct weft_graph *graph, weft_node node);    /* in a group, or with a kernel */
+bool weft_is_decided(const struct weft_graph *graph, weft_node node);    /* in a group, or with a note */
+/* Is it stored without gaps, in some order of its axes? */
+bool weft_is_dense(const struct weft_graph *graph, weft_val value);
 bool weft_has_one_use(const struct weft_graph *graph, weft_val value);   /* one operand slot, not returned */
 int64_t weft_value_bytes(const struct weft_graph *graph, weft_val value);    /* of constant extents, packed */
 int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value); /* 0 for what is not stored */

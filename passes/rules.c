@@ -242,6 +242,12 @@ bool weft_is_decided(const struct weft_graph *graph, weft_node node)
     return graph->node[node.id].plan || graph->node[node.id].group;
 }
 
+bool weft_is_dense(const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_layout layout = weft_layout_of(graph, value);
+    return layout.kind == WEFT_STORED && layout.dense && layout.axes == weft_type_of(graph, value)->rank;
+}
+
 bool weft_has_one_use(const struct weft_graph *graph, weft_val value)
 {
     return graph->value[value.id].uses == 1 && graph->value[value.id].returns == 0;

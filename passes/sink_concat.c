@@ -127,13 +127,7 @@ static bool pays(const struct weft_graph *g, const struct parts *parts)
 
 /* --- layouts ------------------------------------------------------------------------------------------------------ */
 
-/* Dense, in some order of axes: what is cut from it, and what is made of that, lies in the same order. */
-static bool is_plain(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_layout layout = weft_layout_of(g, v);
-    return layout.kind == WEFT_STORED && layout.dense && layout.axes == weft_type_of(g, v)->rank;
-}
-
+/* In the order of axes in which the whole lies. */
 static weft_val store_like(struct weft_graph *g, weft_val v, weft_val whole)
 {
     const struct weft_layout layout = weft_layout_of(g, whole);
@@ -153,7 +147,7 @@ static bool lies_alike(const struct weft_graph *g, weft_val part, const struct w
     const struct weft_type *const own = weft_type_of(g, part);
     if (weft_opcode_of(g, weft_def(g, part)) == WEFT_OP_bcast)
         return weft_type_same(own, type);
-    if (!is_plain(g, part) ||
+    if (!weft_is_dense(g, part) ||
         (!weft_type_same(own, type) && !weft_layout_reshape(g->dims, &from, own, type, &a)) || a.axes != b.axes)
         return false;
     int i = 0, k = 0;
@@ -181,7 +175,7 @@ static weft_val slice_of(struct weft_rewriting *r, weft_val v, const struct part
         start = weft_dim_add(g->dims, start, parts->type[i].extent[parts->axis]);
     weft_cut_all(weft_type_of(g, v), &cut);
     if (def.id && weft_opcode_of(g, def) == WEFT_OP_slice && weft_slice_is_safe(g, def) && !weft_is_decided(g, def) &&
-        is_plain(g, weft_operand(g, def, 0)) && weft_dim_is(weft_attr_at(g, def, WEFT_ATTR_step, axis), 1)) {
+        weft_is_dense(g, weft_operand(g, def, 0)) && weft_dim_is(weft_attr_at(g, def, WEFT_ATTR_step, axis), 1)) {
         weft_read_cut(g, def, &cut);
         v = weft_operand(g, def, 0);
     }
@@ -232,7 +226,7 @@ static enum way way_of(const struct weft_graph *g, weft_val v, const struct part
     if (weft_opcode_of(g, def) == WEFT_OP_bcast && !weft_is_decided(g, def))
         return BCAST;
     const bool again = is_elementwise(g, def) && weft_has_one_use(g, v) && g->node[def.id].operands <= 3;
-    return again && is_plain(g, v) && depth > 0 ? OPERATE : SLICE;
+    return again && weft_is_dense(g, v) && depth > 0 ? OPERATE : SLICE;
 }
 
 /* Is all of it plain that would be cut? */
@@ -240,8 +234,8 @@ static bool has_pieces(const struct weft_graph *g, weft_val v, const struct part
 {
     const weft_node def = weft_def(g, v);
     const enum way way = way_of(g, v, parts, depth);
-    bool has = way == SPLAT || way == PART || is_plain(g, v);
-    has &= way != BCAST || is_plain(g, weft_operand(g, def, 0));
+    bool has = way == SPLAT || way == PART || weft_is_dense(g, v);
+    has &= way != BCAST || weft_is_dense(g, weft_operand(g, def, 0));
     for (unsigned k = 0; way == OPERATE && has && k < g->node[def.id].operands; k++)
         has = has_pieces(g, weft_operand(g, def, k), parts, depth - 1);
     return has;
@@ -308,7 +302,7 @@ static const char *check(const struct weft_graph *g, weft_node n, unsigned at, c
     const weft_val whole = weft_result(g, n, 0);
     if (!pays(g, parts))
         return "not on parts: they are short, or made by other kernels";
-    bool alike = is_plain(g, whole);
+    bool alike = weft_is_dense(g, whole);
     for (unsigned i = 0; i < parts->count && alike; i++)
         alike = lies_alike(g, parts->part[i], &parts->type[i], whole);
     for (unsigned k = 0; k < g->node[n.id].operands && alike; k++)

@@ -43,12 +43,6 @@ struct splitting {
 
 /* --- the fold ----------------------------------------------------------------------------------------------------- */
 
-static bool is_plain(const struct weft_graph *g, weft_val v)
-{
-    const struct weft_layout layout = weft_layout_of(g, v);
-    return layout.kind == WEFT_STORED && layout.dense && layout.axes == weft_type_of(g, v)->rank;
-}
-
 static bool has_constant_size(const struct weft_type *type)
 {
     bool constant = true;
@@ -80,7 +74,7 @@ static bool find_fold(struct splitting *s)
     s->whole = *weft_type_of(g, s->summed);
     s->layout = weft_layout_of(g, s->summed);
     if (s->whole.dtype != WEFT_F32 || weft_type_of(g, weft_result(g, s->fold, 0))->dtype != WEFT_F32 ||
-        s->whole.rank == WEFT_MAX_RANK || !has_constant_size(&s->whole) || !is_plain(g, s->summed))
+        s->whole.rank == WEFT_MAX_RANK || !has_constant_size(&s->whole) || !weft_is_dense(g, s->summed))
         return false;
     const struct weft_attr *axes = weft_attr_find(g, s->fold, WEFT_ATTR_axes);
     for (uint32_t i = 0; i < axes->count; i++)
@@ -161,7 +155,7 @@ static bool is_computed_again(const struct splitting *s, weft_val v)
     const weft_node def = weft_def(g, v);
     const struct weft_layout layout = weft_layout_of(g, v);
     return is_cheap(g, def) && !weft_is_decided(g, def) && weft_type_same(weft_type_of(g, v), &s->whole) &&
-           is_plain(g, v) && weft_layout_equal(g->dims, &layout, &s->layout, &s->whole) &&
+           weft_is_dense(g, v) && weft_layout_equal(g->dims, &layout, &s->layout, &s->whole) &&
            is_for_kernels_of_several(g, v);
 }
 
@@ -196,7 +190,7 @@ static bool find_chain(struct splitting *s)
                 return false;
         }
     }
-    return s->source.id && weft_type_same(weft_type_of(g, s->source), &s->whole) && is_plain(g, s->source);
+    return s->source.id && weft_type_same(weft_type_of(g, s->source), &s->whole) && weft_is_dense(g, s->source);
 }
 
 /* --- rewriting ---------------------------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ enum { MOST_STEPS = 16 };
 struct places {
     const struct weft_plan *plan;
     const struct weft_frame *frame;
+    bool guesses;           /* that memory of the caller's may overlap */
 };
 
 static bool is_callers(const struct weft_storage *storage)
@@ -32,7 +33,7 @@ static bool is_callers(const struct weft_storage *storage)
 static bool overlap(const struct places *p, uint32_t a, uint32_t b)
 {
     const struct weft_storage *const x = &p->plan->storage[a], *const y = &p->plan->storage[b];
-    if (a == b || (is_callers(x) && is_callers(y)))
+    if (a == b || (p->guesses && is_callers(x) && is_callers(y)))
         return true;
     return x->kind == WEFT_IN_ARENA && y->kind == WEFT_IN_ARENA &&
            p->frame->place[a] < p->frame->place[b] + p->frame->room[b] &&
@@ -42,7 +43,7 @@ static bool overlap(const struct places *p, uint32_t a, uint32_t b)
 static uint32_t storage_of(const struct places *p, weft_val v) { return p->plan->home[v.id].storage; }
 
 /* What the step writes: one storage for each result; what it reads: those of its arguments and of its node's operands,
- * which functions that ask for tensors may look at. */
+ * which functions that ask for tensors may look at; a step of a concat has one of them to itself. */
 static uint32_t written(const struct places *p, const struct weft_step *step, uint32_t i)
 {
     return step->to ? step->to : storage_of(p, step->out[i]);
@@ -50,7 +51,8 @@ static uint32_t written(const struct places *p, const struct weft_step *step, ui
 
 static uint32_t reads_of(const struct places *p, const struct weft_step *step)
 {
-    return 1 + step->ins + (step->node.id ? p->plan->graph->node[step->node.id].operands : 0);
+    const bool asks = step->node.id && step->kind != &weft_step_concat;
+    return 1 + step->ins + (asks ? p->plan->graph->node[step->node.id].operands : 0);
 }
 
 static uint32_t read(const struct places *p, const struct weft_step *step, uint32_t i)
@@ -62,26 +64,30 @@ static uint32_t read(const struct places *p, const struct weft_step *step, uint3
     return storage_of(p, weft_operand(p->plan->graph, step->node, i - 1 - step->ins));
 }
 
-/* Does `step` write what `other` reads or writes? */
-static bool disturbs(const struct places *p, const struct weft_step *step, const struct weft_step *other)
+/* Does `step` write what `other` reads? */
+static bool disturbs_reads(const struct places *p, const struct weft_step *step, const struct weft_step *other)
 {
-    for (uint32_t i = 0; i < step->outs; i++) {
-        const uint32_t mine = written(p, step, i);
-        for (uint32_t k = 0; k < other->outs; k++)
-            if (overlap(p, mine, written(p, other, k)))
-                return true;
+    for (uint32_t i = 0; i < step->outs; i++)
         for (uint32_t k = 0, reads = reads_of(p, other); k < reads; k++) {
-            const uint32_t theirs = read(p, other, k);
+            const uint32_t mine = written(p, step, i), theirs = read(p, other, k);
             if (theirs && overlap(p, mine, theirs))
                 return true;
         }
-    }
+    return false;
+}
+
+static bool write_alike(const struct places *p, const struct weft_step *step, const struct weft_step *other)
+{
+    for (uint32_t i = 0; i < step->outs; i++)
+        for (uint32_t k = 0; k < other->outs; k++)
+            if (overlap(p, written(p, step, i), written(p, other, k)))
+                return true;
     return false;
 }
 
 static bool is_unknown(const struct weft_step *step) { return step->control || step->custom; }
 
-/* Steps of one unit hand things on in ways of their own; but each operand of a concat has a place for itself. */
+/* Steps of one unit hand things on in ways of their own; but each operand of a concat goes to a place for itself. */
 static bool are_beside(const struct weft_step *step, const struct weft_step *other)
 {
     return step->kind == &weft_step_concat && other->kind == &weft_step_concat;
@@ -94,15 +100,17 @@ static bool must_wait(const struct places *p, uint32_t first, uint32_t second)
     const struct weft_step *const one = &p->plan->step[first], *const other = &p->plan->step[second];
     if (bound[first].parts <= 1 && bound[second].parts <= 1)
         return false;
-    if (one->unit && one->unit == other->unit)
-        return !are_beside(one, other);
+    if (one->unit && one->unit == other->unit) {
+        const struct places known = {p->plan, p->frame, /* guesses= */ false}; /* the caller knows of one concat */
+        return !are_beside(one, other) || disturbs_reads(&known, one, other) || disturbs_reads(&known, other, one);
+    }
     return is_unknown(one) || is_unknown(other) || (bound[first].shares && bound[second].shares) ||
-           disturbs(p, one, other) || disturbs(p, other, one);
+           write_alike(p, one, other) || disturbs_reads(p, one, other) || disturbs_reads(p, other, one);
 }
 
 void weft_frame_plan_meetings(const struct weft_plan *plan, struct weft_frame *frame)
 {
-    const struct places p = {plan, frame};
+    const struct places p = {plan, frame, /* guesses= */ true};
     int32_t parts = 0;      /* of the phase so far: its next step begins with the worker whose turn it would be */
     for (uint32_t i = 0, first = 0; i < plan->steps && i < plan->late; i++) {
         struct weft_frame_step *const bound = &frame->step[i];

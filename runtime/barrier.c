@@ -13,6 +13,8 @@
  * lost its core does not make the others burn theirs. */
 #include "runtime/runtime.h"
 
+#include "kernels/pause.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -88,13 +90,6 @@ void weft_barrier_open(struct weft_barrier *barrier, int workers, uint32_t gener
     barrier->generation = generation;
 }
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
 {
     syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
@@ -116,7 +111,7 @@ static bool spin(_Atomic uint32_t *word, uint32_t meeting)
         for (int i = 0; i < SPINS_BETWEEN_CLOCKS; i++) {
             if (has_come(atomic_load_explicit(word, memory_order_acquire), meeting))
                 return true;
-            pause_briefly();
+            weft_k_pause();
         }
     } while (weft_now_ns() - start < SPIN_NS);
     return false;

@@ -115,19 +115,11 @@ static uint32_t unite(struct weft_grouping *g, uint32_t a, uint32_t b)
 
 /* --- does it pay? ------------------------------------------------------------------------------------------------- */
 
-static double points_of(const struct weft_grouping *g, const struct weft_fit *fit, uint16_t axes)
-{
-    double points = 1;
-    for (uint32_t i = 0; i < fit->axes.axes; i++)
-        if (axes >> i & 1)
-            points *= (double)weft_dim_hint(g->graph->dims, fit->axes.extent[i]);
-    return points;
-}
-
 /* Rows are what workers share out; a fold by itself may be cut into slices instead. */
 static const char *check_rows(const struct weft_grouping *g, const struct weft_fit *fit)
 {
-    const double rows = points_of(g, fit, fit->outer), elements = points_of(g, fit, fit->all);
+    const double rows = weft_fit_points(g->members, fit, fit->outer);
+    const double elements = weft_fit_points(g->members, fit, fit->all);
     const bool few = fit->outer != fit->all && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
     return few ? "would have too few rows for the workers" : NULL;
 }

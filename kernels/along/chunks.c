@@ -10,6 +10,7 @@
  *
  * Not done: a pass over all totals first, and another that scans. It reads memory twice. */
 #include "kernels/along/along.h"
+#include "kernels/pause.h"
 #include "kernels/walk.h"
 
 #include <assert.h>
@@ -29,20 +30,13 @@ static_assert(sizeof(struct turns) <= 64, "of what parts share, so much is zero 
 
 size_t weft_along_chunks_shared(const struct weft_along *along) { return sizeof(struct turns); }
 
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 static void wait_for(const struct turns *turns, int64_t chunk)
 {
     for (int spin = 1; __atomic_load_n(&turns->known, __ATOMIC_ACQUIRE) != chunk; spin++)
         if (spin % SPINS == 0)
             sched_yield();
         else
-            pause_briefly();
+            weft_k_pause();
 }
 
 static void say(struct turns *turns, int64_t chunk, const union weft_along_sum *before)

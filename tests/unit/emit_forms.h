@@ -22,110 +22,48 @@ static const char softmax_rows[] = "kernel @softmax_rows(in %x: f32[N,C], out %y
                                    "    }\n"
                                    "  }\n"
                                    "}\n";
-static const char cross_entropy[] = "kernel @cross_entropy(in %x: f32[N,C], in %label: f32[N], in %count: f32[C],\n"
-                                    "                      out %y: f32[N], out %lse: f32[N]) {\n"
-                                    "  axis r in N\n  axis c in C\n"
-                                    "  phase r {\n"
-                                    "    sweep r, c {\n"
-                                    "      %0: f32 = load %x[r, c]\n"
-                                    "      %m: f32 = fold reduce_max %0 over c\n"
-                                    "    }\n"
-                                    "    sweep r, c {\n"
-                                    "      %1: f32 = load %x[r, c]\n"
-                                    "      %d: f32 = sub %1, %m\n"
-                                    "      %e: f32 = exp %d\n"
-                                    "      %s: f32 = fold sum %e over c\n"
-                                    "    }\n"
-                                    "    sweep r {\n"
-                                    "      %l: f32 = log %s\n"
-                                    "      %2: f32 = add %l, %m\n"
-                                    "      store %lse[r], %2\n"
-                                    "    }\n"
-                                    "    sweep r, c {\n"
-                                    "      %3: f32 = sub %d, %l\n"
-                                    "      %4: f32 = load %count[c]\n"
-                                    "      %5: f32 = load %label[r]\n"
-                                    "      %6: bool = eq %4, %5\n"
-                                    "      %z: f32 = const 0\n"
-                                    "      %7: f32 = select %6, %3, %z\n"
-                                    "      %p: f32 = fold sum %7 over c\n"
-                                    "    }\n"
-                                    "    sweep r {\n"
-                                    "      %8: f32 = neg %p\n"
-                                    "      store %y[r], %8\n"
-                                    "    }\n"
-                                    "  }\n"
-                                    "}\n";
-
-/* The same of what an earlier stage keeps, which the next row overwrites before a label could be picked. */
-static const char picked_kept[] = "kernel @picked_kept(in %x: f32[N,C], in %label: f32[N], in %count: f32[C],\n"
-                                  "                      out %y: f32[N], out %lse: f32[N]) {\n"
-                                  "  axis r in N\n  axis c in C\n"
-                                  "  phase r {\n"
-                                  "    sweep r, c {\n"
-                                  "      %0: f32 = load %x[r, c]\n"
-                                  "      %m: f32 = fold reduce_max %0 over c\n"
-                                  "    }\n"
-                                  "    sweep r, c {\n"
-                                  "      %1: f32 = load %x[r, c]\n"
-                                  "      %d: f32 = sub %1, %m\n"
-                                  "      %e: f32 = exp %d\n"
-                                  "      %s: f32 = fold sum %e over c\n"
-                                  "    }\n"
-                                  "    sweep r {\n"
-                                  "      %l: f32 = log %s\n"
-                                  "      %2: f32 = add %l, %m\n"
-                                  "      store %lse[r], %2\n"
-                                  "    }\n"
-                                  "    sweep r, c {\n"
-                                  "      %3: f32 = div %e, %s\n"
-                                  "      %4: f32 = load %count[c]\n"
-                                  "      %5: f32 = load %label[r]\n"
-                                  "      %6: bool = eq %4, %5\n"
-                                  "      %z: f32 = const 0\n"
-                                  "      %7: f32 = select %6, %3, %z\n"
-                                  "      %p: f32 = fold sum %7 over c\n"
-                                  "    }\n"
-                                  "    sweep r {\n"
-                                  "      %8: f32 = neg %p\n"
-                                  "      store %y[r], %8\n"
-                                  "    }\n"
-                                  "  }\n"
-                                  "}\n";
-static const char picked_pair[] = "kernel @picked_pair(in %x: f32[N,C], in %label: f32[N], in %pair: f32[C],\n"
-                                    "                      out %y: f32[N], out %lse: f32[N]) {\n"
-                                    "  axis r in N\n  axis c in C\n"
-                                    "  phase r {\n"
-                                    "    sweep r, c {\n"
-                                    "      %0: f32 = load %x[r, c]\n"
-                                    "      %m: f32 = fold reduce_max %0 over c\n"
-                                    "    }\n"
-                                    "    sweep r, c {\n"
-                                    "      %1: f32 = load %x[r, c]\n"
-                                    "      %d: f32 = sub %1, %m\n"
-                                    "      %e: f32 = exp %d\n"
-                                    "      %s: f32 = fold sum %e over c\n"
-                                    "    }\n"
-                                    "    sweep r {\n"
-                                    "      %l: f32 = log %s\n"
-                                    "      %2: f32 = add %l, %m\n"
-                                    "      store %lse[r], %2\n"
-                                    "    }\n"
-                                    "    sweep r, c {\n"
-                                    "      %3: f32 = sub %d, %l\n"
-                                    "      %4: f32 = load %pair[c]\n"
-                                    "      %5: f32 = load %label[r]\n"
-                                    "      %6: bool = eq %4, %5\n"
-                                    "      %z: f32 = const 0\n"
-                                    "      %7: f32 = select %6, %3, %z\n"
-                                    "      %p: f32 = fold sum %7 over c\n"
-                                    "    }\n"
-                                    "    sweep r {\n"
-                                    "      %8: f32 = neg %p\n"
-                                    "      store %y[r], %8\n"
-                                    "    }\n"
-                                    "  }\n"
-                                    "}\n";
+/* Rows whose last but one stage picks `term` where the number of a column is the row's label: the numbers of columns
+ * are the array `line`. */
+#define PICKING(name, line, term) \
+    "kernel @" name "(in %x: f32[N,C], in %label: f32[N], in %" line ": f32[C],\n" \
+    "                      out %y: f32[N], out %lse: f32[N]) {\n" \
+    "  axis r in N\n  axis c in C\n" \
+    "  phase r {\n" \
+    "    sweep r, c {\n" \
+    "      %0: f32 = load %x[r, c]\n" \
+    "      %m: f32 = fold reduce_max %0 over c\n" \
+    "    }\n" \
+    "    sweep r, c {\n" \
+    "      %1: f32 = load %x[r, c]\n" \
+    "      %d: f32 = sub %1, %m\n" \
+    "      %e: f32 = exp %d\n" \
+    "      %s: f32 = fold sum %e over c\n" \
+    "    }\n" \
+    "    sweep r {\n" \
+    "      %l: f32 = log %s\n" \
+    "      %2: f32 = add %l, %m\n" \
+    "      store %lse[r], %2\n" \
+    "    }\n" \
+    "    sweep r, c {\n" \
+    "      %3: f32 = " term "\n" \
+    "      %4: f32 = load %" line "[c]\n" \
+    "      %5: f32 = load %label[r]\n" \
+    "      %6: bool = eq %4, %5\n" \
+    "      %z: f32 = const 0\n" \
+    "      %7: f32 = select %6, %3, %z\n" \
+    "      %p: f32 = fold sum %7 over c\n" \
+    "    }\n" \
+    "    sweep r {\n" \
+    "      %8: f32 = neg %p\n" \
+    "      store %y[r], %8\n" \
+    "    }\n" \
+    "  }\n" \
+    "}\n"
+static const char cross_entropy[] = PICKING("cross_entropy", "count", "sub %d, %l");
+/* What an earlier stage keeps, which the next row overwrites before a label could be picked. */
+static const char picked_kept[] = PICKING("picked_kept", "count", "div %e, %s");
+/* Numbers of columns that do not count up. */
+static const char picked_pair[] = PICKING("picked_pair", "pair", "sub %d, %l");
 static const char softmax_columns[] = "kernel @softmax_columns(in %x: f32[C,N], out %y: f32[C,N]) {\n"
                                       "  axis k in N\n  axis c in C\n"
                                       "  phase k {\n"
