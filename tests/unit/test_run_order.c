@@ -136,6 +136,44 @@ static void long_scans(void **state)
     }
 }
 
+/* Products whose pieces leave the range where no result does (f64), or where results come back from infinity (f32). */
+static void products_at_the_ends(void **state)
+{
+    enum { N = 64 };
+    static double x[N];
+    static float y[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = 1;
+        y[i] = i < 32 ? 2252.8f : i < 48 ? 0x1.121p-67f : 0x1.333p46f;
+    }
+    x[0] = 0x1.4cdp500, x[4] = 0x1.1p-530, x[5] = 0x1.28fp-530, x[6] = 0x1p500;
+    for (int threads = 1; threads <= 2; threads++) {
+        struct weft_context *context = open_context(threads);
+        struct weft_graph *graph = parse(
+            context, "graph @t(%x: f64[64], %y: f32[64]) {\n  %a: f64[64] = cumprod %x axis=0\n"
+                     "  %b: f32[64] = cumprod %y axis=0\n  return %a, %b\n}\n");
+        struct weft_plan *plan = compile(graph, 0);
+        struct weft_execution *e;
+        struct weft_tensor in[2], want[2] = {{0}}, got;
+        in[0] = (struct weft_tensor){.data = x, .dtype = WEFT_F64, .rank = 1, .extent = {N}, .stride = {1}};
+        in[1] = (struct weft_tensor){.data = y, .dtype = WEFT_F32, .rank = 1, .extent = {N}, .stride = {1}};
+        assert_int_equal(weft_evaluate(graph, in, 2, want, 2), WEFT_OK);
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        for (size_t i = 0; i < 2; i++)
+            assert_int_equal(weft_bind_input(e, i, &in[i]), WEFT_OK);
+        assert_int_equal(weft_run(e), WEFT_OK);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(weft_output(e, i, &got), WEFT_OK);
+            assert_same(&got, &want[i]);
+            weft_tensor_free(context, &want[i]);
+        }
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+}
+
 /* Sizes that only a run shows to be equal: its kernel copies, and no evaluator allocates. */
 static void a_resize_of_nothing_is_a_copy(void **state)
 {
@@ -195,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_scans),
+        cmocka_unit_test(products_at_the_ends),
         cmocka_unit_test(a_resize_of_nothing_is_a_copy),
         cmocka_unit_test(test_f32),
         cmocka_unit_test(test_other_types),
