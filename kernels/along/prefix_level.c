@@ -8,8 +8,8 @@
  * many again. While at it, each of eight lanes folds the quads that it sees: that is what a chunk comes to (chunks.c),
  * which a pass of its own finds much faster. The order of operations is the same at every level.
  *
- * Some factors, or some doubles, may leave the range of double where the line itself does not: then the block is
- * scanned one by one. */
+ * Some doubles may leave the range where the line itself does not: then the block is scanned one by one. Products of
+ * floats, which do so in more ways, are scanned by along_level.c. */
 #include "kernels/along/along.h"
 #include "kernels/small.h"
 #include "kernels/strip/vector.h"
@@ -54,12 +54,8 @@ INLINE vd later_min(vd a, vd b) { return vdsel((a != a) | (a < b), a, b); }
 
 #endif
 
-/* Did no number on the way to x come near the ends of the range? */
-INLINE bool is_tame(int op, double x)
-{
-    const double size = __builtin_fabs(x);
-    return size <= 0x1p1000 && (op != WEFT_K_CUMPROD || size >= 0x1p-900);
-}
+/* Did no number on the way to the sum x come near the ends of the range? */
+INLINE bool is_tame(double x) { return __builtin_fabs(x) <= 0x1p1000; }
 
 #if WEFT_LEVEL
 /* --- reading and writing blocks ----------------------------------------------------------------------------------- */
@@ -284,7 +280,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define LOWEST        (-__builtin_inf())
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
-#define OVERFLOWS(op) ((op) == WEFT_K_CUMSUM || (op) == WEFT_K_CUMPROD)
+#define OVERFLOWS(op) ((op) == WEFT_K_CUMSUM)
 #define LOAD          load_f64
 #define STORE         store_f64
 #define MEMBER        real
@@ -297,7 +293,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define LOWEST        (-__builtin_inf())
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
-#define OVERFLOWS(op) ((op) == WEFT_K_CUMPROD)
+#define OVERFLOWS(op) false
 #define LOAD          load_f32
 #define STORE         store_f32
 #define MEMBER        real
@@ -310,7 +306,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define LOWEST        (-__builtin_inf())
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
-#define OVERFLOWS(op) ((op) == WEFT_K_CUMPROD)
+#define OVERFLOWS(op) false
 #define LOAD          load_bf16
 #define STORE         store_bf16
 #define MEMBER        real
@@ -323,7 +319,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define LOWEST        (-__builtin_inf())
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
-#define OVERFLOWS(op) ((op) == WEFT_K_CUMPROD)
+#define OVERFLOWS(op) false
 #define LOAD          load_f16
 #define STORE         store_f16
 #define MEMBER        real
