@@ -16,7 +16,8 @@
  * store whose lines come back to the first-level cache.
  *
  * A stage that adds up select(%i == %t, a, 0) over the numbers %i of columns picks the number at column %t: where %i
- * counts up from 0, which is asked once, the other columns are not visited.
+ * counts up from 0, which is asked once, the other columns are not visited. Not where a is made of what is kept: by the
+ * time of the pick that is the next row's.
  *
  * Not done: folds across rows, and values that are read more than a stage behind. */
 #include "codegen/emit_parts.h"

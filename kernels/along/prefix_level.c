@@ -3,10 +3,9 @@
  *
  * Elements become doubles or 64-bit integers. A block of 32 is eight quads, which go side by side: first each by
  * itself, then what the eight come to becomes prefixes in three steps, and those go in front of the elements. What a
- * block comes to goes on to the next one: one operation, the only one that waits for the block before. Shuffles are
- * what there is most of, and quads are where they are fewest: eight elements side by side without quads take half as
- * many again. While at it, each of eight lanes folds the quads that it sees: that is what a chunk comes to (chunks.c),
- * which a pass of its own finds much faster. The order of operations is the same at every level.
+ * block comes to goes on to the next one: one operation, the only one that waits for the block before. While at it,
+ * each of eight lanes folds the quads that it sees: that is what a chunk comes to (chunks.c), which a pass of its own
+ * finds much faster. The order of operations is the same at every level.
  *
  * Some doubles may leave the range where the line itself does not: then the block is scanned one by one. Products of
  * floats, which do so in more ways, are scanned by along_level.c. */
