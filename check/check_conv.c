@@ -346,7 +346,8 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     }
     void *scratch = weft_check_alloc(check, v->scratch);
     struct hooked hooked = {v, got, false};
-    const struct weft_conv_data data = {got, x, weights, bias, &hooked, scratch};
+    const struct weft_conv_data data = {.y = got, .x = x, .w = weights, .bias = bias, .user = &hooked,
+                                        .scratch = scratch};
     for (int part = parts - 1; part >= 0; part--)
         weft_conv_run(v, &data, part, parts);
     char what[300];

@@ -80,7 +80,7 @@ uint64_t weft_emit_shape(const struct weft_program *p)
 {
     uint8_t key[WEFT_EMIT_OPS + 2];
     key[0] = (uint8_t)level_of(p->cpu);
-    key[1] = (uint8_t)way_of(p);
+    key[1] = (uint8_t)(way_of(p) << 1 | p->pieces);
     for (int v = 0; v < p->values; v++)
         key[2 + v] = (uint8_t)(p->value[v].place << 1 | (p->value[v].stride != 0));
     return XXH3_64bits(key, 2 + (size_t)p->values);

@@ -77,6 +77,11 @@ extern const char *const weft_emit_combine[], *const weft_emit_identity[];
 /* Does the program keep the value in memory between stages, or is it the caller's? */
 bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
 
+/* --- emit_line.c: lines without folds ----------------------------------------------------------------------------- */
+
+/* All points of a line: `i` counts up to `all`. */
+void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *all);
+
 /* --- emit_sweep.c: stages ----------------------------------------------------------------------------------------- */
 
 /* Terms in a chain, for folds along lines: what program_fold.c does. */

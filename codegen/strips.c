@@ -84,6 +84,7 @@ struct making {
     struct weft_program *program;
     const int64_t *symbols;
     const struct weft_tensor *tensor;
+    uint16_t outer;               /* axes of the form that are outer ones */
     int8_t place[WEFT_FORM_AXES]; /* of an axis among the program's outer or inner ones */
 };
 
@@ -104,8 +105,7 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
                 value->chunk += step;
                 continue;
             }
-            *(m->form->phase[0].axes >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) +=
-                step;
+            *(m->outer >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) += step;
         }
     }
 }
@@ -113,7 +113,7 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
 /* Does a stage visit the inner points? */
 static bool is_inside(const struct making *m, uint32_t stage)
 {
-    return m->form->stage[stage].axes & ~m->form->phase[0].axes || m->program->inner_rank == 0;
+    return m->form->stage[stage].axes & ~m->outer || m->program->inner_rank == 0;
 }
 
 static void place_values(const struct making *m)
@@ -144,19 +144,45 @@ static void place_values(const struct making *m)
 
 /* --- axes, ops ---------------------------------------------------------------------------------------------------- */
 
+static void place_axis(struct making *m, uint32_t i)
+{
+    struct weft_program *const p = m->program;
+    const bool is_outer = m->outer >> i & 1;
+    const int64_t extent = weft_dim_evaluate(m->form->dims, m->form->axis[i].extent, m->symbols);
+    m->place[i] = (int8_t)(is_outer ? p->outer_rank++ : p->inner_rank++);
+    (is_outer ? p->outer : p->inner)[m->place[i]] = extent > 0 ? extent : 0;
+}
+
 /* The axis of chunks is the last outer one. */
 static void place_axes(struct making *m)
 {
-    struct weft_program *const p = m->program;
     const int last = chunk_axis(m->form);
     for (uint32_t k = 0; k < m->form->axes + (last >= 0); k++) {
         const uint32_t i = k < m->form->axes ? k : (uint32_t)last;
-        if ((k == i && (int)i == last) || m->form->axis[i].pieces_of >= 0)
-            continue;
-        const bool is_outer = m->form->phase[0].axes >> i & 1;
-        const int64_t extent = weft_dim_evaluate(m->form->dims, m->form->axis[i].extent, m->symbols);
-        m->place[i] = (int8_t)(is_outer ? p->outer_rank++ : p->inner_rank++);
-        (is_outer ? p->outer : p->inner)[m->place[i]] = extent > 0 ? extent : 0;
+        if ((k != i || (int)i != last) && m->form->axis[i].pieces_of < 0)
+            place_axis(m, i);
+    }
+}
+
+/* The axis of the form along a dimension of an array that is loaded, or -1. */
+static int axis_along(const struct weft_form *form, uint32_t array, int dim)
+{
+    for (uint32_t i = 0; i < form->ops; i++)
+        if (form->op[i].kind == WEFT_FORM_LOAD && form->op[i].array == array) {
+            const struct weft_index *const at = &form->map[form->op[i].map].at[dim];
+            return at->terms ? at->term[0].axis : -1;
+        }
+    return -1;
+}
+
+static void place_box(struct making *m, const struct weft_strips_box *box)
+{
+    for (int k = 0; k < box->rows + box->columns; k++) {
+        const int axis = axis_along(m->form, box->array, box->dim[k]);
+        if (axis >= 0 && k < box->rows)
+            m->outer |= (uint16_t)(1u << axis);
+        if (axis >= 0)
+            place_axis(m, (uint32_t)axis);
     }
 }
 
@@ -181,26 +207,52 @@ static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *
         .op = (enum weft_reduce_op)from->fold, .in_dtype = (uint8_t)in, .out_dtype = from->dtype};
 }
 
-struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
-                                      const struct weft_tensor *tensor, int workers, void *memory)
+static struct making open_program(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
+                                  const struct weft_tensor *tensor, void *memory)
 {
     const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
     struct making m = {.form = form, .symbols = symbols, .tensor = tensor};
-    uint32_t ops = 0, folded = 0;
     m.program = weft_program_open(memory, form->ops, folds + maps, form->stages, folds);
     m.program->cpu = cpu;
     m.program->arguments = (uint16_t)form->arrays;
+    return m;
+}
+
+/* Where axes are placed. */
+static void fill_program(struct making *m)
+{
+    const struct weft_form *form = m->form;
+    uint32_t ops = 0, folded = 0;
+    place_values(m);
+    for (uint32_t s = 0; s < form->stages; s++) {
+        m->program->stage[s] = (struct weft_program_stage){
+            .inside = is_inside(m, s), .first = (uint16_t)ops};
+        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
+            add_op(m, i, &ops, &folded);
+        m->program->stage[s].ops = (uint16_t)(ops - m->program->stage[s].first);
+    }
+}
+
+struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
+                                      const struct weft_tensor *tensor, int workers, void *memory)
+{
+    struct making m = open_program(form, cpu, symbols, tensor, memory);
     if (chunk_axis(form) >= 0)
         m.program->chunk = weft_dim_value(form->phase[0].by[chunk_axis(form)]);
+    m.outer = form->phase[0].axes;
     place_axes(&m);
-    place_values(&m);
-    for (uint32_t s = 0; s < form->stages; s++) {
-        m.program->stage[s] = (struct weft_program_stage){
-            .inside = is_inside(&m, s), .first = (uint16_t)ops};
-        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
-            add_op(&m, i, &ops, &folded);
-        m.program->stage[s].ops = (uint16_t)(ops - m.program->stage[s].first);
-    }
+    fill_program(&m);
     weft_program_prepare(m.program, workers);
+    return m.program;
+}
+
+struct weft_program *weft_strips_make_pieces(const struct weft_form *form, const struct weft_strips_box *box,
+                                             uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
+                                             void *memory)
+{
+    struct making m = open_program(form, cpu, symbols, tensor, memory);
+    place_box(&m, box);
+    fill_program(&m);
+    weft_program_prepare_pieces(m.program);
     return m.program;
 }

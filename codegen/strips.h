@@ -15,6 +15,13 @@ struct weft_tier {
     uint64_t shape;                    /* of programs that it is code for; set before `code` is */
 };
 
+/* The code, if there is some for a program of this shape. */
+static inline weft_program_code *weft_tier_code(const struct weft_tier *tier, const struct weft_program *program)
+{
+    weft_program_code *const code = tier ? atomic_load_explicit(&tier->code, memory_order_acquire) : NULL;
+    return code && tier->shape == program->shape ? code : NULL;
+}
+
 /* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside. */
 const char *weft_strips_refuse(const struct weft_form *form);
 /* Is it a fold over tiles of a stated length (program.h: a fold across)? Of a form that is not refused. */
@@ -25,5 +32,17 @@ size_t weft_strips_bytes(const struct weft_form *form);
  * the arrays of the form, in their order. */
 struct weft_program *weft_strips_make(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
                                       const struct weft_tensor *tensor, int workers, void *memory);
+
+/* How the box of a form lies in pieces (kernels/strip/program.h): the dimensions of an array that has all axes of the
+ * form, those of rows first. */
+struct weft_strips_box {
+    uint32_t array;
+    int8_t dim[WEFT_MAX_RANK];
+    uint8_t rows, columns;  /* how many */
+};
+/* The same for pieces: of a form without folds. */
+struct weft_program *weft_strips_make_pieces(const struct weft_form *form, const struct weft_strips_box *box,
+                                             uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
+                                             void *memory);
 
 #endif

@@ -15,6 +15,7 @@
  * intermediates; `live` of them at most are needed at once, so none is smaller. */
 #include "codegen/form.h"
 #include "plan/plan.h"
+#include "sched/epilogue.h"
 
 #include <string.h>
 
@@ -195,6 +196,15 @@ static int64_t flops_of(const struct counter *c, weft_node n)
     return points;
 }
 
+static int64_t flops_of_unit(const struct counter *c, const struct weft_unit *unit)
+{
+    int64_t flops = 0;
+    weft_node n = unit->first;
+    for (uint32_t i = 0; i < unit->nodes; i++, n = c->plan->graph->node[n.id].next)
+        flops += flops_of(c, n);
+    return flops;
+}
+
 /* Of a group's kernel, the form knows both: less, where arrays are views of one storage. */
 static void count_form(const struct counter *c, const struct weft_form *form, struct counts *to)
 {
@@ -222,7 +232,9 @@ static void add_counts(struct counts *sum, const struct counts *one)
 
 static const char *word_of(const struct weft_plan *plan, const struct weft_step *step)
 {
-    return step->code ? step->code->name : step->node.id ? weft_op_of(plan->graph, step->node)->name : "copy";
+    return step->epilogue  ? step->epilogue->name
+           : step->code    ? step->code->name
+           : step->node.id ? weft_op_of(plan->graph, step->node)->name : "copy";
 }
 
 static void print_unit(const struct weft_plan *plan, const struct weft_step *step, bool body, const struct counts *n,
@@ -252,7 +264,8 @@ static void count_plan(const struct weft_plan *plan, const struct weft_frame *fr
     for (uint32_t i = 0, next; i < plan->steps; i = next) {
         const struct weft_step *const step = &plan->step[i];
         const struct weft_unit *const unit = &plan->units.unit[step->unit];
-        struct counts one = {.groups = step->code != NULL, .grouped = step->code ? unit->nodes : 0};
+        const bool is_group = step->unit && unit->nodes > 1;
+        struct counts one = {.groups = is_group, .grouped = is_group ? unit->nodes : 0};
         c.unit = i + 1;
         c.views = 0;
         next = i;
@@ -270,7 +283,7 @@ static void count_plan(const struct weft_plan *plan, const struct weft_frame *fr
         if (step->code)
             count_form(&c, step->code, &one);
         else if (step->unit)
-            one.flops = flops_of(&c, step->node);
+            one.flops = flops_of_unit(&c, unit);
         if (text && one.kernels)
             print_unit(plan, step, body, &one, text);
         add_counts(sum, &one);

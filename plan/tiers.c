@@ -35,7 +35,7 @@ static int32_t open_steps(struct weft_plan *root, struct weft_plan *plan)
 {
     int32_t count = 0;
     for (uint32_t i = 0; i < plan->steps; i++)
-        if (plan->step[i].kind == &weft_step_strips) {
+        if (weft_step_form(&plan->step[i])) {
             plan->step[i].tier = weft_new(root->graph->arena, struct weft_tier, 1);
             count++;
         }
@@ -97,14 +97,16 @@ static void add_steps(struct writing *w, const struct weft_plan *plan, const str
     struct weft_tiers *const t = w->plan->tiers;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        if (step->kind != &weft_step_strips)
+        const struct weft_form *const form = weft_step_form(step);
+        const struct weft_program *const program =
+            form && step->kind->program ? step->kind->program(weft_frame_descriptor(frame, step)) : NULL;
+        if (!program)
             continue;
-        const struct weft_program *program = weft_frame_descriptor(frame, step);
-        const char *const why = weft_emit_refuse(step->code, program);
+        const char *const why = weft_emit_refuse(form, program);
         if (why)
             t->why = why;
         else
-            t->user[t->users++] = (struct user){step->tier, add_source(w, step->code, program), program->shape};
+            t->user[t->users++] = (struct user){step->tier, add_source(w, form, program), program->shape};
     }
     for (uint32_t i = 1; i < plan->controls; i++)
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)

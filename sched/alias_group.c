@@ -7,8 +7,10 @@
  * leads to %o, element by element at the same index, and leads neither to another output nor to what gathers elements,
  * for which some other sweep might read %x again. What is computed from %o leads nowhere: it reads %o's memory. Both
  * are found by walks over the nodes of the group: backwards from %o, and from the end of the graph for all groups at
- * once. */
+ * once. A group that finishes a contraction writes over nothing: in the memory of its result there are the
+ * contraction's results first. */
 #include "sched/alias.h"
+#include "sched/epilogue.h"
 
 enum { MOST_ON_PATH = 64 }; /* nodes; behind more of them nothing is overwritten, so that groups of thousands take as
                              * long as their nodes do */
@@ -80,7 +82,7 @@ uint32_t weft_alias_find_led(struct weft_aliasing *a, weft_node over)
     a->led_to = over;
     a->search++;
     a->leds = 0;
-    if (is_elementwise(g, over))
+    if (is_elementwise(g, over) && !weft_epilogue_is_in(g, weft_unit_of(a->units, over)))
         lead(a, &count, weft_result(g, over, 0));
     for (uint32_t i = 0; i < count && i < MOST_ON_PATH; i++)
         for (uint32_t k = 0; k < g->node[a->path[i].id].operands; k++)

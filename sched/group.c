@@ -13,7 +13,8 @@ static bool takes_part(const struct weft_grouping *g, weft_node n)
     const struct weft_node_info *info = &g->graph->node[n.id];
     const uint8_t kind = weft_member_of(g->members, n)->kind;
     return !info->group && !(info->plan && info->plan->kernel) &&
-           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_CHUNKS);
+           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_CHUNKS ||
+            weft_epilogue_takes(g->graph, n));
 }
 
 /* With room for the nodes of a group that is there already, or for one. */
@@ -95,6 +96,7 @@ static void form(struct weft_graph *graph, const struct weft_cluster *cluster, u
     weft_assert(formed); /* they stand next to each other */
     const struct weft_step *const step = &cluster->choices->choice[0].step;
     graph->node[cluster->node[0].id].choices = cluster->choices;
+    graph->node[step->node.id].choices = cluster->choices;
     for (uint32_t i = 0; i < cluster->count; i++) {
         const weft_val v = weft_result(graph, cluster->node[i], 0);
         bool out = false;

@@ -20,6 +20,7 @@
 
 #include "codegen/lower.h"
 #include "kernels/strip/program.h"
+#include "sched/epilogue.h"
 #include "sched/format.h"
 #include "sched/target.h"
 

@@ -128,20 +128,23 @@ static const char *check_rows(const struct weft_grouping *g, const struct weft_f
 struct verdict {
     bool uneven;            /* weft_fit.uneven */
     bool stores;            /* also what the one makes for the other */
+    bool finishes;          /* a contraction */
 };
 
 static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where,
                          weft_node maker, struct verdict *ret)
 {
-    struct weft_fit fit = {.uneven = false};
-    const char *why = weft_fit_find(g->members, g->list, count, &fit, where);
-    if (!why)
-        why = check_rows(g, &fit);
+    struct weft_group_fit group = {.fit = {.uneven = false}};
+    const struct weft_fit *const fit = &group.fit;
+    const char *why = weft_group_fit_find(g->members, g->list, count, &group, where);
+    if (!why && !group.head.id)
+        why = check_rows(g, fit);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
         why = "something else needs the one and is needed by the other";
-    *ret = (struct verdict){.uneven = fit.uneven};
-    if (!why)
-        ret->stores = fit.member[weft_member_place(g->members, maker)].out;
+    const uint32_t place = weft_member_place(g->members, maker);
+    *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0};
+    if (!why && place != UINT32_MAX)
+        ret->stores = fit->member[place].out;
     return why;
 }
 
@@ -173,7 +176,7 @@ static void join(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count
     g->cluster[b].count = 0;
 }
 
-/* What may be joined, from what saves most to what saves least. */
+/* What may be joined, from what saves most to what saves least. What cannot finish a contraction is asked once more. */
 enum round { UNSTORED, STORED, UNEVEN };
 
 /* The cluster of `reader` with that of another node. False: that is for a later round. */
@@ -188,6 +191,8 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
     struct verdict is = {.uneven = false};
     const char *why = fits ? check(g, a, b, count, &where, other, &is) : "would be in a group of more than 64 nodes";
     if (!why && ((is.uneven && round < UNEVEN) || (is.stores && round < STORED)))
+        return false;
+    if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;
     if (!why && is.uneven) {
         where = weft_result(g->graph, reader, 0);

@@ -41,20 +41,21 @@ static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit 
 static const char *choose(struct weft_grouping *g, const struct weft_cluster *cluster,
                           const struct weft_choices **ret_choices, int64_t *ret_ps)
 {
-    struct weft_fit fit;
+    struct weft_group_fit group;
+    const struct weft_fit *const fit = &group.fit;
     struct weft_step step;
     weft_val where;
     uint32_t outs;
-    const char *const misfit = weft_fit_find(g->members, cluster->node, cluster->count, &fit, &where);
+    const char *const misfit = weft_group_fit_find(g->members, cluster->node, cluster->count, &group, &where);
     weft_assert(!misfit); /* it was joined for that */
-    const weft_val *const out = list_outs(g, &fit, &outs);
+    const weft_val *const out = list_outs(g, fit, &outs);
     const struct weft_scheduling scheduling = {g->graph, g->target, g->formats.arena};
-    if (!weft_select_fitting(&scheduling, g->members, &fit, outs, out, &step))
+    if (!weft_select_fitting(&scheduling, g->members, &group, outs, out, &step))
         return step.why;
     *ret_choices = weft_format_choice_of(&g->formats, g->symbols, &step);
     if (!*ret_choices)
         return "no kernel takes them as they lie";
-    *ret_ps = (*ret_choices)->choice[0].ps + (int64_t)(fit.again_ns * 1e3 / g->target->threads);
+    *ret_ps = (*ret_choices)->choice[0].ps + (int64_t)(fit->again_ns * 1e3 / g->target->threads);
     return NULL;
 }
 

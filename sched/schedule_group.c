@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_group.c: groups: which kernel computes several nodes as one, or why none does. */
-#include "codegen/lower.h"
 #include "codegen/strips.h"
+#include "sched/epilogue.h"
 #include "sched/select.h"
 
 #include <string.h>
@@ -25,9 +25,12 @@ static uint32_t list_nodes(const struct weft_graph *g, const struct weft_unit *u
     return count;
 }
 
-bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members, const struct weft_fit *fit,
-                         uint32_t outs, const weft_val *out, struct weft_step *step)
+bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members,
+                         const struct weft_group_fit *group, uint32_t outs, const weft_val *out, struct weft_step *step)
 {
+    const struct weft_fit *const fit = &group->fit;
+    if (group->head.id)
+        return weft_epilogue_choose(s, members, group, step);
     *step = (struct weft_step){.node = fit->node[0], .out = out, .outs = outs, .kind = &weft_step_strips};
     step->code = weft_lower(members, fit, s->arena);
     step->why = weft_strips_refuse(step->code);
@@ -43,11 +46,11 @@ bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *
 {
     struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
     weft_node *const node = weft_new(s->arena, weft_node, unit->nodes);
-    struct weft_fit fit;
+    struct weft_group_fit fit;
     weft_val where;
     step->why = check_outs(s->graph, unit);
     const char *const misfit =
-        step->why ? NULL : weft_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
+        step->why ? NULL : weft_group_fit_find(members, node, list_nodes(s->graph, unit, node), &fit, &where);
     if (misfit)
         step->why = weft_arena_format(s->arena, "%s %s", weft_value_text(s->graph, where), misfit);
     if (step->why)
@@ -63,10 +66,10 @@ static bool choose_chunks(const struct weft_scheduling *s, struct weft_step *ste
 {
     struct weft_members *const members = weft_members_open(s->graph, s->target->cpu, s->arena);
     weft_node *const node = weft_new(s->arena, weft_node, 1);
-    struct weft_fit fit;
+    struct weft_group_fit fit;
     weft_val where;
     *node = step->node;
-    const char *const why = weft_fit_find(members, node, 1, &fit, &where);
+    const char *const why = weft_group_fit_find(members, node, 1, &fit, &where);
     if (why)
         return weft_schedule_refuse(step, why);
     const struct weft_step before = *step;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select.h: in which ways a unit can be computed, best first. A group has one way: a strip program (schedule_group.c).
+/* select.h: in which ways a unit can be computed, best first. A group has one way, a strip program (schedule_group.c),
+ * or those of the contraction that it finishes (epilogue.h).
  *
  *   schedulers.def ──► scheduler of the op ──choose──► the kind of step that takes the node, at a CPU level
  *                                                          │ kind->bind, sizes at their hints, once for each form that
@@ -31,7 +32,7 @@
 
 struct weft_formats;
 struct weft_members;
-struct weft_fit; /* codegen/lower.h */
+struct weft_group_fit; /* sched/epilogue.h */
 
 /* --- what is asked ------------------------------------------------------------------------------------------------ */
 
@@ -100,8 +101,8 @@ bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
 bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
 bool weft_select_group(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step);
 /* The step of nodes that fit into one kernel and are no group yet. `out`: what others read, in memory that stays. */
-bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members, const struct weft_fit *fit,
-                         uint32_t outs, const weft_val *out, struct weft_step *step);
+bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *members,
+                         const struct weft_group_fit *fit, uint32_t outs, const weft_val *out, struct weft_step *step);
 /* The list of a step that is the only one of its unit. */
 const struct weft_choices *weft_select_step_choice(const struct weft_select *select, const struct weft_step *step);
 /* Why nobody computes the unit as one, or NULL: somebody does. Who plans asks, and passes that open groups. */

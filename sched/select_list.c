@@ -2,6 +2,7 @@
 /* select_list.c: the list of choices. Each is a step that is bound at the hints, to see which kernel that makes of it
  * and what it needs; what it takes is predicted from what the kind says that there is to do, and from the bytes that
  * have to be read and written. */
+#include "sched/epilogue.h"
 #include "sched/format.h"
 #include "sched/select.h"
 
@@ -193,17 +194,20 @@ static void add_forms(struct listing *l, const struct weft_step *step)
     }
 }
 
-/* What the family has at the target's CPU level, and then at the ones below. */
-static void add_family(struct listing *l, weft_node node)
+/* What the family has at the target's CPU level, and then at the ones below: of a node, or of a contraction with what
+ * finishes it. */
+static void add_family(struct listing *l, const struct weft_unit *unit)
 {
     const struct weft_select *s = l->select;
     struct weft_target target = *s->target;
     bool lower = true;
     while (lower) {
         const struct weft_scheduling scheduling = {s->graph, &target, s->arena};
-        struct weft_step step = weft_step_of(s->graph, node, s->arena);
+        struct weft_step step = weft_step_of(s->graph, unit->first, s->arena);
+        const bool takes = unit->nodes > 1 ? weft_select_group(&scheduling, unit, &step)
+                                           : weft_select_family(&scheduling, &step);
         step.without = s->target->cpu & ~target.cpu;
-        if (weft_select_family(&scheduling, &step)) {
+        if (takes) {
             add(l, &step);
             add_forms(l, &step);
         } else if (target.cpu == s->target->cpu) {
@@ -267,11 +271,14 @@ const struct weft_choices *weft_select_first(const struct weft_select *s, const 
 const struct weft_choices *weft_select_all(const struct weft_select *s, const struct weft_unit *unit)
 {
     struct listing l = {.select = s, .list = open_list(s, unit)};
-    if (!l.list || s->inside || unit->nodes > 1)
+    const bool finishes = weft_epilogue_is_in(s->graph, unit);
+    if (!l.list || s->inside || (unit->nodes > 1 && !finishes))
         return l.list ? weft_select_first(s, unit) : NULL;
-    add_family(&l, unit->first);
+    add_family(&l, unit);
     if (l.list->count > 1)
         sort_by_time(l.list->choice + 1, l.list->count - 1);
+    if (finishes)
+        return l.list;
     if (weft_step_is_plain(s->graph, unit->first))
         add_other(&l, unit->first, &weft_step_plain);
     add_other(&l, unit->first, &weft_step_reference);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: steps before a kernel is chosen, and what kinds ask of a node. */
+#include "sched/epilogue.h"
 #include "sched/step.h"
 
 static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
@@ -54,4 +55,9 @@ bool weft_bind_is_fixed(const struct weft_bind *bind, weft_dim d)
     int64_t low, high;
     weft_dim_range(bind->graph->dims, d, &low, &high);
     return low == high;
+}
+
+const struct weft_form *weft_step_form(const struct weft_step *step)
+{
+    return step->epilogue ? step->epilogue->form : step->code;
 }

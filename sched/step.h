@@ -23,6 +23,8 @@
 
 struct weft_custom_entry;
 struct weft_form; /* codegen/form.h */
+struct weft_epilogue; /* sched/epilogue.h */
+struct weft_program; /* kernels/strip/program.h */
 struct weft_tier; /* codegen/strips.h */
 
 /* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
@@ -41,7 +43,8 @@ struct weft_step {
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
     const struct weft_form *code; /* of a step that computes a group */
-    struct weft_tier *tier; /* of the same: compiled code in the place of its program; the plan's */
+    const struct weft_epilogue *epilogue; /* of a contraction that is finished in a group (sched/epilogue.h) */
+    struct weft_tier *tier; /* of a step with a program: compiled code in the place of it; the plan's */
     int32_t form;           /* one of kind->forms; 0: the kernel chooses by sizes */
     uint32_t without;       /* CPU levels of the target that it leaves aside: WEFT_CPU_* */
     const char *why;        /* of a reference step: why no kernel takes the node */
@@ -198,6 +201,8 @@ struct weft_step_kind {
     void (*expand)(const struct weft_graph *graph, const struct weft_step *step, struct weft_step_sink *sink);
     /* Finds the values of the data symbols that the node defines, into call->symbols. NULL: the evaluator does. */
     void (*define)(const void *descriptor, struct weft_call *call);
+    /* After bind: the program that runs in or behind the kernel, or NULL: there is none. NULL: never. */
+    const struct weft_program *(*program)(const void *descriptor);
     uint8_t arithmetic;       /* of the signature, if account says nothing */
     /* After bind: what there is to do. NULL: memory is all. */
     void (*account)(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret);
@@ -250,6 +255,9 @@ void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret
 double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
+
+/* The form of the step's program, or NULL: it has none. */
+const struct weft_form *weft_step_form(const struct weft_step *step);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

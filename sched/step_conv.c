@@ -1,13 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_conv.c: convolutions of f32, and their adjoints; constant weights are packed as in step_gemm.c. */
 #include "kernels/conv/costs.h"
+#include "sched/epilogue.h"
 #include "sched/step.h"
+
+/* --- the epilogue ------------------------------------------------------------------------------------------------- */
+
+struct conv_step {
+    struct weft_conv conv;  /* first: what is told of a bound step reads it alone */
+    struct weft_program *program; /* of the epilogue, or NULL */
+    size_t program_scratch;
+    int64_t channels, pixels; /* of the result; pixels of an image */
+    bool by_channels;       /* rows of pieces are pixels */
+};
+
+struct finishing {
+    const struct conv_step *step;
+    struct weft_epilogue_run run;
+};
+
+static void finish_piece(void *user, const struct weft_conv_piece *piece)
+{
+    struct finishing *const f = user;
+    const struct conv_step *const s = f->step;
+    if (s->by_channels)
+        weft_program_run_piece(&f->run.pieces, piece->image * s->pixels + piece->pixel, piece->pixels, piece->channel,
+                               piece->channels);
+    else
+        weft_program_run_piece(&f->run.pieces, piece->image * s->channels + piece->channel, piece->channels,
+                               piece->pixel, piece->pixels);
+}
 
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 {
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
-    const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &bind->out;
+    const struct weft_tensor result = weft_epilogue_result(bind);
+    const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &result;
     *conv = (struct weft_conv){.cpu = weft_bind_cpu(bind),
                                .cache = bind->target->l2,
                                .arithmetic = (enum weft_conv_arithmetic)bind->target->arithmetic,
@@ -32,16 +61,25 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
         conv->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
         conv->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
     }
+    if (!bind->step->epilogue)
+        return;
+    conv->clamp = bind->step->epilogue->clamp;
+    conv->epilogue = bind->step->epilogue->form ? finish_piece : NULL;
 }
 
-/* Are extents and strides the same for all sizes, those of the images aside? */
-static bool lies_one_way(const struct weft_bind *bind, weft_val v)
+/* Are extents and strides the same for all sizes, those of the images aside? Of the result, or of operand 0. */
+static bool lies_one_way(const struct weft_bind *bind, bool result)
 {
+    const weft_val v = result ? bind->step->out[0] : bind->step->in[0];
     const struct weft_type *type = weft_type_of(bind->graph, v);
     const weft_dim *const stride = bind->places->stride(bind->places->user, v);
+    const int rank = weft_type_of(bind->graph, bind->step->in[0])->rank;
     bool fixed = true;
-    for (int i = 1; i < type->rank; i++)
-        fixed = fixed && weft_bind_is_fixed(bind, type->extent[i]) && weft_bind_is_fixed(bind, stride[i]);
+    for (int i = 1; i < rank; i++) {
+        const int dim = result ? weft_epilogue_dim(bind->step, i) : i;
+        fixed = fixed && (dim < 0 || (weft_bind_is_fixed(bind, type->extent[dim]) &&
+                                      weft_bind_is_fixed(bind, stride[dim])));
+    }
     return fixed;
 }
 
@@ -58,14 +96,42 @@ static const char *why_conv_differs(const struct weft_bind *bind, const struct w
             if (!weft_bind_is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
                 return "its attributes depend on sizes";
     if (weft_conv_packs_one_way(conv) ||
-        (lies_one_way(bind, bind->step->out[0]) && lies_one_way(bind, bind->step->in[0])))
+        (lies_one_way(bind, /* result= */ true) && lies_one_way(bind, /* result= */ false)))
         return NULL;
     return "other sizes may be computed in another form";
 }
 
+static void bind_epilogue(struct weft_bind *bind, struct conv_step *s)
+{
+    const struct weft_conv *const conv = &s->conv;
+    int8_t order[WEFT_MAX_RANK] = {0};
+    int count = 1;
+    s->by_channels = conv->y_stride[1] == 1 && conv->o > 1;
+    s->channels = conv->o;
+    s->pixels = 1;
+    if (!s->by_channels)
+        order[count++] = 1;
+    for (int i = 0; i < conv->spatial; i++) {
+        order[count++] = (int8_t)(2 + i);
+        s->pixels *= conv->out_extent[i];
+    }
+    if (s->by_channels)
+        order[count++] = 1;
+    const int rows = s->by_channels ? 1 + conv->spatial : 2;
+    s->program = weft_epilogue_bind(bind, order, rows, count - rows, (char *)s + sizeof *s, &s->program_scratch);
+}
+
+static size_t bytes_conv(const struct weft_step *step) { return sizeof(struct conv_step) + weft_epilogue_bytes(step); }
+
+static const struct weft_program *program_conv(const void *descriptor)
+{
+    return ((const struct conv_step *)descriptor)->program;
+}
+
 static void bind_conv(struct weft_bind *bind, void *descriptor)
 {
-    struct weft_conv *conv = descriptor;
+    struct conv_step *const s = descriptor;
+    struct weft_conv *const conv = &s->conv;
     weft_step_fill_conv(bind, conv);
     conv->w_packed = bind->packed != NULL;
     weft_conv_prepare(conv, bind->workers);
@@ -75,6 +141,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     }
     bind->parts = conv->parts;
     bind->scratch = conv->scratch;
+    bind_epilogue(bind, s);
 }
 
 static uint32_t forms_conv(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form)
@@ -138,9 +205,17 @@ static void account_conv(const struct weft_bind *bind, const void *descriptor, s
 
 static void run_conv(const void *descriptor, struct weft_call *call)
 {
-    const struct weft_conv *conv = descriptor;
+    const struct conv_step *const s = descriptor;
+    const struct weft_conv *const conv = &s->conv;
     const float *w = conv->w_packed ? call->packed : call->in[1];
-    const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .scratch = call->scratch};
+    struct finishing finishing = {.step = s};
+    if (s->program)
+        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
+    const float *beside[2] = {NULL, NULL};
+    if (s->program)
+        weft_epilogue_beside(&finishing.run, beside);
+    const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),
+                                        .beside = {beside[0], beside[1]}, .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
 }
 
@@ -170,6 +245,6 @@ static void write_conv_pack(const struct weft_step_pack *how, float *to, const w
 }
 
 const struct weft_step_kind weft_step_conv = {
-    .name = "conv", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_conv), .bind = bind_conv,
+    .name = "conv", .traits = WEFT_STEP_STRIDED, .bytes = bytes_conv, .program = program_conv, .bind = bind_conv,
     .run = run_conv, .kernel = name_conv, .cpu = cpu_conv, .account = account_conv, .forms = forms_conv,
     .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

@@ -4,6 +4,7 @@
  * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
  * that may differ from size to size stand side by side here. */
 #include "kernels/gemm/gemm.h"
+#include "sched/epilogue.h"
 #include "sched/step.h"
 
 /* Leading axes, from the innermost: where the second operand is repeated along one (grouped-query attention, weights
@@ -11,12 +12,16 @@
  * Axes that merge for all three are the batch of one call. Those outside of them are walked by hand, one call after the
  * other. */
 enum { ONE_CHAIN = 1 }; /* a form of steps */
+enum { LINE = 64 };     /* the epilogue's program begins on one */
 
 struct gemm_step {
     struct weft_gemm gemm;
-    bool folded;     /* the rows are those of several products */
+    int32_t folded_from; /* the rows are those of several products: of the leading axes from this one on */
     int32_t walked;  /* leading axes, outermost first */
     int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK];
+    struct weft_program *program; /* of the epilogue, or NULL */
+    size_t program_scratch;
+    bool turned;     /* its rows are columns of the product, which is written by columns */
 };
 
 /* One axis behind the other: `outer` elements apart, `count` times `inner`. */
@@ -58,7 +63,7 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
         if (extent == 1)
             continue;
         if (fold_rows(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
-            s->folded = true;
+            s->folded_from = axis;
         else if (!add_batch(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
             break;
     }
@@ -73,13 +78,33 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
     }
 }
 
+/* --- the epilogue ------------------------------------------------------------------------------------------------- */
+
+struct finishing {
+    const struct gemm_step *step;
+    struct weft_epilogue_run run;
+};
+
+static void finish_piece(void *user, const struct weft_gemm_piece *piece)
+{
+    struct finishing *const f = user;
+    const struct gemm_step *const s = f->step;
+    if (s->turned)
+        weft_program_run_piece(&f->run.pieces, f->run.row + piece->batch * s->gemm.n + piece->first_column,
+                               piece->columns, piece->first_row, piece->rows);
+    else
+        weft_program_run_piece(&f->run.pieces, f->run.row + piece->batch * s->gemm.m + piece->first_row, piece->rows,
+                               piece->first_column, piece->columns);
+}
+
 static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
 {
     const struct weft_graph *graph = bind->graph;
     const weft_node n = bind->step->node;
     const bool trans_a = weft_attr_int(graph, n, WEFT_ATTR_trans_a),
                trans_b = weft_attr_int(graph, n, WEFT_ATTR_trans_b);
-    const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &bind->out;
+    const struct weft_tensor result = weft_epilogue_result(bind);
+    const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &result;
     const int row = c->rank - 2, col = c->rank - 1;
     *s = (struct gemm_step){.gemm = {
         .cpu = weft_bind_cpu(bind), .cache = bind->target->l2,
@@ -87,17 +112,46 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
         .a_row = a->stride[trans_a ? col : row], .a_col = a->stride[trans_a ? row : col],
         .b_row = b->stride[trans_b ? col : row], .b_col = b->stride[trans_b ? row : col],
         .c_row = c->stride[row], .c_col = c->stride[col]}};
+    s->folded_from = c->rank - 2;
     set_batch(s, c, a, b);
+    if (!bind->step->epilogue)
+        return;
+    s->gemm.clamp = bind->step->epilogue->clamp;
+    s->gemm.epilogue = bind->step->epilogue->form ? finish_piece : NULL;
+    if (bind->step->epilogue->bias.id)
+        s->gemm.bias_col = weft_epilogue_bias_stride(bind);
 }
 
-static bool is_single(const struct gemm_step *s) { return s->gemm.batch == 1 && !s->walked && !s->folded; }
+/* Rows of pieces are numbered as products, their batches and their rows follow each other, which is the order of axes.
+ */
+static void bind_epilogue(struct weft_bind *bind, struct gemm_step *s)
+{
+    const int rank = weft_type_of(bind->graph, weft_result(bind->graph, bind->step->node, 0))->rank;
+    int8_t order[WEFT_MAX_RANK];
+    int count = 0;
+    s->turned = s->gemm.c_col != 1 && s->gemm.c_row == 1;
+    const int rows = s->turned ? s->folded_from + 1 : rank - 1;
+    for (int i = 0; i < s->folded_from; i++)
+        order[count++] = (int8_t)i;
+    if (s->turned)
+        order[count++] = (int8_t)(rank - 1);
+    for (int i = s->folded_from; i < rank - s->turned; i++)
+        order[count++] = (int8_t)i;
+    s->program = weft_epilogue_bind(bind, order, rows, rank - rows, (char *)s + sizeof *s, &s->program_scratch);
+}
+
+static bool is_single(const struct weft_bind *bind, const struct gemm_step *s)
+{
+    const int rank = weft_type_of(bind->graph, weft_result(bind->graph, bind->step->node, 0))->rank;
+    return s->gemm.batch == 1 && !s->walked && s->folded_from == rank - 2;
+}
 
 bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret)
 {
     struct gemm_step s;
     fill_gemm(bind, &s);
     *ret = s.gemm;
-    return is_single(&s);
+    return is_single(bind, &s);
 }
 
 static bool is_above_one(const struct weft_bind *bind, weft_dim d)
@@ -112,9 +166,12 @@ static bool is_above_one(const struct weft_bind *bind, weft_dim d)
 static const char *why_gemm_differs(const struct weft_bind *bind, const struct weft_gemm *g)
 {
     const weft_val out = bind->step->out[0];
-    const struct weft_type *type = weft_type_of(bind->graph, out);
+    const struct weft_type *type = weft_type_of(bind->graph, weft_result(bind->graph, bind->step->node, 0));
     const weft_dim *stride = bind->places->stride(bind->places->user, out), rows = type->extent[type->rank - 2];
-    const weft_dim row = stride[type->rank - 2], column = stride[type->rank - 1];
+    const int row_dim = weft_epilogue_dim(bind->step, type->rank - 2),
+              column_dim = weft_epilogue_dim(bind->step, type->rank - 1);
+    const weft_dim none = weft_dim_of(0), row = row_dim < 0 ? none : stride[row_dim],
+                   column = column_dim < 0 ? none : stride[column_dim];
     for (int i = 0; i < type->rank - 2; i++)
         if (!weft_bind_is_fixed(bind, type->extent[i]))
             return "other sizes may have several products, which read the weights as they are";
@@ -141,6 +198,14 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     bind->parts = s->gemm.parts;
     bind->scratch = s->gemm.scratch;
     bind->shared = s->gemm.shared;
+    bind_epilogue(bind, s);
+}
+
+static size_t bytes_gemm(const struct weft_step *step) { return sizeof(struct gemm_step) + weft_epilogue_bytes(step); }
+
+static const struct weft_program *program_gemm(const void *descriptor)
+{
+    return ((const struct gemm_step *)descriptor)->program;
 }
 
 double weft_step_gemm_waste(const struct weft_gemm *g)
@@ -173,6 +238,13 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
 {
     const struct gemm_step *s = descriptor;
     const float *b = s->gemm.b_packed ? call->packed : call->in[1];
+    const int64_t lines = s->gemm.batch * (s->turned ? s->gemm.n : s->gemm.m);
+    struct finishing finishing = {.step = s};
+    if (s->program)
+        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
+    const float *beside[2] = {NULL, NULL};
+    if (s->program)
+        weft_epilogue_beside(&finishing.run, beside);
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
@@ -184,8 +256,12 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             right += index[i] * s->b[i];
         }
         const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
-                                            .b = b + right, .scratch = call->scratch, .shared = call->shared};
+                                            .b = b + right, .bias = weft_epilogue_bias(call),
+                                            .beside = {beside[0] ? beside[0] + out : NULL,
+                                                       beside[1] ? beside[1] + out : NULL}, .user = &finishing,
+                                            .scratch = call->scratch, .shared = call->shared};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
+        finishing.run.row += lines;
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }
@@ -208,7 +284,7 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
 {
     struct gemm_step s;
     fill_gemm(bind, &s);
-    if (!is_single(&s))
+    if (!is_single(bind, &s))
         return false;
     s.gemm.b_packed = true;
     s.gemm.one_chain = bind->step->form == ONE_CHAIN;
@@ -233,6 +309,6 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 }
 
 const struct weft_step_kind weft_step_gemm = {
-    .name = "gemm", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct gemm_step), .bind = bind_gemm,
+    .name = "gemm", .traits = WEFT_STEP_STRIDED, .bytes = bytes_gemm, .program = program_gemm, .bind = bind_gemm,
     .run = run_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
     .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

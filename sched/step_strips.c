@@ -21,14 +21,6 @@ static void bind_strips(struct weft_bind *bind, void *descriptor)
     bind->scratch = program->scratch;
 }
 
-/* Of a frame whose sizes give the program another shape there is none. */
-static weft_program_code *code_for(const struct weft_program *program, const struct weft_step *step)
-{
-    weft_program_code *const code =
-        step->tier ? atomic_load_explicit(&step->tier->code, memory_order_acquire) : NULL;
-    return code && step->tier->shape == program->shape ? code : NULL;
-}
-
 static void run_strips(const void *descriptor, struct weft_call *call)
 {
     const struct weft_form *form = call->step->code;
@@ -36,9 +28,11 @@ static void run_strips(const void *descriptor, struct weft_call *call)
     for (uint32_t i = 0; i < form->arrays; i++)
         argument[i] = call->tensor(call, form->array[i].value).data;
     struct weft_program program = *(const struct weft_program *)descriptor;
-    program.code = code_for(&program, call->step);
+    program.code = weft_tier_code(call->step->tier, &program);
     weft_program_run(&program, argument, call->scratch, call->part, call->parts);
 }
+
+static const struct weft_program *program_strips(const void *descriptor) { return descriptor; }
 
 static const char *name_strips(const void *descriptor, const struct weft_step *step)
 {
@@ -70,4 +64,4 @@ static void account_strips(const struct weft_bind *bind, const void *descriptor,
 
 const struct weft_step_kind weft_step_strips = {
     .name = "strips", .traits = WEFT_STEP_STRIDED, .bytes = bytes_of, .bind = bind_strips, .run = run_strips,
-    .kernel = name_strips, .cpu = cpu_strips, .account = account_strips};
+    .kernel = name_strips, .cpu = cpu_strips, .account = account_strips, .program = program_strips};

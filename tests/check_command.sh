@@ -346,7 +346,7 @@ TEXT
     expect 0 '' "$weft" dot text/detector.weft --time -o timed.dot
     kernels=$(grep -e '<TD>weft_' -e 'label="@[^ ]* weft_' timed.dot | grep -vc weft_placed)
     times=$(grep -c ' ms, [0-9.]* %' timed.dot)
-    expect 0 '' test "$kernels" -gt 100 -a "$kernels" = "$times"
+    expect 0 '' test "$kernels" -gt 60 -a "$kernels" = "$times"
     expect 1 "named 'nothing'" "$weft" dot small.weft --focus nothing
     expect 1 "named 'expo'" "$weft" dot small.weft --focus expo
     expect 1 "named 'input_x' (did you mean %input.x?)" "$weft" dot named.weft --focus input_x
@@ -438,17 +438,17 @@ expect 0 'computed at %small: .* 76800 bytes' "$weft" explain constants.weft --c
 expect 0 "of the plan's budget of 102400 bytes 1 value took 76800" "$weft" explain constants.weft --constant-bytes=100K
 expect 0 "of the plan's budget of 76000 bytes 0 values took 0" "$weft" explain constants.weft --constant-bytes 76000
 expect 0 '%small  matmul  kept' "$weft" explain constants.weft --constant-bytes 0
-expect 0 '%small: f32\[300,64\] = matmul' "$weft" opt constants.weft --print=plan --constant-bytes 0
+expect 0 '%small: f32\[300,64\]{-} = matmul' "$weft" opt constants.weft --print=plan --constant-bytes 0
 expect 0 '%small: f32\[300,64\] = const' "$weft" opt constants.weft --print=plan --constant-bytes 1G
 expect 0 '^op.matmul 3$' "$weft" opt constants.weft --print=stats --constant-bytes 0
-expect 0 '^  all: kernels=5 groups=0 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0
+expect 0 '^  all: kernels=3 groups=2 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0
 expect 0 '^  unfused: kernels=3 groups=0 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 1G
 expect 0 '^fuse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --target=avx2
 expect 0 '^cse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --passes=cse
 expect 0 '^plan  *[0-9.]*$' "$weft" opt constants.weft --print=times --constant-bytes 0
 expect 0 'agrees' "$weft" bench constants.weft --constant-bytes 1M --seconds 0
 expect 0 '^plan *3 kernels' "$weft" run constants.weft
-expect 0 '^plan *5 kernels' "$weft" run constants.weft --constant-bytes 0
+expect 0 '^plan *3 kernels' "$weft" run constants.weft --constant-bytes 0
 for wrong in '' x 1.5M -1 64KB 9999999999G 99999999999999999999; do
     expect 2 "weft run: --constant-bytes wants a number of bytes, as 65536, 64K, 64M or 2G, not '$wrong'" \
         "$weft" run constants.weft --constant-bytes "$wrong"

@@ -9,10 +9,14 @@ static void print_step(const struct weft_plan *plan, const struct weft_step *ste
                        struct weft_text *text)
 {
     const struct weft_places places = weft_plan_places(plan);
-    struct weft_bind bind = weft_plan_bind(plan, step, &places, plan->hint);
-    struct weft_program *const program = weft_arena_new(arena, weft_step_bytes(step));
-    step->kind->bind(&bind, program);
-    const char *const why = weft_emit_refuse(step->code, program);
+    const struct weft_select select = weft_plan_select(plan, &places, arena);
+    struct weft_bind bind = weft_select_bind(&select, step, plan->hint);
+    bind.packed = step->pack ? plan->pack[step->pack].packing : NULL;
+    void *const descriptor = weft_arena_new(arena, weft_step_bytes(step));
+    step->kind->bind(&bind, descriptor);
+    const struct weft_form *const form = weft_step_form(step);
+    const struct weft_program *const program = step->kind->program(descriptor);
+    const char *const why = weft_emit_refuse(form, program);
     weft_text_format(text, "/* %%%s", plan->label[step->out[step->outs - 1].id]);
     if (why) {
         weft_text_format(text, " stays on strips: the kernel %s */\n\n", why);
@@ -20,14 +24,14 @@ static void print_step(const struct weft_plan *plan, const struct weft_step *ste
     }
     weft_text_add(text, " */\n");
     weft_emit_includes(program->cpu, text);
-    weft_emit_kernel(step->code, program, text);
+    weft_emit_kernel(form, program, text);
     weft_text_add(text, "\n");
 }
 
 void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
 {
     for (uint32_t i = 0; i < plan->steps; i++)
-        if (plan->step[i].code)
+        if (weft_step_form(&plan->step[i]))
             print_step(plan, &plan->step[i], arena, text);
     for (uint32_t i = 1; i < plan->controls; i++) /* bodies: as deep as they are nested */
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)

@@ -107,6 +107,7 @@ struct weft_program {
     int64_t tile, strip, block; /* outer points of a tile; at most so many points of a strip, and of a block */
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
+    bool pieces;               /* set by weft_program_prepare_pieces */
     bool past;                 /* set by weft_program_stream */
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
@@ -130,6 +131,49 @@ void weft_program_stream(struct weft_program *program, size_t cache);
 double weft_program_overhead_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read at the same points; else it overlaps nothing. */
 void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
+
+/* --- program_piece.c: pieces --------------------------------------------------------------------------------------
+ *
+ * A program without folds may be run piece by piece as somebody else gets them ready: a product hands on each piece of
+ * its results while that is in the nearest caches. A piece is rows [row, row + rows) and columns [column, column +
+ * columns) of the box, rows being the outer points and columns the inner ones, numbered row by row of their axes. */
+
+/* Instead of weft_program_prepare. Axes stay in the order in which they are. */
+void weft_program_prepare_pieces(struct weft_program *program);
+
+/* What a worker holds of every value and op: at the begin of its scratch memory. */
+struct weft_program_worker {
+    const struct weft_program *program;
+    char *scratch;
+    char **base;                  /* by value: at the first point of the tile; behind them by fold: its state */
+    char **at;                    /* at the first point of the next line */
+    int64_t *next;                /* by value: bytes from line to line in this tile */
+    int64_t *written;             /* by value: number of the block, or tile, that it was written out for */
+    struct weft_strip_args *args; /* by op */
+    char *const *argument;
+    int64_t index[WEFT_K_RANK];   /* of the tile's first outer point */
+    int64_t inner_at;             /* number of the first inner point that `at` stands at */
+    int64_t tile, block;          /* what they are numbered by, from 1 on: both from one sequence */
+};
+/* A worker that does pieces. */
+struct weft_program_pieces {
+    struct weft_program program;  /* with the extents of the piece at hand */
+    struct weft_program_worker worker;
+    const struct weft_program *whole;
+};
+/* `code` as of weft_program. `pieces` stays where it is until the last piece. */
+void weft_program_begin_pieces(struct weft_program_pieces *pieces, const struct weft_program *program,
+                               weft_program_code *code, void *const *argument, void *scratch);
+void weft_program_run_piece(struct weft_program_pieces *pieces, int64_t row, int64_t rows, int64_t column,
+                            int64_t columns);
+
+/* --- program_run.c: what the files of programs share -------------------------------------------------------------- */
+
+struct weft_program_worker weft_program_open_worker(const struct weft_program *program, void *const *argument,
+                                                    char *scratch);
+/* Finds the first point of all values for the tile that begins at this outer point; runs it. */
+void weft_program_open_tile(struct weft_program_worker *worker, int64_t point);
+void weft_program_run_tile(struct weft_program_worker *worker, int64_t points);
 
 /* --- program_fold.c: what the files of programs share ---------------------------------------------------------------
  * */

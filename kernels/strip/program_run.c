@@ -6,25 +6,10 @@
 
 #include <string.h>
 
-/* A worker at its part. What it holds of every value and op stands at the begin of its scratch memory. */
-struct worker {
-    const struct weft_program *program;
-    char *scratch;
-    char **base;                  /* by value: at the first point of the tile; behind them by fold: its state */
-    char **at;                    /* at the first point of the next line */
-    int64_t *next;                /* by value: bytes from line to line in this tile */
-    int64_t *written;             /* by value: number of the block, or tile, that it was written out for */
-    struct weft_strip_args *args; /* by op */
-    char *const *argument;
-    int64_t index[WEFT_K_RANK];   /* of the tile's first outer point */
-    int64_t inner_at;             /* number of the first inner point that `at` stands at */
-    int64_t tile, block;          /* what they are numbered by, from 1 on: both from one sequence */
-};
-
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 /* Writes lines out one behind the other that lie otherwise: one number a line, the same line, or gaps between lines. */
-static void write_out(const struct worker *w, int v, int64_t n, int64_t lines)
+static void write_out(const struct weft_program_worker *w, int v, int64_t n, int64_t lines)
 {
     const struct weft_program_value *const value = &w->program->value[v];
     char *const to = w->scratch + value->copy;
@@ -37,7 +22,7 @@ static void write_out(const struct worker *w, int v, int64_t n, int64_t lines)
 }
 
 /* An operand of all lines of a block at once. */
-static const void *read_block(const struct worker *w, int v, int64_t n, int64_t lines, int64_t *ret_stride)
+static const void *read_block(const struct weft_program_worker *w, int v, int64_t n, int64_t lines, int64_t *ret_stride)
 {
     const struct weft_program_value *const value = &w->program->value[v];
     const int64_t next = w->next[v], number = next == 0 ? w->tile : w->block;
@@ -54,7 +39,7 @@ static const void *read_block(const struct worker *w, int v, int64_t n, int64_t 
     return w->scratch + value->copy;
 }
 
-static void map_block(const struct worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
+static void map_block(const struct weft_program_worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
 {
     const struct weft_program_value *const out = &w->program->value[op->out];
     const bool joined = out->place == WEFT_PROGRAM_STRIP || (out->stride == 1 && w->next[op->out] == n * out->step);
@@ -70,7 +55,7 @@ static void map_block(const struct worker *w, const struct weft_program_op *op, 
     }
 }
 
-static void fold_block(const struct worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
+static void fold_block(const struct weft_program_worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
 {
     const struct weft_program *p = w->program;
     const struct weft_program_fold *const fold = &p->fold[op->fold];
@@ -94,7 +79,7 @@ static void fold_block(const struct worker *w, const struct weft_program_op *op,
 }
 
 /* Whole lines of n points, and all folds of them. */
-static void run_block(struct worker *w, const struct weft_program_stage *stage, int64_t n, int64_t lines)
+static void run_block(struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t n, int64_t lines)
 {
     const struct weft_program *p = w->program;
     w->block++;
@@ -108,8 +93,8 @@ static void run_block(struct worker *w, const struct weft_program_stage *stage, 
 /* --- strips ------------------------------------------------------------------------------------------------------- */
 
 /* The ops of a stage on n points, `from` points behind where `at` stands. */
-static inline void run_strip(const struct worker *w, const struct weft_program_stage *stage, int64_t from, int64_t n,
-                             bool ends)
+static inline void run_strip(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t from,
+                             int64_t n, bool ends)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++) {
@@ -133,7 +118,7 @@ static inline void run_strip(const struct worker *w, const struct weft_program_s
     }
 }
 
-static void begin_folds(const struct worker *w, const struct weft_program_stage *stage, int64_t n)
+static void begin_folds(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t n)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
@@ -143,7 +128,8 @@ static void begin_folds(const struct worker *w, const struct weft_program_stage 
         }
 }
 
-static void end_folds(const struct worker *w, const struct weft_program_stage *stage, char *const *to, int64_t n)
+static void end_folds(const struct weft_program_worker *w, const struct weft_program_stage *stage, char *const *to,
+                      int64_t n)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
@@ -156,7 +142,7 @@ static void end_folds(const struct worker *w, const struct weft_program_stage *s
 
 /* `at` for inner line number `line` of outer point `row` of the tile (strips along inner), or for inner point `line`
  * (strips along outer). */
-static void seek(const struct worker *w, int64_t row, int64_t line)
+static void seek(const struct weft_program_worker *w, int64_t row, int64_t line)
 {
     const struct weft_program *p = w->program;
     const int last = p->inner_rank - 1, axes = p->along_inner ? last : p->inner_rank;
@@ -175,7 +161,7 @@ static void seek(const struct worker *w, int64_t row, int64_t line)
     }
 }
 
-static void step(const struct worker *w, int64_t lines)
+static void step(const struct weft_program_worker *w, int64_t lines)
 {
     for (int v = 0; v < w->program->values; v++)
         w->at[v] += lines * w->next[v];
@@ -184,7 +170,7 @@ static void step(const struct worker *w, int64_t lines)
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
 /* A line of one outer point, in strips. */
-static void run_line(const struct worker *w, const struct weft_program_stage *stage, int64_t length)
+static void run_line(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t length)
 {
     for (int64_t from = 0; from < length; from += w->program->strip) {
         const int64_t n = length - from < w->program->strip ? length - from : w->program->strip;
@@ -192,7 +178,7 @@ static void run_line(const struct worker *w, const struct weft_program_stage *st
     }
 }
 
-static void run_along_inner(struct worker *w, const struct weft_program_stage *stage, int64_t rows)
+static void run_along_inner(struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t rows)
 {
     const struct weft_program *p = w->program;
     const int64_t length = p->inner[p->inner_rank - 1], lines = length > 0 ? p->folded / length : 0;
@@ -221,7 +207,7 @@ static void run_along_inner(struct worker *w, const struct weft_program_stage *s
     }
 }
 
-static void run_along_outer(struct worker *w, const struct weft_program_stage *stage, int64_t points)
+static void run_along_outer(struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t points)
 {
     const struct weft_program *p = w->program;
     const bool folds = p->inner_rank > 0;
@@ -244,7 +230,7 @@ static void run_along_outer(struct worker *w, const struct weft_program_stage *s
 }
 
 /* Values of outer points, with strips along the last outer axis whatever the others do. */
-static void run_outside(const struct worker *w, const struct weft_program_stage *stage, int64_t points)
+static void run_outside(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t points)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++) {
@@ -263,7 +249,7 @@ static void run_outside(const struct worker *w, const struct weft_program_stage 
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-static void open_tile(struct worker *w, int64_t point)
+void weft_program_open_tile(struct weft_program_worker *w, int64_t point)
 {
     const struct weft_program *p = w->program;
     for (int i = p->outer_rank - 1; i >= 0; i--) {
@@ -283,7 +269,7 @@ static void open_tile(struct worker *w, int64_t point)
     }
 }
 
-static void run_tile(struct worker *w, int64_t points)
+void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
 {
     const struct weft_program *p = w->program;
     w->tile = w->block + 1; /* numbers of tiles and blocks differ */
@@ -307,9 +293,9 @@ static void run_tile(struct worker *w, int64_t points)
             run_along_outer(w, &p->stage[s], points);
 }
 
-static struct worker open_worker(const struct weft_program *p, void *const *argument, char *scratch)
+struct weft_program_worker weft_program_open_worker(const struct weft_program *p, void *const *argument, char *scratch)
 {
-    struct worker w = {.program = p, .scratch = scratch, .argument = (char *const *)argument};
+    struct weft_program_worker w = {.program = p, .scratch = scratch, .argument = (char *const *)argument};
     w.args = (void *)scratch;
     w.base = (char **)(w.args + p->ops);
     w.at = w.base + p->values + p->folds;
@@ -338,7 +324,7 @@ static int64_t most_points(const struct weft_program *p)
     return p->code && (p->along_inner || p->inner_rank == 0) ? INT64_MAX : p->tile;
 }
 
-static void begin_chunk(const struct worker *w)
+static void begin_chunk(const struct weft_program_worker *w)
 {
     const struct weft_program *p = w->program;
     for (int f = 0; f < p->folds; f++)
@@ -347,7 +333,7 @@ static void begin_chunk(const struct worker *w)
 }
 
 /* Results of the chunk with this number on its line; the last tile is one of its own. */
-static void end_chunk(const struct worker *w, int64_t chunk)
+static void end_chunk(const struct weft_program_worker *w, int64_t chunk)
 {
     const struct weft_program *p = w->program;
     for (int i = 0; i < p->ops; i++) {
@@ -360,18 +346,18 @@ static void end_chunk(const struct worker *w, int64_t chunk)
 }
 
 /* Outer points [at, end) of one line. */
-static void run_points(struct worker *w, int64_t at, int64_t end)
+static void run_points(struct weft_program_worker *w, int64_t at, int64_t end)
 {
     const int64_t most = most_points(w->program);
     while (at < end) {
         const int64_t points = end - at < most ? end - at : most;
-        open_tile(w, at);
-        run_tile(w, points);
+        weft_program_open_tile(w, at);
+        weft_program_run_tile(w, points);
         at += points;
     }
 }
 
-static void run_chunks(struct worker *w, int64_t at, int64_t end)
+static void run_chunks(struct weft_program_worker *w, int64_t at, int64_t end)
 {
     const struct weft_program *p = w->program;
     const int64_t line = p->outer[p->outer_rank - 1], chunks = (line + p->chunk - 1) / p->chunk;
@@ -386,7 +372,7 @@ static void run_chunks(struct worker *w, int64_t at, int64_t end)
 
 void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, int part, int parts)
 {
-    struct worker w = open_worker(p, argument, scratch);
+    struct weft_program_worker w = weft_program_open_worker(p, argument, scratch);
     const int64_t line = p->outer[p->outer_rank - 1];
     int64_t at, end;
     if (p->chunk) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_draw.h: graphs of elementwise ops and reductions over one box, as functions of a seed, for test_program.c. */
+/* program_draw.h: graphs of elementwise ops, reductions and contractions over one box, as functions of a seed, for test_program.c. */
 #ifndef WEFT_TEST_PROGRAM_DRAW_H
 #define WEFT_TEST_PROGRAM_DRAW_H
 
@@ -357,10 +357,66 @@ static inline void add_concat(struct maker *m, const struct value *x)
     BODY("concat %%%c%d_0, %%%c%d_1 axis=%d\n", m->piece[0], number, m->piece[1], number, axis);
 }
 
+/* A product or a convolution that gives the whole box, of tensors of its own; its operand 1 may be constant. The box
+ * has to be known, and have rows and columns. */
+static inline void add_contraction(struct maker *m)
+{
+    static const int64_t terms[] = {1, 2, 7, 16, 33, 70};
+    const int64_t k = terms[draw(m, 6)];
+    const bool convolves = m->rank >= 3 && draw(m, 2), constant = draw(m, 2);
+    const int taps = convolves && draw(m, 2) ? 3 : 1;
+    char weights[96] = "f32[", lead[64] = "";
+    bool empty = false;
+    for (int i = 0; i < m->rank; i++)
+        empty |= m->extent[i] == 0;
+    if (m->rank < 2 || m->open >= 0 || empty)
+        return;
+    for (int i = 0; i < m->rank - 2; i++)
+        add_text(lead, sizeof lead, "%" PRId64 ",", m->extent[i]);
+    const int number = ++m->params;
+    HEAD("%s%%p%d: f32[", number > 1 ? ", " : "", number);
+    if (!convolves) {
+        HEAD("%s%" PRId64 ",%" PRId64 "]", lead, m->extent[m->rank - 2], k);
+        add_text(weights, sizeof weights, "%s%" PRId64 ",%" PRId64 "]", lead, k, m->extent[m->rank - 1]);
+    } else {
+        HEAD("%" PRId64 ",%" PRId64, m->extent[0], k);
+        add_text(weights, sizeof weights, "%" PRId64 ",%" PRId64, m->extent[1], k);
+        for (int i = 2; i < m->rank; i++) {
+            HEAD(",%" PRId64, m->extent[i]);
+            add_text(weights, sizeof weights, ",%d", taps);
+        }
+        HEAD("]%s", m->rank == 4 && draw(m, 2) ? "{0 2 3 1}" : "");
+        add_text(weights, sizeof weights, "]");
+    }
+    if (constant)
+        BODY("  %%w%d: %s = const random=%d\n", number, weights, number);
+    else
+        HEAD(", %%w%d: %s", number, weights), m->params++;
+    begin(m, WEFT_F32, WHOLE, true);
+    BODY("%s %%p%d, %%w%d", convolves ? "conv" : "matmul", number, number);
+    if (taps == 3) {
+        BODY(" pad=[");
+        for (int i = 0; i < 2 * (m->rank - 2); i++)
+            BODY("%s1", i ? " " : "");
+        BODY("]");
+    }
+    BODY("\n");
+    if (draw(m, 2)) { /* a bias of its columns or channels */
+        const int axis = convolves ? 1 : m->rank - 1;
+        const int sum = m->values - 1, row = m->values;
+        BODY("  %%b%d: f32[%" PRId64 "] = const random=%d\n", number, m->extent[axis], number);
+        begin(m, WEFT_F32, WHOLE, false);
+        BODY("bcast %%b%d dims=[%d]\n", number, axis);
+        begin(m, WEFT_F32, WHOLE, true);
+        BODY("add %%%s, %%%s\n", m->value[sum].name, m->value[row].name);
+    }
+}
+
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 11)) {
+    switch (draw(m, 12)) {
+    case 11: add_contraction(m); break;
     case 10: add_concat(m, x); break;
     case 9: add_beside(m, x); break;
     case 8: add_chunks(m, x); break;

@@ -2,7 +2,8 @@
 /* test_program.c: strip programs beside their ops one by one, on graphs drawn at random.
  *
  * A graph is a function of its seed: elementwise ops, comparisons, selects, casts, reductions over the first or the
- * last axes of one box, and values put together of pieces, over parameters of the whole box or of some of its axes. It
+ * last axes of one box, products and convolutions whose results fill it, and values put together of pieces, over
+ * parameters of the whole box or of some of its axes. It
  * is compiled as it is, so that what goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have
  * numbers of 16 bits in f32 between casts (program_widen.h); both run on the same numbers, tame and hostile, at each
  * CPU level of the machine, with 1 to 4 threads, and where the box has an open extent, at several. Every bit has to
@@ -157,13 +158,15 @@ static void compile_steps(const struct trial *t, const struct weft_execution *e)
 {
     for (uint32_t i = 0; i < e->plan->steps; i++) {
         const struct weft_step *const step = &e->plan->step[i];
-        if (!step->code)
+        const struct weft_form *const form = weft_step_form(step);
+        struct weft_program *const program =
+            form ? (struct weft_program *)step->kind->program(weft_frame_descriptor(e->frame, step)) : NULL;
+        if (!program)
             continue;
-        struct weft_program *const program = (struct weft_program *)weft_frame_descriptor(e->frame, step);
-        const bool takes = !weft_emit_refuse(step->code, program);
+        const bool takes = !weft_emit_refuse(form, program);
         *(takes ? &compiled : &not_compiled) += 1;
         if (takes)
-            program->code = code_of(t->context, step->code, program);
+            program->code = code_of(t->context, form, program);
     }
 }
 
@@ -244,8 +247,8 @@ static bool has_composite(const struct weft_plan *plan)
 {
     bool has = false;
     for (uint32_t i = 0; i < plan->steps; i++)
-        for (uint32_t k = 0; plan->step[i].code && k < plan->step[i].code->ops; k++) {
-            const char *const word = plan->step[i].code->op[k].word;
+        for (uint32_t k = 0; weft_step_form(&plan->step[i]) && k < weft_step_form(&plan->step[i])->ops; k++) {
+            const char *const word = weft_step_form(&plan->step[i])->op[k].word;
             has |= word && (!strcmp(word, "silu") || !strcmp(word, "gelu"));
         }
     return has;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program_price.c: what strip programs take besides reading, writing and computing. The contract: program.h. */
+#include "kernels/strip/program.h"
+
+#include <math.h>
+
+/* Estimates, held against a few kernels: a call of a strip kernel; to open a tile, for each of its values; a fold's
+ * line; an element that lies apart from the next. The others stand for loops that the ops have by themselves and
+ * programs do not, and are large enough to keep such groups apart. */
+enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4, SMALL_TILES = 16 };
+enum { SMALL_TILE = 256, MANY_TILES = 64, LONG_COLUMNS = 256 };
+
+/* Tiles of few points: map_joined.c goes over such rows in one, 2.7 times as fast in a group norm. */
+static bool has_small_tiles(const struct weft_program *p, double tile, double tiles)
+{
+    return tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES;
+}
+
+/* Long folds of few columns: what workers share out are pieces of lines, where reductions cut slices and are three
+ * times as fast. */
+static bool is_narrow(const struct weft_program *p)
+{
+    return p->folds && !p->along_inner && p->points < WEFT_PROGRAM_COLUMNS && p->folded > LONG_COLUMNS;
+}
+
+double weft_program_overhead_ns(const struct weft_program *p)
+{
+    const double last = (double)p->outer[p->outer_rank - 1];
+    const double tile = p->tile < last ? (double)p->tile : last, tiles = tile > 0 ? (double)p->points / tile : 0;
+    const double length = p->along_inner ? (double)p->inner[p->inner_rank - 1] : tile;
+    const double lines = p->along_inner ? (length > 0 ? tile * (double)p->folded / length : 0) : (double)p->folded;
+    double calls = lines; /* of each op, for a tile */
+    if (length > (double)p->strip)
+        calls *= length / (double)p->strip;
+    else if (p->block > p->strip && length > 0)
+        calls = ceil(lines * length / (double)p->block);
+    double ns = TILE_NS + VALUE_NS * p->values;
+    for (int s = 0; s < p->stages; s++)
+        ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * CALL_NS;
+    ns = tiles * (ns + p->folds * (p->along_inner ? lines : calls) * LINE_NS);
+    for (int v = 0; v < p->values; v++)
+        if (p->value[v].place == WEFT_PROGRAM_ARGUMENT && p->value[v].stride != 0 && p->value[v].stride != 1)
+            ns += (double)p->points * (double)p->folded * APART_NS;
+    if (is_narrow(p))
+        ns += (double)p->points * (double)p->folded * NARROW_NS;
+    return has_small_tiles(p, tile, tiles) ? SMALL_TILES * ns : ns;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* epilogue.c: which nodes finish a contraction, and by what. The contract: epilogue.h. */
+#include "sched/epilogue.h"
+
+#include "codegen/pointwise.h"
+#include "codegen/strips.h"
+
+#include <math.h>
+#include <string.h>
+
+bool weft_epilogue_takes(const struct weft_graph *g, weft_node n)
+{
+    return (weft_select_kind(weft_opcode_of(g, n)) == &weft_step_gemm ||
+            weft_select_kind(weft_opcode_of(g, n)) == &weft_step_conv) && weft_step_is_f32(g, n);
+}
+
+bool weft_epilogue_is_in(const struct weft_graph *g, const struct weft_unit *unit)
+{
+    bool any = false;
+    weft_node n = unit->first;
+    for (uint32_t i = 0; i < unit->nodes && unit->nodes > 1; i++, n = g->node[n.id].next)
+        any |= weft_epilogue_takes(g, n);
+    return any;
+}
+
+/* --- which nodes go together -------------------------------------------------------------------------------------- */
+
+/* Splits the list; two contractions are not finished at once. */
+static const char *split(const struct weft_graph *g, const weft_node *node, uint32_t count, struct weft_group_fit *ret,
+                         uint32_t *ret_rest)
+{
+    uint32_t rest = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const bool is_head = weft_epilogue_takes(g, node[i]);
+        if (is_head && ret->head.id)
+            return "would be the second contraction";
+        if (is_head)
+            ret->head = node[i];
+        else
+            ret->rest[rest++] = node[i];
+    }
+    *ret_rest = rest;
+    return NULL;
+}
+
+static uint8_t kind_at(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    return m->member[fit->node[p].id]->kind;
+}
+
+/* The axis of the fit along a dimension of what the node at place p makes, or reads as operand k. */
+static int axis_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, const int8_t *map, int dim)
+{
+    (void)m;
+    return map[dim] < 0 ? -1 : fit->axes.of[p][map[dim]];
+}
+
+/* Do others read a view of the contraction's result that stands among the rest? */
+static bool shows_view(const struct weft_members *m, const struct weft_group_fit *group)
+{
+    const struct weft_graph *g = m->graph;
+    const struct weft_fit *const fit = &group->fit;
+    bool shows = false;
+    for (uint32_t p = 0; p < fit->count && !shows; p++) {
+        weft_node n = fit->node[p];
+        while (n.id && n.id != group->head.id && weft_is_view(g, n))
+            n = weft_def(g, weft_operand(g, n, 0));
+        shows = fit->member[p].out && weft_is_view(g, fit->node[p]) && n.id == group->head.id;
+    }
+    return shows;
+}
+
+/* Every reader of the contraction's result goes over it in the same way, and has a point for each element. */
+static const char *read_head(const struct weft_members *m, struct weft_group_fit *ret)
+{
+    const struct weft_graph *g = m->graph;
+    const struct weft_fit *const fit = &ret->fit;
+    const weft_val v = weft_result(g, ret->head, 0);
+    const int rank = weft_type_of(g, v)->rank;
+    bool any = g->value[v.id].returns > 0;
+    if (any || shows_view(m, ret))
+        return "is read as it is by others";
+    for (uint32_t use = g->value[v.id].first_use; use; use = g->slot[use - 1].next) {
+        const uint32_t p = weft_member_place(m, g->slot[use - 1].node);
+        if (p == UINT32_MAX)
+            return "is read as it is by others";
+        for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++)
+            for (int d = 0; d < rank && weft_is(weft_operand(g, fit->node[p], k), v); d++) {
+                const int axis = axis_of(m, fit, p, m->member[fit->node[p].id]->operand[k], d);
+                if (any && axis != ret->axis[d])
+                    return "is read in two orders at once";
+                ret->axis[d] = (int8_t)axis;
+            }
+        any = true;
+    }
+    uint16_t axes = 0;
+    for (int d = 0; d < rank; d++)
+        axes |= ret->axis[d] < 0 ? 0 : (uint16_t)(1u << ret->axis[d]);
+    return !any                    ? "shares no more than what it reads"
+           : axes != fit->all ? "has fewer axes than what follows it" : NULL;
+}
+
+/* What others read: one value of f32 with all axes. */
+static const char *find_out(const struct weft_members *m, struct weft_group_fit *ret, weft_val *ret_where)
+{
+    const struct weft_graph *g = m->graph;
+    const struct weft_fit *const fit = &ret->fit;
+    for (uint32_t p = 0; p < fit->count; p++) {
+        *ret_where = weft_result(g, fit->node[p], 0);
+        if (kind_at(m, fit, p) != WEFT_MEMBER_VIEW && kind_at(m, fit, p) != WEFT_MEMBER_MAP)
+            return "folds results of a contraction";
+        if (kind_at(m, fit, p) == WEFT_MEMBER_VIEW || !fit->member[p].out)
+            continue;
+        if (ret->out.id)
+            return "would be the second result of a contraction";
+        if (weft_type_of(g, *ret_where)->dtype != WEFT_F32)
+            return "has other elements than the contraction that it would be written over";
+        if (fit->member[p].axes != fit->all)
+            return "has fewer axes than the contraction that it would be written over";
+        ret->out = *ret_where;
+    }
+    return ret->out.id ? NULL : "is read by nobody";
+}
+
+const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, uint32_t count,
+                                struct weft_group_fit *ret, weft_val *ret_where)
+{
+    const struct weft_graph *g = m->graph;
+    uint32_t rest = count;
+    ret->head = WEFT_NO_NODE;
+    ret->out = WEFT_NO_VALUE;
+    *ret_where = weft_result(g, node[count - 1], 0);
+    const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes" : split(g, node, count, ret, &rest);
+    if (why)
+        return why;
+    if (!ret->head.id)
+        return weft_fit_find(m, node, count, &ret->fit, ret_where);
+    if (rest == 0)
+        return "is one node";
+    why = weft_fit_find(m, ret->rest, rest, &ret->fit, ret_where);
+    if (why)
+        return why;
+    *ret_where = weft_result(g, ret->head, 0);
+    for (uint32_t i = 0; i < g->node[ret->head.id].operands; i++)
+        if (weft_member_place(m, weft_def(g, weft_operand(g, ret->head, i))) != UINT32_MAX)
+            return "reads what would be computed along with it";
+    if (ret->fit.uneven || ret->fit.outer != ret->fit.all)
+        return "is followed by what has other axes";
+    why = read_head(m, ret);
+    return why ? why : find_out(m, ret, ret_where);
+}
+
+/* --- what kernels do in registers --------------------------------------------------------------------------------- */
+
+struct peeling {
+    const struct weft_members *m;
+    const struct weft_group_fit *group;
+    struct weft_epilogue *e;
+    bool gone[WEFT_MOST_MEMBERS]; /* by place of the fit */
+    weft_val v;                   /* what stands in registers */
+};
+
+/* The place of the only reader of a value, or UINT32_MAX. */
+static uint32_t reader_of(const struct peeling *s, weft_val v)
+{
+    const struct weft_graph *g = s->m->graph;
+    const uint32_t use = g->value[v.id].first_use;
+    return g->value[v.id].returns || !use || g->slot[use - 1].next
+               ? UINT32_MAX : weft_member_place(s->m, g->slot[use - 1].node);
+}
+
+/* A constant of one axis, each number repeated along all others: which dimension of the contraction's result has it, or
+ * -1. */
+static int bias_dim(const struct peeling *s, uint32_t p, uint32_t k)
+{
+    const struct weft_graph *g = s->m->graph;
+    const struct weft_fit *const fit = &s->group->fit;
+    const weft_val v = weft_operand(g, fit->node[p], k);
+    const weft_node view = weft_def(g, v);
+    if (weft_opcode_of(g, view) != WEFT_OP_bcast || weft_member_place(s->m, view) != UINT32_MAX)
+        return -1;
+    const weft_val source = weft_operand(g, view, 0);
+    const struct weft_type *const type = weft_type_of(g, source);
+    const struct weft_attr *const dims = weft_attr_find(g, view, WEFT_ATTR_dims);
+    int found = -1;
+    if (!weft_is_const(g, source) || !dims)
+        return -1;
+    for (int i = 0; i < type->rank; i++) {
+        if (weft_dim_is(type->extent[i], 1))
+            continue;
+        const int to = (int)weft_dim_value(dims->integers[i]);
+        const int axis = axis_of(s->m, fit, p, s->m->member[fit->node[p].id]->operand[k], to);
+        for (int d = 0; d < weft_type_of(g, weft_result(g, s->group->head, 0))->rank; d++)
+            if (axis >= 0 && s->group->axis[d] == axis)
+                found = found < 0 ? d : WEFT_MAX_RANK;
+    }
+    return found < WEFT_MAX_RANK ? found : -1;
+}
+
+/* Products have a bias for each column or each row, convolutions one for each channel. */
+static bool is_bias_dim(const struct peeling *s, int dim)
+{
+    const struct weft_graph *g = s->m->graph;
+    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
+    return weft_opcode_of(g, s->group->head) == WEFT_OP_matmul ? dim == rank - 1 : dim == 1;
+}
+
+static bool peel_bias(struct peeling *s, uint32_t p)
+{
+    const struct weft_graph *g = s->m->graph;
+    const weft_node n = s->group->fit.node[p];
+    if (weft_opcode_of(g, n) != WEFT_OP_add || s->e->bias.id || s->e->clamp.given)
+        return false;
+    const uint32_t k = weft_is(weft_operand(g, n, 0), s->v) ? 1 : 0;
+    const int dim = bias_dim(s, p, k);
+    if (!is_bias_dim(s, dim))
+        return false;
+    s->e->bias = weft_operand(g, n, k);
+    s->e->bias_dim = (int8_t)dim;
+    return true;
+}
+
+/* The number that operand 1 is everywhere. */
+static bool bound_of(const struct peeling *s, weft_node n, float *ret)
+{
+    const struct weft_graph *g = s->m->graph;
+    weft_val v = weft_operand(g, n, 1);
+    if (weft_opcode_of(g, weft_def(g, v)) == WEFT_OP_bcast)
+        v = weft_operand(g, weft_def(g, v), 0);
+    const struct weft_constant *const constant = g->node[weft_def(g, v).id].constant;
+    if (weft_is(v, s->v) || !constant || constant->kind != WEFT_CONST_SPLAT || constant->integer)
+        return false;
+    *ret = (float)constant->real;
+    return !isnan(*ret);
+}
+
+/* With the bits of the node (kernels.h, struct weft_clamp): `max` of two zeros gives its second operand, so that of 0
+ * is a clamp that adds +0; where a bound is -0, or the upper one any zero, kernels of the node alone are right. */
+static bool peel_clamp(struct peeling *s, uint32_t p)
+{
+    const struct weft_graph *g = s->m->graph;
+    const weft_node n = s->group->fit.node[p];
+    struct weft_clamp *const clamp = &s->e->clamp;
+    float bound = 0;
+    switch (weft_opcode_of(g, n)) {
+    case WEFT_OP_relu:
+        if (clamp->given)
+            return false;
+        *clamp = (struct weft_clamp){.given = true, .low = 0, .high = INFINITY, .zero = 0};
+        return true;
+    case WEFT_OP_max:
+        if (clamp->given || !bound_of(s, n, &bound) || (bound == 0 && signbit(bound)))
+            return false;
+        *clamp = (struct weft_clamp){.given = true, .low = bound, .high = INFINITY, .zero = bound == 0 ? 0.0f : -0.0f};
+        return true;
+    case WEFT_OP_min:
+        if ((clamp->given && clamp->high < INFINITY) || !bound_of(s, n, &bound) || bound == 0 ||
+            (clamp->given && bound < clamp->low))
+            return false;
+        if (!clamp->given)
+            *clamp = (struct weft_clamp){.given = true, .low = -INFINITY, .zero = -0.0f};
+        clamp->high = bound;
+        return true;
+    default: return false;
+    }
+}
+
+/* Follows the result as long as kernels do in registers what is done with it; views of the same elements on the way go
+ * with the node behind them. */
+static void peel(struct peeling *s)
+{
+    const struct weft_graph *g = s->m->graph;
+    const struct weft_fit *const fit = &s->group->fit;
+    bool passed[WEFT_MOST_MEMBERS] = {false};
+    for (weft_val seen = s->v;;) {
+        const uint32_t p = reader_of(s, seen);
+        if (p == UINT32_MAX)
+            return;
+        const weft_val result = weft_result(g, fit->node[p], 0);
+        if (kind_at(s->m, fit, p) == WEFT_MEMBER_VIEW) {
+            passed[p] = true;
+            seen = result;
+            continue;
+        }
+        const weft_val before = s->v;
+        s->v = seen;
+        if (!peel_bias(s, p) && !peel_clamp(s, p)) {
+            s->v = before;
+            return;
+        }
+        for (uint32_t q = 0; q < fit->count; q++) {
+            s->gone[q] |= passed[q];
+            passed[q] = false;
+        }
+        s->gone[p] = true;
+        s->v = seen = result;
+    }
+}
+
+/* --- the step ----------------------------------------------------------------------------------------------------- */
+
+/* By dimension of the contraction's result: that of the result of a member which has the axis. */
+static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_RANK])
+{
+    const struct weft_graph *g = s->m->graph;
+    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
+    const uint32_t p = weft_member_place(s->m, weft_def(g, v));
+    for (int d = 0; d < rank; d++) {
+        ret[d] = (int8_t)(p == UINT32_MAX && s->group->axis[d] >= 0 ? d : -1); /* the contraction's own result */
+        for (int i = 0; p != UINT32_MAX && s->group->axis[d] >= 0 && i < weft_type_of(g, v)->rank; i++)
+            if (axis_of(s->m, &s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
+                s->group->axis[d])
+                ret[d] = (int8_t)i;
+    }
+}
+
+static const char *name_of(const struct weft_graph *g, const struct weft_group_fit *group, struct weft_arena *arena)
+{
+    enum { MOST_WORDS = 6 };
+    struct weft_text text = {.context = g->context, .arena = arena};
+    uint32_t words = 1;
+    weft_text_format(&text, "weft_%s", weft_op_of(g, group->head)->name);
+    for (uint32_t i = 0; i < group->fit.count; i++)
+        if (!weft_is_view(g, group->fit.node[i]) && words++ < MOST_WORDS)
+            weft_text_format(&text, "_%s", weft_op_of(g, group->fit.node[i])->name);
+    if (words > MOST_WORDS)
+        weft_text_format(&text, "_and_%u", words - MOST_WORDS);
+    weft_text_add(&text, "_f32");
+    return text.data;
+}
+
+/* The form of what is left, and what it reads. */
+static const char *lower_rest(const struct weft_scheduling *s, struct weft_members *members, struct peeling *peeling,
+                              struct weft_epilogue *e)
+{
+    const struct weft_fit *const fit = &peeling->group->fit;
+    weft_node *const left = weft_new(s->arena, weft_node, fit->count);
+    uint32_t count = 0;
+    struct weft_fit rest;
+    weft_val where;
+    for (uint32_t p = 0; p < fit->count; p++)
+        if (!peeling->gone[p])
+            left[count++] = fit->node[p];
+    if (count == 0)
+        return NULL;
+    const char *const why = weft_fit_find(members, left, count, &rest, &where);
+    if (why)
+        return why;
+    struct weft_form *const form = weft_lower(members, &rest, s->arena);
+    form->name = e->name;
+    e->form = form;
+    while (e->c < form->arrays && !weft_is(form->array[e->c].value, peeling->v))
+        e->c++;
+    return e->c == form->arrays ? "does not read the contraction" : weft_strips_refuse(form);
+}
+
+static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
+{
+    const uint32_t arrays = e->form ? e->form->arrays : 0;
+    weft_val *const in = weft_new(s->arena, weft_val, step->ins + 1 + arrays);
+    memcpy(in, step->in, step->ins * sizeof *in);
+    if (e->bias.id)
+        in[step->ins++] = e->bias;
+    for (uint32_t i = 0; i < arrays; i++)
+        if (e->form->array[i].use == WEFT_FORM_IN && i != e->c)
+            in[step->ins++] = e->form->array[i].value;
+    step->in = in;
+}
+
+bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *members,
+                          const struct weft_group_fit *group, struct weft_step *step)
+{
+    *step = weft_step_of(s->graph, group->head, s->arena);
+    if (!weft_select_family(s, step))
+        return false;
+    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
+        return weft_schedule_refuse(step, "its kernel finishes no results");
+    struct weft_epilogue *const e = weft_new(s->arena, struct weft_epilogue, 1);
+    struct peeling peeling = {.m = members, .group = group, .e = e, .v = weft_result(s->graph, group->head, 0)};
+    peel(&peeling);
+    find_dims(&peeling, peeling.v, e->c_dim);
+    find_dims(&peeling, group->out, e->out_dim);
+    e->name = name_of(s->graph, group, s->arena);
+    const char *const why = lower_rest(s, members, &peeling, e);
+    if (why)
+        return weft_schedule_refuse(step, why);
+    weft_val *const out = weft_new(s->arena, weft_val, 1);
+    *out = group->out;
+    step->out = out;
+    step->outs = 1;
+    step->epilogue = e;
+    read_values(s, e, step);
+    return true;
+}

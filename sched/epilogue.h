@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* epilogue.h: contractions that are finished before their results leave the nearest caches.
+ *
+ * A group may have one contraction, an f32 product or convolution, and elementwise nodes that go over its results point
+ * by point. It is computed by the step of the contraction, which has an epilogue: a bias and a clamp are added in
+ * registers by the kernel itself; the rest is a kernel form whose program the kernel calls for each piece of results
+ * that it has finished (kernels/strip/program.h). The contraction's results are written to the memory of the group's
+ * result, where the program reads them and puts its own in their place.
+ *
+ *   fuse @matmul_add_gelu_add {                       step: gemm
+ *     %c: f32[128,768]{-} = matmul %x, %w             the kernel, which adds %b to its sums
+ *     %d: f32[128,768]{-} = add %c, %b                %b: the rows of a constant [768]
+ *     %e: f32[128,768]{-} = gelu %d                   the form: %y[a, b] = gelu(%c[a, b]) + %r[a, b]
+ *     %y: f32[128,768] = add %e, %r
+ *   }
+ *
+ * All nodes have the axes of the contraction's result, in any order; others read one value, of f32, which has them all.
+ * Nothing that the contraction reads is computed in the group. What is read besides is not written over: results of the
+ * contraction stand there first. */
+#ifndef WEFT_EPILOGUE_H
+#define WEFT_EPILOGUE_H
+
+#include "codegen/lower.h"
+#include "kernels/strip/program.h"
+#include "sched/select.h"
+
+/* --- which nodes go together -------------------------------------------------------------------------------------- */
+
+/* Nodes that one kernel computes: a fit of all, or a contraction and a fit of the rest. Stays where it is. */
+struct weft_group_fit {
+    struct weft_fit fit;
+    weft_node head;               /* the contraction, or none */
+    weft_node rest[WEFT_MOST_MEMBERS];
+    int8_t axis[WEFT_MAX_RANK];   /* by dimension of the contraction's result: the axis of the fit; -1: extent 1 */
+    weft_val out;                 /* of a group with a head: what others read */
+};
+/* As weft_fit_find. One node is always one: a contraction alone has no fit. */
+const char *weft_group_fit_find(struct weft_members *members, const weft_node *node, uint32_t count,
+                                struct weft_group_fit *ret, weft_val *ret_where);
+/* Is it a contraction that may have an epilogue? */
+bool weft_epilogue_takes(const struct weft_graph *graph, weft_node node);
+/* Does a unit have a contraction that its other nodes finish? */
+bool weft_epilogue_is_in(const struct weft_graph *graph, const struct weft_unit *unit);
+
+/* --- what the contraction's step has ------------------------------------------------------------------------------ */
+
+struct weft_epilogue {
+    const char *name;             /* "weft_matmul_add_gelu_f32" */
+    weft_val bias;                /* a constant that is repeated along all but one dimension of the result, or none */
+    int8_t bias_dim;              /* that one: of the contraction's result */
+    struct weft_clamp clamp;
+    const struct weft_form *form; /* of what follows, or NULL */
+    uint32_t c;                   /* its array that is the contraction's result, or that with the bias and the clamp */
+    int8_t c_dim[WEFT_MAX_RANK];  /* by dimension of the contraction's result: that of this array, or -1: extent 1 */
+    int8_t out_dim[WEFT_MAX_RANK]; /* that of the step's result, or -1 */
+};
+/* The step of such a group: of the contraction, from its operands and what the epilogue reads to `out`. False where the
+ * family has no such kernel, and `why` says why. */
+bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *members,
+                          const struct weft_group_fit *fit, struct weft_step *step);
+
+/* --- for the steps of contractions -------------------------------------------------------------------------------- */
+
+/* The step's result with the dimensions of the contraction's; without an epilogue, as it is. */
+struct weft_tensor weft_epilogue_result(const struct weft_bind *bind);
+/* The dimension of the step's result that is dimension `dim` of the contraction's, or -1: it has extent 1. */
+int weft_epilogue_dim(const struct weft_step *step, int dim);
+/* The stride of the bias, if there is one. */
+int64_t weft_epilogue_bias_stride(const struct weft_bind *bind);
+/* Bytes that a descriptor has for the program, at an offset that divides by 64; 0: there is none. */
+size_t weft_epilogue_bytes(const struct weft_step *step);
+/* Makes the program in `memory`, and adds what its workers need to bind->scratch: from ret_scratch on. `order`: the
+ * dimensions of the contraction's result, those of a piece's rows first, then those of its columns. NULL: there is
+ * none. */
+struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *order, int rows, int columns,
+                                        void *memory, size_t *ret_scratch);
+
+/* One worker's, while it runs a part. */
+struct weft_epilogue_run {
+    struct weft_program_pieces pieces;
+    void *argument[WEFT_PROGRAM_ARGUMENTS];
+    int64_t row;                  /* that pieces are counted from */
+};
+void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,
+                         struct weft_call *call);
+/* Fills in what the program reads of memory that lies as the results do; NULL behind. */
+void weft_epilogue_beside(const struct weft_epilogue_run *run, const float *ret[2]);
+/* NULL, or the bias of a call. */
+const float *weft_epilogue_bias(const struct weft_call *call);
+
+#endif

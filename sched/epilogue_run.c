@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* epilogue_run.c: epilogues of bound steps, and of steps that run. The contract: epilogue.h. */
+#include "codegen/emit.h"
+#include "codegen/strips.h"
+#include "sched/epilogue.h"
+
+enum { LINE = 64 };
+
+struct weft_tensor weft_epilogue_result(const struct weft_bind *bind)
+{
+    const struct weft_step *const step = bind->step;
+    if (!step->epilogue)
+        return bind->out;
+    struct weft_tensor tensor = weft_bind_tensor(bind, weft_result(bind->graph, step->node, 0));
+    tensor.data = bind->out.data;
+    for (int d = 0; d < tensor.rank; d++) {
+        const int to = step->epilogue->out_dim[d];
+        tensor.stride[d] = to < 0 ? 0 : bind->out.stride[to];
+    }
+    for (int d = tensor.rank - 1; d >= 0; d--) /* of extent 1: any will do, best one that follows what lies behind it */
+        if (step->epilogue->out_dim[d] < 0)
+            tensor.stride[d] = d == tensor.rank - 1 ? 1 : tensor.stride[d + 1] * tensor.extent[d + 1];
+    return tensor;
+}
+
+int weft_epilogue_dim(const struct weft_step *step, int dim)
+{
+    return step->epilogue ? step->epilogue->out_dim[dim] : dim;
+}
+
+int64_t weft_epilogue_bias_stride(const struct weft_bind *bind)
+{
+    const struct weft_epilogue *const e = bind->step->epilogue;
+    const struct weft_tensor bias = weft_bind_tensor(bind, e->bias);
+    int64_t stride = 0;
+    for (int d = 0; d < bias.rank; d++)
+        stride = bias.stride[d] != 0 && bias.extent[d] != 1 ? bias.stride[d] : stride;
+    return stride;
+}
+
+const float *weft_epilogue_bias(const struct weft_call *call)
+{
+    const struct weft_epilogue *const e = call->step->epilogue;
+    return e && e->bias.id ? call->tensor(call, e->bias).data : NULL;
+}
+
+size_t weft_epilogue_bytes(const struct weft_step *step)
+{
+    return step->epilogue && step->epilogue->form ? weft_strips_bytes(step->epilogue->form) : 0;
+}
+
+/* The raw results, with the dimensions that the form knows, in the memory of the step's result. */
+static struct weft_tensor raw_results(const struct weft_bind *bind, const struct weft_epilogue *e, int rank)
+{
+    const struct weft_tensor result = weft_epilogue_result(bind);
+    struct weft_tensor raw = {.dtype = WEFT_F32, .rank = rank};
+    for (int d = 0; d < rank; d++)
+        raw.extent[d] = 1;
+    for (int d = 0; d < result.rank; d++)
+        if (e->c_dim[d] >= 0) {
+            raw.extent[e->c_dim[d]] = result.extent[d];
+            raw.stride[e->c_dim[d]] = result.stride[d];
+        }
+    return raw;
+}
+
+struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *order, int rows, int columns,
+                                        void *memory, size_t *ret_scratch)
+{
+    const struct weft_epilogue *const e = bind->step->epilogue;
+    if (!e || !e->form)
+        return NULL;
+    struct weft_tensor tensor[WEFT_PROGRAM_ARGUMENTS];
+    struct weft_strips_box box = {.array = e->c};
+    for (uint32_t i = 0; i < e->form->arrays; i++)
+        tensor[i] = i == e->c ? raw_results(bind, e, e->form->array[i].rank)
+                              : weft_bind_tensor(bind, e->form->array[i].value);
+    for (int i = 0; i < rows + columns; i++)
+        if (e->c_dim[order[i]] >= 0) {
+            box.dim[box.rows + box.columns] = e->c_dim[order[i]];
+            box.rows += i < rows;
+            box.columns += i >= rows;
+        }
+    struct weft_program *const program =
+        weft_strips_make_pieces(e->form, &box, weft_bind_cpu(bind), bind->symbols, tensor, memory);
+    program->shape = weft_emit_refuse(e->form, program) ? 0 : weft_emit_shape(program);
+    *ret_scratch = (bind->scratch + LINE - 1) / LINE * LINE;
+    bind->scratch = *ret_scratch + program->scratch;
+    return program;
+}
+
+void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,
+                         struct weft_call *call)
+{
+    const struct weft_epilogue *const e = call->step->epilogue;
+    for (uint32_t i = 0; i < e->form->arrays; i++)
+        run->argument[i] = i == e->c ? call->out : call->tensor(call, e->form->array[i].value).data;
+    run->row = 0;
+    weft_program_code *const code = program->code ? program->code : weft_tier_code(call->step->tier, program);
+    weft_program_begin_pieces(&run->pieces, program, code, run->argument, (char *)call->scratch + scratch);
+}
+
+static bool lies_as(const struct weft_program *p, const struct weft_program_value *a,
+                    const struct weft_program_value *b)
+{
+    bool same = a->place == WEFT_PROGRAM_ARGUMENT && a->argument != b->argument && a->bytes == b->bytes &&
+                a->offset == b->offset;
+    for (int i = 0; i < p->outer_rank && same; i++)
+        same = a->outer[i] == b->outer[i];
+    for (int i = 0; i < p->inner_rank && same; i++)
+        same = a->inner[i] == b->inner[i];
+    return same;
+}
+
+void weft_epilogue_beside(const struct weft_epilogue_run *run, const float *ret[2])
+{
+    const struct weft_program *const p = run->pieces.whole;
+    const struct weft_program_value *const out = &p->value[p->op[p->ops - 1].out];
+    int count = 0;
+    for (int v = 0; v < p->values && count < 2; v++)
+        if (lies_as(p, &p->value[v], out) && run->argument[p->value[v].argument] != run->argument[out->argument])
+            ret[count++] = run->argument[p->value[v].argument];
+}
