@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_draw.h: graphs of elementwise ops, reductions and contractions over one box, as functions of a seed, for test_program.c. */
+/* program_draw.h: graphs of elementwise ops, reductions and contractions over one box, as functions of a seed, for
+ * test_program.c. */
 #ifndef WEFT_TEST_PROGRAM_DRAW_H
 #define WEFT_TEST_PROGRAM_DRAW_H
 
