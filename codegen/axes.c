@@ -26,6 +26,23 @@ struct weft_members *weft_members_open(const struct weft_graph *graph, uint32_t 
 
 /* --- a node ------------------------------------------------------------------------------------------------------- */
 
+static bool is_number(const struct weft_graph *g, weft_val v)
+{
+    const struct weft_constant *const constant = g->node[weft_def(g, v).id].constant;
+    return constant && constant->kind == WEFT_CONST_SPLAT;
+}
+
+static const char *refuse_look_up(const struct weft_graph *g, weft_node n)
+{
+    const int index = weft_type_of(g, weft_operand(g, n, 1))->dtype;
+    if (is_number(g, weft_operand(g, n, 0)))
+        return "looks up equal elements";
+    if (weft_opcode_of(g, n) == WEFT_OP_gather)
+        return index == WEFT_I64 || index == WEFT_I32 ? NULL : "has indices of other types than i64 and i32";
+    return weft_attr_find(g, n, WEFT_ATTR_form)        ? "pads by elements"
+           : !is_number(g, weft_operand(g, n, 1)) ? "pads by a number that is not constant" : NULL;
+}
+
 static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *ret_kind)
 {
     const struct weft_graph *g = m->graph;
@@ -45,6 +62,10 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
     if ((traits & WEFT_REDUCTION) && weft_pointwise_fold(op, &fold)) {
         *ret_kind = WEFT_MEMBER_FOLD;
         return weft_reduce_supports(in, out, m->cpu) ? NULL : "no reduction kernel takes these element types";
+    }
+    if (op == WEFT_OP_gather || op == WEFT_OP_pad) {
+        *ret_kind = WEFT_MEMBER_LOOK_UP;
+        return refuse_look_up(g, n);
     }
     if (op == WEFT_OP_fold_chunks) {
         *ret_kind = WEFT_MEMBER_CHUNKS;
@@ -68,6 +89,25 @@ static bool read_map(const struct weft_index_map *map, int8_t *axis)
     return true;
 }
 
+/* What is looked up: besides those, single axes from another place on, outside of which nothing is read, and what
+ * another operand says. */
+static bool read_look_up(const struct weft_index_map *map, struct weft_member *member)
+{
+    bool plain = true;
+    member->indexed = -1;
+    for (int i = 0; i < map->rank && plain; i++) {
+        const struct weft_index *at = &map->at[i];
+        const bool moves = at->border || !weft_dim_is(at->base, 0);
+        plain = !at->is_near && at->border <= WEFT_BORDER_SKIPPED &&
+                (at->data ? !at->terms && !moves && member->indexed < 0
+                          : at->terms <= 1 && (at->terms == 0 || weft_dim_is(at->term[0].step, 1)));
+        member->operand[0][i] = (int8_t)(at->terms ? at->term[0].axis : -1);
+        member->indexed = (int8_t)(at->data ? i : member->indexed);
+        member->moved |= (uint8_t)(moves << i);
+    }
+    return plain;
+}
+
 /* The operand's axes. What it makes has no place in them along the axis that is cut. */
 static void read_chunks(const struct weft_members *m, weft_node n, struct weft_member *member)
 {
@@ -81,7 +121,7 @@ static void read_chunks(const struct weft_members *m, weft_node n, struct weft_m
     }
 }
 
-static const char *read_axes(const struct weft_members *m, weft_node n, struct weft_member *member)
+static const char *read_axes(const struct weft_members *m, weft_node n, uint8_t kind, struct weft_member *member)
 {
     const struct weft_graph *g = m->graph;
     struct weft_space space;
@@ -95,7 +135,9 @@ static const char *read_axes(const struct weft_members *m, weft_node n, struct w
     }
     bool plain = weft_index_map(g, (struct weft_pin){n, .result = true}, &map) && read_map(&map, member->result);
     for (uint32_t i = 0; i < g->node[n.id].operands && plain; i++)
-        plain = weft_index_map(g, (struct weft_pin){n, .index = i}, &map) && read_map(&map, member->operand[i]);
+        plain = weft_index_map(g, (struct weft_pin){n, .index = i}, &map) &&
+                (kind == WEFT_MEMBER_LOOK_UP && i == 0 ? read_look_up(&map, member)
+                                                       : read_map(&map, member->operand[i]));
     return plain ? NULL : "splits or joins axes";
 }
 
@@ -109,7 +151,7 @@ const struct weft_member *weft_member_of(struct weft_members *m, weft_node n)
     if (!member->why && kind == WEFT_MEMBER_CHUNKS)
         read_chunks(m, n, member);
     else if (!member->why)
-        member->why = read_axes(m, n, member);
+        member->why = read_axes(m, n, kind, member);
     member->kind = member->why ? WEFT_MEMBER_NONE : kind;
     m->member[n.id] = member;
     return member;
@@ -135,6 +177,8 @@ static const char *join(struct weft_members *m, const weft_node *node, uint16_t 
                         uint32_t q)
 {
     const struct weft_member *reader = m->member[node[p].id], *maker = m->member[node[q].id];
+    if (reader->kind == WEFT_MEMBER_LOOK_UP)
+        return k ? "has indices that the group computes" : "looks up what the group computes";
     const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
     for (int i = 0; i < rank; i++) {
         const int a = reader->operand[k][i], b = maker->result[i];
@@ -172,7 +216,8 @@ static void share(struct weft_members *m, const weft_node *node, uint32_t count,
     bool joins = false;
     memcpy(m->before, parent, count * WEFT_SPACE_AXES * sizeof *parent);
     for (int i = 0; i < rank; i++) {
-        if (a->operand[k][i] < 0 || b->operand[j][i] < 0)
+        const bool moves = (k == 0 && a->moved >> i & 1) || (j == 0 && b->moved >> i & 1);
+        if (a->operand[k][i] < 0 || b->operand[j][i] < 0 || moves)
             continue;
         const uint16_t mine = find(parent, p * WEFT_SPACE_AXES + (uint32_t)a->operand[k][i]);
         const uint16_t other = find(parent, q * WEFT_SPACE_AXES + (uint32_t)b->operand[j][i]);

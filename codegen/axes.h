@@ -16,8 +16,11 @@
 #include "codegen/form.h"
 
 /* A node as groups see it. Only such nodes are in groups whose operands and results lie along single axes: elementwise
- * ops, folds, folds of chunks, and views that permute, repeat or drop axes. */
-enum weft_member_kind { WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS };
+ * ops, folds, folds of chunks, and views that permute, repeat or drop axes; and gathers and paddings, which look up
+ * what comes from outside. */
+enum weft_member_kind {
+    WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS, WEFT_MEMBER_LOOK_UP
+};
 struct weft_member {
     uint8_t kind;
     const char *why;                 /* of NONE */
@@ -27,6 +30,8 @@ struct weft_member {
     int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index. Of CHUNKS: the axis that is cut
                                       * has -1, and the node's axes are the operand's */
     int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK];
+    int8_t indexed;                  /* of LOOK_UP: the dimension of operand 0 that operand 1 indexes, or -1 */
+    uint8_t moved;                   /* and a bit for each one that begins elsewhere on its axis, or may be outside */
 };
 
 enum { WEFT_MOST_MEMBERS = 64 };      /* nodes of a group */

@@ -48,8 +48,13 @@ static const char *refuse_stage(const struct weft_form *form, const struct weft_
         why = weft_emit_op_refuse(form, op);
         if (op->kind == WEFT_FORM_STORE || why)
             continue;
+        const bool looks = weft_strips_is_look_up(form, i);
+        if (looks)
+            why = weft_emit_look_refuse(form, p, inside || !p->along_inner, i);
+        if (why)
+            continue;
         if (op->kind != WEFT_FORM_CONST && (op->kind != WEFT_FORM_FOLD || !p->along_inner))
-            why = refuse_value(form, p, inside, i, op->kind != WEFT_FORM_LOAD);
+            why = refuse_value(form, p, inside, i, op->kind != WEFT_FORM_LOAD || looks);
         for (unsigned k = 0; !why && k < op->ins; k++)
             if (op->in[k] < stage->first)
                 why = refuse_value(form, p, inside, op->in[k], false);
@@ -65,7 +70,7 @@ static const char *refuse_stage(const struct weft_form *form, const struct weft_
 const char *weft_emit_refuse(const struct weft_form *form, const struct weft_program *program)
 {
     const char *why = weft_strips_refuse(form);
-    if (!why && form->ops > WEFT_EMIT_OPS)
+    if (!why && (form->ops > WEFT_EMIT_OPS || program->values > 2 * WEFT_EMIT_OPS))
         why = "has more than 512 instructions";
     if (!why && program->inner_rank > 1)
         why = "folds several lines into one number";
@@ -78,7 +83,7 @@ static int level_of(uint32_t cpu) { return cpu & WEFT_CPU_AVX512 ? 2 : cpu & WEF
 
 uint64_t weft_emit_shape(const struct weft_program *p)
 {
-    uint8_t key[WEFT_EMIT_OPS + 2];
+    uint8_t key[2 * WEFT_EMIT_OPS + 2];
     key[0] = (uint8_t)level_of(p->cpu);
     key[1] = (uint8_t)(way_of(p) << 1 | p->pieces);
     for (int v = 0; v < p->values; v++)
@@ -233,6 +238,7 @@ static const char tile_text[] =
     "    const int64_t *next;    /* by value: bytes to the next line */\n"
     "    int64_t points, length; /* outer points; inner points of each */\n"
     "    int64_t past;           /* 1: results go past the caches */\n"
+    "    const int64_t *bound;   /* of each index or position: elements along its axis, and from one to the next */\n"
     "};\n\n";
 
 void weft_emit_includes(uint32_t cpu, struct weft_text *text)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_line.c: a line of points without folds in C: whole vectors, then what is left of them. */
 #include "codegen/emit_parts.h"
+#include "codegen/strips.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,8 @@ static void fetch_rows(const struct weft_emit *e)
 {
     for (uint32_t v = 0; v < e->form->ops && e->way == WEFT_EMIT_ROWS; v++) {
         const struct weft_form_op *op = &e->form->op[v];
-        bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1 || !weft_emit_moves(e, v);
+        bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1 || !weft_emit_moves(e, v) ||
+                     weft_strips_is_look_up(e->form, v);
         for (uint32_t k = 0; k < v; k++)
             again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
         if (!again)

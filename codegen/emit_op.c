@@ -67,14 +67,15 @@ static const char *refuse_map(const struct weft_form *form, const struct weft_fo
 
 const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op)
 {
-    if (!weft_emit_element(op->dtype))
+    const bool reads = op->kind == WEFT_FORM_LOAD || op->kind == WEFT_FORM_CONST;
+    if (!weft_emit_element(op->dtype) && !(reads && op->dtype == WEFT_I64)) /* an index */
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
         return refuse_map(form, op);
     if (op->kind == WEFT_FORM_FOLD && !(is_real(op->dtype) && is_real(form->op[op->in[0]].dtype)))
         return "folds integers";
     if (op->kind == WEFT_FORM_STORE && form->op[op->in[0]].kind != WEFT_FORM_MAP &&
-        form->op[op->in[0]].kind != WEFT_FORM_FOLD)
+        form->op[op->in[0]].kind != WEFT_FORM_FOLD && !weft_strips_is_look_up(form, op->in[0]))
         return "stores what it does not compute";
     return NULL;
 }
@@ -121,6 +122,10 @@ static void add_access(struct line *line, const struct weft_form *form, const st
     add_name(line, form->array[op->array].name ? form->array[op->array].name : "");
     for (int d = 0; d < map->rank; d++) {
         add(line, d ? ", " : "[");
+        if (map->at[d].data) {
+            add_value(line, form, op->in[map->at[d].data - 1]);
+            continue;
+        }
         for (int t = 0; t < map->at[d].terms; t++) {
             const weft_dim step = map->at[d].term[t].step;
             add(line, t ? " + " : "");
@@ -134,6 +139,7 @@ static void add_access(struct line *line, const struct weft_form *form, const st
             add(line, " + …");
         else if (!map->at[d].terms || !weft_dim_is(map->at[d].base, 0))
             add(line, map->at[d].terms ? " + %lld" : "%lld", (long long)weft_dim_value(map->at[d].base));
+        add(line, map->at[d].border ? " ?" : "");
     }
     add(line, "%s", map->rank ? "]" : "");
 }
@@ -162,7 +168,7 @@ void weft_emit_comment(const struct weft_emit *e, uint32_t id, char *ret, size_t
     }
     if (op->kind == WEFT_FORM_LOAD)
         add_access(&line, form, op);
-    for (unsigned k = 0; k < op->ins; k++) {
+    for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_LOAD; k++) {
         add(&line, k ? ", " : "");
         add_value(&line, form, op->in[k]);
     }
@@ -297,7 +303,7 @@ static void point(struct weft_emit *e, uint32_t v, bool written)
 
 static void head(struct weft_emit *e, uint32_t v, bool written)
 {
-    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v])
+    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v] || e->form->op[v].dtype == WEFT_I64)
         return;
     if (!written && e->program->value[v].stride == 0)
         spread(e, v);
@@ -309,13 +315,18 @@ void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
         const struct weft_form_op *op = &e->form->op[i];
-        if (op->kind == WEFT_FORM_LOAD)
+        const bool looks = weft_strips_is_look_up(e->form, i);
+        if (looks)
+            weft_emit_look_head(e, i);
+        else if (op->kind == WEFT_FORM_LOAD)
             head(e, i, false);
         for (unsigned k = 0; k < op->ins; k++)
             if (op->in[k] < stage->first)
                 head(e, op->in[k], false);
         if (op->kind == WEFT_FORM_MAP && e->at)
             head(e, i, true);
+        if (looks && e->at && weft_emit_in_memory(e, i) && !e->pointed[i])
+            point(e, i, true);
     }
 }
 
@@ -444,9 +455,11 @@ static void map(struct weft_emit *e, uint32_t i)
 static void instruction(struct weft_emit *e, uint32_t i)
 {
     const struct weft_form_op *op = &e->form->op[i];
-    for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_STORE; k++)
+    for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_STORE && op->kind != WEFT_FORM_LOAD; k++)
         read(e, op->in[k]);
-    if (op->kind == WEFT_FORM_LOAD)
+    if (weft_strips_is_look_up(e->form, i))
+        weft_emit_look_up(e, i);
+    else if (op->kind == WEFT_FORM_LOAD && op->dtype != WEFT_I64)
         read(e, i);
     else if (op->kind == WEFT_FORM_MAP)
         map(e, i);
@@ -465,7 +478,7 @@ void weft_emit_consts(struct weft_emit *e)
 {
     for (uint32_t i = 0; i < e->form->ops; i++) {
         const struct weft_form_op *op = &e->form->op[i];
-        if (op->kind != WEFT_FORM_CONST)
+        if (op->kind != WEFT_FORM_CONST || op->dtype == WEFT_I64)
             continue;
         const char *const number = e->program->value[i].number;
         char right[64], comment[256];

@@ -82,6 +82,15 @@ bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
 /* All points of a line: `i` counts up to `all`. */
 void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *all);
 
+/* --- emit_look.c: loads that are look-ups (strips.h) -------------------------------------------------------------- */
+
+/* NULL, or why there is no C for it; `vectors`: in a stage whose strips are vectors. */
+const char *weft_emit_look_refuse(const struct weft_form *form, const struct weft_program *program, bool vectors,
+                                  uint32_t value);
+/* What its strip begins with; the value for one vector. */
+void weft_emit_look_head(struct weft_emit *e, uint32_t value);
+void weft_emit_look_up(struct weft_emit *e, uint32_t value);
+
 /* --- emit_sweep.c: stages ----------------------------------------------------------------------------------------- */
 
 /* Terms in a chain, for folds along lines: what program_fold.c does. */

@@ -77,7 +77,8 @@ static bool is_again(const struct weft_emit *e, uint32_t v)
     for (unsigned k = 0; k < op->ins && is; k++) {
         const uint32_t in = op->in[k];
         is = e->form->op[in].kind == WEFT_FORM_CONST || is_handed_on(e, in) ||
-             (e->form->op[in].kind == WEFT_FORM_LOAD && e->program->value[in].stride == 1);
+             (e->form->op[in].kind == WEFT_FORM_LOAD && e->program->value[in].stride == 1 &&
+              !weft_strips_is_look_up(e->form, in));
     }
     return is;
 }
@@ -214,7 +215,7 @@ struct pick {
 static bool is_load(const struct weft_emit *e, uint32_t v, int64_t stride)
 {
     return e->form->op[v].kind == WEFT_FORM_LOAD && e->form->op[v].dtype == WEFT_F32 &&
-           e->program->value[v].stride == stride;
+           e->program->value[v].stride == stride && !weft_strips_is_look_up(e->form, v);
 }
 
 /* Does op i read what an earlier stage keeps? By the time of the pick that is the next row's. */
@@ -291,7 +292,8 @@ static void fetch(const struct weft_emit *e, const struct weft_form_stage *stage
 {
     for (uint32_t v = stage->first; v < stage->first + stage->ops; v++) {
         const struct weft_form_op *op = &e->form->op[v];
-        bool again = op->kind != WEFT_FORM_LOAD || !e->pointed[v] || !weft_emit_moves(e, v);
+        bool again = op->kind != WEFT_FORM_LOAD || !e->pointed[v] || !weft_emit_moves(e, v) ||
+                     weft_strips_is_look_up(e->form, v);
         for (uint32_t k = 0; k < v; k++)
             again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
         if (!again)

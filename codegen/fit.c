@@ -102,7 +102,7 @@ static void find_outer(const struct weft_members *m, struct weft_fit *fit)
         for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
             fit->member[p].axes |= operand_axes(m, fit, p, k);
         const double ns = repeated_ns(m, fit, p, fit->all);
-        if (ns > most && fit->member[p].axes) {
+        if (ns > most && fit->member[p].axes && kind_of(m, fit, p) != WEFT_MEMBER_LOOK_UP) {
             most = ns;
             fit->outer = fit->member[p].axes;
             fit->uneven = true;
@@ -152,6 +152,7 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     }
     for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++)
         member->axes |= operand_axes(m, fit, p, k);
+    fit->uneven |= kind_of(m, fit, p) == WEFT_MEMBER_LOOK_UP;
     member->inside = (member->axes & ~fit->outer) || fit->outer == fit->all;
     for (uint32_t k = 0; k < m->graph->node[fit->node[p].id].operands; k++) {
         const uint32_t q = maker_of(m, fit, weft_operand(m->graph, fit->node[p], k));
@@ -179,7 +180,8 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
 static const char *check_out(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
 {
     const struct weft_fit_member *const member = &fit->member[p];
-    if (kind_of(m, fit, p) != WEFT_MEMBER_MAP || !member->out)
+    const uint8_t kind = kind_of(m, fit, p);
+    if ((kind != WEFT_MEMBER_MAP && kind != WEFT_MEMBER_LOOK_UP) || !member->out)
         return NULL;
     return member->axes != axes_of(m, fit, p) ? "has equal elements, and others read it"
            : member->axes != (member->inside ? fit->all : fit->outer)

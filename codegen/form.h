@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.h: the kernel form: what one kernel computes, and in which order it has to, without a word about a machine.
- * README.md has eight kernels written out in it.
+ * README.md has nine kernels written out in it.
  *
  *   kernel @softmax(in %x: f32[N,768], out %y: f32[N,768]) {
  *     axis r in N
@@ -64,7 +64,9 @@ struct weft_form_array {
 };
 
 enum weft_form_kind {
-    WEFT_FORM_LOAD,         /* %v = load %x[i, …]: where the index lies outside (`?`), `number` */
+    WEFT_FORM_LOAD,         /* %v = load %x[i, …]: where the index lies outside (`?`), `number`. Where a value of
+                             * integers stands for an index, %x[%i, c], it counts from the end below 0, what then lies
+                             * outside is the nearest element, and of an axis that has none, the result is 0 */
     WEFT_FORM_CONST,        /* %v = const 1e-05 */
     WEFT_FORM_MAP,          /* %v = word(p, q) %a, %b, %c: an elementwise op, by its word in kernels/strip/strip.def */
     WEFT_FORM_FOLD,         /* %v = fold sum %a over c: over all of these axes in the tile; empty: the identity */

@@ -36,12 +36,24 @@ static bool stays_inside(const struct weft_form *form, const struct weft_index *
     return at_least(dims, low, weft_dim_of(0)) && at_least(dims, weft_dim_sub(dims, extent, weft_dim_of(1)), high);
 }
 
+/* A value of integers alone, in a load. */
+static bool is_index_value(const struct weft_form *form, const struct weft_form_op *op, const struct weft_index *index)
+{
+    if (op->kind != WEFT_FORM_LOAD || index->data > op->ins || index->terms || index->border ||
+        !weft_dim_is(index->base, 0))
+        return false;
+    const int dtype = form->op[op->in[index->data - 1]].dtype;
+    return !weft_dtype_is_float(dtype) && dtype != WEFT_BOOL;
+}
+
 /* Axes whose place is known at this point: the stage's, and numbers of pieces. */
 static bool check_axes(struct weft_form_checker *c, const struct weft_form_op *op, const struct weft_index *index)
 {
     const struct weft_form *const form = c->form;
     const char *const array = form->array[op->array].name;
-    if (index->data || index->is_near)
+    if (index->data && !is_index_value(form, op, index))
+        return weft_form_complain(c, "an index of %%%s is a value, but in a store, in a sum, or no integer", array);
+    if (index->is_near)
         return weft_form_complain(c, "an index of %%%s is not a sum of axes", array);
     if (index->border != WEFT_BORDER_NONE && index->border != WEFT_BORDER_SKIPPED)
         return weft_form_complain(c, "an index of %%%s has a border that a form does not know", array);
@@ -67,18 +79,22 @@ bool weft_form_check_access(struct weft_form_checker *c)
     const struct weft_index_map *const map = &form->map[op->map];
     const struct weft_form_array *const array = &form->array[op->array];
     bool guarded = false;
+    unsigned values = 0;
     if (map->rank != array->rank)
         return weft_form_complain(c, "%%%s has %d axes, not %d", array->name, array->rank, map->rank);
     for (int i = 0; i < map->rank; i++) {
         if (!check_axes(c, op, &map->at[i]))
             return false;
         guarded |= map->at[i].border != WEFT_BORDER_NONE;
+        values += map->at[i].data != 0;
         weft_dims_try(form->dims);
-        const bool inside = map->at[i].border != WEFT_BORDER_NONE ||
+        const bool inside = map->at[i].border != WEFT_BORDER_NONE || map->at[i].data ||
                             stays_inside(form, &map->at[i], array->extent[i]);
         if (weft_dims_tried(form->dims) || weft_dims_saturated(form->dims) || !inside)
             return weft_form_complain(c, "index %d of %%%s may leave the array, and there is no ?", i, array->name);
     }
+    if (op->kind == WEFT_FORM_LOAD && op->ins != values)
+        return weft_form_complain(c, "a load of %%%s reads values that are no index", array->name);
     const bool real = weft_dtype_is_float(op->dtype);
     return op->kind != WEFT_FORM_LOAD || guarded || (real ? op->number == 0 : op->integer == 0) ||
            weft_form_complain(c, "a load of %%%s says `else`, but no index of it has a ?", array->name);

@@ -173,7 +173,7 @@ static bool check_kind(struct weft_form_checker *c)
     const struct weft_form_op *const op = here(c);
     if (op->kind > WEFT_FORM_STORE || !weft_dtype_name(op->dtype) || op->fold >= WEFT_FORM_FOLDS)
         return weft_form_complain(c, "an instruction that there is not, or of no element type");
-    const unsigned most = op->kind == WEFT_FORM_MAP ? WEFT_FORM_INS : least[op->kind];
+    const unsigned most = op->kind == WEFT_FORM_MAP || op->kind == WEFT_FORM_LOAD ? WEFT_FORM_INS : least[op->kind];
     if (op->ins < least[op->kind] || op->ins > most)
         return weft_form_complain(c, "an instruction reads %u values, not %u", op->ins, least[op->kind]);
     const int stage = c->form->stage[c->at.stage].kind;

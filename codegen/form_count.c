@@ -86,6 +86,15 @@ static int64_t count_repeated(int64_t low, int64_t gap, int64_t run, const struc
     return smaller(count, extent);
 }
 
+/* As many as there are indices, anywhere. */
+static struct reach reach_by_data(const struct counter *c, uint32_t index, int64_t extent)
+{
+    int64_t points = 1;
+    for (unsigned a = 0; a < c->form->axes; a++)
+        points = c->form->op[index].axes >> a & 1 ? multiply(points, c->extent[a]) : points;
+    return (struct reach){smaller(points, extent), 0, extent - 1};
+}
+
 static struct reach reach_of(const struct counter *c, const struct weft_index *index, int64_t extent)
 {
     const struct weft_dims *const dims = c->form->dims;
@@ -112,9 +121,19 @@ static struct reach reach_of(const struct counter *c, const struct weft_index *i
     return (struct reach){count, larger(low, 0), smaller(high, extent - 1)};
 }
 
-static bool same_map(const struct weft_index_map *a, const struct weft_index_map *b)
+/* Of two loads or stores of one array; of indices that are loaded, that they are, too. */
+static bool same_access(const struct weft_form *form, const struct weft_form_op *x, const struct weft_form_op *y)
 {
+    const struct weft_index_map *const a = &form->map[x->map], *const b = &form->map[y->map];
     for (int i = 0; i < a->rank; i++) {
+        if (a->at[i].data != b->at[i].data)
+            return false;
+        const uint32_t p = a->at[i].data ? x->in[a->at[i].data - 1] : 0;
+        const uint32_t q = b->at[i].data ? y->in[b->at[i].data - 1] : 0;
+        if (p != q && (form->op[p].kind != WEFT_FORM_LOAD || form->op[q].kind != WEFT_FORM_LOAD ||
+                       form->op[p].array != form->op[q].array || form->op[p].ins || form->op[q].ins ||
+                       !same_access(form, &form->op[p], &form->op[q])))
+            return false;
         if (a->at[i].terms != b->at[i].terms || !weft_dim_same(a->at[i].base, b->at[i].base))
             return false;
         for (unsigned t = 0; t < a->at[i].terms; t++)
@@ -137,7 +156,9 @@ static void touch(const struct counter *c, const struct weft_form_op *op, struct
     struct reach reach[WEFT_MAX_RANK];
     int64_t count = 1;
     for (int i = 0; i < map->rank; i++) {
-        reach[i] = reach_of(c, &map->at[i], weft_dim_evaluate(c->form->dims, array->extent[i], c->symbols));
+        const int64_t extent = weft_dim_evaluate(c->form->dims, array->extent[i], c->symbols);
+        reach[i] = map->at[i].data ? reach_by_data(c, op->in[map->at[i].data - 1], extent)
+                                   : reach_of(c, &map->at[i], extent);
         count = multiply(count, reach[i].count);
     }
     for (int i = 0; i < map->rank && count > 0; i++) {
@@ -159,7 +180,7 @@ static int64_t count_array(const struct counter *c, uint32_t first, uint32_t end
             continue;
         for (uint32_t k = i; k < end && c->done[i]; k++)
             seen[k] |= c->done[k] && form->op[k].kind == op->kind && form->op[k].array == op->array &&
-                       same_map(&form->map[form->op[k].map], &form->map[op->map]);
+                       same_access(form, &form->op[k], op);
         if (c->done[i])
             touch(c, op, &touched);
     }

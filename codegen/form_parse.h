@@ -19,8 +19,8 @@ struct weft_form_reader {
 /* form_parse_size.c */
 /* An expression of sizes, up to `end` at most. Symbols that the table does not have are added to it. */
 bool weft_form_read_dim(struct weft_form_reader *r, const char *end, weft_dim *ret);
-/* [i, 2*h + j - 1 ?, …] */
-bool weft_form_read_map(struct weft_form_reader *r, struct weft_index_map *ret);
+/* [i, 2*h + j - 1 ?, …]; values that stand for an index, [%i, c], are read by `op`. */
+bool weft_form_read_map(struct weft_form_reader *r, struct weft_form_op *op, struct weft_index_map *ret);
 /* The axis of that name, or -1. */
 int weft_form_find_axis(const struct weft_form *form, struct weft_word word);
 bool weft_form_read_axis(struct weft_form_reader *r, unsigned *ret);
@@ -29,6 +29,8 @@ bool weft_form_read_axis(struct weft_form_reader *r, unsigned *ret);
 bool weft_form_read_dtype(struct weft_form_reader *r, uint8_t *ret);
 /* r, c after the word `over`; none where that word does not follow. */
 bool weft_form_read_over(struct weft_form_reader *r, uint16_t *ret);
+/* %v: one more value that the op reads. */
+bool weft_form_read_operand(struct weft_form_reader *r, struct weft_form_op *op);
 /* A line of a stage of this kind, added to the form. */
 bool weft_form_read_op(struct weft_form_reader *r, const struct weft_form_stage *stage);
 

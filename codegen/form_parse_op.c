@@ -80,7 +80,7 @@ static bool read_number(struct weft_form_reader *r, struct weft_form_op *op)
 
 /* --- what instructions name --------------------------------------------------------------------------------------- */
 
-static bool read_operand(struct weft_form_reader *r, struct weft_form_op *op)
+bool weft_form_read_operand(struct weft_form_reader *r, struct weft_form_op *op)
 {
     struct weft_word name;
     weft_parse_blanks(&r->lex);
@@ -100,7 +100,7 @@ static bool read_operand(struct weft_form_reader *r, struct weft_form_op *op)
 static bool read_operands(struct weft_form_reader *r, struct weft_form_op *op)
 {
     do {
-        if (!read_operand(r, op))
+        if (!weft_form_read_operand(r, op))
             return false;
     } while (weft_parse_take(&r->lex, ','));
     return true;
@@ -119,7 +119,7 @@ static bool read_access(struct weft_form_reader *r, struct weft_form_op *op)
     if (!number)
         return weft_parse_fail(&r->lex, at, WEFT_ERR_INVALID, "the kernel has no array %%%.*s", (int)name.length,
                                name.text);
-    if (!weft_form_read_map(r, &map))
+    if (!weft_form_read_map(r, op, &map))
         return false;
     if (map.rank != r->form->array[number - 1].rank)
         return weft_parse_fail(&r->lex, at, WEFT_ERR_INVALID, "array %%%.*s has %d axes, not %d", (int)name.length,
@@ -153,7 +153,7 @@ static bool read_fold(struct weft_form_reader *r, struct weft_form_op *op, bool 
         return weft_parse_fail(&r->lex, word.text, WEFT_ERR_INVALID,
                                "'%.*s' is no fold: sum, mean, prod, reduce_max, reduce_min", (int)word.length,
                                word.text);
-    return read_operand(r, op) && weft_form_read_over(r, &op->over);
+    return weft_form_read_operand(r, op) && weft_form_read_over(r, &op->over);
 }
 
 static bool read_map_op(struct weft_form_reader *r, struct weft_form_op *op, struct weft_word word)
@@ -223,14 +223,14 @@ static bool read_store(struct weft_form_reader *r, struct weft_form_op *op)
 {
     op->kind = WEFT_FORM_STORE;
     return read_access(r, op) && weft_parse_expect(&r->lex, ',', "between the array and the value") &&
-           read_operand(r, op);
+           weft_form_read_operand(r, op);
 }
 
 static bool read_next(struct weft_form_reader *r, struct weft_form_op *op)
 {
     op->kind = WEFT_FORM_NEXT;
-    return read_operand(r, op) && weft_parse_expect(&r->lex, ',', "between the carried value and its next") &&
-           read_operand(r, op);
+    return weft_form_read_operand(r, op) && weft_parse_expect(&r->lex, ',', "between the carried value and its next") &&
+           weft_form_read_operand(r, op);
 }
 
 bool weft_form_read_op(struct weft_form_reader *r, const struct weft_form_stage *stage)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form_parse_size.c: sizes, axes and indices in the text of a kernel form.
  *
- *   index  = ["-"] term (("+" | "-") term)* ["?"]
+ *   index  = ["-"] term (("+" | "-") term)* ["?"] | VALUE
  *   term   = [size "*"] AXIS | size              size: ir/dims_text.c, with sums in parentheses
  *
  * Expressions of sizes are read by the table of sizes, which is told where one ends: it knows no axes. */
@@ -190,8 +190,13 @@ static bool read_term(struct weft_form_reader *r, const char *end, bool minus, s
     return add_term(r, at, index, axis, size);
 }
 
-static bool read_index(struct weft_form_reader *r, const char *end, struct weft_index *index)
+static bool read_index(struct weft_form_reader *r, struct weft_form_op *op, const char *end, struct weft_index *index)
 {
+    weft_parse_blanks(&r->lex);
+    if (r->lex.cursor < end && *r->lex.cursor == '%') {
+        index->data = (uint8_t)(op->ins + 1);
+        return weft_form_read_operand(r, op);
+    }
     bool minus = weft_parse_take(&r->lex, '-');
     do {
         if (!read_term(r, end, minus, index))
@@ -207,7 +212,7 @@ static bool read_index(struct weft_form_reader *r, const char *end, struct weft_
     return true;
 }
 
-bool weft_form_read_map(struct weft_form_reader *r, struct weft_index_map *ret)
+bool weft_form_read_map(struct weft_form_reader *r, struct weft_form_op *op, struct weft_index_map *ret)
 {
     *ret = (struct weft_index_map){0};
     if (!weft_parse_expect(&r->lex, '[', "before an index"))
@@ -219,7 +224,7 @@ bool weft_form_read_map(struct weft_form_reader *r, struct weft_index_map *ret)
         if (ret->rank == WEFT_MAX_RANK)
             return weft_parse_fail(&r->lex, r->lex.cursor, WEFT_ERR_INVALID, "an array has at most %d axes",
                                    WEFT_MAX_RANK);
-        if (!read_index(r, end, &ret->at[ret->rank]))
+        if (!read_index(r, op, end, &ret->at[ret->rank]))
             return false;
         ret->rank++;
     }

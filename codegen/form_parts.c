@@ -57,7 +57,7 @@ uint16_t weft_form_value_axes(const struct weft_form *form, const struct weft_fo
         read |= form->op[op->in[k]].axes;
     switch (op->kind) {
     case WEFT_FORM_LOAD:
-        return weft_form_map_axes(&form->map[op->map]) & stage;
+        return (weft_form_map_axes(&form->map[op->map]) & stage) | read;
     case WEFT_FORM_FOLD:
     case WEFT_FORM_CONTRACT:
         return read & (uint16_t)~op->over;

@@ -103,15 +103,19 @@ static void print_base(const struct printer *p, weft_dim base, bool first)
     }
 }
 
-static void print_map(const struct printer *p, const struct weft_index_map *map)
+static void print_map(const struct printer *p, const struct weft_form_op *op)
 {
+    const struct weft_index_map *const map = &p->form->map[op->map];
     weft_text_add(p->text, "[");
     for (int i = 0; i < map->rank; i++) {
         const struct weft_index *const index = &map->at[i];
         weft_text_add(p->text, i ? ", " : "");
         for (unsigned t = 0; t < index->terms; t++)
             print_term(p, &index->term[t], t == 0);
-        print_base(p, index->base, index->terms == 0);
+        if (index->data)
+            print_value(p, op->in[index->data - 1]);
+        else
+            print_base(p, index->base, index->terms == 0);
         weft_text_add(p->text, index->border ? " ?" : "");
     }
     weft_text_add(p->text, "]");
@@ -139,7 +143,7 @@ static void print_access(const struct printer *p, const struct weft_form_op *op)
 {
     weft_text_add(p->text, " ");
     weft_text_name(p->text, '%', p->form->array[op->array].name);
-    print_map(p, &p->form->map[op->map]);
+    print_map(p, op);
 }
 
 static void print_map_op(const struct printer *p, const struct weft_form_op *op)

@@ -43,7 +43,8 @@ static bool same_axes(const struct weft_index_map *map, int rank, const int8_t *
 {
     bool same = map->rank == rank;
     for (int i = 0; i < rank && same; i++)
-        same = (map->at[i].terms ? map->at[i].term[0].axis : -1) == axis[i];
+        same = !map->at[i].data && !map->at[i].border && weft_dim_is(map->at[i].base, 0) &&
+               (map->at[i].terms ? map->at[i].term[0].axis : -1) == axis[i];
     return same;
 }
 
@@ -83,6 +84,64 @@ static uint32_t add_load(struct lowering *l, weft_val v, const int8_t *axis)
                                                         .array = array, .map = map, .axes = bits_of(rank, axis)});
 }
 
+static void axes_at(const struct lowering *l, uint32_t p, uint32_t k, int8_t *ret)
+{
+    const struct weft_member *const member = l->m->member[l->fit->node[p].id];
+    for (int i = 0; i < weft_type_of(l->m->graph, weft_operand(l->m->graph, l->fit->node[p], k))->rank; i++)
+        ret[i] = (int8_t)(member->operand[k][i] < 0 ? -1 : l->fit->axes.of[p][member->operand[k][i]]);
+}
+
+/* Where a look-up reads its array: by the index that op `in` makes, or from a place on. */
+static uint32_t add_look_up_map(struct lowering *l, uint32_t p, int rank)
+{
+    const weft_node n = l->fit->node[p];
+    const struct weft_member *const member = l->m->member[n.id];
+    struct weft_index_map from;
+    int8_t at[WEFT_MAX_RANK];
+    axes_at(l, p, 0, at);
+    const uint32_t to = weft_form_add_map(l->form, rank, at);
+    const bool known = weft_index_map(l->m->graph, (struct weft_pin){n, .index = 0}, &from);
+    weft_assert(known);
+    for (int i = 0; i < rank; i++) {
+        struct weft_index *const index = &l->form->map[to].at[i];
+        if (i == member->indexed)
+            *index = (struct weft_index){.data = 1, .base = weft_dim_of(0)};
+        index->base = from.at[i].base;
+        index->border = from.at[i].border;
+    }
+    return to;
+}
+
+/* What a gather or a padding finds; each stage looks it up again. */
+static uint32_t add_look_up(struct lowering *l, uint32_t p)
+{
+    struct weft_form *const form = l->form;
+    const struct weft_graph *g = l->m->graph;
+    const weft_node n = l->fit->node[p];
+    const bool has_index = l->m->member[n.id]->indexed >= 0;
+    struct weft_form_op op = {.kind = WEFT_FORM_LOAD, .node = n};
+    for (uint32_t i = l->begin; i < form->ops; i++)
+        if (form->op[i].node.id == n.id)
+            return i;
+    int8_t at[WEFT_MAX_RANK];
+    if (has_index) {
+        axes_at(l, p, 1, at);
+        op.in[op.ins++] = add_load(l, weft_operand(g, n, 1), at);
+        op.axes = form->op[op.in[0]].axes;
+    }
+    op.array = array_of(l, weft_operand(g, n, 0), WEFT_FORM_IN);
+    op.dtype = form->array[op.array].dtype;
+    op.map = add_look_up_map(l, p, form->array[op.array].rank);
+    axes_at(l, p, 0, at);
+    op.axes |= bits_of(form->array[op.array].rank, at);
+    if (!has_index) {
+        const struct weft_constant *const fill = g->node[weft_def(g, weft_operand(g, n, 1)).id].constant;
+        op.number = fill->integer ? 0 : weft_rounded(op.dtype, fill->real);
+        op.integer = fill->integer ? fill->splat : 0;
+    }
+    return weft_form_add_op(form, op);
+}
+
 /* A cast with nothing to do inside of a group. Like a view it is gone through, so that each stage widens what it loads
  * instead of keeping wide numbers. */
 static bool is_passed(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
@@ -102,12 +161,12 @@ static uint32_t source_of(struct lowering *l, uint32_t p, uint32_t k)
         const weft_val v = weft_operand(g, l->fit->node[p], k);
         const uint32_t q = weft_member_place(l->m, weft_def(g, v));
         if (q == UINT32_MAX) {
-            const int8_t *const axis = l->m->member[l->fit->node[p].id]->operand[k];
             int8_t at[WEFT_MAX_RANK];
-            for (int i = 0; i < weft_type_of(g, v)->rank; i++)
-                at[i] = axis[i] < 0 ? -1 : l->fit->axes.of[p][axis[i]];
+            axes_at(l, p, k, at);
             return add_load(l, v, at);
         }
+        if (kind_of(l->m, l->fit, q) == WEFT_MEMBER_LOOK_UP)
+            return add_look_up(l, q);
         if (kind_of(l->m, l->fit, q) != WEFT_MEMBER_VIEW && !is_passed(l->m, l->fit, q))
             return l->op[q] - 1;
         p = q;
@@ -136,6 +195,10 @@ static void add_member(struct lowering *l, uint32_t p)
 {
     const struct weft_graph *g = l->m->graph;
     const weft_node n = l->fit->node[p];
+    if (kind_of(l->m, l->fit, p) == WEFT_MEMBER_LOOK_UP) {
+        l->op[p] = add_look_up(l, p) + 1;
+        return;
+    }
     const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
     const bool cuts = kind_of(l->m, l->fit, p) == WEFT_MEMBER_CHUNKS;
     const bool folds = cuts || kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
@@ -194,6 +257,8 @@ static void add_store(struct lowering *l, uint32_t p)
 static bool is_in(const struct lowering *l, uint32_t p, unsigned stage, bool inside)
 {
     const struct weft_fit_member *member = &l->fit->member[p];
+    if (kind_of(l->m, l->fit, p) == WEFT_MEMBER_LOOK_UP && !member->out)
+        return false;
     return kind_of(l->m, l->fit, p) != WEFT_MEMBER_VIEW && !is_passed(l->m, l->fit, p) &&
            !l->composite[p].inside && member->stage == stage && member->inside == inside;
 }

@@ -11,6 +11,9 @@
  * long that takes, `again_ns` says. Where nothing is folded and that is long, the axes of such a node are those of what
  * is outside: a gate of channels is computed once for all pixels of a channel.
  *
+ * A gather is a load whose index another load has, a padding one whose index may lie outside: each stage that reads it
+ * looks it up again. Their operands come from outside of the group.
+ *
  *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
  *   %r = rsqrt %m                              outside, stage 0
  *   %b = bcast %r dims=[0]                     %r, along another axis
@@ -34,7 +37,8 @@ struct weft_fit {
     uint16_t all, outer;   /* axes: of inside, of outside */
     int8_t cut;            /* the axis that is cut in chunks, or -1 */
     weft_dim chunk;        /* elements of a chunk */
-    bool uneven;           /* nothing is folded, and yet nodes have fewer axes than others; or again_ns is above 0 */
+    bool uneven;           /* nothing is folded, and yet nodes have fewer axes than others; or again_ns is above 0; or
+                            * elements are looked up: prices have to say whether that pays */
     double again_ns;       /* of one worker, at the hints, for what is computed at more points than it has numbers */
     struct weft_fit_member member[WEFT_MOST_MEMBERS]; /* by place */
 };

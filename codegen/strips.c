@@ -19,6 +19,39 @@ bool weft_strips_is_across(const struct weft_form *form, uint32_t op)
     return form->op[op].kind == WEFT_FORM_FOLD && (form->op[op].over & form->phase[0].axes);
 }
 
+static bool is_guarded(const struct weft_index *at) { return at->data || at->border; }
+
+bool weft_strips_is_look_up(const struct weft_form *form, uint32_t op)
+{
+    bool any = false;
+    const struct weft_index_map *const map = &form->map[form->op[op].map];
+    for (int d = 0; form->op[op].kind == WEFT_FORM_LOAD && d < map->rank; d++)
+        any |= is_guarded(&map->at[d]);
+    return any;
+}
+
+/* What a look-up adds to a program: guards, and values besides its own. */
+static void count_look_up(const struct weft_form *form, uint32_t op, uint32_t *values, uint32_t *guards)
+{
+    const struct weft_index_map *const map = &form->map[form->op[op].map];
+    if (!weft_strips_is_look_up(form, op))
+        return;
+    ++*values;
+    for (int d = 0; d < map->rank; d++) {
+        *guards += is_guarded(&map->at[d]);
+        *values += is_guarded(&map->at[d]) && !map->at[d].data;
+    }
+}
+
+uint32_t weft_strips_source(const struct weft_form *form, uint32_t op, uint32_t *ret_guard)
+{
+    uint32_t values = form->ops;
+    *ret_guard = 0;
+    for (uint32_t i = 0; i < op; i++)
+        count_look_up(form, i, &values, ret_guard);
+    return values;
+}
+
 /* Tiles of a stated length: along one axis, over which folds make what one store each writes. */
 static const char *refuse_chunks(const struct weft_form *form)
 {
@@ -40,6 +73,20 @@ static const char *refuse_chunks(const struct weft_form *form)
     return NULL;
 }
 
+/* Indices lie in memory, as many in it as there are points, and one axis is indexed at most. */
+static const char *refuse_look_up(const struct weft_form *form, uint32_t i)
+{
+    const struct weft_form_op *op = &form->op[i];
+    const struct weft_form_op *const index = op->ins ? &form->op[op->in[0]] : NULL;
+    if (op->ins > 1)
+        return "has loads by several indices";
+    if (index && index->kind != WEFT_FORM_CONST &&
+        (index->kind != WEFT_FORM_LOAD || weft_strips_is_look_up(form, op->in[0])))
+        return "has indices that it computes";
+    return index && index->dtype != WEFT_I64 && index->dtype != WEFT_I32 ? "has indices of other types than i64 and i32"
+                                                                         : NULL;
+}
+
 const char *weft_strips_refuse(const struct weft_form *form)
 {
     if (form->phases != 1)
@@ -53,10 +100,13 @@ const char *weft_strips_refuse(const struct weft_form *form)
             return "has stages that are no sweeps";
     for (uint32_t i = 0; i < form->ops; i++) {
         const struct weft_form_op *op = &form->op[i];
-        const bool moves = op->kind == WEFT_FORM_LOAD || op->kind == WEFT_FORM_STORE;
-        for (int d = 0; moves && d < form->map[op->map].rank; d++)
-            if (form->map[op->map].at[d].border || form->map[op->map].at[d].data || form->map[op->map].at[d].is_near)
-                return "has indices that may lie outside";
+        const bool stores = op->kind == WEFT_FORM_STORE;
+        for (int d = 0; stores && d < form->map[op->map].rank; d++)
+            if (is_guarded(&form->map[op->map].at[d]))
+                return "has stores that may lie outside";
+        const char *const why = weft_strips_is_look_up(form, i) ? refuse_look_up(form, i) : NULL;
+        if (why)
+            return why;
         if (op->kind == WEFT_FORM_SCAN || op->kind == WEFT_FORM_CONTRACT)
             return "has scans or contractions";
     }
@@ -71,10 +121,31 @@ static uint32_t count_kind(const struct weft_form *form, uint8_t kind)
     return count;
 }
 
-size_t weft_strips_bytes(const struct weft_form *form)
+bool weft_strips_reads_anywhere(const struct weft_form *form, weft_val value)
+{
+    bool any = true;
+    for (uint32_t i = 0; i < form->ops && any; i++)
+        any = form->op[i].kind != WEFT_FORM_LOAD || !weft_is(form->array[form->op[i].array].value, value) ||
+              weft_strips_is_look_up(form, i);
+    return any;
+}
+
+static struct weft_program_counts counts_of(const struct weft_form *form)
 {
     const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
-    return weft_program_bytes(form->ops, folds + maps, form->stages, folds);
+    struct weft_program_counts counts = {.values = form->ops, .ops = folds + maps, .stages = form->stages,
+                                         .folds = folds};
+    for (uint32_t i = 0; i < form->ops; i++) {
+        counts.ops += weft_strips_is_look_up(form, i);
+        count_look_up(form, i, &counts.values, &counts.guards);
+    }
+    return counts;
+}
+
+size_t weft_strips_bytes(const struct weft_form *form)
+{
+    const struct weft_program_counts counts = counts_of(form);
+    return weft_program_bytes(&counts);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -88,6 +159,22 @@ struct making {
     int8_t place[WEFT_FORM_AXES]; /* of an axis among the program's outer or inner ones */
 };
 
+/* An index, so many elements a step. */
+static void add_index(const struct making *m, const struct weft_index *at, int64_t stride,
+                      struct weft_program_value *value)
+{
+    value->offset += weft_dim_evaluate(m->form->dims, at->base, m->symbols) * stride;
+    for (int t = 0; t < at->terms; t++) {
+        const int axis = at->term[t].axis;
+        const int64_t step = weft_dim_evaluate(m->form->dims, at->term[t].step, m->symbols) * stride;
+        if (m->form->axis[axis].pieces_of >= 0) {
+            value->chunk += step;
+            continue;
+        }
+        *(m->outer >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) += step;
+    }
+}
+
 /* An array at the places that a load or store means. */
 static void place_argument(const struct making *m, const struct weft_form_op *op, struct weft_program_value *value)
 {
@@ -95,18 +182,31 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
     const struct weft_tensor *tensor = &m->tensor[op->array];
     *value = (struct weft_program_value){.place = WEFT_PROGRAM_ARGUMENT, .argument = (uint16_t)op->array,
                                          .bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
+    for (int d = 0; d < map->rank; d++)
+        add_index(m, &map->at[d], tensor->stride[d], value);
+}
+
+/* The array of a look-up, and its guards. */
+static void place_look_up(const struct making *m, uint32_t i)
+{
+    const struct weft_form_op *const op = &m->form->op[i];
+    const struct weft_index_map *map = &m->form->map[op->map];
+    const struct weft_tensor *tensor = &m->tensor[op->array];
+    uint32_t guard, value = weft_strips_source(m->form, i, &guard);
+    place_argument(m, op, &m->program->value[value++]);
     for (int d = 0; d < map->rank; d++) {
-        const struct weft_index *at = &map->at[d];
-        value->offset += weft_dim_evaluate(m->form->dims, at->base, m->symbols) * tensor->stride[d];
-        for (int t = 0; t < at->terms; t++) {
-            const int axis = at->term[t].axis;
-            const int64_t step = weft_dim_evaluate(m->form->dims, at->term[t].step, m->symbols) * tensor->stride[d];
-            if (m->form->axis[axis].pieces_of >= 0) {
-                value->chunk += step;
-                continue;
-            }
-            *(m->outer >> axis & 1 ? &value->outer[m->place[axis]] : &value->inner[m->place[axis]]) += step;
-        }
+        if (!is_guarded(&map->at[d]))
+            continue;
+        struct weft_program_guard *const to = &m->program->guard[guard];
+        m->program->bound[2 * guard] = tensor->extent[d];
+        m->program->bound[2 * guard++ + 1] = map->at[d].data ? tensor->stride[d] : 0;
+        *to = (struct weft_program_guard){.is_index = map->at[d].data != 0,
+                                          .value = (uint16_t)(map->at[d].data ? op->in[0] : value)};
+        if (map->at[d].data)
+            continue;
+        m->program->value[value] = (struct weft_program_value){
+            .place = WEFT_PROGRAM_ARGUMENT, .argument = WEFT_PROGRAM_POSITION, .bytes = 1};
+        add_index(m, &map->at[d], 1, &m->program->value[value++]);
     }
 }
 
@@ -131,7 +231,9 @@ static void place_values(const struct making *m)
         value->place = op->kind == WEFT_FORM_CONST ? WEFT_PROGRAM_NUMBER
                        : !inside                   ? WEFT_PROGRAM_OUTER
                        : kept[i]                   ? WEFT_PROGRAM_TILE : WEFT_PROGRAM_STRIP;
-        if (op->kind == WEFT_FORM_LOAD)
+        if (weft_strips_is_look_up(form, i))
+            place_look_up(m, i);
+        else if (op->kind == WEFT_FORM_LOAD)
             place_argument(m, op, value);
         if (op->kind == WEFT_FORM_STORE)
             place_argument(m, op, &m->program->value[op->in[0]]);
@@ -186,9 +288,26 @@ static void place_box(struct making *m, const struct weft_strips_box *box)
     }
 }
 
+static void add_look_up(const struct making *m, uint32_t i, struct weft_program_op *op)
+{
+    const struct weft_form_op *const from = &m->form->op[i];
+    uint32_t guard, values = 0, guards = 0;
+    *op = (struct weft_program_op){.ins = 1, .out = (uint16_t)i,
+                                   .in = {(uint16_t)weft_strips_source(m->form, i, &guard)}};
+    count_look_up(m->form, i, &values, &guards);
+    op->guard = (uint16_t)guard;
+    op->guards = (uint8_t)guards;
+    if (weft_dtype_is_float(from->dtype))
+        weft_store_real(from->dtype, op->number, 0, from->number);
+    else
+        weft_store_integer(from->dtype, op->number, 0, from->integer);
+}
+
 static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *folds)
 {
     const struct weft_form_op *from = &m->form->op[i];
+    if (weft_strips_is_look_up(m->form, i))
+        add_look_up(m, i, &m->program->op[(*ops)++]);
     if (from->kind != WEFT_FORM_MAP && from->kind != WEFT_FORM_FOLD)
         return;
     struct weft_program_op *const op = &m->program->op[(*ops)++];
@@ -210,9 +329,9 @@ static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *
 static struct making open_program(const struct weft_form *form, uint32_t cpu, const int64_t *symbols,
                                   const struct weft_tensor *tensor, void *memory)
 {
-    const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
+    const struct weft_program_counts counts = counts_of(form);
     struct making m = {.form = form, .symbols = symbols, .tensor = tensor};
-    m.program = weft_program_open(memory, form->ops, folds + maps, form->stages, folds);
+    m.program = weft_program_open(memory, &counts);
     m.program->cpu = cpu;
     m.program->arguments = (uint16_t)form->arrays;
     return m;

@@ -26,6 +26,13 @@ static inline weft_program_code *weft_tier_code(const struct weft_tier *tier, co
 const char *weft_strips_refuse(const struct weft_form *form);
 /* Is it a fold over tiles of a stated length (program.h: a fold across)? Of a form that is not refused. */
 bool weft_strips_is_across(const struct weft_form *form, uint32_t op);
+/* Is it a load of what an index names, or that may lie outside? Such loads are ops of the program. */
+bool weft_strips_is_look_up(const struct weft_form *form, uint32_t op);
+/* Of such a load: the program's value for its array; behind that, of each position that is asked for. `ret_guard`: the
+ * number of its first guard. */
+uint32_t weft_strips_source(const struct weft_form *form, uint32_t op, uint32_t *ret_guard);
+/* Is a value read by look-ups alone, which take it at any address? */
+bool weft_strips_reads_anywhere(const struct weft_form *form, weft_val value);
 /* Bytes of the program, whatever the sizes. */
 size_t weft_strips_bytes(const struct weft_form *form);
 /* Makes the program in `memory` for the sizes at hand. `tensor`: by array, without data; arguments of the program are

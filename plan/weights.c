@@ -9,6 +9,7 @@
  * want another pack (step_gemm.c and step_conv.c say where and why). Relayouts of constants are constants too (load.c).
  * What passes have computed is in memory of its own, not in a file: where nothing reads it in the end, that is given
  * up. */
+#include "codegen/strips.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
 
@@ -149,14 +150,19 @@ static void mark(const struct weft_plan *plan, weft_val v, enum readers reader, 
     *most = reader > *most ? reader : *most;
 }
 
+static bool takes_any(const struct weft_step *step, uint32_t k)
+{
+    return step->code ? weft_strips_reads_anywhere(step->code, step->in[k])
+                      : k == 0 && weft_step_has(step, WEFT_STEP_ODD_ADDRESS);
+}
+
 static void mark_readers(const struct weft_plan *plan, uint8_t *readers)
 {
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        const enum readers first = weft_step_has(step, WEFT_STEP_ODD_ADDRESS) ? ANY_ADDRESS : ALIGNED;
         for (uint32_t k = 0; k < step->ins; k++)
             if (k != 1 || !is_packed(step) || step->plain)
-                mark(plan, step->in[k], k == 0 ? first : ALIGNED, readers);
+                mark(plan, step->in[k], takes_any(step, k) ? ANY_ADDRESS : ALIGNED, readers);
     }
 }
 

@@ -14,7 +14,7 @@ static bool takes_part(const struct weft_grouping *g, weft_node n)
     const uint8_t kind = weft_member_of(g->members, n)->kind;
     return !info->group && !(info->plan && info->plan->kernel) &&
            (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_CHUNKS ||
-            weft_epilogue_takes(g->graph, n));
+            kind == WEFT_MEMBER_LOOK_UP || weft_epilogue_takes(g->graph, n));
 }
 
 /* With room for the nodes of a group that is there already, or for one. */

@@ -179,10 +179,24 @@ static void join(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count
 /* What may be joined, from what saves most to what saves least. What cannot finish a contraction is asked once more. */
 enum round { UNSTORED, STORED, UNEVEN };
 
+/* What looks elements up in a way that no group does. */
+static void refuse_look_up(const struct weft_grouping *g, weft_node reader, weft_node other)
+{
+    const int op = other.id ? weft_opcode_of(g->graph, other) : 0;
+    if (op != WEFT_OP_gather && op != WEFT_OP_pad)
+        return;
+    const struct weft_member *const member = weft_member_of(g->members, other);
+    if (!member->kind)
+        weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, reader, 0).id], "refused",
+                           "not joined with %s, which %s", g->text[weft_result(g->graph, other, 0).id], member->why);
+}
+
 /* The cluster of `reader` with that of another node. False: that is for a later round. */
 static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other, enum round round)
 {
     const uint32_t a = g->of[other.id], b = g->of[reader.id];
+    if (a == 0)
+        refuse_look_up(g, reader, other);
     if (a == 0 || a == b || g->cluster[a].fixed)
         return true;
     weft_val where = weft_result(g->graph, reader, 0);

@@ -45,7 +45,8 @@ static uint32_t cpu_strips(const void *descriptor)
     const struct weft_program *program = descriptor;
     uint32_t cpu = 0;
     for (int i = 0; i < program->ops; i++)
-        cpu |= program->op[i].kernel ? program->op[i].kernel->cpu : weft_fold_find(program->cpu)->cpu;
+        cpu |= program->op[i].kernel ? program->op[i].kernel->cpu
+               : program->op[i].guards ? weft_look_cpu(program->cpu) : weft_fold_find(program->cpu)->cpu;
     return cpu;
 }
 

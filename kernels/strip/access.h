@@ -73,6 +73,116 @@ INLINE vf vfirst(vf x, int n, float fill)
     return vsel(lane < viall(n), x, vall(fill));
 }
 
+/* Where an index leads among `limit` elements, of which there are some: below 0 from the end, else to the nearest. */
+INLINE int64_t place_in(int64_t index, int64_t limit)
+{
+    index += index < 0 ? limit : 0;
+    return index < 0 ? 0 : index < limit ? index : limit - 1;
+}
+/* The same for all lanes, whose indices have so many bytes. */
+typedef int64_t vl_any __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t vi_half __attribute__((vector_size(2 * LANES)));
+typedef vi_half vi_half_any __attribute__((aligned(4), may_alias));
+INLINE void places_in(const void *index, int width, int64_t limit, int64_t *place)
+{
+    const vl most = (vl){0} + (limit - 1);
+    UNROLL for (int half = 0; half < LANES; half += LANES / 2)
+    {
+        vl at;
+        if (width == 8)
+            at = *(const vl_any *)((const int64_t *)index + half);
+        else
+            at = __builtin_convertvector(*(const vi_half_any *)((const int32_t *)index + half), vl);
+        at += limit & (vl)(at < 0);
+        const vl beyond = at > most;
+        at &= ~(vl)(at < 0);
+        *(vl_any *)(place + half) = (most & beyond) | (at & ~beyond);
+    }
+}
+/* The first n lanes are elements that indices of so many bytes name; bound: limit, and elements from one to the next.
+ * With `along` 1, each lane has its neighbour's elements. The other lanes are 0. Whole vectors are put together in
+ * registers: a vector that is loaded right behind stores of its elements waits for them. */
+#define AT(lane) p[(lane) * along + place[lane] * step]
+#define AT_4(lane) AT(lane), AT(lane + 1), AT(lane + 2), AT(lane + 3)
+#if LANES == 16
+#define AT_ALL AT_4(0), AT_4(4), AT_4(8), AT_4(12)
+#elif LANES == 8
+#define AT_ALL AT_4(0), AT_4(4)
+#else
+#define AT_ALL AT_4(0)
+#endif
+#define LOOK_UP(name, vector, element)                                                                                 \
+    INLINE vector name(const element *p, int along, const void *index, int width, int n, const int64_t *bound)         \
+    {                                                                                                                  \
+        const int64_t limit = bound[0], step = bound[1];                                                               \
+        int64_t place[LANES];                                                                                          \
+        vector found = {0};                                                                                            \
+        if (n == LANES) {                                                                                              \
+            places_in(index, width, limit, place);                                                                     \
+            return (vector){AT_ALL};                                                                                   \
+        }                                                                                                              \
+        for (int lane = 0; lane < n; lane++) {                                                                         \
+            const int64_t at = width == 8 ? ((const int64_t *)index)[lane] : ((const int32_t *)index)[lane];           \
+            found[lane] = p[lane * along + place_in(at, limit) * step];                                                \
+        }                                                                                                              \
+        return found;                                                                                                  \
+    }
+LOOK_UP(look_up_floats, vf, float)
+LOOK_UP(look_up_numbers, vi, int32_t)
+LOOK_UP(look_up_halves, vh, uint16_t)
+LOOK_UP(look_up_bytes, vb, uint8_t)
+INLINE vi look_up_masks(const uint8_t *p, int along, const void *index, int width, int n, const int64_t *bound)
+{
+    return vwiden(look_up_bytes(p, along, index, width, n, bound)) != 0;
+}
+
+/* Positions that a strip has inside of [0, limit) are its points [first, end): kept so. `step` is 0 or 1. */
+#define POSITION_ORIGIN ((int64_t)1 << 40)
+INLINE void keep_inside(int64_t at, int step, int64_t limit, int64_t *first, int64_t *end)
+{
+    const int64_t low = step ? -at : at >= 0 && at < limit ? 0 : INT64_MAX, high = step ? limit - at : INT64_MAX;
+    *first = low > *first ? low : *first;
+    *end = high < *end ? high : *end;
+}
+INLINE float float_of(uint32_t bits)
+{
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+/* Points [at, at + n) of a strip, those outside of [first, end) being `fill`. */
+#define INSIDE(name, vector, element, load)                                                                            \
+    INLINE vector name(const element *p, int64_t at, int n, int64_t first, int64_t end, element fill)                  \
+    {                                                                                                                  \
+        if (n == LANES && at >= first && at + LANES <= end)                                                            \
+            return load(p + at);                                                                                       \
+        element found[LANES];                                                                                          \
+        for (int lane = 0; lane < LANES; lane++)                                                                       \
+            found[lane] = lane < n && at + lane >= first && at + lane < end ? p[at + lane] : fill;                     \
+        return load(found);                                                                                            \
+    }
+INLINE int lanes_left(int64_t n, int most) { return n < 0 ? 0 : n < most ? (int)n : most; }
+INLINE vf floats_inside(const float *p, int64_t at, int n, int64_t first, int64_t end, float fill)
+{
+    const int low = lanes_left(first - at, LANES), high = lanes_left(end - at, n);
+    if (low == 0 && high == LANES)
+        return vload(p + at);
+#if WEFT_LEVEL == 2
+    return __builtin_ia32_loadups512_mask(p + at, vall(fill), vtail(high) & (uint16_t)~vtail(low));
+#elif WEFT_LEVEL == 1
+    const vi some = vtail(high) & ~vtail(low);
+    return vsel(some, __builtin_ia32_maskloadps256((const vf *)(p + at), some), vall(fill));
+#else
+    float found[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        found[lane] = lane >= low && lane < high ? p[at + lane] : fill;
+    return vload(found);
+#endif
+}
+INSIDE(numbers_inside, vi, int32_t, viload)
+INSIDE(halves_inside, vh, uint16_t, vhload)
+INSIDE(masks_inside, vi, uint8_t, load_mask)
+
 /* Stores past the caches, of lines that begin where STREAM_LINE says: two vectors, 64 bytes at most. `past` is the same
  * for a whole line of elements, so that asking costs next to nothing. */
 #define STREAM_LINE(bytes) (2 * LANES * (bytes) < 64 ? 2 * LANES * (bytes) : 64)

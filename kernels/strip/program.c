@@ -16,11 +16,12 @@
 #define LEAST_COLUMNS 16
 #define LEAST_STREAM 256 /* bytes of a line that goes past the caches: short ones are mostly lines shared by two */
 
-size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
+size_t weft_program_bytes(const struct weft_program_counts *c)
 {
-    return sizeof(struct weft_program) + values * sizeof(struct weft_program_value) +
-           ops * sizeof(struct weft_program_op) + stages * sizeof(struct weft_program_stage) +
-           folds * sizeof(struct weft_program_fold) + 4 * 64;
+    return sizeof(struct weft_program) + c->values * sizeof(struct weft_program_value) +
+           c->ops * sizeof(struct weft_program_op) + c->stages * sizeof(struct weft_program_stage) +
+           c->folds * sizeof(struct weft_program_fold) +
+           c->guards * (sizeof(struct weft_program_guard) + 2 * sizeof(int64_t)) + 6 * 64;
 }
 
 static void *take(char **memory, size_t bytes)
@@ -30,16 +31,18 @@ static void *take(char **memory, size_t bytes)
     return taken;
 }
 
-struct weft_program *weft_program_open(void *memory, uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds)
+struct weft_program *weft_program_open(void *memory, const struct weft_program_counts *c)
 {
     struct weft_program *const p = memory;
     char *rest = (char *)(p + 1);
-    *p = (struct weft_program){.values = (uint16_t)values, .ops = (uint16_t)ops, .stages = (uint16_t)stages,
-                               .folds = (uint16_t)folds};
-    p->value = take(&rest, values * sizeof *p->value);
-    p->op = take(&rest, ops * sizeof *p->op);
-    p->stage = take(&rest, stages * sizeof *p->stage);
-    p->fold = take(&rest, folds * sizeof *p->fold);
+    *p = (struct weft_program){.values = (uint16_t)c->values, .ops = (uint16_t)c->ops, .stages = (uint16_t)c->stages,
+                               .folds = (uint16_t)c->folds, .guards = (uint16_t)c->guards};
+    p->value = take(&rest, c->values * sizeof *p->value);
+    p->op = take(&rest, c->ops * sizeof *p->op);
+    p->stage = take(&rest, c->stages * sizeof *p->stage);
+    p->fold = take(&rest, c->folds * sizeof *p->fold);
+    p->guard = take(&rest, c->guards * sizeof *p->guard);
+    p->bound = take(&rest, 2 * c->guards * sizeof *p->bound);
     return p;
 }
 
@@ -91,7 +94,7 @@ static int leader_of(const struct axes *axes)
             score += strides(axes, v)[i] != 0 ? 2 : 0;
         for (int i = 0; i < p->ops; i++)
             score += score > 0 && p->op[i].out == v;
-        if (p->value[v].place == WEFT_PROGRAM_ARGUMENT && score > most) {
+        if (weft_program_is_memory(&p->value[v]) && score > most) {
             best = v;
             most = score;
         }
@@ -154,7 +157,7 @@ static int64_t worth(const struct axes *axes, int i)
     int64_t score = 0;
     for (int v = 0; v < p->values; v++) {
         const int64_t stride = strides(axes, v)[i];
-        const bool counts = p->value[v].place == WEFT_PROGRAM_ARGUMENT && (p->inner_rank == 0 || has_inner(p, v));
+        const bool counts = weft_program_is_memory(&p->value[v]) && (p->inner_rank == 0 || has_inner(p, v));
         score += !counts ? 0 : stride == 1 ? 4 : stride == 0 ? 2 : 0;
     }
     return score * (axes->extent[i] < 64 ? axes->extent[i] : 64);
@@ -248,7 +251,7 @@ static int64_t point_bytes(const struct weft_program *p)
     int64_t bytes = 1;
     for (int v = 0; v < p->values; v++) {
         const struct weft_program_value *const value = &p->value[v];
-        const bool is_array = value->place == WEFT_PROGRAM_ARGUMENT && has_inner(p, v) && !seen[value->argument];
+        const bool is_array = weft_program_is_memory(value) && has_inner(p, v) && !seen[value->argument];
         if (is_array || value->place == WEFT_PROGRAM_TILE)
             bytes += value->bytes * p->folded;
         if (is_array)

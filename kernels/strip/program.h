@@ -25,6 +25,14 @@
  *   layer norm, backward   stage 0, inside    h = (x - mean) * rstd    d = dy * g    a = mean d    b = mean d * h
  *   outer r, inner c       stage 1, inside    dx = …    q = sum dy * h, across    stored at [chunk, c]
  *
+ * What is *looked up* by an index, or lies inside of an array only at some points, is an op as well, which copies what
+ * it finds. Its first operand is the array at the points as if all *guards* were 0; each guard is a number that an
+ * argument holds (an index: the op goes so many elements on), or the place of the point along an axis of the array (a
+ * position: where it is outside, the op finds `number`).
+ *
+ *   embedding              stage 0, inside    x = table, guarded by index i     y = x + p
+ *   outer r, inner c
+ *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
  * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. */
 #ifndef WEFT_STRIP_PROGRAM_H
@@ -32,7 +40,9 @@
 
 #include "kernels/strip/reduce_type.h"
 
+#define WEFT_PROGRAM_ORIGIN ((intptr_t)1 << 40) /* the address of position 0 */
 enum { WEFT_PROGRAM_ARGUMENTS = 64, /* at most */
+       WEFT_PROGRAM_POSITION = UINT16_MAX, /* the number of no argument: addresses count positions, bytes are 1 */
        WEFT_PROGRAM_GRAIN = 16,     /* outer points side by side that one worker does: a line of f32 */
        WEFT_PROGRAM_COLUMNS = 128 }; /* long folds of fewer columns are priced as narrow: parts are pieces of lines */
 
@@ -57,10 +67,19 @@ struct weft_program_value {
                                 * the next inner point */
 };
 
+/* Of a look-up, in the order of the array's axes. Its limit and step are in weft_program.bound. */
+struct weft_program_guard {
+    uint16_t value;            /* an ARGUMENT: a position, or an index of 32 or 64 bits */
+    bool is_index;
+};
+
 struct weft_program_op {
-    const struct weft_strip_kernel *kernel; /* NULL: a fold */
+    const struct weft_strip_kernel *kernel; /* NULL: a fold, or a look-up */
     uint8_t ins;
     uint16_t out, in[WEFT_K_MAX_IN]; /* values. An ARGUMENT that is written has its own element at each point */
+    uint16_t guard;            /* of a look-up: its first one */
+    uint8_t guards;            /* their number; 0: it is none */
+    _Alignas(8) char number[8]; /* of a look-up: what it finds outside */
     uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides; of one
                                 * across an ARGUMENT with inner strides and none along the axis of chunks */
     double param[2];
@@ -87,18 +106,21 @@ struct weft_program_tile {
     const int64_t *next;   /* by value: bytes from line to line */
     int64_t points, length; /* outer points; inner points of each */
     int64_t past;           /* 1: results go past the caches; 0 */
+    const int64_t *bound;   /* weft_program.bound */
 };
 typedef void weft_program_code(const struct weft_program_tile *tile);
 
 struct weft_program {
     uint32_t cpu;
-    uint16_t arguments, values, ops, stages, folds;
+    uint16_t arguments, values, ops, stages, folds, guards;
     int32_t outer_rank, inner_rank;
     int64_t outer[WEFT_K_RANK], inner[WEFT_K_RANK]; /* extents */
     struct weft_program_value *value;
     struct weft_program_op *op;
     struct weft_program_stage *stage;
     struct weft_program_fold *fold;
+    struct weft_program_guard *guard;
+    int64_t *bound;            /* by guard two: elements along the axis; of an index, from one to the next */
     int64_t chunk;             /* outer points along the last outer axis that folds across put together; 0: there are
                                 * none. Outer axes stay as they are then, and strips run along inner */
     /* set by prepare */
@@ -116,8 +138,17 @@ struct weft_program {
 };
 
 /* Bytes of a program with so many parts, and a program laid out in as many: counts set, lists behind the head. */
-size_t weft_program_bytes(uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds);
-struct weft_program *weft_program_open(void *memory, uint32_t values, uint32_t ops, uint32_t stages, uint32_t folds);
+struct weft_program_counts {
+    uint32_t values, ops, stages, folds, guards;
+};
+size_t weft_program_bytes(const struct weft_program_counts *counts);
+struct weft_program *weft_program_open(void *memory, const struct weft_program_counts *counts);
+/* An argument in memory, no position. */
+static inline bool weft_program_is_memory(const struct weft_program_value *value)
+{
+    return value->place == WEFT_PROGRAM_ARGUMENT && value->argument != WEFT_PROGRAM_POSITION;
+}
+static inline bool weft_program_is_fold(const struct weft_program_op *op) { return !op->kernel && !op->guards; }
 /* Orders and merges the axes, cuts tiles, lays scratch memory out. The program stays where it is from then on. */
 void weft_program_prepare(struct weft_program *program, int workers);
 /* How many chunks there are; they are numbered line by line. Of a prepared program that has them. */
@@ -174,6 +205,21 @@ struct weft_program_worker weft_program_open_worker(const struct weft_program *p
 /* Finds the first point of all values for the tile that begins at this outer point; runs it. */
 void weft_program_open_tile(struct weft_program_worker *worker, int64_t point);
 void weft_program_run_tile(struct weft_program_worker *worker, int64_t points);
+
+/* --- program_look.c ----------------------------------------------------------------------------------------------- */
+
+/* A look-up at n points of a strip: where its operands are at the first one, by value, and elements from one point to
+ * the next. */
+struct weft_program_look {
+    const struct weft_program *program;
+    const struct weft_program_op *op;
+    const char *from;
+    int64_t from_stride;
+    const char *at[WEFT_K_RANK];  /* by guard of the op */
+    int64_t stride[WEFT_K_RANK];
+};
+void weft_program_look_up(const struct weft_program_look *look, void *to, int64_t to_stride, int64_t n);
+uint32_t weft_look_cpu(uint32_t cpu); /* what its loops need of the CPU */
 
 /* --- program_fold.c: what the files of programs share ---------------------------------------------------------------
  * */

@@ -55,6 +55,31 @@ static void map_block(const struct weft_program_worker *w, const struct weft_pro
     }
 }
 
+/* A look-up whose guards are in this order in `at`. */
+static struct weft_program_look look_at(const struct weft_program_worker *w, const struct weft_program_op *op,
+                                        char *const *at, int64_t from, int64_t line)
+{
+    const struct weft_program *p = w->program;
+    struct weft_program_look look = {.program = p, .op = op};
+    for (int k = -1; k < op->guards; k++) {
+        const int v = k < 0 ? op->in[0] : p->guard[op->guard + k].value;
+        const char *const place = at[v] + from * p->value[v].step + line * w->next[v];
+        *(k < 0 ? &look.from : &look.at[k]) = place;
+        *(k < 0 ? &look.from_stride : &look.stride[k]) = p->value[v].stride;
+    }
+    return look;
+}
+
+static void look_block(const struct weft_program_worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
+{
+    const struct weft_program_value *const out = &w->program->value[op->out];
+    const int64_t next = out->place == WEFT_PROGRAM_STRIP ? n * out->bytes : w->next[op->out];
+    for (int64_t l = 0; l < lines; l++) {
+        const struct weft_program_look look = look_at(w, op, w->at, 0, l);
+        weft_program_look_up(&look, w->at[op->out] + l * next, out->stride, n);
+    }
+}
+
 static void fold_block(const struct weft_program_worker *w, const struct weft_program_op *op, int64_t n, int64_t lines)
 {
     const struct weft_program *p = w->program;
@@ -86,6 +111,8 @@ static void run_block(struct weft_program_worker *w, const struct weft_program_s
     for (int i = stage->first; i < stage->first + stage->ops; i++)
         if (p->op[i].kernel)
             map_block(w, &p->op[i], n, lines);
+        else if (p->op[i].guards)
+            look_block(w, &p->op[i], n, lines);
         else
             fold_block(w, &p->op[i], n, lines);
 }
@@ -99,7 +126,12 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++) {
         const struct weft_program_op *op = &p->op[i];
-        const struct weft_program_value *const in = &p->value[op->in[0]];
+        const struct weft_program_value *const in = &p->value[op->in[0]], *const out = &p->value[op->out];
+        if (op->guards) {
+            const struct weft_program_look look = look_at(w, op, w->at, from, 0);
+            weft_program_look_up(&look, w->at[op->out] + from * out->step, out->stride, n);
+            continue;
+        }
         if (!op->kernel) {
             const struct weft_program_fold *fold = &p->fold[op->fold];
             char *const x = w->at[op->in[0]] + from * in->step, *const state = w->scratch + fold->at;
@@ -111,7 +143,7 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
         }
         struct weft_strip_args *const args = &w->args[i];
         args->n = n;
-        args->out = w->at[op->out] + from * p->value[op->out].step;
+        args->out = w->at[op->out] + from * out->step;
         for (int k = 0; k < op->ins; k++)
             args->in[k] = w->at[op->in[k]] + from * p->value[op->in[k]].step;
         op->kernel->fn(args);
@@ -122,7 +154,7 @@ static void begin_folds(const struct weft_program_worker *w, const struct weft_p
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
-        if (!p->op[i].kernel && !p->fold[p->op[i].fold].across) {
+        if (weft_program_is_fold(&p->op[i]) && !p->fold[p->op[i].fold].across) {
             const struct weft_program_fold *fold = &p->fold[p->op[i].fold];
             weft_program_fold_begin(p, fold, w->scratch + fold->at, n);
         }
@@ -133,7 +165,7 @@ static void end_folds(const struct weft_program_worker *w, const struct weft_pro
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
-        if (!p->op[i].kernel && !p->fold[p->op[i].fold].across) {
+        if (weft_program_is_fold(&p->op[i]) && !p->fold[p->op[i].fold].across) {
             const struct weft_program_fold *fold = &p->fold[p->op[i].fold];
             const struct weft_program_value *const out = &p->value[p->op[i].out];
             weft_program_fold_end(p, fold, w->scratch + fold->at, to[p->op[i].out], out->stride, n);
@@ -229,17 +261,36 @@ static void run_along_outer(struct weft_program_worker *w, const struct weft_pro
         end_folds(w, stage, w->base, points);
 }
 
+static int64_t outside_stride(const struct weft_program *p, int v)
+{
+    const struct weft_program_value *const value = &p->value[v];
+    return value->place == WEFT_PROGRAM_ARGUMENT ? value->outer[p->outer_rank - 1]
+                                                 : value->place != WEFT_PROGRAM_NUMBER;
+}
+
+static void look_outside(const struct weft_program_worker *w, const struct weft_program_op *op, int64_t points)
+{
+    const struct weft_program *p = w->program;
+    struct weft_program_look look = look_at(w, op, w->base, 0, 0);
+    look.from_stride = outside_stride(p, op->in[0]);
+    for (int k = 0; k < op->guards; k++)
+        look.stride[k] = outside_stride(p, p->guard[op->guard + k].value);
+    weft_program_look_up(&look, w->base[op->out], outside_stride(p, op->out), points);
+}
+
 /* Values of outer points, with strips along the last outer axis whatever the others do. */
 static void run_outside(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t points)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++) {
         const struct weft_program_op *op = &p->op[i];
+        if (op->guards) {
+            look_outside(w, op, points);
+            continue;
+        }
         struct weft_strip_args args = {.n = points, .out = w->base[op->out], .param = {op->param[0], op->param[1]}};
         for (int k = 0; k <= op->ins; k++) {
-            const struct weft_program_value *const value = &p->value[k ? op->in[k - 1] : op->out];
-            args.stride[k] = value->place == WEFT_PROGRAM_ARGUMENT ? value->outer[p->outer_rank - 1]
-                                                                   : value->place != WEFT_PROGRAM_NUMBER;
+            args.stride[k] = outside_stride(p, k ? op->in[k - 1] : op->out);
             if (k)
                 args.in[k - 1] = w->base[op->in[k - 1]];
         }
@@ -262,7 +313,9 @@ void weft_program_open_tile(struct weft_program_worker *w, int64_t point)
             int64_t at = value->offset;
             for (int i = 0; i < p->outer_rank; i++)
                 at += w->index[i] * value->outer[i];
-            w->base[v] = w->argument[value->argument] + at * value->bytes;
+            char *const first = value->argument == WEFT_PROGRAM_POSITION ? (char *)WEFT_PROGRAM_ORIGIN
+                                                                         : w->argument[value->argument];
+            w->base[v] = (char *)((uintptr_t)first + (uintptr_t)(at * value->bytes)); /* of an empty array, NULL */
         } else {
             w->base[v] = value->place == WEFT_PROGRAM_NUMBER ? (char *)value->number : w->scratch + value->at;
         }
@@ -279,7 +332,8 @@ void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
             w->next[v] = points * p->value[v].bytes;
     if (p->code) {
         p->code(&(struct weft_program_tile){
-            .at = w->base, .next = w->next, .points = points, .length = p->folded, .past = p->past});
+            .at = w->base, .next = w->next, .points = points, .length = p->folded, .past = p->past,
+            .bound = p->bound});
         return;
     }
     for (int s = 0; s < p->stages; s++)
@@ -337,7 +391,8 @@ static void end_chunk(const struct weft_program_worker *w, int64_t chunk)
 {
     const struct weft_program *p = w->program;
     for (int i = 0; i < p->ops; i++) {
-        const struct weft_program_fold *const fold = p->op[i].kernel ? NULL : &p->fold[p->op[i].fold];
+        const struct weft_program_fold *const fold =
+            weft_program_is_fold(&p->op[i]) ? &p->fold[p->op[i].fold] : NULL;
         const struct weft_program_value *const out = &p->value[p->op[i].out];
         if (fold && fold->across)
             weft_program_across_end(p, fold, w->scratch + fold->at, out,

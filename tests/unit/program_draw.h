@@ -413,11 +413,89 @@ static inline void add_contraction(struct maker *m)
     }
 }
 
+/* A value of the box, or a parameter of other places, by indices in the place of some axes. */
+static inline void add_gather(struct maker *m, const struct value *x)
+{
+    const int axis = (int)draw(m, (unsigned)m->rank), axes = 1 + (int)draw(m, (unsigned)(m->rank - axis));
+    const bool inside = x->shape == WHOLE && axes == 1 && draw(m, 2);
+    if (m->params > 8)
+        return;
+    char one[24], name[16];
+    const int table = m->params;
+    int element = x->dtype;
+    snprintf(name, sizeof name, "%s", x->name);
+    if (!inside) {
+        const int places = draw(m, 40) ? 1 + (int)draw(m, 9) : 0;
+        element = draw_dtype(m);
+        snprintf(name, sizeof name, "t%d", table);
+        HEAD("%s%%t%d: %s[", m->params++ ? ", " : "", table, weft_dtype_name(element));
+        for (int i = 0; i < m->rank; i++)
+            if (i == axis)
+                HEAD("%s%d", i ? "," : "", places);
+            else if (i < axis || i >= axis + axes)
+                HEAD("%s%s", i ? "," : "", extent_text(m, WHOLE, i, one));
+        HEAD("]");
+    }
+    const int index = m->params++;
+    HEAD(", %%t%d: %s[", index, draw(m, 2) ? "i64" : "i32");
+    for (int i = axis; i < axis + axes; i++)
+        HEAD("%s%s", i > axis ? "," : "", extent_text(m, WHOLE, i, one));
+    HEAD("]");
+    begin(m, element, WHOLE, true);
+    BODY("gather %%%s, %%t%d axis=%d\n", name, index, axis);
+}
+
+/* The box out of another one, to which is added before and behind an axis or two, or taken from it; or what lies beside
+ * each element of a value. */
+static inline void add_pad(struct maker *m, const struct value *x)
+{
+    static const char *const numbers[] = {"0", "1", "3", "-0.0", "-1.5", "0.5"};
+    const bool inside = x->shape == WHOLE && draw(m, 2);
+    int64_t before[RANK] = {0}, after[RANK] = {0};
+    for (int i = 0; i < 2; i++) {
+        const int axis = (int)draw(m, (unsigned)m->rank);
+        const int64_t by = (int64_t)draw(m, 6) - 2;
+        if (m->extent[axis] < 8 || (axis == m->open && !inside))
+            continue;
+        before[axis] = by;
+        after[axis] = inside ? -by : (int64_t)draw(m, 6) - 2;
+    }
+    const int number = m->params;
+    int dtype = x->dtype;
+    char name[16], type[96];
+    if (m->params > 8 || (inside && m->open >= 0 && before[m->open])) /* N may be too small */
+        return;
+    snprintf(name, sizeof name, "%s", x->name);
+    if (!inside) {
+        dtype = draw_dtype(m);
+        snprintf(name, sizeof name, "q%d", number);
+        HEAD("%s%%q%d: %s[", m->params++ ? ", " : "", number, weft_dtype_name(dtype));
+        for (int i = 0; i < m->rank; i++)
+            if (i == m->open)
+                HEAD("%sN", i ? "," : "");
+            else
+                HEAD("%s%" PRId64, i ? "," : "", m->extent[i] - before[i] - after[i]);
+        HEAD("]");
+    }
+    const struct value *const v = new_value(m, dtype, WHOLE, true);
+    BODY("  %%n%s: %s[] = const value=%s\n", v->name, weft_dtype_name(dtype),
+         numbers[draw(m, weft_dtype_is_float(dtype) ? 6 : dtype == WEFT_BOOL ? 2 : 3)]);
+    BODY("  %%%s: %s = pad %%%s, %%n%s pad=[", v->name, type_text(m, dtype, WHOLE, type), name, v->name);
+    for (int i = 0; i < m->rank; i++)
+        BODY("%" PRId64 " ", before[i]);
+    for (int i = 0; i < m->rank; i++)
+        BODY("%" PRId64 "%s", after[i], i + 1 < m->rank ? " " : "]\n");
+}
+
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 12)) {
-    case 11: add_contraction(m); break;
+    switch (draw(m, 16)) {
+    case 15: add_contraction(m); break;
+    case 14:
+    case 13: add_pad(m, x); break;
+    case 12:
+    case 11: add_gather(m, x); break;
     case 10: add_concat(m, x); break;
     case 9: add_beside(m, x); break;
     case 8: add_chunks(m, x); break;

@@ -100,6 +100,11 @@ static const struct {
     {HEAD "phase r {\nsweep r, c {\n%a: f32 = load %x[c, r]\n}\n}\n}", "7: index 0 of %x may leave the array"},
     {HEAD "phase r {\nsweep r, c {\n%a: f32 = load %x[r, c] else 1\n}\n}\n}",
      "7: a load of %x says `else`, but no index"},
+    {HEAD "phase r {\nsweep r, c {\n" LOAD "%d: f32 = load %x[%a, c]\n}\n}\n}",
+     "8: an index of %x is a value, but in a store, in a sum, or no integer"},
+    {HEAD "phase r {\nsweep r, c {\n" LOAD "%i: i64 = const 1\nstore %y[%i, c], %a\n}\n}\n}",
+     "9: an instruction reads 2 values, not 1"},
+    {HEAD "phase r {\nsweep r, c {\n%d: f32 = load %x[%i, c]\n}\n}\n}", "7: no value %i is made above this line"},
     {HEAD "phase r {\nsweep r, c {\n" LOAD "store %x[r, c], %a\n}\n}\n}", "8: %x is an input and cannot be stored"},
     {HEAD "phase r {\nsweep r, c {\n" LOAD "}\n}\n}", "1: nothing stores the result %y"},
     {HEAD "phase r {\nsweep r, c {\n" LOAD "store %y[r, 0 ?], %a\n}\n}\n}",
@@ -189,7 +194,9 @@ static void broken_body(struct fixture *f)
     BROKEN(form->op[4].word = NULL, "no elementwise op is called ''");
     BROKEN(form->op[4].param[1] = 2, "exp takes 0 numbers");
     BROKEN(form->map[0].at[0].border = WEFT_BORDER_WRAP, "a border that a form does not know");
-    BROKEN(form->map[0].at[0].data = 1, "is not a sum of axes");
+    BROKEN(form->map[0].at[0].data = 1, "an index of %x is a value, but in a store");
+    BROKEN(form->map[0].at[0].is_near = true, "is not a sum of axes");
+    BROKEN((form->op[2].ins = 1, form->op[2].in[0] = 0), "reads values that are no index");
     BROKEN(form->map[0].at[0].term[0].axis = 9, "an index of %x is broken");
     BROKEN(form->map[0].rank = 1, "%x has 2 axes, not 1");
     BROKEN(form->axis[1].name = "2c", "an axis is called '2c', which is no word");

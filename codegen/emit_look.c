@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit_look.c: C for loads of what an index names, or that may lie outside. The value %7 is found from t7 on, the first
+ * element of its strip:
+ *   - an index that is the same along the strip moves t7, behind which the strip lies as any other;
+ *   - an index of each element is i7, and elements are looked up one by one;
+ *   - where a position is outside, elements before first7 and from end7 on are a number. */
+#include "codegen/emit_parts.h"
+#include "codegen/strips.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The parts of a program that belong to a look-up. */
+struct look {
+    const struct weft_program *program;
+    uint32_t source, guard, guards;
+};
+
+static struct look look_of(const struct weft_form *form, const struct weft_program *p, uint32_t v)
+{
+    struct look look = {.program = p};
+    look.source = weft_strips_source(form, v, &look.guard);
+    for (int i = 0; i < p->ops && !look.guards; i++)
+        look.guards = p->op[i].out == v ? p->op[i].guards : 0;
+    return look;
+}
+
+/* The guard that is an index, or NULL. */
+static const struct weft_program_guard *index_of(const struct look *look, uint32_t *ret_number)
+{
+    const struct weft_program_guard *found = NULL;
+    for (uint32_t k = look->guard; k < look->guard + look->guards && !found; k++)
+        if (look->program->guard[k].is_index) {
+            found = &look->program->guard[k];
+            *ret_number = k;
+        }
+    return found;
+}
+
+static bool moves(const struct look *look, uint32_t value) { return look->program->value[value].stride != 0; }
+
+/* Is it one element for all of the strip? */
+static bool is_one(const struct look *look)
+{
+    bool one = !moves(look, look->source);
+    for (uint32_t k = look->guard; k < look->guard + look->guards; k++)
+        one &= !moves(look, look->program->guard[k].value);
+    return one;
+}
+
+const char *weft_emit_look_refuse(const struct weft_form *form, const struct weft_program *p, bool vectors, uint32_t v)
+{
+    const struct look look = look_of(form, p, v);
+    uint32_t number;
+    const struct weft_program_guard *const index = index_of(&look, &number);
+    if (form->op[v].dtype == WEFT_I32 && p->value[v].place == WEFT_PROGRAM_ARGUMENT)
+        return "stores what it does not compute";
+    if (index && p->bound[2 * number] < 1)
+        return "has indices of an axis without elements";
+    for (uint32_t k = look.guard; k <= look.guard + look.guards; k++) {
+        const struct weft_program_value *const value =
+            &p->value[k < look.guard + look.guards ? p->guard[k].value : look.source];
+        if (value->stride != 0 && (value->stride != 1 || !vectors))
+            return "looks elements up that do not lie side by side along strips";
+    }
+    if (!index && !is_one(&look) && !moves(&look, look.source))
+        return "pads what is repeated along strips";
+    return index && look.guards > 1 ? "has indices of what may lie outside" : NULL;
+}
+
+/* --- heads -------------------------------------------------------------------------------------------------------- */
+
+static void point(struct weft_emit *e, const struct look *look, uint32_t v)
+{
+    char place[192], index_place[192];
+    uint32_t number;
+    const char *const type = weft_emit_element(e->form->op[v].dtype);
+    const struct weft_program_guard *const index = index_of(look, &number);
+    weft_emit_place(e, look->source, place, sizeof place);
+    if (!index) {
+        weft_emit_line(e, "const %s *const t%u = (const %s *)(%s);", type, v, type, place);
+        return;
+    }
+    const char *const wide = look->program->value[index->value].bytes == 8 ? "int64_t" : "int32_t";
+    weft_emit_place(e, index->value, index_place, sizeof index_place);
+    if (look->program->value[index->value].stride) {
+        weft_emit_line(e, "const %s *const t%u = (const %s *)(%s);", type, v, type, place);
+        weft_emit_line(e, "const %s *const i%u = (const %s *)(%s);", wide, v, wide, index_place);
+    } else {
+        weft_emit_line(e, "const int64_t i%u = place_in(*(const %s *)(%s), tile->bound[%u]);", v, wide, index_place,
+                       2 * number);
+        weft_emit_line(e, "const %s *const t%u = (const %s *)(%s) + i%u * tile->bound[%u];", type, v, type, place, v,
+                       2 * number + 1);
+    }
+}
+
+static bool is_indexed(const struct look *look)
+{
+    uint32_t number;
+    return index_of(look, &number) != NULL;
+}
+
+static void keep_inside(struct weft_emit *e, const struct look *look, uint32_t v)
+{
+    char place[192];
+    weft_emit_line(e, "int64_t first%u = 0, end%u = INT64_MAX;", v, v);
+    for (uint32_t k = look->guard; k < look->guard + look->guards; k++) {
+        const uint32_t position = look->program->guard[k].value;
+        weft_emit_place(e, position, place, sizeof place);
+        weft_emit_line(e, "keep_inside((int64_t)(%s) - POSITION_ORIGIN, %d, tile->bound[%u], &first%u, &end%u);", place,
+                       moves(look, position), 2 * k, v, v);
+    }
+}
+
+/* What it finds outside: as a number of the element's type. */
+static void print_fill(const struct weft_emit *e, uint32_t v, char *ret, size_t bytes)
+{
+    _Alignas(8) char number[8] = {0};
+    uint32_t bits = 0;
+    const struct weft_form_op *const op = &e->form->op[v];
+    if (weft_dtype_is_float(op->dtype))
+        weft_store_real(op->dtype, number, 0, op->number);
+    else
+        weft_store_integer(op->dtype, number, 0, op->integer);
+    memcpy(&bits, number, (size_t)weft_dtype_bits(op->dtype) / 8);
+    snprintf(ret, bytes, op->dtype == WEFT_F32 ? "float_of(0x%xu)" : "%u", (unsigned)bits);
+}
+
+/* One element, in all lanes. */
+static void spread(struct weft_emit *e, const struct look *look, uint32_t v)
+{
+    static const char *const format[] = {
+        [WEFT_F32] = "const vf v%u = vall(%s);", [WEFT_F16] = "const vf v%u = vfrom_f16((vh){0} + (uint16_t)(%s));",
+        [WEFT_BF16] = "const vf v%u = vfrom_bf16((vh){0} + (uint16_t)(%s));",
+        [WEFT_BOOL] = "const vi v%u = viall(%s ? -1 : 0);", [WEFT_I32] = "const vi v%u = viall((int32_t)(%s));"};
+    char element[128], fill[32], line[256], comment[256];
+    print_fill(e, v, fill, sizeof fill);
+    if (is_indexed(look))
+        snprintf(element, sizeof element, "*t%u", v);
+    else
+        snprintf(element, sizeof element, "(first%u == 0 && end%u > 0 ? *t%u : %s)", v, v, v, fill);
+    weft_emit_comment(e, v, comment, sizeof comment);
+    snprintf(line, sizeof line, format[e->form->op[v].dtype], v, element);
+    weft_emit_line(e, "%s %s", line, comment);
+    e->held[v] = true;
+}
+
+void weft_emit_look_head(struct weft_emit *e, uint32_t v)
+{
+    const struct look look = look_of(e->form, e->program, v);
+    if (e->held[v])
+        return;
+    point(e, &look, v);
+    if (!is_indexed(&look))
+        keep_inside(e, &look, v);
+    if (is_one(&look))
+        spread(e, &look, v);
+}
+
+/* --- elements ----------------------------------------------------------------------------------------------------- */
+
+static void look_up(struct weft_emit *e, uint32_t v)
+{
+    static const char *const whole[] = {
+        [WEFT_F32] = "vload(t%u + %s)", [WEFT_F16] = "vfrom_f16(vhload(t%u + %s))",
+        [WEFT_BF16] = "vfrom_bf16(vhload(t%u + %s))", [WEFT_BOOL] = "load_mask(t%u + %s)",
+        [WEFT_I32] = "viload(t%u + %s)"};
+    static const char *const tail[] = {
+        [WEFT_F32] = "vloadm(t%u + %s, live, 1.f)", [WEFT_F16] = "vfrom_f16(load_16_tail(t%u + %s, live))",
+        [WEFT_BF16] = "vfrom_bf16(load_16_tail(t%u + %s, live))", [WEFT_BOOL] = "load_mask_tail(t%u + %s, live)",
+        [WEFT_I32] = "load_i32_tail(t%u + %s, live)"};
+    static const char *const one[] = {[WEFT_F32] = "%s", [WEFT_F16] = "vfrom_f16(%s)", [WEFT_BF16] = "vfrom_bf16(%s)",
+                                      [WEFT_BOOL] = "%s", [WEFT_I32] = "%s"};
+    const struct look look = look_of(e->form, e->program, v);
+    const int dtype = e->form->op[v].dtype, bytes = weft_dtype_bits(dtype) / 8;
+    const char *const word = dtype == WEFT_F32 ? "floats" : dtype == WEFT_I32 ? "numbers" : bytes == 2 ? "halves"
+                                                                                                       : "masks";
+    char found[256], right[320], comment[256], fill[32];
+    uint32_t number = 0;
+    const struct weft_program_guard *const index = index_of(&look, &number);
+    if (index && !moves(&look, index->value)) {
+        snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
+    } else {
+        print_fill(e, v, fill, sizeof fill);
+        if (index)
+            snprintf(found, sizeof found, "look_up_%s(t%u + %s%s, %d, i%u + %s, %d, %s, tile->bound + %u)", word, v,
+                     moves(&look, look.source) ? "" : "0 * ", e->at, moves(&look, look.source), v, e->at,
+                     look.program->value[index->value].bytes, e->tail ? "live" : "LANES", 2 * number);
+        else
+            snprintf(found, sizeof found, "%s_inside(t%u, %s, %s, first%u, end%u, %s)", word, v, e->at,
+                     e->tail ? "live" : "LANES", v, v, fill);
+        snprintf(right, sizeof right, one[dtype], found);
+    }
+    weft_emit_comment(e, v, comment, sizeof comment);
+    weft_emit_line(e, "const %s v%u = %s; %s", weft_emit_vector(dtype), v, right, comment);
+    e->made[v] = true;
+}
+
+void weft_emit_look_up(struct weft_emit *e, uint32_t v)
+{
+    if (!e->held[v])
+        look_up(e, v);
+    if (e->at ? weft_emit_in_memory(e, v) : e->program->value[v].place == WEFT_PROGRAM_ARGUMENT)
+        weft_emit_write(e, v);
+}
