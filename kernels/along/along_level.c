@@ -3,7 +3,7 @@
  * compiler that makes vectors of what lines that are neighbours do side by side. */
 #include "kernels/along/along.h"
 #include "kernels/small.h"
-#include "kernels/strip/access.h"
+#include "kernels/strip/floats.h"
 #include "kernels/strip/vector.h"
 
 #if defined __GNUC__ && !defined __clang__
@@ -176,25 +176,6 @@ INLINE unsigned lanes_of(vi mask)
 #else
     return (unsigned)__builtin_ia32_movmskps((vf)mask);
 #endif
-}
-
-INLINE vf floats_at(int dtype, const void *in, int64_t i)
-{
-    if (dtype == WEFT_K_F32)
-        return vload((const float *)in + i);
-    const vh x = vhload((const uint16_t *)in + i);
-    return dtype == WEFT_K_BF16 ? vfrom_bf16(x) : vfrom_f16(x);
-}
-
-/* The first n, 0 < n <= LANES, others being `fill`. */
-INLINE vf some_floats_at(int dtype, const void *in, int64_t i, int n, float fill)
-{
-    if (n == LANES)
-        return floats_at(dtype, in, i);
-    if (dtype == WEFT_K_F32)
-        return vloadm((const float *)in + i, n, fill);
-    const vh x = load_16_tail((const uint16_t *)in + i, n);
-    return vfirst(dtype == WEFT_K_BF16 ? vfrom_bf16(x) : vfrom_f16(x), n, fill);
 }
 
 /* Where in [begin, end) is `best`, or a NaN, for the first or the last time? It is there. */

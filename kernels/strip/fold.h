@@ -14,14 +14,16 @@ enum { WEFT_FOLD_BYTES = 128 }; /* of all lanes */
 /* What terms are added up in. Every dtype of 16 bits and less widens to one of these. */
 enum weft_fold_kind { WEFT_FOLD_F32, WEFT_FOLD_F64, WEFT_FOLD_I64, WEFT_FOLD_U64, WEFT_FOLD_KINDS };
 
+/* acc[c] op= x[r · row + c] for r in [0, rows), in that order. */
+typedef void (*weft_fold_columns)(int op, void *acc, const void *x, int64_t row, int64_t rows, int64_t columns);
+
 struct weft_fold_loops {
     int64_t bytes; /* of an element */
     /* lanes[i mod 32] op= x[i], first to last; with `fresh` the lanes start from the identity. */
     void (*line)(int op, void *lanes, const void *x, int64_t n, bool fresh);
     /* The lanes folded: l with l + half, then with half of that, down to one. */
     void (*finish)(int op, const void *lanes, void *ret);
-    /* acc[c] op= x[r · row + c] for r in [0, rows), in that order. */
-    void (*columns)(int op, void *acc, const void *x, int64_t row, int64_t rows, int64_t columns);
+    weft_fold_columns columns, columns_bf16, columns_f16; /* of terms of the type; in 16 bits, for f32 alone */
 };
 
 struct weft_fold {

@@ -3,7 +3,7 @@
  *
  * prepare orders and merges the kept and the reduced axes; then one of three forms fits:
  *   lines     terms are contiguous: virtual lanes along them, folded at the end
- *   columns   results are contiguous in the operand: up to STRIP results side by side, one chain each
+ *   columns   results are contiguous in the operand: a strip of results side by side, one chain each
  *   strided   neither: terms are gathered into a buffer and treated as lines
  *
  * Long chains are cut. After BLOCK steps the running values are added to totals and start again, so that the error
@@ -17,7 +17,7 @@
 #include "kernels/walk.h"
 
 #define BLOCK  256  /* terms in a chain before it is put aside */
-#define STRIP  512  /* results side by side: 4 KiB of totals and as much of running values and terms, in L1 */
+#define STRIP  8192 /* bytes of results side by side: totals, running values and terms that are widened fit L1 */
 #define GATHER 256
 #define SLICE  (128 << 10) /* bytes that are worth a slice */
 #define SLICES 64
@@ -186,24 +186,35 @@ static void reduce_lines(struct job *job, const void *in, void *ret)
     loops->finish(job->op, total, ret);
 }
 
-/* acc[c] op= rows of terms, widened one by one where they need it. */
+/* The loop that reads terms as they lie, or NULL. */
+static weft_fold_columns columns_for(const struct job *job)
+{
+    const struct weft_fold_loops *const loops = job->type.loops;
+    if (!job->type.widens)
+        return loops->columns;
+    return job->reduce->in_dtype == WEFT_K_BF16  ? loops->columns_bf16
+           : job->reduce->in_dtype == WEFT_K_F16 ? loops->columns_f16
+                                                 : NULL;
+}
+
+/* acc[c] op= rows of terms, which are widened one by one where no loop reads them as they are. */
 static void add_rows(struct job *job, void *acc, const char *x, int64_t step, int64_t rows, int64_t columns)
 {
-    _Alignas(64) char buffer[STRIP * 8];
-    const struct weft_fold_loops *const loops = job->type.loops;
-    if (!job->type.widens) {
-        loops->columns(job->op, acc, x, step / job->type.in_bytes, rows, columns);
+    _Alignas(64) char buffer[STRIP];
+    const weft_fold_columns direct = columns_for(job);
+    if (direct) {
+        direct(job->op, acc, x, step / job->type.in_bytes, rows, columns);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
         weft_reduce_load(job->reduce, &job->type, buffer, x + r * step, 1, columns);
-        loops->columns(job->op, acc, buffer, 0, 1, columns);
+        job->type.loops->columns(job->op, acc, buffer, 0, 1, columns);
     }
 }
 
 static void reduce_columns(struct job *job, void *total, const void *in, int64_t columns)
 {
-    _Alignas(64) char running[STRIP * 8];
+    _Alignas(64) char running[STRIP];
     const struct weft_fold_loops *const loops = job->type.loops;
     const int inner = job->reduced.rank - 1;
     const int64_t n = job->reduced.extent[inner], row = job->reduced.step[0][inner];
@@ -233,8 +244,8 @@ static void reduce_columns(struct job *job, void *total, const void *in, int64_t
 /* Some results side by side, from `from` on: at most `left`. How many it did. */
 static int64_t reduce_some(struct job *job, void *to, int64_t out_stride, const char *from, int64_t left, bool columns)
 {
-    _Alignas(64) char strip[STRIP * 8];
-    const int64_t count = !columns ? 1 : left < STRIP ? left : STRIP;
+    _Alignas(64) char strip[STRIP];
+    const int64_t most = STRIP / job->type.loops->bytes, count = !columns ? 1 : left < most ? left : most;
     if (job->terms == 0)
         for (int64_t i = 0; i < count; i++)
             weft_reduce_nothing(job->reduce, &job->type, strip + i * job->type.loops->bytes);

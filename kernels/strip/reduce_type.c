@@ -4,8 +4,6 @@
  * what is narrower widens a strip at a time, in L1. */
 #include "kernels/strip/reduce_type.h"
 
-#include <string.h>
-
 static int64_t bytes_of(int dtype)
 {
     static const int8_t bytes[] = {0, 8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1};
@@ -162,8 +160,12 @@ void weft_reduce_identity(const struct weft_reduce_type *type, int op, void *to,
         x.wide = (double)weft_fold_identity(op);
     else if (most || least)
         x.bits = type->kind == WEFT_FOLD_U64 ? (most ? 0 : UINT64_MAX) : (uint64_t)(most ? INT64_MIN : INT64_MAX);
-    for (int64_t i = 0; i < n; i++)
-        memcpy((char *)to + i * type->loops->bytes, &x, (size_t)type->loops->bytes);
+    if (type->kind == WEFT_FOLD_F32)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)to)[i] = x.single;
+    else
+        for (int64_t i = 0; i < n; i++)
+            ((uint64_t *)to)[i] = x.bits;
 }
 
 /* The least and the largest of a narrow type are not those of 64 bits. */
