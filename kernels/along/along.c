@@ -133,7 +133,7 @@ static void scan_neighbours(const struct weft_along *along, const struct weft_al
     prefix->start(along, &before);
     for (int64_t i = 0; i < lines && along->n > 0; i++)
         prefix->piece(along, out + (i * out_line + first) * bytes, in + (i * in_line + first) * bytes, along->n,
-                      &before, NULL);
+                      0, &before, NULL);
 }
 
 static void run_lines(const struct weft_along *along, const struct weft_along_pieces *prefix,

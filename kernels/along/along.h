@@ -30,8 +30,9 @@ struct weft_along_pieces {
     /* What comes behind a piece. False: only `piece` knows, as the total came near the ends of the range. */
     bool (*join)(const struct weft_along *along, const union weft_along_sum *before, const union weft_along_sum *total,
                  union weft_along_sum *ret_after);
-    /* Scans n >= 1 elements behind `before`; after is what join would say, or what it cannot, of total. */
-    void (*piece)(const struct weft_along *along, void *out, const void *in, int64_t n,
+    /* Scans n >= 1 elements behind `before`; after, if asked for, is what join would say, or what it cannot, of total.
+     * `ahead`: bytes from each element to what is wanted in the caches meanwhile, or 0 for what comes next. */
+    void (*piece)(const struct weft_along *along, void *out, const void *in, int64_t n, int64_t ahead,
                   const union weft_along_sum *before, union weft_along_sum *ret_after);
 };
 

@@ -3,9 +3,9 @@
  *
  * Elements become doubles or 64-bit integers. A block of 32 is eight quads, which go side by side: first each by
  * itself, then what the eight come to becomes prefixes in three steps, and those go in front of the elements. What a
- * block comes to goes on to the next one: one operation, the only one that waits for the block before. While at it,
- * each of eight lanes folds the quads that it sees: that is what a chunk comes to (chunks.c), which a pass of its own
- * finds much faster. The order of operations is the same at every level.
+ * block comes to goes on to the next one: one operation, the only one that waits for the block before. What a chunk
+ * comes to (chunks.c) is folded in 32 lanes, element i in lane i mod 32, while it is scanned or in a pass of its own,
+ * which is much faster: no number leaves the place where it was loaded. The order of operations is the same at every level.
  *
  * Some doubles may leave the range where the line itself does not: then the block is scanned one by one. Products of
  * floats, which do so in more ways, are scanned by along_level.c. */
@@ -137,7 +137,14 @@ INLINE void from_quads(vf *a, const vf_half *q)
 }
 #endif
 
+typedef float any_half __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
 #define WORDS(type, wide, element)                                                                                     \
+    INLINE void widen_all_##type(wide *x, const element *p)                                                            \
+    {                                                                                                                  \
+        UNROLL for (int k = 0; k < VECTORS; k++) x[k] =                                                                \
+            widen_##type((vf_half) * (const any_half *)(const void *)(p + k * LANES / 2));                             \
+    }                                                                                                                  \
     INLINE void load_##type(wide *x, const element *p)                                                                 \
     {                                                                                                                  \
         vf a[BLOCK / LANES];                                                                                           \
@@ -167,6 +174,15 @@ INLINE vd to_odd(vd x)
 }
 
 #define SMALL(type)                                                                                                    \
+    INLINE void widen_all_##type(vd *x, const uint16_t *p)                                                             \
+    {                                                                                                                  \
+        UNROLL for (int k = 0; k < BLOCK / LANES; k++)                                                                 \
+        {                                                                                                              \
+            const vf a = vfrom_##type(vhload(p + k * LANES));                                                          \
+            x[2 * k] = widen_f32(__builtin_shufflevector(a, a, LOW_LANES));                                            \
+            x[2 * k + 1] = widen_f32(__builtin_shufflevector(a, a, HIGH_LANES));                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
     INLINE void load_##type(vd *x, const uint16_t *p)                                                                  \
     {                                                                                                                  \
         vf a[BLOCK / LANES];                                                                                           \
@@ -230,6 +246,10 @@ INLINE void turn_doubles_back(vd *x)
 #endif
 
 #define DOUBLE_WORDS(type, wide, element)                                                                              \
+    INLINE void widen_all_##type(wide *x, const element *p)                                                            \
+    {                                                                                                                  \
+        UNROLL for (int k = 0; k < VECTORS; k++) x[k] = (wide) * ((const any_f64 *)(const void *)p + k);               \
+    }                                                                                                                  \
     INLINE void load_##type(wide *x, const element *p)                                                                 \
     {                                                                                                                  \
         vd d[VECTORS];                                                                                                 \
@@ -281,6 +301,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      1
 #define OVERFLOWS(op) ((op) == WEFT_K_CUMSUM)
 #define LOAD          load_f64
+#define WIDEN_ALL     widen_all_f64
 #define STORE         store_f64
 #define MEMBER        real
 #include "kernels/along/prefix.inc"
@@ -294,6 +315,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
 #define LOAD          load_f32
+#define WIDEN_ALL     widen_all_f32
 #define STORE         store_f32
 #define MEMBER        real
 #include "kernels/along/prefix.inc"
@@ -307,6 +329,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
 #define LOAD          load_bf16
+#define WIDEN_ALL     widen_all_bf16
 #define STORE         store_bf16
 #define MEMBER        real
 #include "kernels/along/prefix.inc"
@@ -320,6 +343,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
 #define LOAD          load_f16
+#define WIDEN_ALL     widen_all_f16
 #define STORE         store_f16
 #define MEMBER        real
 #include "kernels/along/prefix.inc"
@@ -333,6 +357,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
 #define LOAD          load_i64
+#define WIDEN_ALL     widen_all_i64
 #define STORE         store_i64
 #define MEMBER        whole
 #include "kernels/along/prefix.inc"
@@ -346,6 +371,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
 #define LOAD          load_i32
+#define WIDEN_ALL     widen_all_i32
 #define STORE         store_i32
 #define MEMBER        whole
 #include "kernels/along/prefix.inc"
@@ -359,6 +385,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
 #define LOAD          load_u64
+#define WIDEN_ALL     widen_all_u64
 #define STORE         store_u64
 #define MEMBER        bits
 #include "kernels/along/prefix.inc"
@@ -372,6 +399,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
 #define LOAD          load_u32
+#define WIDEN_ALL     widen_all_u32
 #define STORE         store_u32
 #define MEMBER        bits
 #include "kernels/along/prefix.inc"
