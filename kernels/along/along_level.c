@@ -178,14 +178,39 @@ INLINE unsigned lanes_of(vi mask)
 #endif
 }
 
-/* Where in [begin, end) is `best`, or a NaN, for the first or the last time? It is there. */
+enum {
+    ARG_BLOCK = 1024, /* elements: the extreme of a block, then where in the best block it is */
+    ARG_CHAINS = 4,
+    ARG_AHEAD = 16384 /* bytes: while a block is looked through again, memory would have nothing to do */
+};
+
+/* Lanes of `best`, or of NaN. */
+INLINE unsigned lanes_with(bool nan, vf x, float best)
+{
+#if WEFT_LEVEL == 2 && !defined __clang__ /* gcc 12 makes a vector of the mask in between */
+    return nan ? __builtin_ia32_cmpps512_mask(x, x, 3 /* unordered */, WEFT_ALL_LANES, WEFT_CURRENT)
+               : __builtin_ia32_cmpps512_mask(x, vall(best), 0 /* equal */, WEFT_ALL_LANES, WEFT_CURRENT);
+#else
+    return lanes_of(nan ? x != x : x == vall(best));
+#endif
+}
+
+/* Where in [begin, end) is `best`, or a NaN, for the first or the last time? It is there. Several vectors are asked at
+ * once, as long as none has it. */
 INLINE int64_t find(int dtype, bool last, bool nan, const void *in, float best, int64_t begin, int64_t end)
 {
-    int64_t found = begin;
-    for (int64_t i = begin; i < end; i += LANES) {
+    const int64_t stride = ARG_CHAINS * LANES;
+    int64_t found = begin, i = begin;
+    for (; !last && i + stride <= end; i += stride) {
+        unsigned bits = 0;
+        UNROLL for (int k = 0; k < ARG_CHAINS; k++)
+            bits |= lanes_with(nan, floats_at(dtype, in, i + k * LANES), best);
+        if (bits)
+            break;
+    }
+    for (; i < end; i += LANES) {
         const int live = end - i < LANES ? (int)(end - i) : LANES;
-        const vf x = some_floats_at(dtype, in, i, live, 0.f);
-        const unsigned bits = lanes_of(nan ? x != x : x == vall(best)) & ((1u << live) - 1);
+        const unsigned bits = lanes_with(nan, some_floats_at(dtype, in, i, live, 0.f), best) & ((1u << live) - 1);
         if (bits && !last)
             return i + __builtin_ctz(bits);
         if (bits)
@@ -193,12 +218,6 @@ INLINE int64_t find(int dtype, bool last, bool nan, const void *in, float best, 
     }
     return found;
 }
-
-enum {
-    ARG_BLOCK = 1024, /* elements: the extreme of a block, then where in the best block it is */
-    ARG_CHAINS = 4,
-    ARG_AHEAD = 4096  /* bytes: while a block is looked through again, memory would have nothing to do */
-};
 
 /* The extreme of a block without its NaNs, and whether it has any. */
 INLINE float block_extreme(int dtype, bool largest, const void *in, int64_t begin, int64_t end, bool *ret_nan)
