@@ -5,7 +5,8 @@
  * itself, then what the eight come to becomes prefixes in three steps, and those go in front of the elements. What a
  * block comes to goes on to the next one: one operation, the only one that waits for the block before. What a chunk
  * comes to (chunks.c) is folded in 32 lanes, element i in lane i mod 32, while it is scanned or in a pass of its own,
- * which is much faster: no number leaves the place where it was loaded. The order of operations is the same at every level.
+ * which is much faster: no number leaves the place where it was loaded. The order of operations is the same at every
+ * level.
  *
  * Some doubles may leave the range where the line itself does not: then the block is scanned one by one. Products of
  * floats, which do so in more ways, are scanned by along_level.c. */

@@ -115,5 +115,6 @@ COLUMNS(columns, WEFT_K_F32)
 COLUMNS(columns_bf16, WEFT_K_BF16)
 COLUMNS(columns_f16, WEFT_K_F16)
 
-const struct weft_fold_loops LEVEL(weft_fold_single) = {sizeof(float), line, finish, columns, columns_bf16, columns_f16};
+const struct weft_fold_loops LEVEL(weft_fold_single) = {sizeof(float), line, finish, columns, columns_bf16,
+                                                             columns_f16};
 const struct weft_fold LEVEL(weft_fold) = {LEVEL_TEXT, LEVEL_CPU};
