@@ -3,12 +3,12 @@
  *
  * A graph is a function of its seed: elementwise ops, comparisons, selects, casts, reductions over the first or the
  * last axes of one box, gathers, paddings, products and convolutions whose results fill the box, and values that are
- * put together of pieces, over parameters of the whole box or of some of its axes. It is compiled as it is, so that what
- * goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32 between casts
- * (program_widen.h); both run on the same numbers, tame and hostile, at each CPU level of the machine, with 1 to 4
- * threads, and where the box has an open extent, at several. Every bit has to agree, but NaN is NaN, unless terms are
- * added up in another order. Boxes stay below 256 KiB, so that reductions alone are not cut into slices, which programs
- * do not have.
+ * put together of pieces, over parameters of the whole box or of some of its axes. It is compiled as it is, so that
+ * what goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32
+ * between casts (program_widen.h); both run on the same numbers, tame and hostile, at each CPU level of the machine,
+ * with 1 to 4 threads, and where the box has an open extent, at several. Every bit has to agree, but NaN is NaN,
+ * unless terms are added up in another order. Boxes stay below 256 KiB, so that reductions alone are not cut into
+ * slices, which programs do not have.
  *
  *   build/tests/test_program --seed 17                    that graph as text, and whether it agrees
  *   build/tests/test_program --count 50000 --from 1000000 more of them
