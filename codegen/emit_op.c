@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_op.c: C for single instructions. The number of value %3 is v3, the pointer to its elements p3. A v is a vector:
  * of floats also where the value has 16 bits, which then are rounded to after each op, as strip kernels do (forms of
- * groups have no such ops but casts: widths.h); of masks where it is bool. */
+ * groups have no such ops but casts: widths.h); of masks where it is bool. What is loaded of i64 is the floats that
+ * casts make of it, the one op that reads it. */
 #include "codegen/emit_parts.h"
 #include "codegen/form_parts.h"
 #include "codegen/strips.h"
@@ -19,12 +20,13 @@ const char *weft_emit_element(int dtype)
     case WEFT_F16: case WEFT_BF16: return "uint16_t";
     case WEFT_BOOL: return "uint8_t";
     case WEFT_I32: return "int32_t";
+    case WEFT_I64: return "int64_t";
     default: return NULL;
     }
 }
 
 static bool is_real(int dtype) { return dtype == WEFT_F32 || dtype == WEFT_F16 || dtype == WEFT_BF16; }
-const char *weft_emit_vector(int dtype) { return is_real(dtype) ? "vf" : "vi"; }
+const char *weft_emit_vector(int dtype) { return is_real(dtype) || dtype == WEFT_I64 ? "vf" : "vi"; }
 
 /* Ops of bools, in vectors of masks. */
 static const struct {
@@ -68,7 +70,7 @@ static const char *refuse_map(const struct weft_form *form, const struct weft_fo
 const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op)
 {
     const bool reads = op->kind == WEFT_FORM_LOAD || op->kind == WEFT_FORM_CONST;
-    if (!weft_emit_element(op->dtype) && !(reads && op->dtype == WEFT_I64)) /* an index */
+    if (!weft_emit_element(op->dtype) || (op->dtype == WEFT_I64 && !reads)) /* labels, indices */
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
         return refuse_map(form, op);
@@ -209,6 +211,8 @@ static void print_cast(const struct weft_form_op *op, int from, char *ret, size_
         snprintf(ret, bytes, "vsel(%s, vall(1.f), vall(0.f))", x);
     else if (from == WEFT_I32)
         snprintf(ret, bytes, "__builtin_convertvector(%s, vf)", x);
+    else if (from == WEFT_I64)
+        snprintf(ret, bytes, "%s", x);
     else if (op->dtype == WEFT_BOOL)
         snprintf(ret, bytes, "%s != 0.f", x);
     else
@@ -287,6 +291,7 @@ static void spread(struct weft_emit *e, uint32_t v)
                                : dtype == WEFT_F16  ? "const vf v%u = vfrom_f16((vh){0} + *(const uint16_t *)(%s)); %s"
                                : dtype == WEFT_BF16 ? "const vf v%u = vfrom_bf16((vh){0} + *(const uint16_t *)(%s)); %s"
                                : dtype == WEFT_BOOL ? "const vi v%u = viall(*(const uint8_t *)(%s) ? -1 : 0); %s"
+                               : dtype == WEFT_I64  ? "const vf v%u = vall((float)*(const int64_t *)(%s)); %s"
                                                     : "const vi v%u = viall(*(const int32_t *)(%s)); %s";
     weft_emit_line(e, format, v, place, comment);
     e->held[v] = true;
@@ -337,11 +342,11 @@ static void read(struct weft_emit *e, uint32_t v)
     static const char *const whole[] = {
         [WEFT_F32] = "vload(p%u + %s)", [WEFT_F16] = "vfrom_f16(vhload(p%u + %s))",
         [WEFT_BF16] = "vfrom_bf16(vhload(p%u + %s))", [WEFT_BOOL] = "load_mask(p%u + %s)",
-        [WEFT_I32] = "viload(p%u + %s)"};
+        [WEFT_I32] = "viload(p%u + %s)", [WEFT_I64] = "floats_of_i64(p%u + %s)"};
     static const char *const tail[] = {
         [WEFT_F32] = "vloadm(p%u + %s, live, 1.f)", [WEFT_F16] = "vfrom_f16(load_16_tail(p%u + %s, live))",
         [WEFT_BF16] = "vfrom_bf16(load_16_tail(p%u + %s, live))", [WEFT_BOOL] = "load_mask_tail(p%u + %s, live)",
-        [WEFT_I32] = "load_i32_tail(p%u + %s, live)"};
+        [WEFT_I32] = "load_i32_tail(p%u + %s, live)", [WEFT_I64] = "floats_of_i64_tail(p%u + %s, live)"};
     const int dtype = e->form->op[v].dtype;
     if (e->held[v] || e->made[v])
         return;

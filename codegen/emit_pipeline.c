@@ -100,8 +100,7 @@ bool weft_emit_can_pipeline(const struct weft_emit *e)
     int piece = 0;
     for (uint32_t s = 0; s < form->stages && can; s++) {
         const struct weft_form_stage *stage = &form->stage[s];
-        can = e->program->stage[s].ops > 0 &&
-              (!e->program->stage[s].inside || weft_emit_has_folds(e, stage) || depth_of(e, s) == all - 1);
+        can = !e->program->stage[s].inside || weft_emit_has_folds(e, stage) || depth_of(e, s) == all - 1;
         for (uint32_t i = stage->first; i < stage->first + stage->ops && can; i++) {
             const struct weft_form_op *op = &form->op[i];
             for (unsigned k = 0; k < op->ins && can; k++)
@@ -218,6 +217,13 @@ static bool is_load(const struct weft_emit *e, uint32_t v, int64_t stride)
            e->program->value[v].stride == stride && !weft_strips_is_look_up(e->form, v);
 }
 
+/* One for a whole row: loaded so, or made by an earlier stage. */
+static bool is_one_number(const struct weft_emit *e, uint32_t v, int depth)
+{
+    return is_load(e, v, 0) || (e->form->op[v].dtype == WEFT_F32 && is_handed_on(e, v) &&
+                                depth_of(e, stage_of(e, v)) < depth);
+}
+
 /* Does op i read what an earlier stage keeps? By the time of the pick that is the next row's. */
 static bool reads_kept(const struct weft_emit *e, uint32_t first, uint32_t i)
 {
@@ -251,7 +257,7 @@ static struct pick pick_of(const struct weft_emit *e, int depth)
         pick = (struct pick){.line = op[test].in[0], .number = op[test].in[1], .fold = i, .depth = depth};
         if (is_load(e, pick.number, 1))
             pick = (struct pick){.line = pick.number, .number = pick.line, .fold = i, .depth = depth};
-        if (!is_load(e, pick.line, 1) || !is_load(e, pick.number, 0))
+        if (!is_load(e, pick.line, 1) || !is_one_number(e, pick.number, depth))
             return none;
     }
     return pick;
@@ -268,8 +274,13 @@ static void ask_for_count(const struct weft_emit *e, const struct pick *pick)
 static void pick_term(struct weft_emit *e, const struct pick *pick)
 {
     const struct weft_form_stage *stage = stage_at(e, pick->depth);
-    weft_emit_line(e, "const int64_t from = on%d && counts%u ? place_of(v%u[0], length) : -1;", pick->depth, pick->line,
-                   pick->number);
+    char number[32];
+    if (is_handed_on(e, pick->number))
+        snprintf(number, sizeof number, "w%u_%d", pick->number, pick->depth - depth_of(e, stage_of(e, pick->number)));
+    else
+        snprintf(number, sizeof number, "v%u", pick->number);
+    weft_emit_line(e, "const int64_t from = on%d && counts%u ? place_of(%s[0], length) : -1;", pick->depth, pick->line,
+                   number);
     weft_emit_line(e, "if (from >= 0)");
     weft_emit_open(e);
     name_handed_on(e, stage);
@@ -438,7 +449,7 @@ static void end_pass(struct weft_emit *e, int depth)
     weft_emit_finish_totals(e, stage_at(e, depth));
     for (uint32_t s = 0; s < e->form->stages; s++) {
         const struct weft_form_stage *stage = &e->form->stage[s];
-        if (e->program->stage[s].inside || depth_of(e, s) != depth)
+        if (e->program->stage[s].inside || depth_of(e, s) != depth || e->program->stage[s].ops == 0)
             continue;
         weft_emit_comment_stage(e, stage);
         e->at = NULL;

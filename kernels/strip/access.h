@@ -60,6 +60,30 @@ INLINE vi load_i32_tail(const int32_t *p, int n)
     return viload(rest);
 }
 
+/* Integers of 64 bits as floats. */
+INLINE vf floats_of_i64(const int64_t *p)
+{
+#if WEFT_LEVEL == 2 && !defined __clang__ /* gcc 12 converts an element at a time */
+    typedef long long v8q_any __attribute__((vector_size(64), aligned(8), may_alias));
+    const v8q_any *const q = (const v8q_any *)p;
+    const vf_half low = __builtin_ia32_cvtqq2ps512_mask(q[0], (vf_half){0}, (uint8_t)-1, WEFT_CURRENT);
+    const vf_half high = __builtin_ia32_cvtqq2ps512_mask(q[1], (vf_half){0}, (uint8_t)-1, WEFT_CURRENT);
+    return __builtin_shufflevector(low, high, LOW_LANES, HIGH_LANES);
+#else
+    vf x = {0};
+    for (int lane = 0; lane < LANES; lane++)
+        x[lane] = (float)p[lane];
+    return x;
+#endif
+}
+INLINE vf floats_of_i64_tail(const int64_t *p, int n)
+{
+    vf x = {0};
+    for (int lane = 0; lane < n; lane++)
+        x[lane] = (float)p[lane];
+    return x;
+}
+
 /* The first n lanes of x; in the others `fill`. */
 INLINE vf vfirst(vf x, int n, float fill)
 {

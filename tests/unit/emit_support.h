@@ -35,7 +35,7 @@ static inline double emit_number(uint64_t *seed)
 static inline void emit_fill(const struct weft_tensor *tensor, size_t bytes, bool calm)
 {
     static const int8_t width[] = {[WEFT_F32] = 4, [WEFT_F16] = 2, [WEFT_BF16] = 2, [WEFT_BOOL] = 1, [WEFT_I32] = 4,
-                                   [WEFT_F64] = 8};
+                                   [WEFT_I64] = 8, [WEFT_F64] = 8};
     uint64_t seed = 5;
     for (size_t i = 0; i < bytes / (size_t)width[tensor->dtype]; i++) {
         const double x = emit_number(&seed);
@@ -44,6 +44,8 @@ static inline void emit_fill(const struct weft_tensor *tensor, size_t bytes, boo
             ((uint8_t *)tensor->data)[i] = x > 0;
         else if (tensor->dtype == WEFT_I32)
             ((int32_t *)tensor->data)[i] = (int32_t)(seed >> 32);
+        else if (tensor->dtype == WEFT_I64) /* of all lengths, so that floats round some */
+            ((int64_t *)tensor->data)[i] = (int64_t)(seed * 0x9e3779b97f4a7c15u) >> (seed >> 58);
         else
             weft_store_real(tensor->dtype, tensor->data, (int64_t)i, number);
     }
@@ -54,9 +56,15 @@ static inline void emit_fill_counts(const struct weft_form_array *array, const s
                                     size_t bytes, int64_t line)
 {
     const bool is_count = strcmp(array->name, "count") == 0, is_label = strcmp(array->name, "label") == 0;
-    for (size_t i = 0; i < bytes / 4 && (is_count || is_label); i++)
-        weft_store_real(tensor->dtype, tensor->data, (int64_t)i,
-                        is_count ? (double)i : (double)((int64_t)(i * 7919) % (line + 2)) - 1 + (i % 31 == 5) * 0.5);
+    const size_t width = (size_t)(weft_dtype_bits(array->dtype) / 8);
+    for (size_t i = 0; i < bytes / width && (is_count || is_label); i++) {
+        const int64_t label = (int64_t)(i * 7919) % (line + 2) - 1;
+        if (array->dtype == WEFT_I64)
+            ((int64_t *)tensor->data)[i] = label;
+        else
+            weft_store_real(tensor->dtype, tensor->data, (int64_t)i,
+                            is_count ? (double)i : (double)label + (i % 31 == 5) * 0.5);
+    }
 }
 
 static inline void emit_open(struct fixture *f, struct emit_trial *t, uint32_t cpu, bool calm)

@@ -17,7 +17,7 @@ static const struct subject subjects[] = {
     {choices, false, false},         {masked_softmax, true, false}, {halves, true, false},
     {products, true, false},         {cross_entropy, true, false},   {cross_entropy, false, false},
     {picked_kept, true, false},      {picked_kept, false, false},
-    {picked_pair, true, false},
+    {picked_pair, true, false},      {integer_labels, true, false}, {integers, true, false},
 };
 
 /* Compiled code, by what it was compiled for. */
@@ -295,6 +295,23 @@ static void print_some(struct fixture *f)
     compare_text(f, mean_columns, "emit_mean_columns.txt");
 }
 
+/* Of a label, however it comes, the other columns are not visited. */
+static void pick_some(struct fixture *f)
+{
+    static const char *const forms[] = {cross_entropy, integer_labels};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct emit_trial t = {.form = parse(f, forms[i]), .symbols = {100, 100}};
+        struct weft_text text = {.context = f->context};
+        emit_open(f, &t, WEFT_CPU_AVX2, true);
+        weft_emit_kernel(t.form, t.program, &text);
+        emit_close(&t);
+        const char *const source = fixture_text(f, &text);
+        assert_non_null(strstr(source, " place_of("));
+    }
+}
+
+static void labels_are_picked(void **state) { assert_int_equal(fixture_run(pick_some), WEFT_OK); }
+
 static void the_text_is_as_it_was(void **state) { assert_int_equal(fixture_run(print_some), WEFT_OK); }
 
 int main(void)
@@ -305,6 +322,7 @@ int main(void)
         cmocka_unit_test(emitted_code_has_the_bits_of_strips_avx512),
         cmocka_unit_test(every_row_has_the_bits_of_its_strip_kernel),
         cmocka_unit_test(what_has_no_vectors_is_refused),
+        cmocka_unit_test(labels_are_picked),
         cmocka_unit_test(the_text_is_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, leave_folder);
