@@ -7,7 +7,6 @@
 #include "codegen/form_parts.h"
 #include "codegen/strips.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,102 +81,6 @@ const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_
     return NULL;
 }
 
-/* --- comments ----------------------------------------------------------------------------------------------------- */
-
-struct line {
-    char *to;
-    size_t left;
-};
-
-static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct line *line, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int length = vsnprintf(line->to, line->left, format, list);
-    va_end(list);
-    const size_t added = length < 0 ? 0 : (size_t)length < line->left ? (size_t)length : line->left - 1;
-    line->to += added;
-    line->left -= added;
-}
-
-/* Names come from models and may hold anything. */
-static void add_name(struct line *line, const char *name)
-{
-    for (; *name && line->left > 1; name++)
-        add(line, "%c", *name == '*' || *name == '/' || *name == '\\' || (unsigned char)*name < ' ' ? '_' : *name);
-}
-
-static void add_value(struct line *line, const struct weft_form *form, uint32_t op)
-{
-    add(line, "%%");
-    if (form->op[op].name)
-        add_name(line, form->op[op].name);
-    else
-        add(line, "%u", op);
-}
-
-static void add_access(struct line *line, const struct weft_form *form, const struct weft_form_op *op)
-{
-    const struct weft_index_map *map = &form->map[op->map];
-    add(line, " %%");
-    add_name(line, form->array[op->array].name ? form->array[op->array].name : "");
-    for (int d = 0; d < map->rank; d++) {
-        add(line, d ? ", " : "[");
-        if (map->at[d].data) {
-            add_value(line, form, op->in[map->at[d].data - 1]);
-            continue;
-        }
-        for (int t = 0; t < map->at[d].terms; t++) {
-            const weft_dim step = map->at[d].term[t].step;
-            add(line, t ? " + " : "");
-            if (!weft_dim_is_constant(step))
-                add(line, "…*");
-            else if (!weft_dim_is(step, 1))
-                add(line, "%lld*", (long long)weft_dim_value(step));
-            add_name(line, form->axis[map->at[d].term[t].axis].name);
-        }
-        if (!weft_dim_is_constant(map->at[d].base))
-            add(line, " + …");
-        else if (!map->at[d].terms || !weft_dim_is(map->at[d].base, 0))
-            add(line, map->at[d].terms ? " + %lld" : "%lld", (long long)weft_dim_value(map->at[d].base));
-        add(line, map->at[d].border ? " ?" : "");
-    }
-    add(line, "%s", map->rank ? "]" : "");
-}
-
-void weft_emit_comment(const struct weft_emit *e, uint32_t id, char *ret, size_t bytes)
-{
-    static const char *const folds[] = {"sum", "mean", "prod", "reduce_max", "reduce_min"};
-    const struct weft_form *form = e->form;
-    const struct weft_form_op *op = &form->op[id];
-    struct line line = {ret, bytes - 3};
-    add(&line, "/* ");
-    if (op->kind == WEFT_FORM_STORE) {
-        add(&line, "store");
-        add_access(&line, form, op);
-        add(&line, ", ");
-    } else {
-        add_value(&line, form, id);
-        if (op->kind == WEFT_FORM_CONST)
-            add(&line, weft_dtype_is_float(op->dtype) ? " = const %g" : " = const %.0f",
-                weft_dtype_is_float(op->dtype) ? op->number : (double)op->integer);
-        else if (op->kind == WEFT_FORM_FOLD)
-            add(&line, " = fold %s ", folds[op->fold]);
-        else
-            add(&line, " = %s%s", op->kind == WEFT_FORM_LOAD ? "load" : op->word,
-                op->kind == WEFT_FORM_LOAD ? "" : " ");
-    }
-    if (op->kind == WEFT_FORM_LOAD)
-        add_access(&line, form, op);
-    for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_LOAD; k++) {
-        add(&line, k ? ", " : "");
-        add_value(&line, form, op->in[k]);
-    }
-    line.left += 3;
-    add(&line, " */");
-}
-
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
 /* A number that keeps its bits. */
@@ -222,21 +125,39 @@ static void print_cast(const struct weft_form_op *op, int from, char *ret, size_
 static void print_call(const struct weft_form_op *op, char *ret, size_t bytes)
 {
     const struct weft_emit_row *row = weft_emit_row_find(op->word, op->ins);
-    struct line line = {ret, bytes};
+    size_t length = (size_t)snprintf(ret, bytes, "op_%s(", row->id);
     char p[48];
-    add(&line, "op_%s(", row->id);
     for (unsigned k = 0; k < op->ins; k++)
-        add(&line, "%sv%u", k ? ", " : "", op->in[k]);
+        length += (size_t)snprintf(ret + length, bytes - length, "%sv%u", k ? ", " : "", op->in[k]);
     for (int k = 0; k < 2 && op->ins == 1; k++)
         if (weft_emit_row_uses(row, k ? "q" : "p")) {
             print_number((float)op->param[k], p, sizeof p);
-            add(&line, ", %s", p);
+            length += (size_t)snprintf(ret + length, bytes - length, ", %s", p);
         }
-    add(&line, ")");
+    snprintf(ret + length, bytes - length, ")");
 }
 
 /* What is one of the operands, at most with another sign, or 0, needs no rounding. */
 static bool is_exact(const char *word) { return weft_ops[weft_form_opcode(word)].traits & WEFT_EXACT; }
+
+static bool is_same(const struct weft_form *form, uint32_t a, uint32_t b)
+{
+    const struct weft_form_op *const x = &form->op[a], *const y = &form->op[b];
+    return a == b || (x->kind == WEFT_FORM_LOAD && y->kind == WEFT_FORM_LOAD && x->array == y->array &&
+                      x->number == y->number &&
+                      weft_form_same_map(&form->map[x->map], &form->map[y->map]));
+}
+
+/* Is the operand a number of a row without the largest of that row, so that it is 0 at most? */
+static bool is_below(const struct weft_form *form, uint32_t v)
+{
+    const struct weft_form_op *const op = &form->op[v];
+    if (op->kind != WEFT_FORM_MAP || strcmp(op->word, "sub") != 0 || op->dtype != WEFT_F32)
+        return false;
+    const struct weft_form_op *const most = &form->op[op->in[1]];
+    return most->kind == WEFT_FORM_FOLD && most->fold == WEFT_K_MAX && most->dtype == WEFT_F32 &&
+           is_same(form, op->in[0], most->in[0]);
+}
 
 static void print_map(const struct weft_form *form, const struct weft_form_op *op, char *ret, size_t bytes)
 {
@@ -249,6 +170,8 @@ static void print_map(const struct weft_form *form, const struct weft_form_op *o
                  op->in[2]);
     } else if (in == WEFT_BOOL) {
         snprintf(ret, bytes, logic_of(op->word, op->ins), op->in[0], op->in[op->ins - 1]);
+    } else if (strcmp(op->word, "exp") == 0 && is_below(form, op->in[0])) {
+        snprintf(ret, bytes, "vexp_below(v%u)", op->in[0]); /* the same bits, sooner */
     } else {
         print_call(op, call, sizeof call);
         weft_emit_rounded(is_exact(op->word) ? WEFT_F32 : op->dtype, call, ret, bytes);

@@ -68,7 +68,7 @@ void weft_emit_write(struct weft_emit *e, uint32_t value);
 void weft_emit_place(const struct weft_emit *e, uint32_t value, char *ret, size_t bytes);
 const char *weft_emit_element(int dtype); /* "float", or NULL: not an element type of emitted code */
 const char *weft_emit_vector(int dtype);  /* "vf" */
-/* "/ %3 = sub %0, %1 /", without the blanks. */
+/* In emit_comment.c: "/ %3 = sub %0, %1 /", without the blanks. */
 void weft_emit_comment(const struct weft_emit *e, uint32_t op, char *ret, size_t bytes);
 /* The value narrowed to its dtype and widened again: f(…) of the expression. */
 void weft_emit_rounded(int dtype, const char *expression, char *ret, size_t bytes);

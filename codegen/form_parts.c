@@ -151,3 +151,17 @@ bool weft_form_knows_piece(const struct weft_form *form, const struct weft_form_
             return true;
     return phase->axes >> pieces->pieces_of & 1 && weft_dim_same(phase->by[pieces->pieces_of], pieces->by);
 }
+
+bool weft_form_same_map(const struct weft_index_map *a, const struct weft_index_map *b)
+{
+    for (int i = 0; i < a->rank; i++) {
+        if (a->at[i].terms != b->at[i].terms || a->at[i].border != b->at[i].border ||
+            !weft_dim_same(a->at[i].base, b->at[i].base))
+            return false;
+        for (unsigned t = 0; t < a->at[i].terms; t++)
+            if (a->at[i].term[t].axis != b->at[i].term[t].axis ||
+                !weft_dim_same(a->at[i].term[t].step, b->at[i].term[t].step))
+                return false;
+    }
+    return true;
+}

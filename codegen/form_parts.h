@@ -16,6 +16,7 @@ unsigned weft_form_params(const char *word, unsigned *ret_least);
 int weft_form_opcode(const char *word);
 
 uint16_t weft_form_map_axes(const struct weft_index_map *map);
+bool weft_form_same_map(const struct weft_index_map *a, const struct weft_index_map *b);
 /* The axes that the value of an op has, in a stage of these axes; of STORE and NEXT, those of the point. Its array, map
  * and operands exist. */
 uint16_t weft_form_value_axes(const struct weft_form *form, const struct weft_form_op *op, uint16_t stage);

@@ -43,9 +43,18 @@ INLINE vf vexp_parts(vf x, vf *ret_n)
     return root + vfma(root, p, vroot_rest((vi)t));
 }
 
-/* The clamp keeps NaN: x86 minimum and maximum return their second operand. What is 0 is made of 0: a product that
- * underflows takes a hundred cycles of microcode, and the -infinities of a causal mask are half of the scores of
- * attention. */
+/* The clamp keeps NaN: x86 minimum and maximum return their second operand. What is 0 is made of 0, or by a mask: a
+ * product that underflows takes a hundred cycles of microcode, and the -infinities of a causal mask are half of the
+ * scores of attention. vexp_below is for x <= 0 or NaN, of which it makes the same bits. */
+#if WEFT_LEVEL == 2
+INLINE vf vexp_below(vf x)
+{
+    vf n;
+    const vf m = vexp_parts(x, &n);
+    return vscale_from(m, n, x, -104.f);
+}
+INLINE vf vexp(vf x) { return vexp_below(vmin_x86(vall(89.f), x)); }
+#else
 INLINE vf vexp(vf x)
 {
     const vi some = ~(x < -104.f);
@@ -53,14 +62,13 @@ INLINE vf vexp(vf x)
     const vf m = vexp_parts(vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x)), &n);
     return vscale((vf)((vi)m & some), n);
 }
-
-/* exp for x <= 0 or NaN, below -104 as -104. */
 INLINE vf vexp_below(vf x)
 {
     vf n;
     const vf m = vexp_parts(vmax_x86(vall(-104.f), x), &n);
     return vscale(m, n);
 }
+#endif
 
 /* exp for x <= 0 or NaN, below -87 as -87, so that the result is normal: for erf, where the error hides behind 1 - e.
  */

@@ -158,6 +158,12 @@ INLINE vf vfrom_f16(vh x) { return __builtin_ia32_vcvtph2ps512_mask((v16s)x, (vf
 INLINE vh vto_f16(vf x) { return (vh)__builtin_ia32_vcvtps2ph512_mask(x, 8, (v16s){0}, WEFT_ALL_LANES); }
 /* x · 2^floor(n), rounded once; |n| <= 250. */
 INLINE vf vscale(vf x, vf n) { return __builtin_ia32_scalefps512_mask(x, n, x, WEFT_ALL_LANES, WEFT_CURRENT); }
+/* The same where y is not less than the bound, and 0 elsewhere, whatever x and n are there. */
+INLINE vf vscale_from(vf x, vf n, vf y, float bound)
+{
+    const uint16_t some = __builtin_ia32_cmpps512_mask(y, vall(bound), 5 /* not less */, WEFT_ALL_LANES, WEFT_CURRENT);
+    return __builtin_ia32_scalefps512_mask(x, n, (vf){0}, some, WEFT_CURRENT);
+}
 
 #elif WEFT_LEVEL == 1
 
