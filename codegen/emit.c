@@ -239,6 +239,7 @@ static const char tile_text[] =
     "    int64_t points, length; /* outer points; inner points of each */\n"
     "    int64_t past;           /* 1: results go past the caches */\n"
     "    const int64_t *bound;   /* of each index or position: elements along its axis, and from one to the next */\n"
+    "    int64_t rows;           /* of what is kept there is memory for so many outer points */\n"
     "};\n\n";
 
 void weft_emit_includes(uint32_t cpu, struct weft_text *text)

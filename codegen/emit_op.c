@@ -196,7 +196,9 @@ void weft_emit_place(const struct weft_emit *e, uint32_t v, char *ret, size_t by
     const bool moves = e->way == WEFT_EMIT_ROWS      ? value->place == WEFT_PROGRAM_ARGUMENT
                        : e->way == WEFT_EMIT_COLUMNS ? value->place != WEFT_PROGRAM_OUTER && e->inner[0]
                                                      : false;
-    if (moves)
+    if (e->rows[0] && value->place == WEFT_PROGRAM_TILE)
+        snprintf(ret, bytes, "tile->at[%u] + (pass & (apart - 1)) * tile->next[%u]", v, v);
+    else if (moves)
         snprintf(ret, bytes, "tile->at[%u] + %s * tile->next[%u]", v,
                  e->way == WEFT_EMIT_ROWS ? e->outer : e->inner, v);
     else

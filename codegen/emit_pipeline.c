@@ -8,9 +8,11 @@
  *
  *   pass n     y[n - 2] = e / s     e = exp(x[n - 1] - m)     s' = sum e     m' = max x[n]
  *
- * The last stage comes first: what is kept of a row is read before the next row's is written to the same place. Numbers
- * that folds and stages outside of rows make are handed on from pass to pass: w3_1 is %3 as the stage behind it reads
- * it, w3_2 for the stage behind that. One row takes as many passes as there are stages, which is what it took before.
+ * The last stage comes first: what is kept of a row is read before another row's is written to the same place. Numbers
+ * that folds and stages outside of rows make are handed on by row, in hand3: w3_1 is %3 as the stage behind it reads it,
+ * w3_2 for the stage behind that. Of short rows several lie between a stage and the next (`apart`), and what a row's
+ * terms are added to comes to a number `late` passes behind, before the terms of another row: a fold and a logarithm
+ * take longer than a row of 128 columns, and the window of a core is not longer than its instructions.
  *
  * Of what one cheap instruction makes of an operand, nothing is kept: the operand is read again instead, without a
  * store whose lines come back to the first-level cache.
@@ -184,23 +186,31 @@ static void name_handed_on(struct weft_emit *e, const struct weft_form_stage *st
         }
 }
 
+/* By row, of as many rows as the last stage is behind, and more. */
 static void declare_handed_on(const struct weft_emit *e)
 {
     for (uint32_t v = 0; v < e->form->ops; v++)
-        for (int d = 1; d <= reach_of(e, v); d++)
-            weft_emit_line(e, "%s w%u_%d = {0};", weft_emit_vector(e->form->op[v].dtype), v, d);
+        if (reach_of(e, v))
+            weft_emit_line(e, "float hand%u[ROWS_HELD] = {0};", v);
 }
 
-/* Those made at a depth: a pass older, and this pass's. */
-static void hand_on(const struct weft_emit *e, int depth, bool older)
+/* What there is for the row of a stage. */
+static void take_handed_on(const struct weft_emit *e, int depth)
 {
     for (uint32_t v = 0; v < e->form->ops; v++) {
-        const int reach = depth_of(e, stage_of(e, v)) == depth ? reach_of(e, v) : 0;
-        for (int d = reach; d > 1 && older; d--)
-            weft_emit_line(e, "w%u_%d = w%u_%d;", v, d, v, d - 1);
-        if (reach && !older)
-            weft_emit_line(e, "w%u_1 = v%u;", v, v);
+        const int distance = depth - depth_of(e, stage_of(e, v));
+        if (distance > 0 && distance <= reach_of(e, v))
+            weft_emit_line(e, "const vf w%u_%d = vall(hand%u[%s_%d & (ROWS_HELD - 1)]);", v, distance, v, e->rows,
+                           depth);
     }
+}
+
+/* Those made at a depth, in this pass. */
+static void hand_on(const struct weft_emit *e, int depth)
+{
+    for (uint32_t v = 0; v < e->form->ops; v++)
+        if (depth_of(e, stage_of(e, v)) == depth && reach_of(e, v))
+            weft_emit_line(e, "hand%u[%s_%d & (ROWS_HELD - 1)] = v%u[0];", v, e->rows, depth, v);
 }
 
 /* --- picks -------------------------------------------------------------------------------------------------------- */
@@ -433,20 +443,51 @@ static void pass_pieces(struct weft_emit *e)
     }
 }
 
-/* What the folds of a stage, and the stages outside behind it, come to. */
-static void end_pass(struct weft_emit *e, int depth)
+static void declare_sums(const struct weft_emit *e)
+{
+    for (uint32_t v = 0; v < e->form->ops; v++) {
+        if (!weft_emit_is_fold(e, v))
+            continue;
+        weft_emit_line(e, "vf sums%u[2][FOLD_CHAINS];", v);
+        if (weft_emit_is_extreme(e, v))
+            weft_emit_line(e, "vseen saw%u[2];", v);
+    }
+}
+
+static void keep_sums(const struct weft_emit *e)
+{
+    for (uint32_t v = 0; v < e->form->ops; v++) {
+        if (!weft_emit_is_fold(e, v))
+            continue;
+        weft_emit_each_chain(e);
+        weft_emit_line(e, "    sums%u[pass & 1][chain] = total%u[chain];", v, v);
+        if (weft_emit_is_extreme(e, v))
+            weft_emit_line(e, "saw%u[pass & 1] = seen%u;", v, v);
+    }
+}
+
+/* What the folds of a stage, and the stages outside behind it, come to, of a row that the stage was at before. */
+static void finish_row(struct weft_emit *e, int depth)
 {
     const struct weft_emit before = *e;
-    bool any = weft_emit_has_folds(e, stage_at(e, depth));
+    const struct weft_form_stage *const inside = stage_at(e, depth);
+    bool any = weft_emit_has_folds(e, inside);
     for (uint32_t s = 0; s < e->form->stages; s++)
         any |= !e->program->stage[s].inside && depth_of(e, s) == depth;
     if (!any)
         return;
-    hand_on(e, depth, /* older= */ true);
-    weft_emit_line(e, "if (on%d)", depth);
-    weft_emit_open(e);
     set_row(e, depth);
-    weft_emit_finish_totals(e, stage_at(e, depth));
+    weft_emit_line(e, "if (pass >= late + %d * apart && pass - late - %d * apart < points)", depth, depth);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t %s = pass - late - %d * apart;", e->outer, depth);
+    take_handed_on(e, depth);
+    WEFT_EACH_FOLD(e, inside, f)
+    {
+        weft_emit_line(e, "const vf *const total%u = sums%u[(pass - late) & 1];", f, f);
+        if (weft_emit_is_extreme(e, f))
+            weft_emit_line(e, "const vseen seen%u = saw%u[(pass - late) & 1];", f, f);
+    }
+    weft_emit_finish_totals(e, inside);
     for (uint32_t s = 0; s < e->form->stages; s++) {
         const struct weft_form_stage *stage = &e->form->stage[s];
         if (e->program->stage[s].inside || depth_of(e, s) != depth || e->program->stage[s].ops == 0)
@@ -457,7 +498,7 @@ static void end_pass(struct weft_emit *e, int depth)
         weft_emit_heads(e, stage);
         weft_emit_body(e, stage);
     }
-    hand_on(e, depth, /* older= */ false);
+    hand_on(e, depth);
     weft_emit_close(e);
     memcpy(e->held, before.held, sizeof e->held);
     memcpy(e->pointed, before.pointed, sizeof e->pointed);
@@ -476,28 +517,33 @@ void weft_emit_pipeline(struct weft_emit *e)
         if (pick.depth >= 0)
             ask_for_count(e, &pick);
     }
-    weft_emit_line(e, "for (int64_t pass = 0; points > 0 && pass < points + %d; pass++)", all - 1);
+    declare_sums(e);
+    weft_emit_line(e, "const int64_t apart = rows_apart(points, tile->rows), late = apart > 1 ? 2 : 1;");
+    weft_emit_line(e, "for (int64_t pass = 0; points > 0 && pass < points + %d * apart + late; pass++)", all - 1);
     weft_emit_open(e);
     for (uint32_t v = 0; v < e->form->ops; v++)
         e->held[v] |= reach_of(e, v) > 0;
+    for (int depth = all - 1; depth >= 0; depth--)
+        finish_row(e, depth);
     for (int depth = 0; depth < all; depth++) {
         weft_emit_comment_stage(e, stage_at(e, depth));
         set_row(e, depth);
-        weft_emit_line(e, depth ? "const int on%d = pass >= %d && pass - %d < points;"
+        weft_emit_line(e, depth ? "const int on%d = pass >= %d * apart && pass - %d * apart < points;"
                                 : "const int on%d = pass < points;", depth, depth, depth);
-        weft_emit_line(e, depth ? "const int64_t %s = on%d ? pass - %d : 0;" : "const int64_t %s = on%d ? pass : 0;",
-                       e->outer, depth, depth);
+        weft_emit_line(e, depth ? "const int64_t %s = on%d ? pass - %d * apart : 0;"
+                                : "const int64_t %s = on%d ? pass : 0;", e->outer, depth, depth);
         e->at = "here";
         weft_emit_heads(e, stage_at(e, depth));
+        take_handed_on(e, depth);
     }
     if (!weft_emit_has_folds(e, stage_at(e, all - 1))) {
         open_results(e, stage_at(e, all - 1), all - 1);
         sweep_ends(e, stage_at(e, all - 1));
     }
     pass_pieces(e);
-    for (int depth = all - 1; depth >= 0; depth--)
-        end_pass(e, depth);
+    keep_sums(e);
     weft_emit_close(e);
     memset(e->past, 0, sizeof e->past);
     memcpy(e->outer, e->rows, sizeof e->outer);
+    e->rows[0] = 0;
 }

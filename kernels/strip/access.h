@@ -237,6 +237,20 @@ INLINE void stream_end(int64_t past) /* such stores are not in order with others
         __builtin_ia32_sfence();
 }
 
+/* How many rows lie between one stage and the next: of short rows several, so that no row waits for what the one before
+ * comes to. A power of 2, at most as many as what is kept has memory for. */
+#ifndef MOST_APART
+#define MOST_APART 2
+#endif
+#define ROWS_HELD  64 /* four stages */
+INLINE int64_t rows_apart(int64_t points, int64_t rows)
+{
+    int64_t apart = 1;
+    while (apart < MOST_APART && 2 * apart <= rows && 16 * apart < points)
+        apart *= 2;
+    return apart;
+}
+
 /* n times x. */
 INLINE void fill_floats(float *p, int64_t n, float x)
 {
@@ -284,12 +298,53 @@ INLINE vf vmul(vf a, vf b) { return a * b; }
         one = FOLD_VECTOR(f, one);                                                                                     \
         return vall(one[0]);                                                                                           \
     }
-FOLD_BY(vfold_sum, vadd)
-FOLD_BY(vfold_prod, vmul)
 FOLD_BY(vfold_max, vmax)
 FOLD_BY(vfold_min, vmin)
-FOLD_BY(vfold_max_x86, vmax_x86)
-FOLD_BY(vfold_min_x86, vmin_x86)
+
+/* The same in narrower and narrower vectors, which shuffle sooner. */
+typedef float vf_four __attribute__((vector_size(16)));
+#if LANES > 4
+typedef float vf_eight __attribute__((vector_size(32)));
+#define EIGHT_ADD(a, b) ((a) + (b))
+#define EIGHT_MUL(a, b) ((a) * (b))
+#define EIGHT_MAX(a, b) __builtin_ia32_maxps256(a, b)
+#define EIGHT_MIN(a, b) __builtin_ia32_minps256(a, b)
+#endif
+#define FOUR_ADD(a, b) ((a) + (b))
+#define FOUR_MUL(a, b) ((a) * (b))
+#define FOUR_MAX(a, b) __builtin_ia32_maxps(a, b)
+#define FOUR_MIN(a, b) __builtin_ia32_minps(a, b)
+#if LANES == 16
+#define FOLD_TO_FOUR(x, EIGHT, FOUR)                                                                                   \
+    const vf_eight eight = EIGHT(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7),                                \
+                                 __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));                         \
+    const vf_four four = FOUR(__builtin_shufflevector(eight, eight, 0, 1, 2, 3),                                       \
+                              __builtin_shufflevector(eight, eight, 4, 5, 6, 7))
+#elif LANES == 8
+#define FOLD_TO_FOUR(x, EIGHT, FOUR)                                                                                   \
+    const vf_four four =                                                                                               \
+        FOUR(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7))
+#else
+#define FOLD_TO_FOUR(x, EIGHT, FOUR) const vf_four four = x
+#endif
+#define FOLD_NARROW(name, f, EIGHT, FOUR)                                                                              \
+    INLINE vf name(const vf lanes[FOLD_CHAINS])                                                                        \
+    {                                                                                                                  \
+        vf x[FOLD_CHAINS];                                                                                             \
+        UNROLL for (int v = 0; v < FOLD_CHAINS; v++) x[v] = lanes[v];                                                  \
+        UNROLL for (int half = FOLD_CHAINS / 2; half > 0; half /= 2)                                                   \
+        {                                                                                                              \
+            UNROLL for (int v = 0; v < half; v++) x[v] = f(x[v], x[half + v]);                                         \
+        }                                                                                                              \
+        FOLD_TO_FOUR(x[0], EIGHT, FOUR);                                                                               \
+        const vf_four two = FOUR(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));                               \
+        const vf_four one = FOUR(two, __builtin_shufflevector(two, two, 1, 1, 1, 1));                                  \
+        return vall(one[0]);                                                                                           \
+    }
+FOLD_NARROW(vfold_sum, vadd, EIGHT_ADD, FOUR_ADD)
+FOLD_NARROW(vfold_prod, vmul, EIGHT_MUL, FOUR_MUL)
+FOLD_NARROW(vfold_max_x86, vmax_x86, EIGHT_MAX, FOUR_MAX)
+FOLD_NARROW(vfold_min_x86, vmin_x86, EIGHT_MIN, FOUR_MIN)
 
 /* Are the numbers 0, 1, 2 and so on? Where the rows are many, it is worth asking once. */
 INLINE int counts_up(const float *p, int64_t n)

@@ -107,6 +107,7 @@ struct weft_program_tile {
     int64_t points, length; /* outer points; inner points of each */
     int64_t past;           /* 1: results go past the caches; 0 */
     const int64_t *bound;   /* weft_program.bound */
+    int64_t rows;           /* of TILE values there is memory for so many outer points */
 };
 typedef void weft_program_code(const struct weft_program_tile *tile);
 

@@ -333,7 +333,7 @@ void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
     if (p->code) {
         p->code(&(struct weft_program_tile){
             .at = w->base, .next = w->next, .points = points, .length = p->folded, .past = p->past,
-            .bound = p->bound});
+            .bound = p->bound, .rows = p->tile});
         return;
     }
     for (int s = 0; s < p->stages; s++)
