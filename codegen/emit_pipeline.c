@@ -9,8 +9,8 @@
  *   pass n     y[n - 2] = e / s     e = exp(x[n - 1] - m)     s' = sum e     m' = max x[n]
  *
  * The last stage comes first: what is kept of a row is read before another row's is written to the same place. Numbers
- * that folds and stages outside of rows make are handed on by row, in hand3: w3_1 is %3 as the stage behind it reads it,
- * w3_2 for the stage behind that. Of short rows several lie between a stage and the next (`apart`), and what a row's
+ * that folds and stages outside of rows make are handed on by row, in hand3: w3_1 is %3 as the stage behind it reads
+ * it, w3_2 for the stage behind that. Of short rows several lie between a stage and the next (`apart`), and what a row's
  * terms are added to comes to a number `late` passes behind, before the terms of another row: a fold and a logarithm
  * take longer than a row of 128 columns, and the window of a core is not longer than its instructions.
  *
