@@ -66,9 +66,19 @@ static const char *refuse_map(const struct weft_form *form, const struct weft_fo
     return NULL;
 }
 
+/* Whole numbers that look-ups alone read: never in vectors. */
+static bool is_index(const struct weft_form *form, uint32_t v)
+{
+    bool is = form->op[v].dtype == WEFT_I64;
+    for (uint32_t i = v + 1; i < form->ops && is; i++)
+        for (unsigned k = 0; k < form->op[i].ins && is; k++)
+            is = form->op[i].in[k] != v || form->op[i].kind == WEFT_FORM_LOAD;
+    return is;
+}
+
 const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op)
 {
-    const bool reads = op->kind == WEFT_FORM_LOAD || op->kind == WEFT_FORM_CONST;
+    const bool reads = op->kind == WEFT_FORM_LOAD || is_index(form, (uint32_t)(op - form->op));
     if (!weft_emit_element(op->dtype) || (op->dtype == WEFT_I64 && !reads)) /* labels, indices */
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
@@ -233,7 +243,7 @@ static void point(struct weft_emit *e, uint32_t v, bool written)
 
 static void head(struct weft_emit *e, uint32_t v, bool written)
 {
-    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v] || e->form->op[v].dtype == WEFT_I64)
+    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v] || is_index(e->form, v))
         return;
     if (!written && e->program->value[v].stride == 0)
         spread(e, v);
@@ -389,7 +399,7 @@ static void instruction(struct weft_emit *e, uint32_t i)
         read(e, op->in[k]);
     if (weft_strips_is_look_up(e->form, i))
         weft_emit_look_up(e, i);
-    else if (op->kind == WEFT_FORM_LOAD && op->dtype != WEFT_I64)
+    else if (op->kind == WEFT_FORM_LOAD && !is_index(e->form, i))
         read(e, i);
     else if (op->kind == WEFT_FORM_MAP)
         map(e, i);

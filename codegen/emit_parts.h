@@ -125,6 +125,30 @@ void weft_emit_points(struct weft_emit *e);
 
 bool weft_emit_can_pipeline(const struct weft_emit *e);
 void weft_emit_pipeline(struct weft_emit *e);
+/* How many stages inside of rows stand before this one; the stage of an instruction; the one inside of rows at a
+ * depth. */
+int weft_emit_depth_of(const struct weft_emit *e, uint32_t stage);
+uint32_t weft_emit_stage_of(const struct weft_emit *e, uint32_t op);
+const struct weft_form_stage *weft_emit_stage_at(const struct weft_emit *e, int depth);
+/* A number of a row that stages behind the one that makes it read; named as they do. */
+bool weft_emit_is_handed_on(const struct weft_emit *e, uint32_t value);
+void weft_emit_name_handed_on(struct weft_emit *e, const struct weft_form_stage *stage);
+/* What an instruction reads: its operands, and for what is computed again the operands of that behind them. */
+unsigned weft_emit_reads_of(const struct weft_emit *e, uint32_t op,
+                            uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)]);
+
+/* --- emit_pick.c: of a line that is the same for all rows, the place that one number of a row names --------------- */
+
+struct weft_emit_pick {
+    uint32_t line, number, fold;
+    int depth;             /* of its stage; -1: there is none */
+};
+/* Of a stage that makes nothing but sums: the pick, if it has one sum and that is one. */
+struct weft_emit_pick weft_emit_pick_of(const struct weft_emit *e, int depth);
+/* Prints whether the line counts up; the one term that is not 0, in total…[0]. */
+void weft_emit_ask_for_count(const struct weft_emit *e, const struct weft_emit_pick *pick);
+void weft_emit_pick_term(struct weft_emit *e, const struct weft_emit_pick *pick);
+
 
 /* --- emit_prelude.c, which embed.py writes: headers without their own includes ------------------------------------ */
 

@@ -10,16 +10,12 @@
  *
  * The last stage comes first: what is kept of a row is read before another row's is written to the same place. Numbers
  * that folds and stages outside of rows make are handed on by row, in hand3: w3_1 is %3 as the stage behind it reads
- * it, w3_2 for the stage behind that. Of short rows several lie between a stage and the next (`apart`), and what a row's
- * terms are added to comes to a number `late` passes behind, before the terms of another row: a fold and a logarithm
- * take longer than a row of 128 columns, and the window of a core is not longer than its instructions.
+ * it, w3_2 for the stage behind that. Of short rows several lie between a stage and the next (`apart`), and what a
+ * row's terms are added to comes to a number `late` passes behind, before the terms of another row: a fold and a
+ * logarithm take longer than a row of 128 columns, and the window of a core is not longer than its instructions.
  *
  * Of what one cheap instruction makes of an operand, nothing is kept: the operand is read again instead, without a
  * store whose lines come back to the first-level cache.
- *
- * A stage that adds up select(%i == %t, a, 0) over the numbers %i of columns picks the number at column %t: where %i
- * counts up from 0, which is asked once, the other columns are not visited. Not where a is made of what is kept: by the
- * time of the pick that is the next row's.
  *
  * Not done: folds across rows, and values that are read more than a stage behind. */
 #include "codegen/emit_parts.h"
@@ -31,7 +27,7 @@
 enum { MOST_DEPTH = 4 };
 
 /* How many stages inside of rows stand before this one; one outside belongs to the one before it. */
-static int depth_of(const struct weft_emit *e, uint32_t stage)
+int weft_emit_depth_of(const struct weft_emit *e, uint32_t stage)
 {
     int depth = -1;
     for (uint32_t s = 0; s <= stage; s++)
@@ -39,7 +35,7 @@ static int depth_of(const struct weft_emit *e, uint32_t stage)
     return depth;
 }
 
-static uint32_t stage_of(const struct weft_emit *e, uint32_t op)
+uint32_t weft_emit_stage_of(const struct weft_emit *e, uint32_t op)
 {
     uint32_t s = 0;
     while (op >= e->form->stage[s].first + e->form->stage[s].ops)
@@ -47,12 +43,12 @@ static uint32_t stage_of(const struct weft_emit *e, uint32_t op)
     return s;
 }
 
-static int depths(const struct weft_emit *e) { return depth_of(e, e->form->stages - 1) + 1; }
+static int depths(const struct weft_emit *e) { return weft_emit_depth_of(e, e->form->stages - 1) + 1; }
 
-static const struct weft_form_stage *stage_at(const struct weft_emit *e, int depth)
+const struct weft_form_stage *weft_emit_stage_at(const struct weft_emit *e, int depth)
 {
     uint32_t s = 0;
-    while (depth_of(e, s) < depth)
+    while (weft_emit_depth_of(e, s) < depth)
         s++;
     return &e->form->stage[s];
 }
@@ -60,10 +56,11 @@ static const struct weft_form_stage *stage_at(const struct weft_emit *e, int dep
 /* --- what can be -------------------------------------------------------------------------------------------------- */
 
 /* A number of a row that the stage at this depth reads, made before: is it handed on? */
-static bool is_handed_on(const struct weft_emit *e, uint32_t v)
+bool weft_emit_is_handed_on(const struct weft_emit *e, uint32_t v)
 {
     const struct weft_form_op *op = &e->form->op[v];
-    return op->kind == WEFT_FORM_FOLD || (op->kind == WEFT_FORM_MAP && !e->program->stage[stage_of(e, v)].inside);
+    return op->kind == WEFT_FORM_FOLD ||
+           (op->kind == WEFT_FORM_MAP && !e->program->stage[weft_emit_stage_of(e, v)].inside);
 }
 
 /* Is it computed again by stages behind the one that makes it? One cheap instruction of what lies side by side, or is
@@ -78,7 +75,7 @@ static bool is_again(const struct weft_emit *e, uint32_t v)
     is = is && op->dtype == WEFT_F32 && e->program->value[v].place == WEFT_PROGRAM_TILE;
     for (unsigned k = 0; k < op->ins && is; k++) {
         const uint32_t in = op->in[k];
-        is = e->form->op[in].kind == WEFT_FORM_CONST || is_handed_on(e, in) ||
+        is = e->form->op[in].kind == WEFT_FORM_CONST || weft_emit_is_handed_on(e, in) ||
              (e->form->op[in].kind == WEFT_FORM_LOAD && e->program->value[in].stride == 1 &&
               !weft_strips_is_look_up(e->form, in));
     }
@@ -88,8 +85,8 @@ static bool is_again(const struct weft_emit *e, uint32_t v)
 static bool can_read(const struct weft_emit *e, uint32_t v, uint32_t stage)
 {
     const struct weft_form_op *op = &e->form->op[v];
-    const int distance = depth_of(e, stage) - depth_of(e, stage_of(e, v));
-    if (op->kind == WEFT_FORM_CONST || is_handed_on(e, v) || is_again(e, v))
+    const int distance = weft_emit_depth_of(e, stage) - weft_emit_depth_of(e, weft_emit_stage_of(e, v));
+    if (op->kind == WEFT_FORM_CONST || weft_emit_is_handed_on(e, v) || is_again(e, v))
         return true;
     return op->kind == WEFT_FORM_MAP && e->program->value[v].place == WEFT_PROGRAM_TILE && distance <= 1;
 }
@@ -102,7 +99,7 @@ bool weft_emit_can_pipeline(const struct weft_emit *e)
     int piece = 0;
     for (uint32_t s = 0; s < form->stages && can; s++) {
         const struct weft_form_stage *stage = &form->stage[s];
-        can = !e->program->stage[s].inside || weft_emit_has_folds(e, stage) || depth_of(e, s) == all - 1;
+        can = !e->program->stage[s].inside || weft_emit_has_folds(e, stage) || weft_emit_depth_of(e, s) == all - 1;
         for (uint32_t i = stage->first; i < stage->first + stage->ops && can; i++) {
             const struct weft_form_op *op = &form->op[i];
             for (unsigned k = 0; k < op->ins && can; k++)
@@ -126,7 +123,7 @@ static void set_row(struct weft_emit *e, int depth)
 /* --- numbers that are handed on ----------------------------------------------------------------------------------- */
 
 /* What an instruction reads: its operands, and for what is computed again the operands of that behind them. */
-static unsigned reads_of(const struct weft_emit *e, uint32_t op, uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)])
+unsigned weft_emit_reads_of(const struct weft_emit *e, uint32_t op, uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)])
 {
     const struct weft_form_op *from = &e->form->op[op];
     unsigned count = 0;
@@ -144,11 +141,11 @@ static int reach_of(const struct weft_emit *e, uint32_t v)
 {
     uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
     int reach = 0;
-    const int from = depth_of(e, stage_of(e, v));
-    for (uint32_t i = v + 1; i < e->form->ops && is_handed_on(e, v); i++)
-        for (unsigned k = e->form->op[i].kind == WEFT_FORM_STORE ? 0 : reads_of(e, i, read); k-- > 0;)
+    const int from = weft_emit_depth_of(e, weft_emit_stage_of(e, v));
+    for (uint32_t i = v + 1; i < e->form->ops && weft_emit_is_handed_on(e, v); i++)
+        for (unsigned k = e->form->op[i].kind == WEFT_FORM_STORE ? 0 : weft_emit_reads_of(e, i, read); k-- > 0;)
             if (read[k] == v) {
-                const int distance = depth_of(e, stage_of(e, i)) - from;
+                const int distance = weft_emit_depth_of(e, weft_emit_stage_of(e, i)) - from;
                 reach = distance > reach ? distance : reach;
             }
     return reach;
@@ -165,21 +162,21 @@ static void point_again(struct weft_emit *e, uint32_t v, int depth)
 
 /* What an instruction of the stage reads of earlier passes gets its ordinary name, and so do operands of earlier stages
  * that it reads again, on its own row. */
-static void name_handed_on(struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_name_handed_on(struct weft_emit *e, const struct weft_form_stage *stage)
 {
-    const int depth = depth_of(e, stage_of(e, stage->first));
+    const int depth = weft_emit_depth_of(e, weft_emit_stage_of(e, stage->first));
     bool named[WEFT_EMIT_OPS] = {false};
     uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++)
-        for (unsigned k = reads_of(e, i, read); k-- > 0;) {
+        for (unsigned k = weft_emit_reads_of(e, i, read); k-- > 0;) {
             const uint32_t v = read[k];
-            const int distance = depth - depth_of(e, stage_of(e, v));
+            const int distance = depth - weft_emit_depth_of(e, weft_emit_stage_of(e, v));
             if (v >= stage->first || named[v] || distance == 0)
                 continue;
             named[v] = true;
             if (e->form->op[v].kind == WEFT_FORM_LOAD) {
                 point_again(e, v, depth);
-            } else if (is_handed_on(e, v)) {
+            } else if (weft_emit_is_handed_on(e, v)) {
                 weft_emit_line(e, "const %s v%u = w%u_%d;", weft_emit_vector(e->form->op[v].dtype), v, v, distance);
                 e->held[v] = true;
             }
@@ -198,7 +195,7 @@ static void declare_handed_on(const struct weft_emit *e)
 static void take_handed_on(const struct weft_emit *e, int depth)
 {
     for (uint32_t v = 0; v < e->form->ops; v++) {
-        const int distance = depth - depth_of(e, stage_of(e, v));
+        const int distance = depth - weft_emit_depth_of(e, weft_emit_stage_of(e, v));
         if (distance > 0 && distance <= reach_of(e, v))
             weft_emit_line(e, "const vf w%u_%d = vall(hand%u[%s_%d & (ROWS_HELD - 1)]);", v, distance, v, e->rows,
                            depth);
@@ -209,101 +206,8 @@ static void take_handed_on(const struct weft_emit *e, int depth)
 static void hand_on(const struct weft_emit *e, int depth)
 {
     for (uint32_t v = 0; v < e->form->ops; v++)
-        if (depth_of(e, stage_of(e, v)) == depth && reach_of(e, v))
+        if (weft_emit_depth_of(e, weft_emit_stage_of(e, v)) == depth && reach_of(e, v))
             weft_emit_line(e, "hand%u[%s_%d & (ROWS_HELD - 1)] = v%u[0];", v, e->rows, depth, v);
-}
-
-/* --- picks -------------------------------------------------------------------------------------------------------- */
-
-/* A line that is the same for all rows, compared with one number of a row. */
-struct pick {
-    uint32_t line, number, fold;
-    int depth;             /* of its stage; -1: there is none */
-};
-
-static bool is_load(const struct weft_emit *e, uint32_t v, int64_t stride)
-{
-    return e->form->op[v].kind == WEFT_FORM_LOAD && e->form->op[v].dtype == WEFT_F32 &&
-           e->program->value[v].stride == stride && !weft_strips_is_look_up(e->form, v);
-}
-
-/* One for a whole row: loaded so, or made by an earlier stage. */
-static bool is_one_number(const struct weft_emit *e, uint32_t v, int depth)
-{
-    return is_load(e, v, 0) || (e->form->op[v].dtype == WEFT_F32 && is_handed_on(e, v) &&
-                                depth_of(e, stage_of(e, v)) < depth);
-}
-
-/* Does op i read what an earlier stage keeps? By the time of the pick that is the next row's. */
-static bool reads_kept(const struct weft_emit *e, uint32_t first, uint32_t i)
-{
-    uint32_t read[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)];
-    bool reads = false;
-    for (unsigned k = 0, count = reads_of(e, i, read); k < count; k++)
-        reads |= read[k] < first && !e->again[read[k]] && e->program->value[read[k]].place == WEFT_PROGRAM_TILE;
-    return reads;
-}
-
-/* Of a stage that makes nothing but sums: the pick, if it has one sum and that is one. */
-static struct pick pick_of(const struct weft_emit *e, int depth)
-{
-    const struct pick none = {.depth = -1};
-    const struct weft_form_stage *stage = stage_at(e, depth);
-    const struct weft_form_op *const op = e->form->op;
-    struct pick pick = none;
-    for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
-        if ((op[i].kind == WEFT_FORM_MAP && weft_emit_in_memory(e, i)) || reads_kept(e, stage->first, i))
-            return none;
-        if (op[i].kind != WEFT_FORM_FOLD)
-            continue;
-        const uint32_t term = op[i].in[0];
-        if (pick.depth >= 0 || op[i].fold != WEFT_K_SUM || term < stage->first || op[term].kind != WEFT_FORM_MAP ||
-            strcmp(op[term].word, "select") != 0 || op[term].dtype != WEFT_F32)
-            return none;
-        const uint32_t test = op[term].in[0], zero = op[term].in[2];
-        if (op[zero].kind != WEFT_FORM_CONST || op[zero].number != 0 || test < stage->first ||
-            op[test].kind != WEFT_FORM_MAP || strcmp(op[test].word, "eq") != 0)
-            return none;
-        pick = (struct pick){.line = op[test].in[0], .number = op[test].in[1], .fold = i, .depth = depth};
-        if (is_load(e, pick.number, 1))
-            pick = (struct pick){.line = pick.number, .number = pick.line, .fold = i, .depth = depth};
-        if (!is_load(e, pick.line, 1) || !is_one_number(e, pick.number, depth))
-            return none;
-    }
-    return pick;
-}
-
-static void ask_for_count(const struct weft_emit *e, const struct pick *pick)
-{
-    weft_emit_line(e, "const int counts%u = points > 4 && tile->next[%u] == 0 && "
-                      "counts_up((const float *)tile->at[%u], length);",
-                   pick->line, pick->line, pick->line);
-}
-
-/* The one term that is not 0, in total…[0]. */
-static void pick_term(struct weft_emit *e, const struct pick *pick)
-{
-    const struct weft_form_stage *stage = stage_at(e, pick->depth);
-    char number[32];
-    if (is_handed_on(e, pick->number))
-        snprintf(number, sizeof number, "w%u_%d", pick->number, pick->depth - depth_of(e, stage_of(e, pick->number)));
-    else
-        snprintf(number, sizeof number, "v%u", pick->number);
-    weft_emit_line(e, "const int64_t from = on%d && counts%u ? place_of(%s[0], length) : -1;", pick->depth, pick->line,
-                   number);
-    weft_emit_line(e, "if (from >= 0)");
-    weft_emit_open(e);
-    name_handed_on(e, stage);
-    weft_emit_line(e, "vf acc%u[1] = {{0}};", pick->fold);
-    weft_emit_line(e, "const int live = 1, chain = 0;");
-    e->at = "from";
-    e->tail = true;
-    e->lanes = "[chain]";
-    weft_emit_body(e, stage);
-    e->tail = false;
-    e->at = "here";
-    weft_emit_line(e, "total%u[0] = vfirst(acc%u[0], 1, 0.f);", pick->fold, pick->fold);
-    weft_emit_close(e);
 }
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
@@ -360,7 +264,7 @@ static void sweep_ends(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     weft_emit_line(e, "for (int64_t from = next ? 0 : stop, until = next ? next : last; from < last;)");
     weft_emit_open(e);
-    name_handed_on(e, stage);
+    weft_emit_name_handed_on(e, stage);
     weft_emit_line(e, "const int live = until - from < LANES ? (int)(until - from) : LANES;");
     e->at = "from";
     e->tail = true;
@@ -381,15 +285,15 @@ static void pass_blocks(struct weft_emit *e)
     weft_emit_line(e, "for (; %s + FOLD_LANES <= end; %s += FOLD_LANES)", e->inner, e->inner);
     weft_emit_open(e);
     for (int depth = all - 1; depth >= 0; depth--) {
-        const struct weft_form_stage *stage = stage_at(e, depth);
+        const struct weft_form_stage *stage = weft_emit_stage_at(e, depth);
         const bool folds = weft_emit_has_folds(e, stage);
-        const struct pick pick = pick_of(e, depth);
+        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
         if (pick.depth >= 0)
             weft_emit_line(e, "if (on%d && !counts%u)", depth, pick.line);
         else
             weft_emit_line(e, folds ? "if (on%d)" : "if (next < stop)", depth);
         weft_emit_open(e);
-        name_handed_on(e, stage);
+        weft_emit_name_handed_on(e, stage);
         each_chain(e, stage, folds ? e->inner : "next");
         if (!folds)
             weft_emit_line(e, "next += FOLD_LANES;");
@@ -402,16 +306,16 @@ static void pass_rest(struct weft_emit *e)
 {
     const int all = depths(e);
     for (int depth = all - 1; depth >= 0; depth--) {
-        const struct weft_form_stage *stage = stage_at(e, depth);
+        const struct weft_form_stage *stage = weft_emit_stage_at(e, depth);
         if (!weft_emit_has_folds(e, stage))
             continue;
-        const struct pick pick = pick_of(e, depth);
+        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
         if (pick.depth >= 0)
             weft_emit_line(e, "if (on%d && !counts%u && %s < end)", depth, pick.line, e->inner);
         else
             weft_emit_line(e, "if (on%d && %s < end)", depth, e->inner);
         weft_emit_open(e);
-        name_handed_on(e, stage);
+        weft_emit_name_handed_on(e, stage);
         weft_emit_fold_rest(e, stage);
         weft_emit_close(e);
     }
@@ -425,21 +329,21 @@ static void pass_pieces(struct weft_emit *e)
         if (weft_emit_is_fold(e, i))
             piece = weft_emit_piece(e->form, e->program, &e->form->op[i]);
     for (int depth = 0; depth < all; depth++)
-        weft_emit_open_totals(e, stage_at(e, depth));
+        weft_emit_open_totals(e, weft_emit_stage_at(e, depth));
     weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
     for (int depth = 0; depth < all; depth++)
-        weft_emit_open_chains(e, stage_at(e, depth));
+        weft_emit_open_chains(e, weft_emit_stage_at(e, depth));
     pass_blocks(e);
     pass_rest(e);
     for (int depth = 0; depth < all; depth++)
-        weft_emit_close_chains(e, stage_at(e, depth));
+        weft_emit_close_chains(e, weft_emit_stage_at(e, depth));
     weft_emit_close(e);
     for (int depth = 0; depth < all; depth++) {
-        const struct pick pick = pick_of(e, depth);
+        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
         if (pick.depth >= 0)
-            pick_term(e, &pick);
+            weft_emit_pick_term(e, &pick);
     }
 }
 
@@ -470,10 +374,10 @@ static void keep_sums(const struct weft_emit *e)
 static void finish_row(struct weft_emit *e, int depth)
 {
     const struct weft_emit before = *e;
-    const struct weft_form_stage *const inside = stage_at(e, depth);
+    const struct weft_form_stage *const inside = weft_emit_stage_at(e, depth);
     bool any = weft_emit_has_folds(e, inside);
     for (uint32_t s = 0; s < e->form->stages; s++)
-        any |= !e->program->stage[s].inside && depth_of(e, s) == depth;
+        any |= !e->program->stage[s].inside && weft_emit_depth_of(e, s) == depth;
     if (!any)
         return;
     set_row(e, depth);
@@ -490,11 +394,11 @@ static void finish_row(struct weft_emit *e, int depth)
     weft_emit_finish_totals(e, inside);
     for (uint32_t s = 0; s < e->form->stages; s++) {
         const struct weft_form_stage *stage = &e->form->stage[s];
-        if (e->program->stage[s].inside || depth_of(e, s) != depth || e->program->stage[s].ops == 0)
+        if (e->program->stage[s].inside || weft_emit_depth_of(e, s) != depth || e->program->stage[s].ops == 0)
             continue;
         weft_emit_comment_stage(e, stage);
         e->at = NULL;
-        name_handed_on(e, stage);
+        weft_emit_name_handed_on(e, stage);
         weft_emit_heads(e, stage);
         weft_emit_body(e, stage);
     }
@@ -513,9 +417,9 @@ void weft_emit_pipeline(struct weft_emit *e)
         e->again[v] = is_again(e, v);
     declare_handed_on(e);
     for (int depth = 0; depth < all; depth++) {
-        const struct pick pick = pick_of(e, depth);
+        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
         if (pick.depth >= 0)
-            ask_for_count(e, &pick);
+            weft_emit_ask_for_count(e, &pick);
     }
     declare_sums(e);
     weft_emit_line(e, "const int64_t apart = rows_apart(points, tile->rows), late = apart > 1 ? 2 : 1;");
@@ -526,19 +430,19 @@ void weft_emit_pipeline(struct weft_emit *e)
     for (int depth = all - 1; depth >= 0; depth--)
         finish_row(e, depth);
     for (int depth = 0; depth < all; depth++) {
-        weft_emit_comment_stage(e, stage_at(e, depth));
+        weft_emit_comment_stage(e, weft_emit_stage_at(e, depth));
         set_row(e, depth);
         weft_emit_line(e, depth ? "const int on%d = pass >= %d * apart && pass - %d * apart < points;"
                                 : "const int on%d = pass < points;", depth, depth, depth);
         weft_emit_line(e, depth ? "const int64_t %s = on%d ? pass - %d * apart : 0;"
                                 : "const int64_t %s = on%d ? pass : 0;", e->outer, depth, depth);
         e->at = "here";
-        weft_emit_heads(e, stage_at(e, depth));
+        weft_emit_heads(e, weft_emit_stage_at(e, depth));
         take_handed_on(e, depth);
     }
-    if (!weft_emit_has_folds(e, stage_at(e, all - 1))) {
-        open_results(e, stage_at(e, all - 1), all - 1);
-        sweep_ends(e, stage_at(e, all - 1));
+    if (!weft_emit_has_folds(e, weft_emit_stage_at(e, all - 1))) {
+        open_results(e, weft_emit_stage_at(e, all - 1), all - 1);
+        sweep_ends(e, weft_emit_stage_at(e, all - 1));
     }
     pass_pieces(e);
     keep_sums(e);

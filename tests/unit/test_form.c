@@ -17,7 +17,7 @@ static void readme_body(struct fixture *f)
         assert_string_equal(print(f, form), text);
         assert_string_equal(print(f, parse(f, print(f, form))), text);
     }
-    assert_int_equal(kernels, 9);
+    assert_int_equal(kernels, 10);
 }
 static void readme(void **state) { assert_int_equal(fixture_run(readme_body), WEFT_OK); }
 
