@@ -231,7 +231,7 @@ def check_model():
     assert len(alone) > 5 and all(n["choices"][0]["kernel"] == n["kernel"] for n in alone)
     assert all(n["choices"][0]["predicted_ps"] > 0 for n in listed)
     text = explain(model, "--node", "246")
-    assert "choices of convolution, best first:\n      1 weft_conv" in text and "weft_reference" in text, text
+    assert "choices of group, best first:\n      1 weft_conv" in text and "weft_conv_f32__ref" in text, text
     assert sum(n.get("operations", 0) for node in nodes for n in node["now"]) > 1e8
 
 
