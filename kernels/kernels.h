@@ -494,7 +494,6 @@ struct weft_gemm {
 struct weft_gemm_data {
     float *c;
     const float *a, *b, *bias;
-    const float *beside[2];  /* or NULL: what the epilogue will read where it reads C: fetched while tiles are made */
     void *user, *scratch, *shared;
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
@@ -584,7 +583,6 @@ struct weft_conv {
 struct weft_conv_data {
     float *y;
     const float *x, *w, *bias;
-    const float *beside[2];  /* as of weft_gemm_data: elements that lie as those of y */
     void *user, *scratch;
 };
 void weft_conv_prepare(struct weft_conv *conv, int workers);

@@ -83,8 +83,6 @@ struct weft_epilogue_run {
 };
 void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,
                          struct weft_call *call);
-/* Fills in what the program reads of memory that lies as the results do; NULL behind. */
-void weft_epilogue_beside(const struct weft_epilogue_run *run, const float *ret[2]);
 /* NULL, or the bias of a call. */
 const float *weft_epilogue_bias(const struct weft_call *call);
 

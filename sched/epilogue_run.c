@@ -99,25 +99,3 @@ void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_progra
     weft_program_code *const code = program->code ? program->code : weft_tier_code(call->step->tier, program);
     weft_program_begin_pieces(&run->pieces, program, code, run->argument, (char *)call->scratch + scratch);
 }
-
-static bool lies_as(const struct weft_program *p, const struct weft_program_value *a,
-                    const struct weft_program_value *b)
-{
-    bool same = a->place == WEFT_PROGRAM_ARGUMENT && a->argument != b->argument && a->bytes == b->bytes &&
-                a->offset == b->offset;
-    for (int i = 0; i < p->outer_rank && same; i++)
-        same = a->outer[i] == b->outer[i];
-    for (int i = 0; i < p->inner_rank && same; i++)
-        same = a->inner[i] == b->inner[i];
-    return same;
-}
-
-void weft_epilogue_beside(const struct weft_epilogue_run *run, const float *ret[2])
-{
-    const struct weft_program *const p = run->pieces.whole;
-    const struct weft_program_value *const out = &p->value[p->op[p->ops - 1].out];
-    int count = 0;
-    for (int v = 0; v < p->values && count < 2; v++)
-        if (lies_as(p, &p->value[v], out) && run->argument[p->value[v].argument] != run->argument[out->argument])
-            ret[count++] = run->argument[p->value[v].argument];
-}

@@ -211,11 +211,8 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     struct finishing finishing = {.step = s};
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
-    const float *beside[2] = {NULL, NULL};
-    if (s->program)
-        weft_epilogue_beside(&finishing.run, beside);
     const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),
-                                        .beside = {beside[0], beside[1]}, .user = &finishing, .scratch = call->scratch};
+                                        .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
 }
 

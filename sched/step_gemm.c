@@ -242,9 +242,6 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     struct finishing finishing = {.step = s};
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
-    const float *beside[2] = {NULL, NULL};
-    if (s->program)
-        weft_epilogue_beside(&finishing.run, beside);
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
@@ -256,9 +253,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             right += index[i] * s->b[i];
         }
         const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
-                                            .b = b + right, .bias = weft_epilogue_bias(call),
-                                            .beside = {beside[0] ? beside[0] + out : NULL,
-                                                       beside[1] ? beside[1] + out : NULL}, .user = &finishing,
+                                            .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .scratch = call->scratch, .shared = call->shared};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         finishing.run.row += lines;

@@ -134,8 +134,6 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
             approach(at + rows * a_row, a_row, w->l->least);
         if (w->l->fetch_c && depth == w->k_begin)
             fetch_tile(c, w->c_row, rows, columns);
-        for (int s = 0; s < 2 && last && w->data->beside[s]; s++)
-            fetch_tile(w->data->beside[s] + (c - w->data->c), w->c_row, rows, columns);
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
