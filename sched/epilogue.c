@@ -49,9 +49,8 @@ static uint8_t kind_at(const struct weft_members *m, const struct weft_fit *fit,
 }
 
 /* The axis of the fit along a dimension of what the node at place p makes, or reads as operand k. */
-static int axis_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, const int8_t *map, int dim)
+static int axis_of(const struct weft_fit *fit, uint32_t p, const int8_t *map, int dim)
 {
-    (void)m;
     return map[dim] < 0 ? -1 : fit->axes.of[p][map[dim]];
 }
 
@@ -86,7 +85,7 @@ static const char *read_head(const struct weft_members *m, struct weft_group_fit
             return "is read as it is by others";
         for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++)
             for (int d = 0; d < rank && weft_is(weft_operand(g, fit->node[p], k), v); d++) {
-                const int axis = axis_of(m, fit, p, m->member[fit->node[p].id]->operand[k], d);
+                const int axis = axis_of(fit, p, m->member[fit->node[p].id]->operand[k], d);
                 if (any && axis != ret->axis[d])
                     return "is read in two orders at once";
                 ret->axis[d] = (int8_t)axis;
@@ -108,7 +107,8 @@ static const char *find_out(const struct weft_members *m, struct weft_group_fit 
     for (uint32_t p = 0; p < fit->count; p++) {
         *ret_where = weft_result(g, fit->node[p], 0);
         if (kind_at(m, fit, p) != WEFT_MEMBER_VIEW && kind_at(m, fit, p) != WEFT_MEMBER_MAP)
-            return "folds results of a contraction";
+            return kind_at(m, fit, p) == WEFT_MEMBER_LOOK_UP ? "looks up results of a contraction"
+                                                             : "folds results of a contraction";
         if (kind_at(m, fit, p) == WEFT_MEMBER_VIEW || !fit->member[p].out)
             continue;
         if (ret->out.id)
@@ -183,13 +183,13 @@ static int bias_dim(const struct peeling *s, uint32_t p, uint32_t k)
     const struct weft_type *const type = weft_type_of(g, source);
     const struct weft_attr *const dims = weft_attr_find(g, view, WEFT_ATTR_dims);
     int found = -1;
-    if (!weft_is_const(g, source) || !dims)
+    if (!weft_is_const(g, source) || !dims || g->value[source.id].layout) /* numbers side by side */
         return -1;
     for (int i = 0; i < type->rank; i++) {
         if (weft_dim_is(type->extent[i], 1))
             continue;
         const int to = (int)weft_dim_value(dims->integers[i]);
-        const int axis = axis_of(s->m, fit, p, s->m->member[fit->node[p].id]->operand[k], to);
+        const int axis = axis_of(fit, p, s->m->member[fit->node[p].id]->operand[k], to);
         for (int d = 0; d < weft_type_of(g, weft_result(g, s->group->head, 0))->rank; d++)
             if (axis >= 0 && s->group->axis[d] == axis)
                 found = found < 0 ? d : WEFT_MAX_RANK;
@@ -308,7 +308,7 @@ static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_R
     for (int d = 0; d < rank; d++) {
         ret[d] = (int8_t)(p == UINT32_MAX && s->group->axis[d] >= 0 ? d : -1); /* the contraction's own result */
         for (int i = 0; p != UINT32_MAX && s->group->axis[d] >= 0 && i < weft_type_of(g, v)->rank; i++)
-            if (axis_of(s->m, &s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
+            if (axis_of(&s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
                 s->group->axis[d])
                 ret[d] = (int8_t)i;
     }
@@ -329,7 +329,8 @@ static const char *name_of(const struct weft_graph *g, const struct weft_group_f
     return text.data;
 }
 
-/* The form of what is left, and what it reads. */
+/* The form of what is left, and what it reads. Ends what `members` knows of the group's own fit: dimensions are found
+ * before. */
 static const char *lower_rest(const struct weft_scheduling *s, struct weft_members *members, struct peeling *peeling,
                               struct weft_epilogue *e)
 {

@@ -14,7 +14,8 @@
  *     %y: f32[128,768] = add %e, %r
  *   }
  *
- * All nodes have the axes of the contraction's result, in any order; others read one value, of f32, which has them all.
+ * All nodes have the axes of the contraction's result, in any order. Exactly one value leaves the group; it is of f32
+ * and has all axes.
  * Nothing that the contraction reads is computed in the group. What is read besides is not written over: results of the
  * contraction stand there first. */
 #ifndef WEFT_EPILOGUE_H
@@ -26,7 +27,8 @@
 
 /* --- which nodes go together -------------------------------------------------------------------------------------- */
 
-/* Nodes that one kernel computes: a fit of all, or a contraction and a fit of the rest. Stays where it is. */
+/* Nodes that one kernel computes: a fit of all, or a contraction and a fit of the rest. Not to be moved once it was
+ * found: the fit points at `rest`. */
 struct weft_group_fit {
     struct weft_fit fit;
     weft_node head;               /* the contraction, or none */
@@ -34,7 +36,7 @@ struct weft_group_fit {
     int8_t axis[WEFT_MAX_RANK];   /* by dimension of the contraction's result: the axis of the fit; -1: extent 1 */
     weft_val out;                 /* of a group with a head: what others read */
 };
-/* As weft_fit_find. One node is always one: a contraction alone has no fit. */
+/* As weft_fit_find. A contraction alone is no group: "is one node". */
 const char *weft_group_fit_find(struct weft_members *members, const weft_node *node, uint32_t count,
                                 struct weft_group_fit *ret, weft_val *ret_where);
 /* Is it a contraction that may have an epilogue? */

@@ -4,6 +4,8 @@
 #include "kernels/strip/program.h"
 #include "kernels/walk.h"
 
+#include <assert.h>
+
 #define SHORT_STRIP 512 /* points: best from memory, and within a tenth of the best in the second-level cache */
 #define LONG_STRIP  1024 /* a whole line up to that length: one call instead of two */
 #define NEAR_BYTES  (16 << 10) /* of a tile of rows: half of the first-level cache */
@@ -444,6 +446,8 @@ void weft_program_prepare_pieces(struct weft_program *p)
                 strides(&list[i], v)[0] = 0;
         }
     }
+    for (int v = 0; v < p->values; v++) /* of these there is memory for a tile, and pieces may have more rows */
+        assert(p->value[v].place != WEFT_PROGRAM_TILE && p->value[v].place != WEFT_PROGRAM_OUTER);
     p->pieces = p->along_inner = true;
     p->folded = p->inner[p->inner_rank - 1];
     p->points = p->outer[p->outer_rank - 1];

@@ -170,7 +170,7 @@ void weft_program_run(const struct weft_program *program, void *const *argument,
  * its results while that is in the nearest caches. A piece is rows [row, row + rows) and columns [column, column +
  * columns) of the box, rows being the outer points and columns the inner ones, numbered row by row of their axes. */
 
-/* Instead of weft_program_prepare. Axes stay in the order in which they are. */
+/* Instead of weft_program_prepare: of one stage, which keeps nothing. Axes stay in the order in which they are. */
 void weft_program_prepare_pieces(struct weft_program *program);
 
 /* What a worker holds of every value and op: at the begin of its scratch memory. */
