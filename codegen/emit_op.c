@@ -155,7 +155,7 @@ static bool is_same(const struct weft_form *form, uint32_t a, uint32_t b)
     const struct weft_form_op *const x = &form->op[a], *const y = &form->op[b];
     return a == b || (x->kind == WEFT_FORM_LOAD && y->kind == WEFT_FORM_LOAD && x->array == y->array &&
                       x->number == y->number &&
-                      weft_form_same_map(&form->map[x->map], &form->map[y->map]));
+                      weft_form_same_access(form, x, y));
 }
 
 /* Is the operand a number of a row without the largest of that row, so that it is 0 at most? */

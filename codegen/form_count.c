@@ -121,29 +121,6 @@ static struct reach reach_of(const struct counter *c, const struct weft_index *i
     return (struct reach){count, larger(low, 0), smaller(high, extent - 1)};
 }
 
-/* Of two loads or stores of one array; of indices that are loaded, that they are, too. */
-static bool same_access(const struct weft_form *form, const struct weft_form_op *x, const struct weft_form_op *y)
-{
-    const struct weft_index_map *const a = &form->map[x->map], *const b = &form->map[y->map];
-    for (int i = 0; i < a->rank; i++) {
-        if (a->at[i].data != b->at[i].data)
-            return false;
-        const uint32_t p = a->at[i].data ? x->in[a->at[i].data - 1] : 0;
-        const uint32_t q = b->at[i].data ? y->in[b->at[i].data - 1] : 0;
-        if (p != q && (form->op[p].kind != WEFT_FORM_LOAD || form->op[q].kind != WEFT_FORM_LOAD ||
-                       form->op[p].array != form->op[q].array || form->op[p].ins || form->op[q].ins ||
-                       !same_access(form, &form->op[p], &form->op[q])))
-            return false;
-        if (a->at[i].terms != b->at[i].terms || !weft_dim_same(a->at[i].base, b->at[i].base))
-            return false;
-        for (unsigned t = 0; t < a->at[i].terms; t++)
-            if (a->at[i].term[t].axis != b->at[i].term[t].axis ||
-                !weft_dim_same(a->at[i].term[t].step, b->at[i].term[t].step))
-                return false;
-    }
-    return true;
-}
-
 /* What a phase touches of one array by loads, or by stores. */
 struct touched {
     int64_t sum, low[WEFT_MAX_RANK], high[WEFT_MAX_RANK];
@@ -180,7 +157,7 @@ static int64_t count_array(const struct counter *c, uint32_t first, uint32_t end
             continue;
         for (uint32_t k = i; k < end && c->done[i]; k++)
             seen[k] |= c->done[k] && form->op[k].kind == op->kind && form->op[k].array == op->array &&
-                       same_access(form, &form->op[k], op);
+                       weft_form_same_access(form, &form->op[k], op);
         if (c->done[i])
             touch(c, op, &touched);
     }

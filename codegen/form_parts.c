@@ -152,16 +152,24 @@ bool weft_form_knows_piece(const struct weft_form *form, const struct weft_form_
     return phase->axes >> pieces->pieces_of & 1 && weft_dim_same(phase->by[pieces->pieces_of], pieces->by);
 }
 
-bool weft_form_same_map(const struct weft_index_map *a, const struct weft_index_map *b)
+bool weft_form_same_access(const struct weft_form *form, const struct weft_form_op *x, const struct weft_form_op *y)
 {
+    const struct weft_index_map *const a = &form->map[x->map], *const b = &form->map[y->map];
     for (int i = 0; i < a->rank; i++) {
         if (a->at[i].terms != b->at[i].terms || a->at[i].border != b->at[i].border ||
-            !weft_dim_same(a->at[i].base, b->at[i].base))
+            a->at[i].data != b->at[i].data || !weft_dim_same(a->at[i].base, b->at[i].base))
             return false;
         for (unsigned t = 0; t < a->at[i].terms; t++)
             if (a->at[i].term[t].axis != b->at[i].term[t].axis ||
                 !weft_dim_same(a->at[i].term[t].step, b->at[i].term[t].step))
                 return false;
+        if (!a->at[i].data)
+            continue;
+        const uint32_t index = x->in[a->at[i].data - 1], other = y->in[b->at[i].data - 1];
+        const struct weft_form_op *const p = &form->op[index], *const q = &form->op[other];
+        if (index != other && (p->kind != WEFT_FORM_LOAD || q->kind != WEFT_FORM_LOAD || p->array != q->array ||
+                               p->ins || q->ins || !weft_form_same_access(form, p, q)))
+            return false;
     }
     return true;
 }

@@ -16,7 +16,8 @@ unsigned weft_form_params(const char *word, unsigned *ret_least);
 int weft_form_opcode(const char *word);
 
 uint16_t weft_form_map_axes(const struct weft_index_map *map);
-bool weft_form_same_map(const struct weft_index_map *a, const struct weft_index_map *b);
+/* Do two loads or stores of one array mean the same elements? Indices that are loaded are compared as loads. */
+bool weft_form_same_access(const struct weft_form *form, const struct weft_form_op *x, const struct weft_form_op *y);
 /* The axes that the value of an op has, in a stage of these axes; of STORE and NEXT, those of the point. Its array, map
  * and operands exist. */
 uint16_t weft_form_value_axes(const struct weft_form *form, const struct weft_form_op *op, uint16_t stage);

@@ -15,8 +15,8 @@ static const struct subject subjects[] = {
     {softmax_columns, false, true},  {layer_norm, true, false},     {rms_norm, false, false},
     {mean_columns, true, true},      {gelu_chain, false, false},    {bias_relu, false, false},
     {choices, false, false},         {masked_softmax, true, false}, {halves, true, false},
-    {products, true, false},         {cross_entropy, true, false},   {cross_entropy, false, false},
-    {picked_kept, true, false},      {picked_kept, false, false},
+    {two_gathers, true, false},      {products, true, false},       {cross_entropy, true, false},
+    {cross_entropy, false, false},   {picked_kept, true, false},      {picked_kept, false, false},
     {picked_pair, true, false},      {integer_labels, true, false}, {integers, true, false},
 };
 
@@ -295,19 +295,34 @@ static void print_some(struct fixture *f)
     compare_text(f, mean_columns, "emit_mean_columns.txt");
 }
 
+static const char *source_of(struct fixture *f, const char *form)
+{
+    struct emit_trial t = {.form = parse(f, form), .symbols = {100, 100}};
+    struct weft_text text = {.context = f->context};
+    emit_open(f, &t, WEFT_CPU_AVX2, true);
+    weft_emit_kernel(t.form, t.program, &text);
+    emit_close(&t);
+    return fixture_text(f, &text);
+}
+
 /* Of a label, however it comes, the other columns are not visited. */
 static void pick_some(struct fixture *f)
 {
     static const char *const forms[] = {cross_entropy, integer_labels};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        struct emit_trial t = {.form = parse(f, forms[i]), .symbols = {100, 100}};
-        struct weft_text text = {.context = f->context};
-        emit_open(f, &t, WEFT_CPU_AVX2, true);
-        weft_emit_kernel(t.form, t.program, &text);
-        emit_close(&t);
-        const char *const source = fixture_text(f, &text);
-        assert_non_null(strstr(source, " place_of("));
-    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        assert_non_null(strstr(source_of(f, forms[i]), " place_of("));
+}
+
+/* Exponentials of what is 0 at most are known by the largest number of the same row, no other. */
+static void bound_some(struct fixture *f)
+{
+    assert_non_null(strstr(source_of(f, softmax_rows), "vexp_below("));
+    assert_null(strstr(source_of(f, two_gathers), "vexp_below("));
+}
+
+static void exponents_are_bounded_by_their_own_row(void **state)
+{
+    assert_int_equal(fixture_run(bound_some), WEFT_OK);
 }
 
 static void labels_are_picked(void **state) { assert_int_equal(fixture_run(pick_some), WEFT_OK); }
@@ -323,6 +338,7 @@ int main(void)
         cmocka_unit_test(every_row_has_the_bits_of_its_strip_kernel),
         cmocka_unit_test(what_has_no_vectors_is_refused),
         cmocka_unit_test(labels_are_picked),
+        cmocka_unit_test(exponents_are_bounded_by_their_own_row),
         cmocka_unit_test(the_text_is_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, leave_folder);
