@@ -197,7 +197,7 @@ static int bias_dim(const struct peeling *s, uint32_t p, uint32_t k)
     return found < WEFT_MAX_RANK ? found : -1;
 }
 
-/* Products have a bias for each column or each row, convolutions one for each channel. */
+/* The last dimension of a product, the channels of a convolution. */
 static bool is_bias_dim(const struct peeling *s, int dim)
 {
     const struct weft_graph *g = s->m->graph;
@@ -212,11 +212,9 @@ static bool peel_bias(struct peeling *s, uint32_t p)
     if (weft_opcode_of(g, n) != WEFT_OP_add || s->e->bias.id || s->e->clamp.given)
         return false;
     const uint32_t k = weft_is(weft_operand(g, n, 0), s->v) ? 1 : 0;
-    const int dim = bias_dim(s, p, k);
-    if (!is_bias_dim(s, dim))
+    if (!is_bias_dim(s, bias_dim(s, p, k)))
         return false;
     s->e->bias = weft_operand(g, n, k);
-    s->e->bias_dim = (int8_t)dim;
     return true;
 }
 
@@ -314,21 +312,6 @@ static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_R
     }
 }
 
-static const char *name_of(const struct weft_graph *g, const struct weft_group_fit *group, struct weft_arena *arena)
-{
-    enum { MOST_WORDS = 6 };
-    struct weft_text text = {.context = g->context, .arena = arena};
-    uint32_t words = 1;
-    weft_text_format(&text, "weft_%s", weft_op_of(g, group->head)->name);
-    for (uint32_t i = 0; i < group->fit.count; i++)
-        if (!weft_is_view(g, group->fit.node[i]) && words++ < MOST_WORDS)
-            weft_text_format(&text, "_%s", weft_op_of(g, group->fit.node[i])->name);
-    if (words > MOST_WORDS)
-        weft_text_format(&text, "_and_%u", words - MOST_WORDS);
-    weft_text_add(&text, "_f32");
-    return text.data;
-}
-
 /* The form of what is left, and what it reads. Ends what `members` knows of the group's own fit: dimensions are found
  * before. */
 static const char *lower_rest(const struct weft_scheduling *s, struct weft_members *members, struct peeling *peeling,
@@ -381,7 +364,7 @@ bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *
     peel(&peeling);
     find_dims(&peeling, peeling.v, e->c_dim);
     find_dims(&peeling, group->out, e->out_dim);
-    e->name = name_of(s->graph, group, s->arena);
+    e->name = weft_lower_name(s->graph, group->head, &group->fit, s->arena);
     const char *const why = lower_rest(s, members, &peeling, e);
     if (why)
         return weft_schedule_refuse(step, why);

@@ -48,8 +48,8 @@ bool weft_epilogue_is_in(const struct weft_graph *graph, const struct weft_unit 
 
 struct weft_epilogue {
     const char *name;             /* "weft_matmul_add_gelu_f32" */
-    weft_val bias;                /* a constant that is repeated along all but one dimension of the result, or none */
-    int8_t bias_dim;              /* that one: of the contraction's result */
+    weft_val bias;                /* a constant with a number for each column of a product or channel of a convolution,
+                                   * side by side, as a view with all dimensions; or none */
     struct weft_clamp clamp;
     const struct weft_form *form; /* of what follows, or NULL */
     uint32_t c;                   /* its array that is the contraction's result, or that with the bias and the clamp */

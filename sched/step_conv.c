@@ -19,6 +19,9 @@ struct finishing {
     struct weft_epilogue_run run;
 };
 
+/* Do the channels of a result's pixel lie side by side? */
+static bool is_by_channels(const struct weft_conv *conv) { return conv->y_stride[1] == 1 && conv->o > 1; }
+
 static void finish_piece(void *user, const struct weft_conv_piece *piece)
 {
     struct finishing *const f = user;
@@ -106,7 +109,7 @@ static void bind_epilogue(struct weft_bind *bind, struct conv_step *s)
     const struct weft_conv *const conv = &s->conv;
     int8_t order[WEFT_MAX_RANK] = {0};
     int count = 1;
-    s->by_channels = conv->y_stride[1] == 1 && conv->o > 1;
+    s->by_channels = is_by_channels(conv);
     s->channels = conv->o;
     s->pixels = 1;
     if (!s->by_channels)
@@ -188,7 +191,7 @@ double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *re
     double products;
     const enum weft_conv_kind kind = weft_conv_kind(conv, &products);
     const bool depthwise = kind == WEFT_CONV_KIND_PLANES || kind == WEFT_CONV_KIND_CHANNELS;
-    const bool last = depthwise ? kind == WEFT_CONV_KIND_CHANNELS : conv->y_stride[1] == 1 && conv->o > 1;
+    const bool last = depthwise ? kind == WEFT_CONV_KIND_CHANNELS : is_by_channels(conv);
     *ret_price = (depthwise ? depthwise_price(conv) : first[kind]) + last;
     *ret_modelled = products > 0;
     return products > 0 ? products : formula(conv);
@@ -208,7 +211,8 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     const struct conv_step *const s = descriptor;
     const struct weft_conv *const conv = &s->conv;
     const float *w = conv->w_packed ? call->packed : call->in[1];
-    struct finishing finishing = {.step = s};
+    struct finishing finishing; /* large: filled in only if there is something to finish */
+    finishing.step = s;
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
     const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),

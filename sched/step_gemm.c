@@ -12,7 +12,6 @@
  * Axes that merge for all three are the batch of one call. Those outside of them are walked by hand, one call after the
  * other. */
 enum { ONE_CHAIN = 1 }; /* a form of steps */
-enum { LINE = 64 };     /* the epilogue's program begins on one */
 
 struct gemm_step {
     struct weft_gemm gemm;
@@ -239,7 +238,8 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     const struct gemm_step *s = descriptor;
     const float *b = s->gemm.b_packed ? call->packed : call->in[1];
     const int64_t lines = s->gemm.batch * (s->turned ? s->gemm.n : s->gemm.m);
-    struct finishing finishing = {.step = s};
+    struct finishing finishing; /* large: filled in only if there is something to finish */
+    finishing.step = s;
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
@@ -256,7 +256,8 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .scratch = call->scratch, .shared = call->shared};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
-        finishing.run.row += lines;
+        if (s->program)
+            finishing.run.row += lines;
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }

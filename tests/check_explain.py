@@ -4,6 +4,7 @@
 usage: check_explain.py WEFT MODEL"""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -225,7 +226,9 @@ def check_model():
                                     for n in nodes)
     kernels = [n["kernel"] for node in nodes for n in node["now"] if "kernel" in n]
     steps = [kernel for kernel in kernels if kernel != "weft_placed"]  # what is placed is not moved: no step
-    assert 5 < len(steps) <= lines[0]["steps"]  # others are groups'
+    notes = [n["note"] for node in nodes for n in node["now"] if "in group @" in n.get("note", "")]
+    groups = {re.search("in group @([^,]*), by weft_", note).group(1) for note in notes}
+    assert 60 < len(steps) + len(groups) <= lines[0]["steps"], (len(steps), len(groups))
     listed = [n for node in nodes for n in node["now"] if "choices" in n]
     alone = [n for n in listed if "kernel" in n]  # the first node of a group lists the group's
     assert len(alone) > 5 and all(n["choices"][0]["kernel"] == n["kernel"] for n in alone)
