@@ -284,16 +284,19 @@ INLINE vf vmul(vf a, vf b) { return a * b; }
 #define FOLD_VECTOR(f, x) (x = f(x, UPPER_2(x)), f(x, vall(x[1])))
 #endif
 
+/* Folds vectors of lanes to one, x[0]. */
+#define FOLD_TO_VECTOR(f, lanes, x)                                                                                    \
+    vf x[FOLD_CHAINS];                                                                                                 \
+    UNROLL for (int v = 0; v < FOLD_CHAINS; v++) x[v] = lanes[v];                                                      \
+    UNROLL for (int half = FOLD_CHAINS / 2; half > 0; half /= 2)                                                       \
+    {                                                                                                                  \
+        UNROLL for (int v = 0; v < half; v++) x[v] = f(x[v], x[half + v]);                                             \
+    }
 /* The lanes folded by f: l with l + 16, then with l + 8, down to one, which all lanes of the result hold. */
 #define FOLD_BY(name, f)                                                                                               \
     INLINE vf name(const vf lanes[FOLD_CHAINS])                                                                        \
     {                                                                                                                  \
-        vf x[FOLD_CHAINS];                                                                                             \
-        UNROLL for (int v = 0; v < FOLD_CHAINS; v++) x[v] = lanes[v];                                                  \
-        UNROLL for (int half = FOLD_CHAINS / 2; half > 0; half /= 2)                                                   \
-        {                                                                                                              \
-            UNROLL for (int v = 0; v < half; v++) x[v] = f(x[v], x[half + v]);                                         \
-        }                                                                                                              \
+        FOLD_TO_VECTOR(f, lanes, x)                                                                                    \
         vf one = x[0];                                                                                                 \
         one = FOLD_VECTOR(f, one);                                                                                     \
         return vall(one[0]);                                                                                           \
@@ -330,12 +333,7 @@ typedef float vf_eight __attribute__((vector_size(32)));
 #define FOLD_NARROW(name, f, EIGHT, FOUR)                                                                              \
     INLINE vf name(const vf lanes[FOLD_CHAINS])                                                                        \
     {                                                                                                                  \
-        vf x[FOLD_CHAINS];                                                                                             \
-        UNROLL for (int v = 0; v < FOLD_CHAINS; v++) x[v] = lanes[v];                                                  \
-        UNROLL for (int half = FOLD_CHAINS / 2; half > 0; half /= 2)                                                   \
-        {                                                                                                              \
-            UNROLL for (int v = 0; v < half; v++) x[v] = f(x[v], x[half + v]);                                         \
-        }                                                                                                              \
+        FOLD_TO_VECTOR(f, lanes, x)                                                                                    \
         FOLD_TO_FOUR(x[0], EIGHT, FOUR);                                                                               \
         const vf_four two = FOUR(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));                               \
         const vf_four one = FOUR(two, __builtin_shufflevector(two, two, 1, 1, 1, 1));                                  \
