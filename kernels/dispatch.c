@@ -12,6 +12,9 @@ static const struct weft_kernel_info kernels[] = {
 #define ALONG(id, level, cpu) {"along", "weft_along_" #id "__" #level, cpu},
 #include "kernels/along/along.def"
 
+#define ATTENTION(id, level, cpu) {"attention", "weft_attention_" #id "__" #level, cpu},
+#include "kernels/attention/attention.def"
+
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.h: the family of f32 attention, without a matrix of scores in memory.
+ *
+ *   score[i, t] = factor · Σ over p of q[i, p] · k[t, p]         one chain of multiply-adds over p
+ *   with softcap c > 0: score = c · tanh(score / c)
+ *   with a mask: score += mask[i, t];   causal: row i sees the keys t <= i + offset only
+ *   y[i, j] = (Σ over t of exp(score[i, t] - m) · v[t, j]) / Σ over t of exp(score[i, t] - m)
+ *
+ * m is the largest score of the row. Sums over t in the numerator are one chain; in the denominator key t goes to chain
+ * t mod 64, and chains are added up by halves. No bit depends on blocks, parts or the CPU level.
+ *
+ *   q [batch, heads, rows, width]      k [batch, groups, keys, width]     v [batch, groups, keys, out_width]
+ *   mask [batch, heads, rows, keys]    y [batch, heads, rows, out_width]
+ *
+ * heads is a multiple of groups; heads / groups of them in a row share keys and values. Strides are in elements, of any
+ * sign, or 0 but for y. Fast where the last axis of each is contiguous (of k: or the axis of keys); else pieces are copied
+ * first.
+ *
+ * Two ways to make scores, which give the same bits:
+ *
+ *   panels   The keys of a group are copied once to panels [keys / 64][width][64] (read in place where keys are
+ *            neighbours in memory). Some rows, up to 64, meet all keys, panel by panel; their scores lie in the
+ *            second-level cache. Then six rows at a time: exponentials along the rows, and the product with the values.
+ *   lines    Up to 8 rows of all heads of a group together (a decoder's step): keys are read in place and turned in
+ *            registers (the lines of kernels/gemm/gemm.h).
+ *
+ * The products are tiles of the matrix product (gemm.h); what is of this family is the exponential and the order of work.
+ * The method is that of Rabe and Staats (2021, arXiv 2112.05682) and Dao et al. (2022, arXiv 2205.14135) without their
+ * rescaling: whole rows of scores, since those of a block fit the second-level cache.
+ *
+ * Preconditions: y overlaps no operand. Scratch is 64-byte aligned and belongs to one part. */
+#ifndef WEFT_ATTENTION_H
+#define WEFT_ATTENTION_H
+
+#include "kernels/kernels.h"
+
+struct weft_gemm_kernel;
+
+/* What a row is whose softmax is NaN: because all its scores are -inf (it sees no key), or since one of them is NaN or
+ * +inf. */
+enum weft_attention_empty {
+    WEFT_ATTENTION_ZERO, /* 0 where all are -inf, else NaN */
+    WEFT_ATTENTION_NAN,  /* NaN */
+    WEFT_ATTENTION_CLEAR /* 0 */
+};
+
+struct weft_attention {
+    uint32_t cpu;
+    int64_t batch, heads, groups, rows, keys, width, out_width;
+    int64_t q[4], k[4], v[4], mask[4], y[4]; /* strides, in the order of axes above */
+    float factor, softcap;  /* softcap 0: none */
+    bool masked, causal;
+    int64_t offset;
+    enum weft_attention_empty empty;
+    size_t cache;           /* bytes of second-level cache; 0: 1 MiB */
+    /* Set by prepare. */
+    const struct weft_gemm_kernel *kernel;
+    const struct weft_attention_code *code;
+    bool lines;             /* or panels */
+    bool copy_k, copy_q, copy_v, copy_mask, copy_y;
+    int64_t block;          /* rows that meet a panel of keys together */
+    int64_t blocks;         /* of a head; by lines 1, of a group */
+    int64_t score_row;      /* floats from one row of scores to the next */
+    int64_t at_k, at_v, at_score, at_q, at_mask, at_y; /* in scratch, floats */
+    int32_t parts;
+    size_t scratch;         /* bytes that each part needs */
+};
+struct weft_attention_data {
+    float *y;
+    const float *q, *k, *v, *mask; /* mask: if masked */
+    void *scratch;
+};
+void weft_attention_prepare(struct weft_attention *attention, int workers);
+/* `parts` may differ from attention->parts. */
+void weft_attention_run(const struct weft_attention *attention, const struct weft_attention_data *data, int part,
+                        int parts);
+const char *weft_attention_name(const struct weft_attention *attention);
+uint32_t weft_attention_cpu(const struct weft_attention *attention);
+/* Multiply-adds of both products, and as many again as the exponentials take the time of. */
+double weft_attention_products(const struct weft_attention *attention);
+
+/* --- what a CPU level gives (attention_level.c) --- */
+
+enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_ROWS = 8 };
+
+/* Rows of raw scores become weights; row i sees its first seen + i · step keys, as far as there are `keys`, and weights
+ * behind those are 0 up to `keys`. inverse[i]: what results are to be multiplied by; 0: they are 0. */
+struct weft_attention_rows {
+    float *score;
+    int64_t score_row, rows, keys, seen, step;
+    const float *mask;      /* or NULL */
+    int64_t mask_row;
+    float factor, softcap;
+    enum weft_attention_empty empty;
+    float *inverse;
+};
+struct weft_attention_code {
+    const char *name;
+    uint32_t cpu;
+    void (*weigh)(const struct weft_attention_rows *rows);
+    /* to[i·to_row + j] = from[i·from_row + j] · inverse[i], or 0. to may be from. */
+    void (*scale)(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t columns,
+                  const float *inverse);
+};
+#define ATTENTION(id, level, cpu) extern const struct weft_attention_code weft_attention_##id##__##level;
+#include "kernels/attention/attention.def"
+
+#endif
