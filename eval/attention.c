@@ -4,12 +4,14 @@
 #include "eval/rule.h"
 
 #include <math.h>
+#include <string.h>
 
 struct attention {
     const union weft_number *query, *key, *value, *mask; /* mask may be NULL */
     double scale, softcap;
     int64_t heads, groups, rows, keys, width, out_width;
     bool causal;
+    bool keeps_nan, clears; /* `empty`: nan, clear */
     int64_t offset; /* row i sees keys up to i + offset */
 };
 
@@ -35,10 +37,16 @@ static void weigh(const struct attention *a, int64_t row, const union weft_numbe
         largest = isnan(largest) || largest > weight[k].real ? largest : weight[k].real;
         any |= seen;
     }
+    if (a->keeps_nan && largest == -INFINITY)
+        largest = NAN;
     for (int64_t k = 0; k < a->keys; k++) {
-        weight[k].real = any && largest != -INFINITY ? exp(weight[k].real - largest) : 0;
+        weight[k].real = (any || a->keeps_nan) && largest != -INFINITY ? exp(weight[k].real - largest) : 0;
         sum += weight[k].real;
     }
+    for (int64_t k = 0; k < a->keys && a->clears && isnan(sum); k++)
+        weight[k].real = 0;
+    if (a->clears && isnan(sum))
+        return;
     for (int64_t k = 0; k < a->keys && sum != 0; k++)
         weight[k].real /= sum;
 }
@@ -84,7 +92,9 @@ void weft_eval_attention(struct weft_eval *eval)
                           .width = query->extent[3],
                           .out_width = out->extent[3],
                           .causal = weft_eval_int(eval, WEFT_ATTR_causal) != 0,
-                          .offset = weft_eval_int(eval, WEFT_ATTR_offset)};
+                          .offset = weft_eval_int(eval, WEFT_ATTR_offset),
+                          .keeps_nan = strcmp(weft_attr_word(eval->graph, eval->node, WEFT_ATTR_empty), "nan") == 0,
+                          .clears = strcmp(weft_attr_word(eval->graph, eval->node, WEFT_ATTR_empty), "clear") == 0};
     const int64_t results = weft_tensor_count(out);
     union weft_number *weight = weft_eval_scratch(eval, a.keys, sizeof *weight);
     union weft_number *result = weft_eval_scratch(eval, results, sizeof *result);

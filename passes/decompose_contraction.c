@@ -4,7 +4,8 @@
  *   conv_transpose   where kernels have none: conv of x with stride - 1 zeros behind each element, and the mirrored
  *                    weights. It multiplies by those zeros, stride times too many along each axis. The kernel of f32
  *                    has vectors along the results of a group, so in groups it is left those that fill half of one.
- *   attention        matmul, scaling, bound and mask, softmax, matmul; in f32 for 16-bit types
+ *   attention        of 16-bit floats: in f32 between casts, as products are. Of f64: matmul, scaling, bound and mask,
+ *                    softmax, matmul. Of f32 it stays: there is a kernel (kernels/attention)
  *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
  * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
@@ -186,41 +187,66 @@ static weft_val guarded_softmax(struct weft_builder *b, weft_val x)
     return weft_build_binary(b, WEFT_OP_div, power, weft_build_bcast(b, divisor, &type, kept));
 }
 
+/* 0 where it is NaN. */
+static weft_val cleared(struct weft_builder *b, weft_val x)
+{
+    const struct weft_type type = *weft_type_of(b->graph, x);
+    return chosen(b, weft_build_unary(b, WEFT_OP_is_nan, x), weft_build_splat(b, &type, 0), x);
+}
+
 static weft_val scaled(struct weft_builder *b, weft_val x, double factor)
 {
     const struct weft_type type = *weft_type_of(b->graph, x);
     return factor == 1 ? x : weft_build_binary(b, WEFT_OP_mul, x, weft_build_splat(b, &type, factor));
 }
 
+/* The same of f32, between casts. */
+static weft_val attention_in_f32(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    struct weft_attr attr[8];
+    weft_val operand[4];
+    for (unsigned i = 0; i < g->node[n.id].operands; i++)
+        operand[i] = weft_widen(&r->build, weft_operand(g, n, i));
+    for (unsigned i = 0; i < g->node[n.id].attrs; i++)
+        attr[i] = g->node[n.id].attr[i];
+    const weft_val result = weft_build(&r->build, WEFT_OP_attention, g->node[n.id].operands, operand,
+                                       g->node[n.id].attrs, attr, NULL);
+    return weft_narrow(&r->build, result, weft_type_of(g, weft_result(g, n, 0))->dtype);
+}
+
 static weft_val attention(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     struct weft_builder *b = &r->build;
-    if (!weft_rewrite_begin(r))
-        return WEFT_NO_VALUE;
     const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
+    if (dtype == WEFT_F32 || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    if (dtype != WEFT_F64)
+        return attention_in_f32(r, n);
     const weft_dim heads = weft_type_of(g, weft_operand(g, n, 0))->extent[1];
     const weft_dim offset = weft_attr_dim(g, n, WEFT_ATTR_offset);
     const double softcap = weft_attr_real(g, n, WEFT_ATTR_softcap);
     const bool is_causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0, masked = g->node[n.id].operands == 4;
     const struct weft_attr trans_b = weft_attr_of_int(WEFT_ATTR_trans_b, 1), axis = weft_attr_of_int(WEFT_ATTR_axis, 3);
-    const weft_val query = scaled(b, weft_widen(b, weft_operand(g, n, 0)), weft_attr_real(g, n, WEFT_ATTR_factor));
-    const weft_val key = repeated(b, weft_widen(b, weft_operand(g, n, 1)), heads);
-    const weft_val value = repeated(b, weft_widen(b, weft_operand(g, n, 2)), heads);
+    const weft_val query = scaled(b, weft_operand(g, n, 0), weft_attr_real(g, n, WEFT_ATTR_factor));
+    const weft_val key = repeated(b, weft_operand(g, n, 1), heads);
+    const weft_val value = repeated(b, weft_operand(g, n, 2), heads);
 
     weft_val x = weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){query, key}, 1, &trans_b, NULL);
     if (softcap > 0)
         x = scaled(b, weft_build_unary(b, WEFT_OP_tanh, scaled(b, x, 1 / softcap)), softcap);
     if (masked)
-        x = weft_build_binary(b, WEFT_OP_add, x, weft_widen(b, weft_operand(g, n, 3)));
+        x = weft_build_binary(b, WEFT_OP_add, x, weft_operand(g, n, 3));
     if (is_causal)
         x = causal(b, x, offset);
     int64_t low, high;
     weft_dim_range(g->dims, offset, &low, &high);
-    const bool sees = !masked && (!is_causal || low >= 0);
+    const char *const empty = weft_attr_word(g, n, WEFT_ATTR_empty);
+    const bool sees = empty[0] == 'n' || (empty[0] == 'z' && !masked && (!is_causal || low >= 0));
     const weft_val share = sees ? weft_build(b, WEFT_OP_softmax, 1, &x, 1, &axis, NULL) : guarded_softmax(b, x);
-    const weft_val result = weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){share, value}, 0, NULL, NULL);
-    return weft_narrow(b, result, dtype);
+    return weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){empty[0] == 'c' ? cleared(b, share) : share, value}, 0,
+                      NULL, NULL);
 }
 
 /* --- 16-bit products -------------------------------------------------------------------------------------------- */

@@ -59,6 +59,8 @@ static const struct step {
     {PASS_dead_results, 1, WEFT_PHASE_OPEN},
     /* Before decompose, which takes batch_norm apart; before cse, which may give one convolution two norms. */
     {PASS_fold_batchnorm, 0, WEFT_PHASE_OPEN},
+    /* Before decompose, which takes softmax apart; behind the loop: factors, transposes and masks have one form. */
+    {PASS_fuse_attention, 0, WEFT_PHASE_OPEN},
     /* Before decompose, whose parts the functions of gates may be. */
     {PASS_lower_recurrent, 0, WEFT_PHASE_OPEN},
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */

@@ -29,7 +29,7 @@ struct weft_tier; /* codegen/strips.h */
 
 /* Kernels take at most so many arguments by pointer; the evaluator, plain kernels and functions of the caller's ask for
  * tensors, and take any number. */
-#define WEFT_STEP_POINTERS 3
+#define WEFT_STEP_POINTERS 4
 
 struct weft_step {
     const struct weft_step_kind *kind;
