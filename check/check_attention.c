@@ -95,7 +95,8 @@ static void define(const struct weft_attention *a, const struct arrays *s, int64
         score[t] = top == -INFINITY ? 0 : exp(score[t] - top);
         sum += score[t];
     }
-    const bool is_zero = (sum == 0 && a->empty != WEFT_ATTENTION_NAN) || (isnan(sum) && a->empty == WEFT_ATTENTION_CLEAR);
+    const bool is_zero =
+        (sum == 0 && a->empty != WEFT_ATTENTION_NAN) || (isnan(sum) && a->empty == WEFT_ATTENTION_CLEAR);
     for (int64_t j = 0; j < a->out_width; j++) {
         double y = 0, size = 0;
         for (int64_t t = 0; t < a->keys; t++) {

@@ -10,15 +10,15 @@
  *
  * Walks back from the second product. On the way, each once or not at all: a choice of 0 where the softmax is NaN
  * (`empty=clear`); reshapes that take the axes of heads apart and put them together (heads that share keys, which
- * canonicalize makes rows of one product); an addition of a mask; factors of the scores, of queries and of keys, also in
- * front of their transposes and broadcasts. Keys and values that are broadcast along the last of the leading axes are
- * keys and values of groups.
+ * canonicalize makes rows of one product); an addition of a mask; factors of the scores, of queries and of keys, also
+ * in front of their transposes and broadcasts. Keys and values that are broadcast along the last of the leading axes
+ * are keys and values of groups.
  *
  * Keeps the function and rounds elsewhere: factors are multiplied with each other and with the scores; terms are added
  * in the order of kernels/attention/attention.h.
  *
- * Why not a pattern over the opened softmax: it has two readers of one exponential and two broadcasts, which other passes
- * may have joined with their neighbours by then.
+ * Why not a pattern over the opened softmax: it has two readers of one exponential and two broadcasts, which other
+ * passes may have joined with their neighbours by then.
  * Refused: scores or weights that others read too; other types than f32 (16-bit ones come in f32 between casts only if
  * their softmax does); masks that are not of all axes.
  * Needs: canonicalize; a softmax that nobody opened.
@@ -34,7 +34,7 @@ struct found {
     bool k_turned, v_turned;  /* [.., width, keys], as the products have them */
 };
 
-/* --- walking back --------------------------------------------------------------------------------------------------- */
+/* --- walking back ------------------------------------------------------------------------------------------------ */
 
 static bool is_op(const struct weft_graph *g, weft_val v, int op)
 {
@@ -174,7 +174,7 @@ static bool find(const struct weft_graph *g, weft_node n, struct found *ret)
     return false;
 }
 
-/* --- axes ----------------------------------------------------------------------------------------------------------- */
+/* --- axes -------------------------------------------------------------------------------------------------------- */
 
 /* Leading axes are `batch` of them, then one of groups, then `repeated` along which keys and values are broadcast. */
 struct axes {
@@ -200,7 +200,8 @@ static int repeats_of(const struct weft_graph *g, weft_val v)
 
 /* Extents [batch, heads or groups, rows, columns] of a value whose leading axes are these; `repeated` of them belong to
  * the heads. */
-static struct weft_type in_four(struct weft_graph *g, const struct weft_type *type, const struct axes *axes, int repeated)
+static struct weft_type in_four(struct weft_graph *g, const struct weft_type *type, const struct axes *axes,
+                                int repeated)
 {
     struct weft_type ret = {.dtype = type->dtype, .rank = 4, .extent = {weft_dim_of(1), weft_dim_of(1)}};
     const int leading = type->rank - 2;
@@ -243,7 +244,7 @@ static bool fits_mask(const struct weft_graph *g, weft_val mask, const struct we
     return true;
 }
 
-/* --- the rule ------------------------------------------------------------------------------------------------------- */
+/* --- the rule ---------------------------------------------------------------------------------------------------- */
 
 static weft_val attention(struct weft_rewriting *r, weft_node n)
 {

@@ -23,8 +23,9 @@ static void bind_attention(struct weft_bind *bind, void *descriptor)
         .cpu = weft_bind_cpu(bind), .cache = bind->target->l2,
         .batch = q->extent[0], .heads = q->extent[1], .rows = q->extent[2], .width = q->extent[3],
         .groups = k->extent[1], .keys = k->extent[2], .out_width = v->extent[3],
-        .factor = (float)weft_attr_real(g, n, WEFT_ATTR_factor), .softcap = (float)weft_attr_real(g, n, WEFT_ATTR_softcap),
-        .causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0, .offset = weft_dim_evaluate(g->dims, weft_attr_dim(g, n, WEFT_ATTR_offset), bind->symbols),
+        .factor = (float)weft_attr_real(g, n, WEFT_ATTR_factor),
+        .softcap = (float)weft_attr_real(g, n, WEFT_ATTR_softcap), .causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0,
+        .offset = weft_dim_evaluate(g->dims, weft_attr_dim(g, n, WEFT_ATTR_offset), bind->symbols),
         .empty = empty_of(weft_attr_word(g, n, WEFT_ATTR_empty)),
         .masked = g->node[n.id].operands == 4};
     memcpy(a->q, q->stride, sizeof a->q);

@@ -228,7 +228,8 @@ static void weigh_rows(const struct work *w, const struct block *b, int64_t i, i
 {
     const struct weft_attention *const a = w->a;
     struct weft_attention_rows r = {
-        .score = w->scratch + a->at_score + i * a->score_row, .score_row = a->score_row, .rows = i_end - i, .keys = keys,
+        .score = w->scratch + a->at_score + i * a->score_row, .score_row = a->score_row, .rows = i_end - i,
+        .keys = keys,
         .seen = a->causal ? b->first + i + a->offset + 1 : keys, .step = a->causal, .factor = a->factor,
         .softcap = a->softcap, .empty = a->empty, .inverse = ret_inverse};
     if (a->masked) {
@@ -251,8 +252,8 @@ static void weigh_values(const struct work *w, const float *weight, int64_t rows
         const int64_t columns = smaller(panel, a->out_width - j), most = rows_of(a, columns);
         for (int64_t i = 0; i < rows; i += most) {
             const int64_t some = smaller(most, rows - i);
-            multiply(a, keys, weight + i * a->score_row, a->score_row, w->v + j, w->v_row, y + i * y_row + j, y_row, some,
-                     columns);
+            multiply(a, keys, weight + i * a->score_row, a->score_row, w->v + j, w->v_row, y + i * y_row + j, y_row,
+                     some, columns);
         }
     }
 }
@@ -316,7 +317,8 @@ static void run_lines(struct work *w, int64_t batch, int64_t group)
     weigh_values(w, score, rows, a->keys, y, a->out_width);
     a->code->scale(y, a->out_width, y, a->out_width, rows, a->out_width, inverse);
     for (int64_t i = 0; i < rows; i++) {
-        float *const to = w->data->y + batch * a->y[0] + (group * heads + i / a->rows) * a->y[1] + i % a->rows * a->y[2];
+        float *const to = w->data->y + batch * a->y[0] + (group * heads + i / a->rows) * a->y[1] +
+                          i % a->rows * a->y[2];
         for (int64_t j = 0; j < a->out_width; j++)
             to[j * a->y[3]] = y[i * a->out_width + j];
     }

@@ -13,8 +13,8 @@
  *   mask [batch, heads, rows, keys]    y [batch, heads, rows, out_width]
  *
  * heads is a multiple of groups; heads / groups of them in a row share keys and values. Strides are in elements, of any
- * sign, or 0 but for y. Fast where the last axis of each is contiguous (of k: or the axis of keys); else pieces are copied
- * first.
+ * sign, or 0 but for y. Fast where the last axis of each is contiguous (of k: or the axis of keys); else pieces are
+ * copied first.
  *
  * Two ways to make scores, which give the same bits:
  *
@@ -24,9 +24,9 @@
  *   lines    Up to 8 rows of all heads of a group together (a decoder's step): keys are read in place and turned in
  *            registers (the lines of kernels/gemm/gemm.h).
  *
- * The products are tiles of the matrix product (gemm.h); what is of this family is the exponential and the order of work.
- * The method is that of Rabe and Staats (2021, arXiv 2112.05682) and Dao et al. (2022, arXiv 2205.14135) without their
- * rescaling: whole rows of scores, since those of a block fit the second-level cache.
+ * The products are tiles of the matrix product (gemm.h); what is of this family is the exponential and the order of
+ * work. The method is that of Rabe and Staats (2021, arXiv 2112.05682) and Dao et al. (2022, arXiv 2205.14135), without
+ * their rescaling: whole rows of scores, since those of a block fit the second-level cache.
  *
  * Preconditions: y overlaps no operand. Scratch is 64-byte aligned and belongs to one part. */
 #ifndef WEFT_ATTENTION_H
