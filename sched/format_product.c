@@ -13,7 +13,7 @@
 
 #include "kernels/gemm/gemm.h"
 
-/* Does the kernel of f32 compute it? Others have no order that they like, nor has attention. */
+/* Does the kernel of f32 compute it? Others have no order that they like. */
 static bool is_f32(const struct weft_graph *g, weft_node n)
 {
     return weft_opcode_of(g, n) == WEFT_OP_matmul && weft_step_is_f32(g, n);

@@ -18,7 +18,8 @@ enum {
     BLOCKS_A_PART = 4,
     CACHE = 1 << 20,
     PAD = 16,           /* floats behind a row of scores, against rows a power of two apart */
-    EXPONENTIAL = 14    /* multiply-adds in whose time a weight is made */
+    MANY_TERMS = 64,    /* a product of so many has all tiles */
+    EXPONENTIAL = 14    /* multiply-adds in whose time a weight is made: 7 cycles with two of them in each */
 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -30,18 +31,17 @@ static const struct weft_attention_code *const codes[] = {
 #include "kernels/attention/attention.def"
 };
 
-/* A tile where there is no other (gemm.h): one chain for each result. */
+/* A tile of one row where there is no other (gemm.h): one chain for each result. */
 static void plain_tile(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row,
                        int64_t columns, bool from_c, const struct weft_gemm_last *last)
 {
-    (void)from_c, (void)last;
+    (void)a_row, (void)c_row, (void)from_c, (void)last;
     for (int64_t j = 0; j < columns; j++) {
         float sum = 0;
         for (int64_t p = 0; p < k; p++)
             sum = fmaf(a[p], b[p * b_row + j], sum);
         c[j] = sum;
     }
-    (void)a_row, (void)c_row;
 }
 
 static weft_gemm_tile_fn *tile_of(const struct weft_attention *a, int64_t k, int64_t rows, int64_t columns)
@@ -53,7 +53,7 @@ static weft_gemm_tile_fn *tile_of(const struct weft_attention *a, int64_t k, int
 static int64_t rows_of(const struct weft_attention *a, int64_t columns)
 {
     int64_t rows = a->kernel->code->transpose ? WEFT_ATTENTION_ROWS : 1;
-    while (!tile_of(a, MOST_ROWS, rows, columns))
+    while (!tile_of(a, MANY_TERMS, rows, columns))
         rows--;
     return rows;
 }

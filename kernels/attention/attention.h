@@ -18,9 +18,10 @@
  *
  * Two ways to make scores, which give the same bits:
  *
- *   panels   The keys of a group are copied once to panels [keys / 64][width][64] (read in place where keys are
- *            neighbours in memory). Some rows, up to 64, meet all keys, panel by panel; their scores lie in the
- *            second-level cache. Then six rows at a time: exponentials along the rows, and the product with the values.
+ *   panels   The keys of a group are copied once to panels [keys / 64][width][64], or as wide as the CPU's tiles are
+ *            (read in place where keys are neighbours in memory). Some rows, up to 64, meet all keys, panel by panel;
+ *            their scores lie in the second-level cache. Then some rows at a time: exponentials along the rows, and the
+ *            product with the values.
  *   lines    Up to 8 rows of all heads of a group together (a decoder's step): keys are read in place and turned in
  *            registers (the lines of kernels/gemm/gemm.h).
  *
