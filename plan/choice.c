@@ -88,13 +88,18 @@ const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, 
     return weft_select_all(&select, unit);
 }
 
+const struct weft_choice *weft_plan_picked(const struct weft_plan *plan, const struct weft_choices *list)
+{
+    return &list->choice[plan->pick < list->count ? plan->pick : list->count - 1];
+}
+
 const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit)
 {
     const struct weft_choices *const choices =
         plan->pick ? weft_plan_list_choices(plan, unit, plan->graph->arena) : NULL;
     if (!choices)
         return weft_plan_choice(plan, unit->first);
-    return &choices->choice[plan->pick < choices->count ? plan->pick : choices->count - 1].step;
+    return &weft_plan_picked(plan, choices)->step;
 }
 
 const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct weft_graph *graph)

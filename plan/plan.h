@@ -210,6 +210,17 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
 /* What units read, write and compute for the sizes of the hints, a line each; the sum; and the sum of a plan without
  * groups of the same graph. Under weft_protected. */
 void weft_plan_print_stats(struct weft_plan *plan, struct weft_plan *unfused, struct weft_text *text);
+/* What one unit of the plan's own graph (bodies count for themselves) moves and computes for the sizes of the hints.
+ * Its steps stand together: `steps` of them from `step` on. */
+struct weft_unit_counts {
+    uint32_t step, steps;
+    int64_t read, written;  /* bytes, as weft_plan_print_stats counts them */
+    int64_t flops;
+};
+/* All of them, in order of the steps, in memory of the arena's; what `ret_count` says how many of. Under
+ * weft_protected. */
+const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, struct weft_arena *arena,
+                                                     uint32_t *ret_count);
 
 /* --- choice.c ----------------------------------------------------------------------------------------------------- */
 
@@ -220,7 +231,9 @@ const struct weft_step *weft_plan_choice(struct weft_plan *plan, weft_node node)
  * none. In memory of the arena's. */
 const struct weft_choices *weft_plan_list_choices(const struct weft_plan *plan, const struct weft_unit *unit,
                                                   struct weft_arena *arena);
-/* The one that a plan takes: the first, or the one that WEFT_CHOICE names. */
+/* The one of a list that a plan takes: the first, or the one that WEFT_CHOICE names. */
+const struct weft_choice *weft_plan_picked(const struct weft_plan *plan, const struct weft_choices *list);
+/* The same, as a step of the unit. */
 const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit);
 /* Does a bound step do what was recorded when layouts were chosen: the same kernel, which rounds in the same way, with
  * weights packed the same? NULL: yes; else the kernel of the record, or "" if there is no record. */

@@ -255,53 +255,91 @@ static struct counter open_counter(const struct weft_plan *plan, const struct we
                             .written = weft_new(arena, struct touched, plan->storages + 1)};
 }
 
-/* The steps of a unit stand together; each copy at the end is one by itself. Recursion is as deep as bodies are nested.
- * `text` may be NULL. */
+/* The unit whose first step is `first`, without the bodies that it runs. Steps of a unit stand together; each copy at
+ * the end is one by itself. Returns the step behind it. */
+static uint32_t count_unit(struct counter *c, uint32_t first, struct counts *ret)
+{
+    const struct weft_plan *const plan = c->plan;
+    const struct weft_step *const step = &plan->step[first];
+    const struct weft_unit *const unit = &plan->units.unit[step->unit];
+    const bool is_group = step->unit && unit->nodes > 1;
+    struct counts one = {.groups = is_group, .grouped = is_group ? unit->nodes : 0};
+    uint32_t next = first;
+    c->unit = first + 1;
+    c->views = 0;
+    do
+        if (!plan->step[next].control && !plan->step[next].bound) {
+            count_step(c, &plan->step[next], &one);
+            one.kernels++;
+        }
+    while (++next < plan->steps && step->unit && plan->step[next].unit == step->unit);
+    for (uint32_t k = first; k < next; k++)
+        one.barriers += weft_frame_meets(plan, c->frame, k);
+    if (step->code)
+        count_form(c, step->code, &one);
+    else if (step->unit)
+        one.flops = flops_of_unit(c, unit);
+    *ret = one;
+    return next;
+}
+
+/* Recursion is as deep as bodies are nested. `text` may be NULL. */
 static void count_plan(const struct weft_plan *plan, const struct weft_frame *frame, bool body,
                        struct weft_arena *arena, struct weft_text *text, struct counts *sum)
 {
     struct counter c = open_counter(plan, frame, arena);
     for (uint32_t i = 0, next; i < plan->steps; i = next) {
         const struct weft_step *const step = &plan->step[i];
-        const struct weft_unit *const unit = &plan->units.unit[step->unit];
-        const bool is_group = step->unit && unit->nodes > 1;
-        struct counts one = {.groups = is_group, .grouped = is_group ? unit->nodes : 0};
-        c.unit = i + 1;
-        c.views = 0;
-        next = i;
-        do
-            if (!plan->step[next].control && !plan->step[next].bound) {
-                count_step(&c, &plan->step[next], &one);
-                one.kernels++;
-            }
-        while (++next < plan->steps && step->unit && plan->step[next].unit == step->unit);
-        for (uint32_t k = i; k < next; k++)
-            one.barriers += weft_frame_meets(plan, frame, k);
+        struct counts one;
+        next = count_unit(&c, i, &one);
         const struct weft_control *const control = step->control ? &plan->control[step->control] : NULL;
         for (uint32_t k = 0; control && k < control->bodies; k++)
             count_plan(control->body[k], frame->control[step->control].body[k], /* body= */ true, arena, text, sum);
-        if (step->code)
-            count_form(&c, step->code, &one);
-        else if (step->unit)
-            one.flops = flops_of_unit(&c, unit);
         if (text && one.kernels)
             print_unit(plan, step, body, &one, text);
         add_counts(sum, &one);
     }
 }
 
-static struct counts count_all(struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
+static void open_hinted(struct weft_plan *plan)
 {
-    struct counts sum = {0};
     plan->hinted = weft_frame_new(plan, plan->hint, NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
+}
+
+static void close_hinted(struct weft_plan *plan)
+{
+    weft_frame_free(plan, plan->hinted);
+    plan->hinted = NULL;
+}
+
+static struct counts count_all(struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
+{
+    struct counts sum = {0};
+    open_hinted(plan);
     count_plan(plan, plan->hinted, /* body= */ false, arena, text, &sum);
     sum.arena = plan->hinted->arena_bytes;
     sum.live = weft_frame_live_bytes(plan, plan->hinted, arena);
-    weft_frame_free(plan, plan->hinted);
-    plan->hinted = NULL;
+    close_hinted(plan);
     return sum;
+}
+
+const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, struct weft_arena *arena,
+                                                     uint32_t *ret_count)
+{
+    struct weft_unit_counts *const unit = weft_new(arena, struct weft_unit_counts, plan->steps + 1);
+    uint32_t count = 0;
+    open_hinted(plan);
+    struct counter c = open_counter(plan, plan->hinted, arena);
+    for (uint32_t i = 0, next; i < plan->steps; i = next) {
+        struct counts one;
+        next = count_unit(&c, i, &one);
+        unit[count++] = (struct weft_unit_counts){i, next - i, one.read.bytes, one.written.bytes, one.flops};
+    }
+    close_hinted(plan);
+    *ret_count = count;
+    return unit;
 }
 
 static void print_all(const char *what, const struct counts *n, struct weft_text *text)

@@ -75,6 +75,31 @@ def check_text(path):
     assert "no node or value is called '%unusde'; the nearest names are '%unused', '" in wrong, wrong
 
 
+def check_measured(path):
+    lines = objects(path, "--measure")
+    head = [line for line in lines if line["kind"] == "measured"]
+    units = {line["value"]: line for line in lines if line["kind"] == "unit"}
+    nodes = {line["node"]: line for line in lines if line["kind"] == "node"}
+    assert len(head) == 1 and head[0]["units"] == len(units) and head[0]["runs"] >= 1, head
+    assert not [line for line in objects(path) if line["kind"] in ("measured", "unit")]
+    for name in ("p", "k"):
+        unit, now = units[name], nodes["%" + name]["now"][0]
+        assert unit["kernel"] == now["kernel"], (unit, now)
+        assert unit["predicted_ps"] == now["choices"][0]["predicted_ps"], (unit, now)
+        assert unit["measured_ns"] > 0 and unit["type"] == now["values"][0]["type"], unit
+    product = units["p"]
+    assert (product["flops"], product["bytes_read"], product["bytes_written"]) == (54, 144, 72), product
+    softmax = units["y"]
+    assert softmax["bytes_read"] == softmax["bytes_written"] == 4 * 8 * 4, softmax
+    predicted = [unit for unit in units.values() if unit["predicted_ps"] > 0 and unit["measured_ns"] > 0]
+    close = [u for u in predicted if abs(u["predicted_ps"] * 1e-3 / u["measured_ns"] - 1) <= 0.35]
+    assert (head[0]["predicted_units"], head[0]["within_35_percent"]) == (len(predicted), len(close)), head
+    text = explain(path, "--measure")
+    assert f"measured: {len(units)} units in " in text and "  predictions: median error " in text, text
+    times = [float(line.split()[0]) for line in text.split("GB/s  kernel  value\n")[1].splitlines()]
+    assert len(times) == len(units) and times == sorted(times, reverse=True), text
+
+
 def check_refusals(folder):
     path = os.path.join(folder, "large.weft")
     with open(path, "w", encoding="utf-8") as to:
@@ -244,9 +269,10 @@ with tempfile.TemporaryDirectory() as folder:
         to.write(GRAPH)
     check_small(small)
     check_text(small)
+    check_measured(small)
     check_refusals(folder)
     check_constants(folder)
     check_bodies(folder)
     check_relayouts(folder)
 check_model()
-print("7 passed, 0 failed, 0 skipped")
+print("8 passed, 0 failed, 0 skipped")

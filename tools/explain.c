@@ -6,25 +6,24 @@
 struct request {
     struct weft_model_options options;
     const char *node;
-    bool json;
+    bool json, measure;
     int code; /* for the shell, where `explain` says why itself */
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_plan *plan;
+    struct weft_model model;
+    struct weft_profile profile;
     struct weft_arena arena;
 };
 
 static int name_nodes(void *arg)
 {
     const struct request *r = arg;
-    explain_name_nodes(r->graph);
+    explain_name_nodes(r->model.graph);
     return WEFT_OK;
 }
 
 /* What costs are counted for: hints, what --size says, and what data may bring at most. */
 static const int64_t *sizes_of(struct request *r)
 {
-    const struct weft_dims *dims = weft_plan_graph(r->plan)->dims;
+    const struct weft_dims *dims = weft_plan_graph(r->model.plan)->dims;
     int64_t *size = weft_new(&r->arena, int64_t, weft_symbol_count(dims) + 1);
     r->code = weft_model_sizes(&r->options.sizes, dims, size);
     if (r->code == WEFT_EXIT_OK)
@@ -35,9 +34,10 @@ static const int64_t *sizes_of(struct request *r)
 static int explain(void *arg)
 {
     struct request *r = arg;
-    struct explain e = {.context = r->context, .arena = &r->arena, .path = r->options.path, .from = r->graph,
-                        .plan = r->plan, .symbols = sizes_of(r)};
-    struct weft_text text = {.context = r->context, .arena = &r->arena};
+    struct explain e = {.context = r->model.context, .arena = &r->arena, .path = r->options.path,
+                        .from = r->model.graph, .plan = r->model.plan, .symbols = sizes_of(r),
+                        .measured = r->measure ? &r->profile : NULL};
+    struct weft_text text = {.context = r->model.context, .arena = &r->arena};
     if (r->code != WEFT_EXIT_OK)
         return WEFT_OK;
     explain_collect(&e);
@@ -52,6 +52,19 @@ static int explain(void *arg)
     return WEFT_OK;
 }
 
+/* Loads, names, compiles, and measures if that was asked for. Returns an exit code. */
+static int plan_model(struct request *r)
+{
+    const struct weft_model_options *const o = &r->options;
+    const int code = weft_tool_load(r->model.context, o->path, o->number, &o->fixed, &r->model.graph);
+    if (code != WEFT_EXIT_OK)
+        return code;
+    if (weft_protected_graph(r->model.graph, name_nodes, r) != WEFT_OK ||
+        weft_model_compile(o, r->model.graph, &r->model.plan) != WEFT_OK)
+        return WEFT_EXIT_FAILED;
+    return r->measure ? explain_measure(o, &r->model, &r->profile) : WEFT_EXIT_OK;
+}
+
 int weft_cmd_explain(int argc, char **argv)
 {
     struct request r = {0};
@@ -59,6 +72,7 @@ int weft_cmd_explain(int argc, char **argv)
     const struct weft_option table[] = {
         {"--node", WEFT_OPTION_WORD, &r.node, "N", "only this node of the model, or the one that computes this value"},
         {"--json", WEFT_OPTION_FLAG, &r.json, NULL, "an object a line: docs/explain.md"},
+        {"--measure", WEFT_OPTION_FLAG, &r.measure, NULL, "also run it: what units take, beside what was predicted"},
         {"--fix", WEFT_OPTION_WORDS, &o->fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--size", WEFT_OPTION_WORDS, &o->sizes, "N=4", "count costs for this size; plans are made for the hints"},
         {"--graph", WEFT_OPTION_NUMBER, &o->number, "N", "graph number N of a file of weft text, from 0"},
@@ -82,18 +96,15 @@ int weft_cmd_explain(int argc, char **argv)
     if (code >= 0)
         return code;
     o->path = words.word[0];
-    code = weft_tool_open(o->cpu, o->threads, &r.context);
+    code = weft_tool_open(o->cpu, o->threads, &r.model.context);
     if (code != WEFT_EXIT_OK)
         return code;
-    const bool ok = weft_tool_load(r.context, o->path, o->number, &o->fixed, &r.graph) == WEFT_EXIT_OK &&
-                    weft_protected_graph(r.graph, name_nodes, &r) == WEFT_OK &&
-                    weft_model_compile(o, r.graph, &r.plan) == WEFT_OK;
-    weft_arena_open(&r.arena, r.context);
-    code = ok && weft_protected(r.context, explain, &r) == WEFT_OK ? r.code : WEFT_EXIT_FAILED;
+    code = plan_model(&r);
+    weft_arena_open(&r.arena, r.model.context);
+    if (code == WEFT_EXIT_OK)
+        code = weft_protected(r.model.context, explain, &r) == WEFT_OK ? r.code : WEFT_EXIT_FAILED;
     weft_arena_close(&r.arena);
-    weft_plan_destroy(r.plan);
-    if (r.graph)
-        weft_graph_destroy(r.graph);
-    weft_close(r.context);
+    weft_profile_close(&r.profile);
+    weft_model_close(&r.model);
     return code;
 }

@@ -44,6 +44,7 @@ struct explain {
     uint32_t pairs, pair_capacity;
     uint32_t *next_remark;           /* by remark */
     const int64_t *symbols;          /* what costs are predicted for */
+    const struct weft_profile *measured; /* or NULL */
 };
 struct explain_pair {
     const struct weft_graph *from, *to;
@@ -99,6 +100,19 @@ bool explain_next_relayout(const struct explain *explain, struct explain_relayou
 /* What all layouts were taken to cost, bodies included: picoseconds. */
 int64_t explain_estimate_ps(const struct explain *explain);
 
+struct weft_model;
+struct weft_model_options;
+struct weft_profile;
+/* explain_measure.c: runs a model, compiled but not bound, on random inputs and times its steps. Returns an exit code,
+ * after saying what is wrong; close the profile in any case. */
+int explain_measure(const struct weft_model_options *options, struct weft_model *model,
+                    struct weft_profile *ret_profile);
+/* Units with their measured and predicted times; `explain.measured` is there. */
+void explain_measured_text(const struct explain *explain, struct weft_text *text);
+void explain_measured_json(const struct explain *explain, struct weft_text *text);
+
+/* explain_json.c: ,"key":"string" */
+void explain_json_pair(struct weft_text *text, const char *key, const char *string);
 /* explain_text.c, explain_json.c: the summary of the passes, then `only` or all origins. */
 void explain_print_text(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);
 void explain_print_json(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);

@@ -35,8 +35,7 @@ static void add_string(struct weft_text *text, const char *string)
     weft_text_add(text, "\"");
 }
 
-/* ,"key":"string" */
-static void add_pair(struct weft_text *text, const char *key, const char *string)
+void explain_json_pair(struct weft_text *text, const char *key, const char *string)
 {
     weft_text_format(text, ",\"%s\":", key);
     add_string(text, string);
@@ -51,16 +50,16 @@ static void add_remark(struct weft_text *text, const struct weft_remark *remark)
 {
     weft_text_add(text, "{\"who\":");
     add_string(text, remark->who);
-    add_pair(text, "verdict", remark->verdict);
-    add_pair(text, "where", remark->where);
-    add_pair(text, "reason", remark->reason);
+    explain_json_pair(text, "verdict", remark->verdict);
+    explain_json_pair(text, "where", remark->where);
+    explain_json_pair(text, "reason", remark->reason);
 }
 
 static void print_summary(const struct explain *e, struct weft_text *text)
 {
     struct explain_pass pass;
     weft_text_add(text, "{\"kind\":\"model\"");
-    add_pair(text, "file", e->path);
+    explain_json_pair(text, "file", e->path);
     add_number(text, "nodes_read", e->from->live_nodes);
     add_number(text, "nodes_planned", e->to->live_nodes);
     add_number(text, "steps", e->plan->steps);
@@ -70,7 +69,7 @@ static void print_summary(const struct explain *e, struct weft_text *text)
     weft_text_add(text, "}\n");
     for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
         weft_text_add(text, "{\"kind\":\"pass\"");
-        add_pair(text, "pass", pass.name);
+        explain_json_pair(text, "pass", pass.name);
         add_number(text, "runs", pass.runs);
         add_number(text, "rewrites", (double)pass.rewrites);
         add_number(text, "ns", (double)pass.ns);
@@ -110,7 +109,7 @@ static void print_values(const struct explain *e, const struct weft_graph *graph
     for (uint32_t i = 0; i < info->results; i++) {
         weft_text_add(text, i ? ",{\"name\":" : "{\"name\":");
         add_string(text, label[info->first_result + i]);
-        add_pair(text, "type", explain_type(e, graph, weft_result(graph, n, i)));
+        explain_json_pair(text, "type", explain_type(e, graph, weft_result(graph, n, i)));
         weft_text_add(text, "}");
     }
     weft_text_add(text, "]");
@@ -119,9 +118,9 @@ static void print_values(const struct explain *e, const struct weft_graph *graph
 static void add_place(const struct weft_plan_note *plan, struct weft_text *text)
 {
     if (plan && plan->kernel)
-        add_pair(text, "kernel", plan->kernel);
+        explain_json_pair(text, "kernel", plan->kernel);
     for (uint32_t i = 0; plan && i < plan->count; i++)
-        add_pair(text, plan->key[i], plan->value[i]);
+        explain_json_pair(text, plan->key[i], plan->value[i]);
 }
 
 static void print_relayouts(const struct explain *e, struct weft_text *text)
@@ -129,16 +128,16 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
     struct explain_relayout r = {0};
     while (explain_next_relayout(e, &r)) {
         weft_text_add(text, "{\"kind\":\"relayout\"");
-        add_pair(text, "value", r.pair->to_label[r.record->from.id]);
-        add_pair(text, "as", r.pair->to_label[r.record->to.id]);
-        add_pair(text, "body", r.pair->inside);
-        add_pair(text, "from", r.from);
-        add_pair(text, "to", r.to);
+        explain_json_pair(text, "value", r.pair->to_label[r.record->from.id]);
+        explain_json_pair(text, "as", r.pair->to_label[r.record->to.id]);
+        explain_json_pair(text, "body", r.pair->inside);
+        explain_json_pair(text, "from", r.from);
+        explain_json_pair(text, "to", r.to);
         add_number(text, "bytes", r.bytes);
         add_number(text, "ps", (double)r.record->ps);
         add_number(text, "share", r.share);
         weft_text_format(text, ",\"once\":%s", r.record->once ? "true" : "false");
-        add_pair(text, "for", r.record->wanted);
+        explain_json_pair(text, "for", r.record->wanted);
         add_place(r.pair->to->node[weft_def(r.pair->to, r.record->to).id].plan, text);
         weft_text_add(text, "}\n");
     }
@@ -149,7 +148,7 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
     const struct weft_plan_note *plan = pair->to->node[n.id].plan;
     print_values(e, pair->to, pair->to_label, n, text);
     if (explain_kernel(e, pair, n)[0])
-        add_pair(text, "note", explain_kernel(e, pair, n));
+        explain_json_pair(text, "note", explain_kernel(e, pair, n));
     add_place(plan, text);
     const struct explain_cost cost = explain_cost_of(e, pair->to, n);
     if (cost.known) {
@@ -164,9 +163,9 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
 {
     const struct explain_pair *pair = &e->pair[origin->pair];
     weft_text_add(text, "{\"kind\":\"node\"");
-    add_pair(text, "node", origin->name);
-    add_pair(text, "body", pair->inside);
-    add_pair(text, "fate", explain_fates[origin->fate]);
+    explain_json_pair(text, "node", origin->name);
+    explain_json_pair(text, "body", pair->inside);
+    explain_json_pair(text, "fate", explain_fates[origin->fate]);
     weft_text_add(text, ",\"source\":[");
     for (uint32_t n = origin->source; n; n = pair->next_source[n]) {
         weft_text_add(text, n == origin->source ? "" : ",");
@@ -194,4 +193,6 @@ void explain_print_json(const struct explain *e, const struct explain_origin *on
     for (uint32_t i = 0; i < e->origins; i++)
         if (!only || &e->origin[i] == only)
             print_origin(e, &e->origin[i], text);
+    if (e->measured)
+        explain_measured_json(e, text);
 }

@@ -138,4 +138,6 @@ void explain_print_text(const struct explain *e, const struct explain_origin *on
     for (uint32_t i = 0; i < e->origins; i++)
         if (only ? &e->origin[i] == only : e->origin[i].fate != EXPLAIN_CONSTANT)
             print_origin(e, &e->origin[i], /* with_choices= */ only, text);
+    if (e->measured)
+        explain_measured_text(e, text);
 }

@@ -24,26 +24,20 @@ int weft_model_compile(const struct weft_model_options *options, const struct we
     return weft_compile(graph, &compile, ret_plan);
 }
 
-static bool compile(const struct weft_model_options *options, struct weft_model *model)
+int weft_model_prepare(const struct weft_model_options *options, struct weft_model *model)
 {
-    double before = weft_tool_now_ms();
-    if (weft_model_compile(options, model->graph, &model->plan) < 0)
-        return false;
-    double after = weft_tool_now_ms();
-    model->compile_ms = after - before;
     model->inputs = weft_plan_inputs(model->plan);
     model->outputs = weft_plan_outputs(model->plan);
     if (model->inputs > WEFT_TOOL_PORTS) {
         fprintf(stderr, "weft: %zu inputs are more than this command takes (%d)\n", model->inputs, WEFT_TOOL_PORTS);
         model->inputs = 0;
-        return false;
+        return WEFT_EXIT_FAILED;
     }
-    before = after;
+    const double before = weft_tool_now_ms();
     if (weft_execution_create(model->plan, &model->execution) < 0)
-        return false;
-    after = weft_tool_now_ms();
-    model->create_ms = after - before;
-    return true;
+        return WEFT_EXIT_FAILED;
+    model->create_ms = weft_tool_now_ms() - before;
+    return weft_model_make_inputs(options, model);
 }
 
 int weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model)
@@ -53,12 +47,16 @@ int weft_model_open(const struct weft_model_options *options, struct weft_model 
     int code = weft_tool_open(options->cpu, options->threads, &model->context);
     if (code != WEFT_EXIT_OK)
         return code;
-    const double before = weft_tool_now_ms();
+    double before = weft_tool_now_ms();
     code = weft_tool_load(model->context, options->path, options->number, &options->fixed, &model->graph);
     if (code != WEFT_EXIT_OK)
         return code;
     model->load_ms = weft_tool_now_ms() - before;
-    return compile(options, model) ? weft_model_make_inputs(options, model) : WEFT_EXIT_FAILED;
+    before = weft_tool_now_ms();
+    if (weft_model_compile(options, model->graph, &model->plan) < 0)
+        return WEFT_EXIT_FAILED;
+    model->compile_ms = weft_tool_now_ms() - before;
+    return weft_model_prepare(options, model);
 }
 
 bool weft_model_run_afresh(struct weft_model *model)

@@ -163,6 +163,9 @@ int weft_model_misused(const struct weft_usage *usage, const struct weft_model_o
 /* With the arithmetic that the options ask for. */
 int weft_model_compile(const struct weft_model_options *options, const struct weft_graph *graph,
                        struct weft_plan **ret_plan);
+/* Makes an execution of a model that is compiled, reads or invents the inputs, binds them. Returns an exit code, after
+ * saying what is wrong. */
+int weft_model_prepare(const struct weft_model_options *options, struct weft_model *model);
 /* Loads, compiles, reads or invents the inputs, binds them. Returns an exit code, after saying what is wrong; close it
  * in any case. */
 int weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model);
