@@ -6,6 +6,7 @@
 #include "sched/format.h"
 #include "sched/select.h"
 
+#include <math.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -20,13 +21,49 @@ static double stored_bytes(const struct weft_tensor *t)
     return bytes;
 }
 
-/* Narrow vectors take longer for what lies near; memory does not wait for them. */
-static double stream_ps(const struct weft_target *target, const struct weft_tensor *t, enum weft_price first,
-                        double slower)
+/* Elements that a form's loads of an array can read at most: where all of them look places up, one for each point. */
+static double looked_up(const struct weft_form *form, weft_val array, const int64_t *symbols)
 {
-    const double bytes = stored_bytes(t);
+    double elements = 0;
+    bool is_read = false; /* what a contraction reads by itself no load of the form does */
+    for (uint32_t i = 0; i < form->ops; i++) {
+        const struct weft_form_op *const op = &form->op[i];
+        bool looks_up = false;
+        double points = 1;
+        if (op->kind != WEFT_FORM_LOAD || !weft_is(form->array[op->array].value, array))
+            continue;
+        for (int k = 0; k < form->map[op->map].rank; k++)
+            looks_up |= form->map[op->map].at[k].data != 0;
+        if (!looks_up)
+            return INFINITY;
+        for (unsigned a = 0; a < form->axes; a++)
+            points *= op->axes >> a & 1 ? (double)weft_dim_evaluate(form->dims, form->axis[a].extent, symbols) : 1;
+        elements += points;
+        is_read = true;
+    }
+    return is_read ? elements : INFINITY;
+}
+
+/* Elements that a step reads of operand i at most: of a table, as many as there are places for them. */
+static double most_read(const struct weft_select *s, const struct weft_bind *bind, uint32_t i)
+{
+    const struct weft_step *const step = bind->step;
+    const struct weft_form *const form = weft_step_form(step);
+    if (form)
+        return looked_up(form, step->in[i], s->symbols);
+    const bool moves = i == 0 && step->node.id && weft_op_of(s->graph, step->node)->traits & WEFT_MOVEMENT;
+    return moves ? weft_tensor_elements(&bind->out) : INFINITY;
+}
+
+/* What moving up to `most` elements of an array takes; which cache they lie in follows from the whole of it. Narrow
+ * vectors take longer for what lies near; memory does not wait for them. */
+static double stream_ps(const struct weft_target *target, const struct weft_tensor *t, double most,
+                        enum weft_price first, double slower)
+{
+    const double bytes = stored_bytes(t), moved = most * (double)weft_dtype_bits(t->dtype) / 8;
     const enum weft_price level = weft_format_level(target, first, (int64_t)bytes);
-    return bytes * (double)weft_price_of(target, level) * 1e-3 * (level == first ? slower : 1);
+    return (bytes < moved ? bytes : moved) * (double)weft_price_of(target, level) * 1e-3 *
+           (level == first ? slower : 1);
 }
 
 /* Prices are those of the widest vectors where they were measured. A kernel with vectors is taken to work as its level
@@ -81,12 +118,12 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
     double memory = 0;
     for (uint32_t i = 0; i < bind->step->outs; i++) {
         const struct weft_tensor out = i ? weft_bind_tensor(bind, bind->step->out[i]) : bind->out;
-        memory += stream_ps(s->target, &out, WEFT_PRICE_write_private, slower);
+        memory += stream_ps(s->target, &out, INFINITY, WEFT_PRICE_write_private, slower);
     }
     for (uint32_t i = 0; i < bind->step->ins; i++) {
         const struct weft_tensor in =
             i < WEFT_STEP_POINTERS ? bind->in[i] : weft_bind_tensor(bind, bind->step->in[i]);
-        memory += stream_ps(s->target, &in, WEFT_PRICE_read_private, slower);
+        memory += stream_ps(s->target, &in, most_read(s, bind, i), WEFT_PRICE_read_private, slower);
     }
     double ps = account->count * (double)weft_price_of(s->target, account->price) * 1e-3 * slower;
     if (account->signature.arithmetic == WEFT_ARITHMETIC_PLAIN ||
