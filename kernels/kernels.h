@@ -571,6 +571,7 @@ struct weft_conv {
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     struct weft_gemm gemm;   /* set by prepare */
+    int32_t blocks, pass;    /* set by prepare: of WINOGRAD, blocks of an image's tiles, and results of a pass */
     int32_t skips;           /* set by prepare: axes along which DIRECT leaves out taps in the padding, as bits */
     int32_t direct_lanes;    /* set by prepare: of the vectors that `direct` counts; 0: it was not asked */
     double direct;           /* set by prepare: vectors of multiply-adds of DIRECT for an image of a group */

@@ -223,6 +223,8 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
         weft_direct_weigh(conv, s); /* again where narrow vectors took the place of wide ones */
     else
         conv->skips = 0;
+    if (weft_winograd_of(form))
+        weft_winograd_spread(conv, s, weft_winograd_of(form), workers);
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, s, form, &units));
     if (!conv->w_packed && form != WEFT_CONV_PLAIN)

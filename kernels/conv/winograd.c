@@ -2,6 +2,8 @@
 /* winograd.c: when Winograd's transforms pay, how its loops lie in memory, and its weights. */
 #include "kernels/conv/winograd.h"
 
+#include <math.h>
+
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* --- the rule ----------------------------------------------------------------------------------------------------- */
@@ -11,6 +13,7 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 #define X_COST 80.0
 #define M_COST 60.0
 #define U_COST 8.0
+#define SHARED_U_COST 16.0 /* where all cores read theirs at once */
 
 static double tiles_of(const struct weft_conv_shape *s, int m)
 {
@@ -55,19 +58,54 @@ enum {
     V_FLOATS = 128 << 10, /* of a block: it is read once a pass, so it may leave the second-level cache */
     LEAST_TILES = 48,     /* which a panel of weights has to meet before the next one is fetched */
     MOST_TILES = 96,
+    SMALLEST_BLOCK = 12,
     STAGGER = 16,         /* between points: else all of them fall into one set of the first-level cache */
 };
+
+/* Tiles of a block at most that the caches should hold. */
+static int64_t block_tiles(const struct weft_conv_shape *s, int m)
+{
+    const int64_t points = (m + 2) * (m + 2), fits = V_FLOATS / (points * weft_conv_aligned(s->c));
+    return smaller(fits < LEAST_TILES ? LEAST_TILES : fits, MOST_TILES);
+}
+
+/* Multiply-adds that the part with the most work is worth. Parts that share a block each transform it; a pass of a
+ * block reads its weights once, from a cache that all cores share. */
+static double part_cost(const struct weft_conv_shape *s, int m, int64_t blocks, int64_t pass, int workers)
+{
+    const double points = (m + 2) * (m + 2), share = points / 16, c = (double)s->c, o = (double)pass;
+    const double tiles = tiles_of(s, m) / (double)blocks;
+    const int64_t all = s->n * s->groups * blocks, passes = weft_pieces(s->o, pass);
+    const int64_t together = all < workers ? smaller(workers / all, passes) : 1; /* parts of one block */
+    const double one = points * c * o * (tiles + SHARED_U_COST) + tiles * share * M_COST * o;
+    return (double)weft_pieces(all, workers) *
+           (tiles * share * X_COST * c + (double)weft_pieces(passes, together) * one);
+}
+
+/* Blocks are no larger than the caches hold, and as small as evens out the work of all parts. */
+void weft_winograd_spread(struct weft_conv *conv, const struct weft_conv_shape *s, int m, int workers)
+{
+    const int64_t tiles = weft_pieces(s->out[1], m) * weft_pieces(s->out[2], m);
+    const int64_t fewest = weft_pieces(tiles, block_tiles(s, m)), most = weft_pieces(tiles, SMALLEST_BLOCK);
+    double best = INFINITY;
+    for (int64_t pass = WEFT_WINOGRAD_PASS; pass >= WEFT_WINOGRAD_LEAST; pass /= 2) {
+        for (int64_t blocks = fewest; blocks <= fewest + 2 * workers && (blocks <= most || blocks == fewest); blocks++) {
+            const double cost = part_cost(s, m, blocks, pass, workers);
+            if (cost < best)
+                best = cost, conv->blocks = (int32_t)blocks, conv->pass = (int32_t)pass;
+        }
+    }
+}
 
 struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int m)
 {
     const int64_t points = (m + 2) * (m + 2), columns = conv->gemm.kernel->columns;
     struct weft_winograd p = {.rows = weft_pieces(s->out[1], m), .columns = weft_pieces(s->out[2], m)};
     p.v_tile = weft_conv_aligned(s->c);
-    int64_t fits = V_FLOATS / (points * p.v_tile);
-    fits = smaller(fits < LEAST_TILES ? LEAST_TILES : fits, MOST_TILES);
-    p.blocks = weft_pieces(p.rows * p.columns, fits);
+    p.blocks = conv->blocks;
     p.block = weft_pieces(p.rows * p.columns, p.blocks);
-    p.passes = weft_pieces(s->o, WEFT_WINOGRAD_PASS);
+    p.pass = conv->pass;
+    p.passes = weft_pieces(s->o, p.pass);
     p.v_point = p.block * p.v_tile + STAGGER;
     p.m_point = p.block * WEFT_WINOGRAD_PASS + STAGGER;
     p.band_row = WEFT_WINOGRAD_PIXELS * WEFT_WINOGRAD_CHANNELS + STAGGER;

@@ -33,7 +33,8 @@
 #include "kernels/conv/conv.h"
 
 enum {
-    WEFT_WINOGRAD_PASS = 64,   /* results o that go from products to y at a time */
+    WEFT_WINOGRAD_PASS = 64,   /* results o that go from products to y at a time, at most; of U that lie together */
+    WEFT_WINOGRAD_LEAST = 32,  /* or so many, for more parts */
     WEFT_WINOGRAD_POINTS = 36, /* a² at most */
     WEFT_WINOGRAD_SIDE = 6,    /* a at most */
     WEFT_WINOGRAD_PIXELS = 16, /* of a row that are transformed at a time */
@@ -54,11 +55,14 @@ static inline int weft_winograd_of(enum weft_conv_form form)
 struct weft_winograd {
     int64_t rows, columns;      /* of tiles, in one image */
     int64_t block;              /* tiles of a block at most, and how many blocks cut an image */
-    int64_t blocks, passes;
+    int64_t blocks, passes, pass; /* results of a pass */
     int64_t v_tile, v_point, m_point, band_row; /* strides in floats */
     int64_t v_size, m_size, band_size;
     int64_t u_point, pass_size; /* of U: from point to point, from pass to pass */
 };
+/* Decides how many blocks and how long passes there are for so many workers: conv->blocks and pass. */
+void weft_winograd_spread(struct weft_conv *conv, const struct weft_conv_shape *s, int m, int workers);
+/* Of a convolution for which that is decided. */
 struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const struct weft_conv_shape *s, int m);
 
 /* U of a group: [pass][point][panel][c][columns], columns from the next multiple of 16 behind o on left alone. Floats
