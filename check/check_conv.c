@@ -4,7 +4,7 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias, clamp and epilogue, 1 to 8 parts that run in reverse order. The whole buffer of y is compared. */
+ * or without bias, clamp and epilogue, 1 to 40 parts that run in reverse order. The whole buffer of y is compared. */
 #include "check/check.h"
 #include "kernels/conv/winograd.h"
 #include "check/clamp_definition.h"
@@ -368,7 +368,7 @@ static void check_kernel(struct weft_check *check, const void *user)
     for (int i = 0; i < cases * TRIES && met < cases && !weft_check_failed(check); i++) {
         struct sizes sizes;
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
-        const int parts = (int)weft_check_between(check, 1, 8);
+        const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
         if (met >= BOUNDED)
             v.clamp = clamp_drawn(check);

@@ -479,6 +479,7 @@ struct weft_gemm {
     int64_t block_m, block_n, block_k;
     int32_t max_slices;      /* of k */
     bool one_chain;          /* per result: neither slices nor lanes */
+    bool takes_turns;        /* more parts than workers are no loss: whoever is ready takes the next one */
     /* Set by prepare. */
     const struct weft_gemm_kernel *kernel;
     struct weft_gemm_loops loops;

@@ -257,6 +257,7 @@ struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
     int32_t parts;
     int32_t first;              /* the worker that does part 0; the others follow in turn */
+    _Atomic int32_t taken;      /* parts beyond the number of workers that are done in this run, or being done */
     uint8_t behind;             /* enum weft_behind: do all workers meet behind it? ASK: weft_frame_meets knows */
     bool shares;                /* its parts have memory in common */
 };

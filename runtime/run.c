@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: walking through the steps of a plan on a gang.
  *
- * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. A
- * barrier stands behind a step only where the next one might come too early (plan/meetings.c).
- * Behind a step that finds out a size, worker 0 binds each step before it is done.
+ * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. Where
+ * there are more parts than workers each begins with its own, and takes another whenever it is ready. A barrier stands
+ * behind a step only where the next one might come too early (plan/meetings.c). Behind a step that finds out a size,
+ * worker 0 binds each step before it is done.
  *
  * A run that fails or is cancelled goes on to its end without working: each worker leaves out the parts of steps that
  * it comes to, but keeps all appointments with the others, and worker 0 makes no more trips of loops. */
@@ -95,17 +96,25 @@ struct fork {
     struct weft_run *run;
     const struct weft_scope *scope;
     uint32_t step;
+    int branches;           /* no more than workers: each has scratch of its own */
 };
 
-static void work_on_part(void *arg, int part)
+static void work_on_branch(void *arg, int branch)
 {
     const struct fork *fork = arg;
     struct weft_call call;
-    if (weft_run_stopped(fork->run))
-        return;
-    fill_call(fork->run, fork->scope, fork->step, part, &call);
-    call.part = part;
-    call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
+    fill_call(fork->run, fork->scope, fork->step, branch, &call);
+    for (call.part = branch; call.part < call.parts && !weft_run_stopped(fork->run); call.part += fork->branches)
+        call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
+}
+
+/* The first parts have their workers; whoever is ready first takes the next of the others. In bodies, which begin anew
+ * with each trip while others may still be in the last one, all have theirs. */
+static int next_part(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number, int part)
+{
+    if (scope->plan != walker->run->execution->plan || scope->frame->step[number].parts <= walker->workers)
+        return part + walker->workers;
+    return walker->workers + atomic_fetch_add_explicit(&scope->frame->step[number].taken, 1, memory_order_relaxed);
 }
 
 static void work_on_step(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
@@ -117,14 +126,16 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
     if (scope->plan->step[number].control) {
         weft_run_control(walker, scope, number);
     } else if (walker->forks) {
-        struct fork fork = {.run = walker->run, .scope = scope, .step = number};
-        weft_fork_run(scope->plan->context, parts, work_on_part, &fork);
+        const int workers = walker->run->execution->plan->workers;
+        struct fork fork = {.run = walker->run, .scope = scope, .step = number,
+                            .branches = parts < workers ? parts : workers};
+        weft_fork_run(scope->plan->context, fork.branches, work_on_branch, &fork);
     } else if (parts > 1 || walker->worker == 0) {
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
         const int turn = walker->worker - scope->frame->step[number].first % walker->workers;
         for (call.part = turn < 0 ? turn + walker->workers : turn; call.part < parts && !weft_run_stopped(walker->run);
-             call.part += walker->workers)
+             call.part = next_part(walker, scope, number, call.part))
             call.step->kind->run(weft_frame_descriptor(scope->frame, call.step), &call);
     }
 }
@@ -232,6 +243,8 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
     e->fallback_ns = e->plain_ns = 0;
     e->inner_steps = 0;
     clear_shared(e);
+    for (uint32_t i = 0; i < plan->steps; i++)
+        atomic_store_explicit(&e->frame->step[i].taken, 0, memory_order_relaxed);
     if (e->poison)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;

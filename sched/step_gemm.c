@@ -189,6 +189,7 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     fill_gemm(bind, s);
     s->gemm.b_packed = bind->packed && s->gemm.batch == 1 && !s->walked;
     s->gemm.one_chain = bind->step->form == ONE_CHAIN;
+    s->gemm.takes_turns = true;
     weft_gemm_prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !weft_bind_serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;

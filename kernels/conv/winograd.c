@@ -86,10 +86,11 @@ static double part_cost(const struct weft_conv_shape *s, int m, int64_t blocks, 
 void weft_winograd_spread(struct weft_conv *conv, const struct weft_conv_shape *s, int m, int workers)
 {
     const int64_t tiles = weft_pieces(s->out[1], m) * weft_pieces(s->out[2], m);
-    const int64_t fewest = weft_pieces(tiles, block_tiles(s, m)), most = weft_pieces(tiles, SMALLEST_BLOCK);
+    const int64_t fewest = weft_pieces(tiles, block_tiles(s, m)), smallest = weft_pieces(tiles, SMALLEST_BLOCK);
+    const int64_t most = smaller(fewest + 2 * workers, smallest < fewest ? fewest : smallest);
     double best = INFINITY;
     for (int64_t pass = WEFT_WINOGRAD_PASS; pass >= WEFT_WINOGRAD_LEAST; pass /= 2) {
-        for (int64_t blocks = fewest; blocks <= fewest + 2 * workers && (blocks <= most || blocks == fewest); blocks++) {
+        for (int64_t blocks = fewest; blocks <= most; blocks++) {
             const double cost = part_cost(s, m, blocks, pass, workers);
             if (cost < best)
                 best = cost, conv->blocks = (int32_t)blocks, conv->pass = (int32_t)pass;

@@ -267,7 +267,9 @@ static void choose_parts(struct weft_gemm *g, int workers)
     l->units[1] = weft_pieces(l->m, l->rows);
     l->units[2] = weft_pieces(l->n, columns);
     const double flops = 2.0 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
-    g->parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
+    const int64_t units = l->units[0] * l->units[1] * l->units[2];
+    const bool turns = g->takes_turns && !l->pack_a && !l->pack_b; /* parts that share a panel each pack it */
+    g->parts = turns ? weft_gemm_turns(flops, units, workers) : weft_gemm_parts(flops, units, workers);
     /* Where C is written from end to end, parts that share its rows would fetch each other's lines ahead. */
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
     const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};

@@ -48,6 +48,15 @@ bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int6
     return true;
 }
 
+/* Parts that somebody has to wait for should not be long, and not be many. */
+enum { TURNS = 3, TURN_FLOPS = 1000000 }; /* of each worker; of a part, 5 to 10 us of one core */
+
+int32_t weft_gemm_turns(double flops, int64_t units, int workers)
+{
+    const int most = workers > 1 && flops >= (double)TURN_FLOPS * TURNS * workers ? TURNS * workers : workers;
+    return weft_gemm_parts(flops, units, most);
+}
+
 int32_t weft_gemm_parts(double flops, int64_t units, int workers)
 {
     const double worth = flops / (PART_FLOPS / 2);

@@ -11,9 +11,15 @@ static const char *const large_text = "graph @t(%x: f32[64,48]) {\n  %w: f32[48,
 
 static int three_workers(void *user) { return 3; }
 
+/* Large enough for three parts a worker, which whoever is ready takes. */
+static const char *const turns_text = "graph @t(%x: f32[192,256]) {\n  %w: f32[256,320] = const random=2 scale=1\n"
+                                      "  %a: f32[192,320] = matmul %x, %w\n  %s: f32[320] = sum %a axes=[0]\n"
+                                      "  return %s\n}\n";
+
 /* Backwards, one after the other: legal where nothing was promised. */
 static void run_backwards(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
+    assert_in_range(n, 2, 3);
     (*(int *)user)++;
     for (int i = n - 1; i >= 0; i--)
         fn(arg, i);
@@ -36,6 +42,7 @@ static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void
 {
     pthread_t thread[3];
     struct call call[3];
+    assert_in_range(n, 1, 3);
     for (int i = 0; i < n; i++) {
         call[i] = (struct call){fn, arg, i};
         assert_int_equal(pthread_create(&thread[i], NULL, call_one, &call[i]), 0);
@@ -44,31 +51,34 @@ static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void
         pthread_join(thread[i], NULL);
 }
 
-static void run_large(struct weft_context *context, float *ret)
+enum { RESULTS = 320 };
+
+/* The results of 20 runs of a graph with one input of this shape. */
+static void run_text(struct weft_context *context, const char *source, const int64_t extent[2], int64_t results,
+                     float *ret)
 {
-    struct weft_graph *graph = parse(context, large_text);
+    struct weft_graph *graph = parse(context, source);
     struct weft_plan *plan = compile(graph, 0);
     struct weft_execution *e;
     assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
-    static float in[FLOATS];
-    const int64_t extent[] = {64, 48};
+    static float in[192 * 256];
     const struct weft_tensor x = tensor_of(in, 2, extent);
     assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
     for (int i = 0; i < 20; i++)
         assert_int_equal(weft_run(e), WEFT_OK);
     struct weft_tensor y;
     assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
-    memcpy(ret, y.data, 64 * sizeof *ret);
+    memcpy(ret, y.data, (size_t)results * sizeof *ret);
     weft_execution_destroy(e);
     weft_plan_destroy(plan);
     weft_graph_destroy(graph);
 }
 
-static void any_executor_gives_the_same_bits(void **state)
+static void check_executors(const char *source, const int64_t extent[2], int64_t results)
 {
-    float want[64], got[64];
+    float want[RESULTS] = {0}, got[RESULTS] = {0};
     struct weft_context *context = open_context(1);
-    run_large(context, want);
+    run_text(context, source, extent, results, want);
     weft_close(context);
     int calls = 0;
     const struct weft_executor executors[] = {
@@ -81,17 +91,38 @@ static void any_executor_gives_the_same_bits(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct weft_context_options options = {.size = sizeof options, .executor = &executors[i]};
         assert_int_equal(weft_open(&options, &context), WEFT_OK);
-        run_large(context, got);
+        run_text(context, source, extent, results, got);
         weft_close(context);
         assert_memory_equal(want, got, sizeof want);
     }
     assert_true(calls > 0); /* some kernel was large enough to be shared out */
     for (int threads = 2; threads <= 4; threads++) {
         context = open_context(threads);
-        run_large(context, got);
+        run_text(context, source, extent, results, got);
         weft_close(context);
         assert_memory_equal(want, got, sizeof want);
     }
+}
+
+static void any_executor_gives_the_same_bits(void **state)
+{
+    check_executors(large_text, (int64_t[]){64, 48}, 64);
+}
+
+static void and_so_it_does_where_workers_take_turns(void **state)
+{
+    struct weft_context *context = open_context(2);
+    struct weft_graph *graph = parse(context, turns_text);
+    struct weft_plan *plan = compile(graph, 0);
+    char *text;
+    assert_int_equal(weft_print(weft_plan_graph(plan), &text), WEFT_OK);
+    if (plan->workers == 2)
+        assert_non_null(strstr(text, "parts=6"));
+    weft_free_text(context, text);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+    check_executors(turns_text, (int64_t[]){192, 256}, RESULTS);
 }
 
 struct racer {
@@ -143,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_executor_gives_the_same_bits),
+        cmocka_unit_test(and_so_it_does_where_workers_take_turns),
         cmocka_unit_test(one_plan_runs_on_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

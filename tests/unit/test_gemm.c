@@ -107,6 +107,27 @@ static void slices_and_lanes_follow_from_shape(void **state)
     }
 }
 
+/* Where whoever is ready takes the next part there are more of them, unless they are short or pack what they share. */
+static void turns_are_for_long_products(void **state)
+{
+    struct weft_gemm g = product(512, 512, 512);
+    g.cpu = WEFT_CPU_AVX2, g.b_packed = true;
+    weft_gemm_prepare(&g, 4);
+    assert_in_range(g.parts, 3, 4);
+    g.takes_turns = true;
+    weft_gemm_prepare(&g, 4);
+    assert_in_range(g.parts, 9, 12);
+    weft_gemm_prepare(&g, 1);
+    assert_int_equal(g.parts, 1);
+    g.b_packed = false;
+    g.b_row = 1, g.b_col = g.k;
+    weft_gemm_prepare(&g, 4);
+    assert_in_range(g.parts, 3, 4);
+    g = product(128, 64, 64), g.b_packed = g.takes_turns = true;
+    weft_gemm_prepare(&g, 4);
+    assert_in_range(g.parts, 2, 4);
+}
+
 static void one_chain_is_one_chain(void **state)
 {
     struct weft_gemm g = product(1, 1, 5000);
@@ -160,6 +181,7 @@ int main(void)
         cmocka_unit_test(and_so_it_is_for_extents_at_random),
         cmocka_unit_test(short_panels_count_as_what_they_are),
         cmocka_unit_test(slices_and_lanes_follow_from_shape),
+        cmocka_unit_test(turns_are_for_long_products),
         cmocka_unit_test(one_chain_is_one_chain),
         cmocka_unit_test(packs_do_not_depend_on_rows),
         cmocka_unit_test(a_forced_grid_is_taken),
