@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: walking through the steps of a plan on a gang.
  *
- * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0. Where
- * there are more parts than workers each begins with its own, and takes another whenever it is ready. A barrier stands
- * behind a step only where the next one might come too early (plan/meetings.c). Behind a step that finds out a size,
- * worker 0 binds each step before it is done.
+ * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0.
+ * Where there are more parts than workers each begins with its own, and takes another whenever it is ready. A barrier
+ * stands behind a step only where the next one might come too early (plan/meetings.c). Behind a step that finds out a
+ * size, worker 0 binds each step before it is done.
  *
  * A run that fails or is cancelled goes on to its end without working: each worker leaves out the parts of steps that
  * it comes to, but keeps all appointments with the others, and worker 0 makes no more trips of loops. */

@@ -75,7 +75,8 @@ static double part_cost(const struct weft_conv_shape *s, int m, int64_t blocks, 
 {
     const double points = (m + 2) * (m + 2), share = points / 16, c = (double)s->c, o = (double)pass;
     const double tiles = tiles_of(s, m) / (double)blocks;
-    const int64_t all = s->n * s->groups * blocks, passes = weft_pieces(s->o, pass);
+    const int64_t images = s->n * s->groups, passes = weft_pieces(s->o, pass);
+    const int64_t all = images < 1 ? blocks : images * blocks; /* plans are made for no image at all, too */
     const int64_t together = all < workers ? smaller(workers / all, passes) : 1; /* parts of one block */
     const double one = points * c * o * (tiles + SHARED_U_COST) + tiles * share * M_COST * o;
     return (double)weft_pieces(all, workers) *
