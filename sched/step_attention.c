@@ -37,13 +37,15 @@ static void bind_attention(struct weft_bind *bind, void *descriptor)
     weft_attention_prepare(a, bind->workers);
     bind->parts = a->parts;
     bind->scratch = a->scratch;
+    bind->shared = a->shared;
 }
 
 static void run_attention(const void *descriptor, struct weft_call *call)
 {
     const struct weft_attention *a = descriptor;
     const struct weft_attention_data data = {.y = call->out, .q = call->in[0], .k = call->in[1], .v = call->in[2],
-                                             .mask = a->masked ? call->in[3] : NULL, .scratch = call->scratch};
+                                             .mask = a->masked ? call->in[3] : NULL, .scratch = call->scratch,
+                                             .shared = call->shared};
     weft_attention_run(a, &data, call->part, call->parts);
 }
 

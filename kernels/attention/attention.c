@@ -5,8 +5,7 @@
  *     for each block of rows:                  at most 64, whose scores fit a quarter of the second-level cache
  *       for each panel of 64 keys, for each tile of rows:   scores
  *       for each tile of rows:                              weights; times values; times 1 / sum of weights */
-#include "kernels/attention/attention.h"
-
+#include "kernels/attention/decode.h"
 #include "kernels/gemm/gemm.h"
 
 #include <math.h>
@@ -79,11 +78,12 @@ static int64_t panel_of(const struct weft_attention *a) { return a->kernel->colu
 static void choose_blocks(struct weft_attention *a, int workers)
 {
     const int64_t shared = a->groups > 0 ? a->heads / a->groups : 0;
-    a->lines = shared * a->rows > 0 && shared * a->rows <= WEFT_ATTENTION_ROWS && a->k[3] == 1 &&
-               a->kernel->code->lines && a->kernel->code->lines[shared * a->rows - 1];
-    a->block = a->lines ? shared * a->rows : 1;
+    const bool lines = shared * a->rows > 0 && shared * a->rows <= WEFT_ATTENTION_ROWS && a->k[3] == 1 &&
+                       a->kernel->code->lines && a->kernel->code->lines[shared * a->rows - 1];
+    a->form = lines ? WEFT_ATTENTION_LINES : WEFT_ATTENTION_PANELS;
+    a->block = lines ? shared * a->rows : 1;
     a->blocks = 1;
-    if (a->lines || a->rows == 0)
+    if (lines || a->rows == 0)
         return;
     const int64_t cache = (int64_t)(a->cache ? a->cache : CACHE) / 4 / (int64_t)sizeof(float);
     const int64_t fit = larger(cache / a->score_row, WEFT_ATTENTION_ROWS), most = smaller(fit, MOST_ROWS);
@@ -96,7 +96,7 @@ static void choose_blocks(struct weft_attention *a, int workers)
 
 static int64_t units_of(const struct weft_attention *a)
 {
-    return a->batch * (a->lines ? a->groups : a->heads) * a->blocks;
+    return a->batch * (a->form == WEFT_ATTENTION_LINES ? a->groups : a->heads) * a->blocks;
 }
 
 double weft_attention_products(const struct weft_attention *a)
@@ -122,13 +122,21 @@ void weft_attention_prepare(struct weft_attention *a, int workers)
             a->code = codes[i];
     }
     a->kernel = weft_gemm_find(a->code->cpu);
-    a->score_row = rounded(a->keys, 16) + PAD;
-    choose_blocks(a, workers);
-    a->copy_k = !a->lines && a->k[2] != 1;
-    a->copy_q = a->lines || a->q[3] != 1;
     a->copy_v = a->v[3] != 1;
     a->copy_mask = a->masked && a->mask[3] != 1;
-    a->copy_y = a->lines || a->y[3] != 1;
+    if (a->rows == 1) {
+        a->form = WEFT_ATTENTION_DECODE;
+        a->copy_k = a->k[3] != 1;
+        a->copy_y = a->y[3] != 1;
+        weft_decode_prepare(a, workers);
+        return;
+    }
+    a->score_row = rounded(a->keys, 16) + PAD;
+    choose_blocks(a, workers);
+    const bool lines = a->form == WEFT_ATTENTION_LINES;
+    a->copy_k = !lines && a->k[2] != 1;
+    a->copy_q = lines || a->q[3] != 1;
+    a->copy_y = lines || a->y[3] != 1;
     int64_t floats = 0;
     a->at_score = place(&floats, a->block * a->score_row);
     a->at_k = place(&floats, a->copy_k ? rounded(a->keys, panel_of(a)) * a->width : 0);
@@ -222,16 +230,17 @@ static void score_block(const struct work *w, const struct block *b)
     }
 }
 
-/* Weights of rows [i, i_end) of a block; ret_inverse as weigh has it. */
+/* Weights of rows [i, i_end) of a block; ret_inverse: what their products with values are to be multiplied by. */
 static void weigh_rows(const struct work *w, const struct block *b, int64_t i, int64_t i_end, int64_t keys,
                        float *ret_inverse)
 {
     const struct weft_attention *const a = w->a;
+    float centre[WEFT_ATTENTION_ROWS], sum[WEFT_ATTENTION_ROWS];
     struct weft_attention_rows r = {
         .score = w->scratch + a->at_score + i * a->score_row, .score_row = a->score_row, .rows = i_end - i,
         .keys = keys,
         .seen = a->causal ? b->first + i + a->offset + 1 : keys, .step = a->causal, .factor = a->factor,
-        .softcap = a->softcap, .empty = a->empty, .inverse = ret_inverse};
+        .softcap = a->softcap, .centre = centre, .sum = sum};
     if (a->masked) {
         r.mask = w->data->mask + w->batch * a->mask[0] + b->head * a->mask[1] + (b->first + i) * a->mask[2];
         r.mask_row = a->mask[2];
@@ -241,6 +250,8 @@ static void weigh_rows(const struct work *w, const struct block *b, int64_t i, i
         r.mask = w->scratch + a->at_mask, r.mask_row = a->keys;
     }
     a->code->weigh(&r);
+    for (int64_t p = 0; p < r.rows; p++)
+        ret_inverse[p] = weft_attention_inverse(sum[p], a->empty);
 }
 
 /* Weights times values, to y[i·y_row + j]. */
@@ -326,11 +337,15 @@ static void run_lines(struct work *w, int64_t batch, int64_t group)
 
 void weft_attention_run(const struct weft_attention *a, const struct weft_attention_data *data, int part, int parts)
 {
+    if (a->form == WEFT_ATTENTION_DECODE) {
+        weft_decode_run(a, data, part, parts);
+        return;
+    }
     const int64_t units = units_of(a), end = weft_cut(units, parts, part + 1);
     struct work w = {.a = a, .data = data, .scratch = data->scratch, .batch = -1};
     for (int64_t u = weft_cut(units, parts, part); u < end; u++) {
         const int64_t head = u / a->blocks;
-        if (a->lines)
+        if (a->form == WEFT_ATTENTION_LINES)
             run_lines(&w, u / a->groups, u % a->groups);
         else
             run_block(&w, head / a->heads, head % a->heads, u % a->blocks);

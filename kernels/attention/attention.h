@@ -7,7 +7,13 @@
  *   y[i, j] = (Σ over t of exp(score[i, t] - m) · v[t, j]) / Σ over t of exp(score[i, t] - m)
  *
  * m is the largest score of the row. Sums over t in the numerator are one chain; in the denominator key t goes to chain
- * t mod 64, and chains are added up by halves. No bit depends on blocks, parts or the CPU level.
+ * t mod 64, and chains are added up by halves.
+ *
+ * One row a head (a decoder's step) has a form of its own, decode.h. There a score is 16 chains, p mod 16, added up by
+ * halves, and keys are cut into chunks, at most 16 of about 128 keys or more. Each has an m and sums of its own, which
+ * are added up in order, times exp(m of the chunk - m).
+ *
+ * No bit depends on blocks, parts, strides or the CPU level.
  *
  *   q [batch, heads, rows, width]      k [batch, groups, keys, width]     v [batch, groups, keys, out_width]
  *   mask [batch, heads, rows, keys]    y [batch, heads, rows, out_width]
@@ -16,14 +22,14 @@
  * sign, or 0 but for y. Fast where the last axis of each is contiguous (of k: or the axis of keys); else pieces are
  * copied first.
  *
- * Two ways to make scores, which give the same bits:
+ * With more rows there are two ways to make scores, which give the same bits:
  *
  *   panels   The keys of a group are copied once to panels [keys / 64][width][64], or as wide as the CPU's tiles are
  *            (read in place where keys are neighbours in memory). Some rows, up to 64, meet all keys, panel by panel;
  *            their scores lie in the second-level cache. Then some rows at a time: exponentials along the rows, and the
  *            product with the values.
- *   lines    Up to 8 rows of all heads of a group together (a decoder's step): keys are read in place and turned in
- *            registers (the lines of kernels/gemm/gemm.h).
+ *   lines    Up to 8 rows of all heads of a group together: keys are read in place and turned in registers (the lines
+ *            of kernels/gemm/gemm.h).
  *
  * The products are tiles of the matrix product (gemm.h); what is of this family is the exponential and the order of
  * work. The method is that of Rabe and Staats (2021, arXiv 2112.05682) and Dao et al. (2022, arXiv 2205.14135), without
@@ -36,6 +42,9 @@
 #include "kernels/kernels.h"
 
 struct weft_gemm_kernel;
+struct weft_decode_code;
+
+enum weft_attention_form { WEFT_ATTENTION_PANELS, WEFT_ATTENTION_LINES, WEFT_ATTENTION_DECODE };
 
 /* What a row is whose softmax is NaN: because all its scores are -inf (it sees no key), or since one of them is NaN or
  * +inf. */
@@ -57,19 +66,23 @@ struct weft_attention {
     /* Set by prepare. */
     const struct weft_gemm_kernel *kernel;
     const struct weft_attention_code *code;
-    bool lines;             /* or panels */
+    enum weft_attention_form form;
     bool copy_k, copy_q, copy_v, copy_mask, copy_y;
     int64_t block;          /* rows that meet a panel of keys together */
-    int64_t blocks;         /* of a head; by lines 1, of a group */
+    int64_t blocks;         /* of a head; by lines 1, of a group; decode: of groups */
     int64_t score_row;      /* floats from one row of scores to the next */
     int64_t at_k, at_v, at_score, at_q, at_mask, at_y; /* in scratch, floats */
+    const struct weft_decode_code *decode;
+    int64_t chunk, chunks;  /* decode: keys of one, how many; else 0 */
+    int64_t at_part;
     int32_t parts;
     size_t scratch;         /* bytes that each part needs */
+    size_t shared;          /* bytes that all parts share, 64-byte aligned; 0 if none */
 };
 struct weft_attention_data {
     float *y;
     const float *q, *k, *v, *mask; /* mask: if masked */
-    void *scratch;
+    void *scratch, *shared; /* shared: zero in its first 64 bytes before the first part runs and after the last */
 };
 void weft_attention_prepare(struct weft_attention *attention, int workers);
 /* `parts` may differ from attention->parts. */
@@ -84,17 +97,23 @@ double weft_attention_products(const struct weft_attention *attention);
 
 enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_ROWS = 8 };
 
-/* Rows of raw scores become weights; row i sees its first seen + i · step keys, as far as there are `keys`, and weights
- * behind those are 0 up to `keys`. inverse[i]: what results are to be multiplied by; 0: they are 0. */
+/* Rows of raw scores become weights exp(score - centre[i]), where the centre is the largest score; row i sees its first
+ * seen + i · step keys, as far as there are `keys`, and weights behind those are 0 up to `keys`. sum[i]: of weights. */
 struct weft_attention_rows {
     float *score;
     int64_t score_row, rows, keys, seen, step;
     const float *mask;      /* or NULL */
     int64_t mask_row;
     float factor, softcap;
-    enum weft_attention_empty empty;
-    float *inverse;
+    float *centre, *sum;
 };
+/* What results are to be multiplied by; 0: they are 0. */
+static inline float weft_attention_inverse(float sum, enum weft_attention_empty empty)
+{
+    if (sum == 0)
+        return empty == WEFT_ATTENTION_NAN ? __builtin_nanf("") : 0;
+    return sum != sum && empty == WEFT_ATTENTION_CLEAR ? 0 : 1 / sum;
+}
 struct weft_attention_code {
     const char *name;
     uint32_t cpu;

@@ -120,11 +120,8 @@ static void weigh(const struct weft_attention_rows *r)
         if (!as_they_are)
             modify(r, s, r->mask ? r->mask + i * r->mask_row : NULL, n);
         const float factor = as_they_are ? r->factor : 1, top = most(s, n);
-        const float sum = weigh_row(s, n, factor, top == -__builtin_inff() ? 0 : top * factor);
-        const float inverse = sum == 0 && r->empty == WEFT_ATTENTION_NAN ? __builtin_nanf("") : 1 / sum;
-        r->inverse[i] = sum == 0 && r->empty != WEFT_ATTENTION_NAN ? 0 : inverse;
-        if (sum != sum && r->empty == WEFT_ATTENTION_CLEAR)
-            r->inverse[i] = 0;
+        r->centre[i] = top * factor;
+        r->sum[i] = weigh_row(s, n, factor, top == -__builtin_inff() ? 0 : top * factor);
         for (int64_t j = n; j < r->keys; j++)
             s[j] = 0;
     }
