@@ -63,6 +63,8 @@ static void random_case(struct weft_check *check, struct weft_attention *a, stru
     s->size[2] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->v);
     s->size[3] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->keys}, a->mask);
     s->size[4] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->out_width}, a->y);
+    if (weft_check_between(check, 0, 5) == 0)
+        a->k[1] = a->v[1] = 0;
     for (int i = 0; i < 2 && weft_check_between(check, 0, 2) == 0; i++)
         a->mask[i] = 0; /* one mask for all */
 }
@@ -76,7 +78,7 @@ static int64_t at(const int64_t stride[4], int64_t b, int64_t h, int64_t i, int6
 static void define(const struct weft_attention *a, const struct arrays *s, int64_t b, int64_t h, int64_t i,
                    double *score, double *ret_y, double *ret_bound)
 {
-    const int64_t g = h / (a->heads / a->groups);
+    const int64_t g = h / (a->heads / a->groups); /* of one, if all have the same keys */
     double top = -INFINITY, sum = 0, error = 0;
     for (int64_t t = 0; t < a->keys; t++) {
         double x = 0, size = 0;

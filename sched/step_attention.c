@@ -51,8 +51,11 @@ static void run_attention(const void *descriptor, struct weft_call *call)
 
 static void account_attention(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
-    *ret = (struct weft_account){.count = weft_attention_products(descriptor), .price = WEFT_PRICE_product,
+    const struct weft_attention *a = descriptor;
+    *ret = (struct weft_account){.count = weft_attention_products(a), .price = WEFT_PRICE_product,
                                  .signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN}};
+    if (a->form == WEFT_ATTENTION_DECODE) /* lanes of scores, slices of sums */
+        ret->signature.lanes = WEFT_ATTENTION_LANES, ret->signature.slices = (uint16_t)a->chunks;
 }
 
 static uint32_t cpu_attention(const void *descriptor) { return weft_attention_cpu(descriptor); }

@@ -115,6 +115,8 @@ static int64_t place(int64_t *at, int64_t floats)
 
 void weft_attention_prepare(struct weft_attention *a, int workers)
 {
+    if (a->groups > 1 && a->k[1] == 0 && a->v[1] == 0) /* repeated, and so those of one group */
+        a->groups = 1;
     a->empty = a->keys == 0 ? WEFT_ATTENTION_ZERO : a->empty; /* a sum of nothing */
     a->code = codes[0];
     for (unsigned i = 1; i < sizeof codes / sizeof codes[0]; i++) {

@@ -95,7 +95,7 @@ double weft_attention_products(const struct weft_attention *attention);
 
 /* --- what a CPU level gives (attention_level.c) --- */
 
-enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_ROWS = 8 };
+enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_LANES = 16, WEFT_ATTENTION_ROWS = 8 };
 
 /* Rows of raw scores become weights exp(score - centre[i]), where the centre is the largest score; row i sees its first
  * seen + i · step keys, as far as there are `keys`, and weights behind those are 0 up to `keys`. sum[i]: of weights. */

@@ -12,8 +12,6 @@
 
 #include "kernels/attention/attention.h"
 
-enum { WEFT_DECODE_CHAINS = 16 };
-
 /* decode.c */
 void weft_decode_prepare(struct weft_attention *attention, int workers);
 void weft_decode_run(const struct weft_attention *attention, const struct weft_attention_data *data, int part,

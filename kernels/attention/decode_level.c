@@ -8,7 +8,7 @@
 #include "kernels/strip/vector.h"
 #include "kernels/strip/functions.h"
 
-enum { CHAINS = WEFT_DECODE_CHAINS, PIECES = CHAINS / LANES };
+enum { CHAINS = WEFT_ATTENTION_LANES, PIECES = CHAINS / LANES };
 
 /* --- folding ------------------------------------------------------------------------------------------------------ */
 
