@@ -129,6 +129,7 @@ void weft_attention_prepare(struct weft_attention *a, int workers)
     if (a->rows == 1) {
         a->form = WEFT_ATTENTION_DECODE;
         a->copy_k = a->k[3] != 1;
+        a->copy_q = a->q[3] != 1 || a->width % WEFT_ATTENTION_LANES;
         a->copy_y = a->y[3] != 1;
         weft_decode_prepare(a, workers);
         return;

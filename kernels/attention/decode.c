@@ -78,7 +78,7 @@ void weft_decode_prepare(struct weft_attention *a, int workers)
     a->score_row = a->chunk + PAD;
     int64_t floats = 0;
     a->at_score = place(&floats, heads * a->score_row);
-    a->at_q = place(&floats, heads * rounded(a->width));
+    a->at_q = place(&floats, a->copy_q ? heads * rounded(a->width) : 0);
     a->at_k = place(&floats, a->copy_k ? COPIED * a->width : 0);
     a->at_v = place(&floats, a->copy_v ? COPIED * a->out_width : 0);
     a->at_mask = place(&floats, a->copy_mask ? a->chunk : 0);
@@ -96,7 +96,9 @@ void weft_decode_prepare(struct weft_attention *a, int workers)
 struct unit {
     const struct weft_attention *a;
     const struct weft_attention_data *data;
-    float *scratch, *q, *score;
+    float *scratch, *score;
+    const float *q;
+    int64_t q_row;
     int64_t shared;           /* heads of a group */
     int64_t batch, chunk;
     int64_t group, groups;    /* from which on, how many */
@@ -123,19 +125,21 @@ static float *partial_of(const struct unit *u, int64_t chunk, int64_t head)
            ((u->batch * a->chunks + chunk) * a->heads + head) * rounded(a->out_width);
 }
 
-static void copy_queries(struct unit *u)
+/* The queries of the unit, whose rows go on with zeros. */
+static void find_queries(struct unit *u)
 {
     const struct weft_attention *const a = u->a;
     const int64_t row = rounded(a->width);
+    u->q = u->scratch + a->at_q, u->q_row = row;
+    if (!a->copy_q) {
+        u->q = u->data->q + u->batch * a->q[0] + u->group * u->shared * a->q[1], u->q_row = a->q[1];
+        return;
+    }
     for (int64_t h = 0; h < u->groups * u->shared; h++) {
         const float *const from = u->data->q + u->batch * a->q[0] + (u->group * u->shared + h) * a->q[1];
-        float *const to = u->q + h * row;
-        if (a->q[3] == 1)
-            memcpy(to, from, (size_t)a->width * sizeof *to);
-        for (int64_t p = 0; a->q[3] != 1 && p < a->width; p++)
-            to[p] = from[p * a->q[3]];
-        for (int64_t p = a->width; p < row; p++)
-            to[p] = 0;
+        float *const to = u->scratch + a->at_q + h * row;
+        for (int64_t p = 0; p < row; p++)
+            to[p] = p < a->width ? from[p * a->q[3]] : 0;
     }
 }
 
@@ -165,7 +169,7 @@ static void make_scores(const struct unit *u)
     const bool whole = is_wide(a, a->k) && !copy && u->shared == 1;
     const int64_t step = copy ? COPIED : u->keys;
     for (int64_t j = 0; j < u->keys; j += step) {
-        struct weft_decode_dots d = {.q_row = rounded(a->width), .to_row = a->score_row, .width = a->width,
+        struct weft_decode_dots d = {.q_row = u->q_row, .to_row = a->score_row, .width = a->width,
                                      .keys = smaller(step, u->keys - j), .k_head = whole ? a->k[1] : 0,
                                      .ahead = copy ? 0 : rows_ahead(a, (whole ? u->groups : 1) * a->width)};
         for (int64_t g = 0; g < (whole ? 1 : u->groups); g++) {
@@ -268,7 +272,7 @@ static void run_unit(struct unit *u, int64_t block)
     u->sum_row = rounded(a->out_width);
     const int64_t head = u->group * u->shared, heads = u->groups * u->shared;
     u->sum = a->chunks == 1 ? u->scratch + a->at_y : partial_of(u, u->chunk, head);
-    copy_queries(u);
+    find_queries(u);
     make_scores(u);
     for (int64_t h = head; h < head + heads; h++)
         parts_of(u, h)[u->chunk] = weigh(u, h);
@@ -283,7 +287,7 @@ void weft_decode_run(const struct weft_attention *a, const struct weft_attention
     if (a->heads == 0)
         return;
     struct unit u = {.a = a, .data = data, .scratch = data->scratch, .shared = a->heads / a->groups};
-    u.q = u.scratch + a->at_q, u.score = u.scratch + a->at_score;
+    u.score = u.scratch + a->at_score;
     int64_t counter = 0, count = 0;
     for (int64_t i = weft_cut(units, parts, part); i < end; i++, count++) {
         const int64_t batch = i / a->chunks / a->blocks, block = i / a->chunks % a->blocks;
