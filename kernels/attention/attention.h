@@ -72,7 +72,6 @@ struct weft_attention {
     int64_t blocks;         /* of a head; by lines 1, of a group; decode: of groups */
     int64_t score_row;      /* floats from one row of scores to the next */
     int64_t at_k, at_v, at_score, at_q, at_mask, at_y; /* in scratch, floats */
-    const struct weft_decode_code *decode;
     int64_t chunk, chunks;  /* decode: keys of one, how many; else 0 */
     int64_t at_part;
     int32_t parts;
@@ -121,6 +120,7 @@ struct weft_attention_code {
     /* to[i·to_row + j] = from[i·from_row + j] · inverse[i], or 0. to may be from. */
     void (*scale)(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t columns,
                   const float *inverse);
+    const struct weft_decode_code *decode;
 };
 #define ATTENTION(id, level, cpu) extern const struct weft_attention_code weft_attention_##id##__##level;
 #include "kernels/attention/attention.def"

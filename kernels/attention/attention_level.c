@@ -4,7 +4,7 @@
  * The factor costs nothing where scores are as they came from the product: exp(factor · s - factor · m) is one
  * multiply-add and the exponential, and that factor · m is rounded changes all weights of a row alike. With a mask or a
  * bound, a pass over the row stores what the scores come to first. */
-#include "kernels/attention/attention.h"
+#include "kernels/attention/decode.h"
 #include "kernels/strip/vector.h"
 #include "kernels/strip/functions.h"
 
@@ -140,4 +140,5 @@ static void scale(float *to, int64_t to_row, const float *from, int64_t from_row
 }
 
 const struct weft_attention_code LEVEL(weft_attention_f32) = {
-    .name = "weft_attention_f32" LEVEL_TEXT, .cpu = LEVEL_CPU, .weigh = weigh, .scale = scale};
+    .name = "weft_attention_f32" LEVEL_TEXT, .cpu = LEVEL_CPU, .weigh = weigh, .scale = scale,
+    .decode = &LEVEL(weft_decode_f32)};

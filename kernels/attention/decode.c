@@ -31,11 +31,6 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t rounded(int64_t n) { return (n + 15) / 16 * 16; }
 
-static const struct weft_decode_code *const codes[] = {
-#define ATTENTION(id, level, cpu) &weft_decode_##id##__##level,
-#include "kernels/attention/attention.def"
-};
-
 /* --- prepare ------------------------------------------------------------------------------------------------------ */
 
 /* Does a row of keys or values hold all groups? */
@@ -58,14 +53,6 @@ static int64_t place(int64_t *at, int64_t floats)
 
 void weft_decode_prepare(struct weft_attention *a, int workers)
 {
-    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        static const uint32_t cpu[] = {
-#define ATTENTION(id, level, cpu) cpu,
-#include "kernels/attention/attention.def"
-        };
-        if (!(cpu[i] & ~a->cpu))
-            a->decode = codes[i];
-    }
     const int64_t wanted = larger(1, smaller(CHUNKS, weft_pieces(a->keys, LEAST_CHUNK)));
     a->chunk = larger(16, rounded(weft_pieces(a->keys, wanted)));
     a->chunks = larger(1, weft_pieces(a->keys, a->chunk));
@@ -176,7 +163,7 @@ static void make_scores(const struct unit *u)
             d.k = rows_of(u, u->data->k, a->k, copy, u->group + g, u->key + j, d.keys, a->width, &d.k_row);
             d.heads = whole ? u->groups : u->shared;
             d.q = u->q + g * u->shared * d.q_row, d.to = u->score + g * u->shared * d.to_row + j;
-            a->decode->dots(&d);
+            a->code->decode->dots(&d);
         }
     }
 }
@@ -198,7 +185,7 @@ static void weigh_values(const struct unit *u)
             w.v = rows_of(u, u->data->v, a->v, copy, u->group + g, u->key + j, w.keys, a->out_width, &w.v_row);
             w.heads = whole ? u->groups : u->shared;
             w.weight = u->score + g * u->shared * a->score_row + j, w.to = u->sum + g * u->shared * u->sum_row;
-            a->decode->values(&w);
+            a->code->decode->values(&w);
         }
     }
 }
@@ -253,7 +240,7 @@ static void count_units(struct unit *u, int64_t counter, int64_t units)
         const int64_t group_end = weft_cut(a->groups, a->blocks, i % a->blocks + 1);
         u->batch = i / a->blocks;
         for (int64_t head = group * u->shared; head < group_end * u->shared; head++) {
-            const float total = a->decode->combine(sum, parts_of(u, head), partial_of(u, 0, head),
+            const float total = a->code->decode->combine(sum, parts_of(u, head), partial_of(u, 0, head),
                                                    a->heads * rounded(a->out_width), a->out_width, a->chunks);
             finish_head(u, head, sum, total);
         }
