@@ -91,6 +91,8 @@ static const struct step {
     {PASS_align_buffers, 0, WEFT_PHASE_PLACE},
     /* Of what lies in blocks it makes an array of these, which lies as was decided. */
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
+    /* Layouts say how kernels read weights; before all who look for what goes together, which it takes apart. */
+    {PASS_scale_weights, 0, WEFT_PHASE_PLACE},
     /* Before all who look for what goes together: parts of a concat are points of their own. */
     {PASS_sink_concat, 0, WEFT_PHASE_GROUP},
     /* Before fuse, whose groups go along rows: a sum down columns becomes one that goes with them. */
