@@ -2,9 +2,10 @@
 /* check_gemm.c: every kernel of gemm.def against the sums that gemm.h defines, bit for bit.
  *
  * Extents around the tile's, rows, columns and handfuls, long chains; all orders and gaps of strides, packed or not;
- * alpha, beta, bias, clamp and hooks; any blocks and grids; cut into 1 to 8 parts that run in reverse order. The whole
- * buffer of C is compared, so that a store beside the results is seen as well as a wrong result. With plain numbers the
- * sums themselves are compared with sums in double within the bound of k roundings. */
+ * alpha, beta, bias, residual (elsewhere, or where the results go), clamp and hooks; any blocks and grids; cut into 1
+ * to 8 parts that run in reverse order. The whole buffer of C is compared, so that a store beside the results is seen
+ * as well as a wrong result. With plain numbers the sums themselves are compared with sums in double within the bound
+ * of k roundings. */
 #include "check/check.h"
 #include "kernels/gemm/gemm.h"
 #include "check/clamp_definition.h"
@@ -78,11 +79,22 @@ static void choose_options(struct weft_check *check, struct weft_gemm *g)
     g->alpha = (float)weft_check_between(check, -3, 3) / 2, g->beta = (float)weft_check_between(check, -1, 1) / 4;
     g->bias_row = weft_check_between(check, 0, 2), g->bias_col = weft_check_between(check, 0, 2);
     g->clamp = clamp_drawn(check);
+    g->residual = chance(check, 3);
     if (chance(check, 4)) {
         g->prologue_a = chance(check, 2) ? hook : NULL;
         g->prologue_b = chance(check, 2) ? hook : NULL;
         g->epilogue = chance(check, 2) ? hook : NULL;
     }
+}
+
+/* As C lies, or in some other way, the same numbers for all products or not. */
+static void choose_residual(struct weft_check *check, struct weft_gemm *g)
+{
+    g->r_batch = g->c_batch, g->r_row = g->c_row, g->r_col = g->c_col;
+    if (chance(check, 2))
+        return;
+    choose_strides(check, g->m, g->n, &g->r_row, &g->r_col);
+    g->r_batch = weft_check_between(check, 0, 1) * span(1, 0, g->m, g->r_row, g->n, g->r_col);
 }
 
 static struct weft_gemm choose_case(struct weft_check *check, const struct weft_gemm_kernel *kernel)
@@ -96,6 +108,7 @@ static struct weft_gemm choose_case(struct weft_check *check, const struct weft_
     g.b_batch = weft_check_between(check, 0, 1) * span(1, 0, g.k, g.b_row, g.n, g.b_col);
     g.c_batch = span(1, 0, g.m, g.c_row, g.n, g.c_col);
     choose_options(check, &g);
+    choose_residual(check, &g);
     g.cache = (size_t)weft_check_between(check, 0, 1) << weft_check_between(check, 15, 23);
     if (weft_check_between(check, 0, 1) && !g.prologue_b) {
         g.batch = 1;
@@ -138,13 +151,16 @@ static float sum_of(const struct weft_gemm *g, const float *x, const float *y)
     return sum;
 }
 
-static float finished(const struct weft_gemm *g, float sum, float old, const float *bias, const int64_t at[3])
+static float finished(const struct weft_gemm *g, float sum, float old, const float *bias, const float *residual,
+                      const int64_t at[3])
 {
     float x = g->scaled ? g->alpha * sum : sum;
     if (g->scaled && g->beta != 0)
         x += g->beta * old;
     if (bias)
         x += bias[at[1] * g->bias_row + at[2] * g->bias_col];
+    if (g->residual)
+        x += residual[at[0] * g->r_batch + at[1] * g->r_row + at[2] * g->r_col];
     x = clamp_defined(&g->clamp, x);
     return g->epilogue ? x + mark(at[0], at[1], at[2]) : x;
 }
@@ -152,7 +168,7 @@ static float finished(const struct weft_gemm *g, float sum, float old, const flo
 /* The results in f32 into `want`, laid out as C and holding the old C. Of products without any finish also the sums in
  * double into `exact`; the bound on their distance as result. */
 static double define(struct weft_check *check, const struct weft_gemm *g, float *want, double *exact, const float *a,
-                     const float *b, const float *bias)
+                     const float *b, const float *bias, const float *residual)
 {
     double bound = 0;
     float *x = weft_check_alloc(check, (size_t)(g->m * g->k) * sizeof *x);
@@ -170,7 +186,7 @@ static double define(struct weft_check *check, const struct weft_gemm *g, float 
             }
             exact[place] = sum;
             bound = fmax(bound, size * (double)g->k * 0x1p-23);
-            want[place] = finished(g, sum_of(g, u, v), want[place], bias, at);
+            want[place] = finished(g, sum_of(g, u, v), want[place], bias, residual, at);
         }
     }
     return bound;
@@ -191,9 +207,10 @@ static const float *pack(struct weft_check *check, const struct weft_gemm *g, co
 }
 
 static void run_parts(struct weft_check *check, const struct weft_gemm *g, float *c, const float *a, const float *b,
-                      const float *bias, int parts)
+                      const float *bias, const float *residual, int parts)
 {
-    struct weft_gemm_data data = {.c = c, .a = a, .b = g->b_packed ? pack(check, g, b) : b, .bias = bias};
+    struct weft_gemm_data data = {.c = c, .a = a, .b = g->b_packed ? pack(check, g, b) : b, .bias = bias,
+                                  .residual = residual};
     data.scratch = weft_check_alloc(check, g->scratch);
     data.shared = weft_check_alloc(check, g->shared);
     memset(data.shared, 0, g->shared > 64 ? 64 : g->shared);
@@ -209,13 +226,14 @@ static void describe(const struct weft_gemm *g, bool bias, int parts, int fill, 
 {
     snprintf(text, bytes,
              "%lldx%lldx%lld batch %lld, strides a %lld %lld, b %lld %lld%s, c %lld %lld, %d parts of %d x %d x %d, "
-             "blocks %lld %lld %lld, %d slices, %d lanes, scaled %d by %g %g, bias %d, clamp %g %g, "
-             "hooks %d%d%d, fill %d",
+             "blocks %lld %lld %lld, %d slices, %d lanes, scaled %d by %g %g, bias %d, residual %d %lld %lld, "
+             "clamp %g %g, hooks %d%d%d, fill %d",
              (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->batch, (long long)g->a_row,
              (long long)g->a_col, (long long)g->b_row, (long long)g->b_col, g->b_packed ? " packed" : "",
              (long long)g->c_row, (long long)g->c_col, parts, g->loops.cut[0], g->loops.cut[1], g->loops.cut[2],
              (long long)g->loops.mc, (long long)g->loops.nc, (long long)g->loops.kc, g->slices, g->lanes, g->scaled,
-             (double)g->alpha, (double)g->beta, bias, (double)g->clamp.low, (double)g->clamp.high,
+             (double)g->alpha, (double)g->beta, bias, g->residual,
+             (long long)g->r_row, (long long)g->r_col, (double)g->clamp.low, (double)g->clamp.high,
              g->prologue_a != NULL, g->prologue_b != NULL, g->epilogue != NULL, fill);
 }
 
@@ -242,15 +260,20 @@ static void check_case(struct weft_check *check, const struct weft_gemm_kernel *
     double *const sum = weft_check_alloc(check, (size_t)c_size * sizeof *sum);
     for (int64_t i = 0; i < c_size; i++)
         sum[i] = want[i] = got[i];
-    const double bound = define(check, &g, want, sum, a, b, bias);
+    const bool in_place = g.residual && g.r_batch == g.c_batch && g.r_row == g.c_row && g.r_col == g.c_col &&
+                          chance(check, 2);
+    const float *residual = in_place ? got : NULL;
+    if (g.residual && !in_place)
+        residual = filled(check, span(g.batch, g.r_batch, g.m, g.r_row, g.n, g.r_col), fill);
+    const double bound = define(check, &g, want, sum, a, b, bias, residual);
     weft_gemm_prepare(&g, workers);
     const int parts = g.shared || chance(check, 2) ? g.parts : (int)weft_check_between(check, 1, 8);
-    run_parts(check, &g, got, a, b, bias, parts);
+    run_parts(check, &g, got, a, b, bias, residual, parts);
     char what[400];
     describe(&g, bias != NULL, parts, fill, what, sizeof what);
     if (strcmp(weft_gemm_name(&g), kernel->name) != 0)
         weft_check_fail(check, "%s: dispatch took %s", what, weft_gemm_name(&g));
-    const bool sums = !bias && !g.scaled && !g.clamp.given && !g.epilogue;
+    const bool sums = !bias && !g.residual && !g.scaled && !g.clamp.given && !g.epilogue;
     if (weft_check_same(check, what, got, want, c_size) && fill == WEFT_FILL_PLAIN && sums)
         weft_check_close(check, what, got, sum, c_size, 1, bound);
 }

@@ -425,7 +425,7 @@ struct weft_packing {
 };
 bool weft_packing_same(const struct weft_packing *a, const struct weft_packing *b);
 
-/* --- gemm/gemm.h: C[b] = alpha · A[b] · B[b] + beta · C[b] + bias, f32 -------------------------------------------- */
+/* --- gemm/gemm.h: C[b] = alpha · A[b] · B[b] + beta · C[b] + bias + residual, f32 --------------------------------- */
 
 /* A piece of a matrix as a hook sees it: element (first_row + i, first_column + j) of matrix `batch` is
  * data[i·row + j·column]. */
@@ -445,6 +445,7 @@ typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const f
 struct weft_gemm_loops {
     int64_t m, n, k;
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col, bias_row, bias_col;
+    int64_t r_batch, r_row, r_col;
     int64_t mc, nc, kc;      /* cache blocks */
     int64_t rows;            /* of a tile, at most */
     int64_t least, spare;    /* a tile has `least` rows, and each of the first `spare` one more */
@@ -468,7 +469,9 @@ struct weft_gemm {
     bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
-    struct weft_clamp clamp; /* after the bias */
+    bool residual;           /* a number for each result is added after the bias: it may lie where the result will */
+    int64_t r_batch, r_row, r_col;
+    struct weft_clamp clamp; /* after bias and residual */
     /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,
      * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it: some
      * thousands of results, as far as a part has them side by side. */
@@ -490,11 +493,12 @@ struct weft_gemm {
     size_t scratch;          /* bytes that each part needs, 64-byte aligned; 0 if none */
     size_t shared;           /* bytes that all parts share, 64-byte aligned; 0 if none */
 };
-/* What one run works on. `bias` may be NULL; `user` is for the hooks. `shared` is zero in its first 64 bytes before the
- * first part runs and after the last; each part runs once. */
+/* What one run works on. `bias` may be NULL; `residual` is only looked at where the descriptor says that there is one;
+ * `user` is for the hooks. `shared` is zero in its first 64 bytes before the first part runs and after the last; each
+ * part runs once. */
 struct weft_gemm_data {
     float *c;
-    const float *a, *b, *bias;
+    const float *a, *b, *bias, *residual;
     void *user, *scratch, *shared;
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);

@@ -175,7 +175,8 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
     struct weft_gemm_loops l = {
         .m = g->m, .n = g->n, .k = g->k, .a_batch = g->a_batch, .a_row = g->a_row, .a_col = g->a_col,
         .b_batch = g->b_batch, .b_row = b_row, .b_col = b_col, .c_batch = g->c_batch, .c_row = g->c_row,
-        .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col,
+        .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col, .r_batch = g->r_batch, .r_row = g->r_row,
+        .r_col = g->r_col,
         .b_panels = g->b_packed && !lines && !panel};
     if (g->swapped) {
         l.m = g->n, l.n = g->m;
@@ -183,11 +184,12 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
         l.b_batch = g->a_batch, l.b_row = g->a_col, l.b_col = g->a_row;
         l.c_row = g->c_col, l.c_col = g->c_row;
         l.bias_row = g->bias_col, l.bias_col = g->bias_row;
+        l.r_row = g->r_col, l.r_col = g->r_row;
     }
     if (l.k == 1)
         l.a_col = 1;
     if (l.n == 1)
-        l.c_col = 1;
+        l.c_col = l.r_col = 1;
     if (l.n == 1 && g->lanes == 1)
         l.b_col = 1;
     return l;
@@ -245,7 +247,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->mc = g->block_m ? g->block_m : l->mc;
     l->nc = rounded(smaller(g->block_n ? g->block_n : l->nc, l->n), kernel->columns);
     l->kc = g->block_k ? g->block_k : l->kc;
-    if (l->aside)
+    if (l->aside || g->residual)
         l->kc = l->k; /* sums have no place to wait for the next block */
     const int64_t longest = larger(1, g->slices > 1 ? weft_pieces(l->k, g->slices) : l->k);
     l->kc = larger(1, weft_pieces(longest, weft_pieces(longest, larger(1, l->kc))));
@@ -309,7 +311,7 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     struct weft_gemm_loops *l = &gemm->loops;
     l->b_lines = is_lines(gemm, l);
     l->rows = gemm->kernel->code->transpose ? tile_rows(gemm, l) : 1;
-    l->aside = gemm->scaled && gemm->beta != 0;
+    l->aside = (gemm->scaled && gemm->beta != 0) || (gemm->residual && !weft_gemm_ends_in_tile(gemm));
     choose_blocks(gemm, l);
     choose_parts(gemm, workers);
     choose_tiles(gemm, l);
@@ -333,7 +335,7 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
-    else if (gemm->loops.plain && (!data->bias || weft_gemm_ends_in_tile(gemm)))
+    else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
         weft_gemm_run_plainly(gemm, data, begin, end);
     else
         weft_gemm_run_tiles(gemm, data, begin, end);

@@ -16,16 +16,18 @@
  *            of the slice. They are added up by halves: chain l and l + lanes/2, then l and l + lanes/4, and so on.
  *
  *   finish(s) = s, or with `scaled`: alpha · s, then + (beta · C), unless beta = 0; then + bias, if there is one; then
- *   the clamp; each operation rounded. Then the epilogue.
+ *   + residual, if there is one; then the clamp; each operation rounded. Then the epilogue.
  *
- * Bias and clamp are the tile's own, in registers, wherever it has the whole sum and C as it is: a pass over the tile
- * would wait until its stores, which miss, are done.
+ * Bias, residual and clamp are the tile's own, in registers, wherever it has the whole sum and C as it is: a pass over
+ * the tile would wait until its stores, which miss, are done.
  *
  * Only the payload and sign of a NaN are not defined: which operand of a multiply-add wins is the hardware's choice.
  *
- * Preconditions: C overlaps neither A nor B nor the bias, and distinct (b, i, j) are distinct elements of C. Strides
- * are of any sign or zero for A and B. No alignment. Nothing outside the described elements is read or written. Extents
- * may be 0 (a sum of no terms is 0). Scratch is 64-byte aligned and belongs to one part. */
+ * Preconditions: C overlaps neither A nor B nor the bias, and distinct (b, i, j) are distinct elements of C. The
+ * residual does not overlap C, or is C, element by element: with a residual nothing is written to C but results, each
+ * when its number has been read. Strides are of any sign or zero for A, B and the residual. No alignment. Nothing
+ * outside the described elements is read or written. Extents may be 0 (a sum of no terms is 0). Scratch is 64-byte
+ * aligned and belongs to one part. */
 #ifndef WEFT_GEMM_H
 #define WEFT_GEMM_H
 
@@ -33,11 +35,13 @@
 
 /* --- what an ISA file gives --- */
 
-/* From sums to results within a tile: + 0, then + bias, then the clamp. */
+/* From sums to results within a tile: + 0, then + bias, then + residual, then the clamp. */
 struct weft_gemm_last {
     bool plus_zero;
     const float *bias;            /* of the first row and column, or NULL */
     int64_t bias_row, bias_col;   /* bias_col: 0 or 1 */
+    const float *residual;        /* of the first row and column, numbers of a row side by side; or NULL */
+    int64_t residual_row;
     struct weft_clamp clamp;
 };
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
@@ -52,15 +56,16 @@ typedef void weft_gemm_transpose_fn(float *to, int64_t to_row, const weft_loose_
 typedef void weft_gemm_dots_fn(int64_t k, const float *x, const float *b, int64_t b_column, float *c, int64_t columns);
 /* c[j] = the lanes' sum of x[p] · panel[p·panel columns + j]. */
 typedef void weft_gemm_panel_dots_fn(int64_t k, const float *x, const float *panel, float *c, int64_t columns);
-/* c[i·c_row + j·c_col] = finish(from[i·from_row + j]) for rows x columns of them. bias may be NULL. from may be c. */
+/* c[i·c_row + j·c_col] = finish(from[i·from_row + j]) for rows x columns of them. bias and residual may be NULL. from
+ * may be c. */
 struct weft_gemm_finish {
     bool scaled;
     float alpha, beta;
-    int64_t c_row, c_col, bias_row, bias_col;
+    int64_t c_row, c_col, bias_row, bias_col, r_row, r_col;
     struct weft_clamp clamp;
 };
 typedef void weft_gemm_finish_fn(const struct weft_gemm_finish *finish, float *c, const float *from, int64_t from_row,
-                                 const float *bias, int64_t rows, int64_t columns);
+                                 const float *bias, const float *residual, int64_t rows, int64_t columns);
 /* to[i] += from[i]. */
 typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
 
@@ -105,7 +110,8 @@ static inline float weft_gemm_ended(const struct weft_gemm_last *last, float sum
 {
     const float x = last->plus_zero ? sum + 0.0f : sum;
     const float y = last->bias ? x + last->bias[row * last->bias_row + column * last->bias_col] : x;
-    return last->clamp.given ? weft_clamped(&last->clamp, y) : y;
+    const float z = last->residual ? y + last->residual[row * last->residual_row + column] : y;
+    return last->clamp.given ? weft_clamped(&last->clamp, z) : z;
 }
 
 /* For products of k terms (in blocks of any length) and at most kernel->columns columns; NULL if the registers do not
@@ -189,7 +195,8 @@ static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
 
 /* --- the loops: box [begin, end) of loops->units, results finished unless they are partial sums --- */
 
-/* gemm_tiles.c; where `plain` is set, and a bias, if there is one, can end in the tile, run_plainly does the same. */
+/* gemm_tiles.c; where `plain` is set, and bias and residual, if there are any, can end in the tile, run_plainly does
+ * the same. */
 void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                            const int64_t end[3]);
 void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],

@@ -5,7 +5,7 @@
 
 bool weft_gemm_unfinished(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
 {
-    return gemm->scaled || data->bias || gemm->clamp.given;
+    return gemm->scaled || data->bias || gemm->residual || gemm->clamp.given;
 }
 
 void weft_gemm_call_hook(const struct weft_gemm *gemm, weft_gemm_hook *hook, void *user, struct weft_gemm_piece piece)
@@ -24,10 +24,14 @@ void weft_gemm_finish(const struct weft_gemm *gemm, const struct weft_gemm_data 
     float *const c = data->c + batch * l->c_batch + row * l->c_row + column * l->c_col;
     const struct weft_gemm_finish finish = {.scaled = gemm->scaled, .alpha = gemm->alpha, .beta = gemm->beta,
                                             .c_row = l->c_row, .c_col = l->c_col, .bias_row = l->bias_row,
-                                            .bias_col = l->bias_col, .clamp = gemm->clamp};
+                                            .bias_col = l->bias_col, .r_row = l->r_row, .r_col = l->r_col,
+                                            .clamp = gemm->clamp};
     const float *const bias = data->bias ? data->bias + row * l->bias_row + column * l->bias_col : NULL;
+    const float *const residual = gemm->residual ? data->residual + batch * l->r_batch + row * l->r_row +
+                                                       column * l->r_col
+                                                 : NULL;
     if (from != c || weft_gemm_unfinished(gemm, data))
-        gemm->kernel->code->finish(&finish, c, from, from_row, bias, rows, columns);
+        gemm->kernel->code->finish(&finish, c, from, from_row, bias, residual, rows, columns);
 }
 
 void weft_gemm_hand(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t batch, int64_t row,

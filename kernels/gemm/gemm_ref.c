@@ -20,7 +20,7 @@ static float sum_lanes(const struct weft_gemm *g, const float *x, const float *y
 }
 
 static void finish(const struct weft_gemm_finish *f, float *c, const float *from, int64_t from_row, const float *bias,
-                   int64_t rows, int64_t columns)
+                   const float *residual, int64_t rows, int64_t columns)
 {
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) {
@@ -29,6 +29,7 @@ static void finish(const struct weft_gemm_finish *f, float *c, const float *from
             if (f->scaled && f->beta != 0)
                 x += f->beta * *to;
             x = bias ? x + bias[i * f->bias_row + j * f->bias_col] : x;
+            x = residual ? x + residual[i * f->r_row + j * f->r_col] : x;
             *to = f->clamp.given ? weft_clamped(&f->clamp, x) : x;
         }
     }

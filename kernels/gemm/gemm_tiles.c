@@ -51,6 +51,7 @@ static inline const struct weft_gemm_last *last_at(const struct work *w, struct 
     if (!w->in_tile)
         return NULL;
     to->bias = l->bias ? l->bias + row * l->bias_row + column * l->bias_col : NULL;
+    to->residual = l->residual ? l->residual + w->batch * w->l->r_batch + row * l->residual_row + column : NULL;
     return to;
 }
 
@@ -114,6 +115,15 @@ static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64
     }
 }
 
+/* The same of what it will add to its sums. */
+static inline void fetch_residual(const struct weft_gemm_last *last, int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; last && last->residual && i < rows; i++) {
+        for (int64_t j = 0; j < columns; j += LINE)
+            __builtin_prefetch(last->residual + i * last->residual_row + j);
+    }
+}
+
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
@@ -137,8 +147,9 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
-            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin,
-                     last ? last_at(w, &end, i, column) : NULL);
+            const struct weft_gemm_last *const ending = last ? last_at(w, &end, i, column) : NULL;
+            fetch_residual(ending, rows, columns);
+            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin, ending);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
         }
@@ -232,12 +243,14 @@ static struct weft_gemm_last last_of(const struct weft_gemm *gemm, const struct 
 {
     const struct weft_gemm_loops *l = &gemm->loops;
     return (struct weft_gemm_last){.bias = data->bias, .bias_row = l->bias_row, .bias_col = l->bias_col,
+                                   .residual = gemm->residual ? data->residual : NULL, .residual_row = l->r_row,
                                    .clamp = gemm->clamp};
 }
 bool weft_gemm_ends_in_tile(const struct weft_gemm *gemm)
 {
     const struct weft_gemm_loops *l = &gemm->loops;
-    return (l->bias_col == 0 || l->bias_col == 1) && !gemm->scaled && !l->b_lines && l->c_col == 1;
+    return (l->bias_col == 0 || l->bias_col == 1) && (!gemm->residual || l->r_col == 1) && !gemm->scaled &&
+           !l->b_lines && l->c_col == 1;
 }
 
 /* Tiles and nothing else, since small products are over in the time that it takes to ask what else there may be. */
@@ -263,6 +276,10 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
+                    if (gemm->residual) {
+                        end_of_tile.residual = data->residual + n * l->r_batch + i * l->r_row + j;
+                        fetch_residual(last, l->least + spare, columns);
+                    }
                     if (l->fetch_c)
                         fetch_tile(c + i * l->c_row + j, l->c_row, l->least + spare, columns);
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
