@@ -4,7 +4,8 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias, clamp and epilogue, 1 to 40 parts that run in reverse order. The whole buffer of y is compared. */
+ * or without bias, residual, clamp and epilogue, 1 to 40 parts that run in reverse order. The whole buffer of y is
+ * compared. */
 #include "check/check.h"
 #include "kernels/conv/winograd.h"
 #include "check/clamp_definition.h"
@@ -33,7 +34,7 @@ static int64_t choose_strides(struct weft_check *check, int64_t kind, int32_t sp
 }
 
 struct sizes {
-    int64_t x, y, w;
+    int64_t x, y, w, r;
 };
 
 /* What lets Winograd's transforms in: windows of 3x3 that move by one, and enough channels. */
@@ -158,6 +159,20 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     return v;
 }
 
+/* As y lies, or in some other way. */
+static void choose_residual(struct weft_check *check, struct weft_conv *v, struct sizes *sizes)
+{
+    int64_t extent[5] = {v->n, v->o};
+    for (int d = 0; d < v->spatial; d++)
+        extent[2 + d] = v->out_extent[d];
+    v->residual = weft_check_between(check, 0, 2) == 0;
+    sizes->r = sizes->y;
+    for (int i = 0; i < 2 + v->spatial; i++)
+        v->r_stride[i] = v->y_stride[i];
+    if (weft_check_between(check, 0, 3) == 0)
+        sizes->r = choose_strides(check, weft_check_between(check, 0, 2), v->spatial, extent, v->r_stride);
+}
+
 /* One result: the chain over taps and channels. at: index of the result in the spatial axes. */
 static float chain(const struct weft_conv *v, const float *x, const float *w, int64_t n, int64_t o, const int64_t at[3])
 {
@@ -229,8 +244,9 @@ static void define(const struct weft_conv *v, float *y, const float *x, const fl
 static void describe(const struct weft_conv *v, int parts, int fill, char *text, size_t bytes)
 {
     int used =
-        snprintf(text, bytes, "n %lld c %lld o %lld groups %lld%s, %d parts, fill %d, axes", (long long)v->n,
-                 (long long)v->c, (long long)v->o, (long long)v->groups, v->w_packed ? " packed" : "", parts, fill);
+        snprintf(text, bytes, "n %lld c %lld o %lld groups %lld%s, residual %d%d, %d parts, fill %d, axes",
+                 (long long)v->n, (long long)v->c, (long long)v->o, (long long)v->groups, v->w_packed ? " packed" : "",
+                 v->residual, v->beside, parts, fill);
     for (int d = 0; d < v->spatial; d++) {
         used += snprintf(text + used, bytes - (size_t)used, " %lld>%lld(k%lld s%lld d%lld p%lld)",
                          (long long)v->in_extent[d], (long long)v->out_extent[d], (long long)v->kernel[d],
@@ -245,14 +261,18 @@ static float mark(int64_t n, int64_t o, int64_t pixel)
     return (float)((n * 5 + o * 3 + pixel * 7) % 17) - 8;
 }
 
-static int64_t place_of(const struct weft_conv *v, int64_t n, int64_t o, int64_t pixel)
+static int64_t place_by(const struct weft_conv *v, const int64_t stride[5], int64_t n, int64_t o, int64_t pixel)
 {
-    int64_t to = n * v->y_stride[0] + o * v->y_stride[1];
+    int64_t to = n * stride[0] + o * stride[1];
     for (int d = v->spatial - 1; d >= 0; d--) {
-        to += pixel % v->out_extent[d] * v->y_stride[2 + d];
+        to += pixel % v->out_extent[d] * stride[2 + d];
         pixel /= v->out_extent[d];
     }
     return to;
+}
+static int64_t place_of(const struct weft_conv *v, int64_t n, int64_t o, int64_t pixel)
+{
+    return place_by(v, v->y_stride, n, o, pixel);
 }
 
 struct hooked {
@@ -287,7 +307,7 @@ static bool adds_zero(const struct weft_conv *v)
 }
 
 /* Sums to results. */
-static void finish(const struct weft_conv *v, float *y, const float *bias)
+static void finish(const struct weft_conv *v, float *y, const float *bias, const float *residual)
 {
     const bool plus_zero = adds_zero(v);
     int64_t pixels = 1;
@@ -297,7 +317,9 @@ static void finish(const struct weft_conv *v, float *y, const float *bias)
         const int64_t n = i / pixels / v->o, o = i / pixels % v->o;
         float *const to = y + place_of(v, n, o, i % pixels);
         *to = plus_zero ? *to + 0.0f : *to;
-        *to = clamp_defined(&v->clamp, bias ? *to + bias[o] : *to);
+        *to = bias ? *to + bias[o] : *to;
+        *to = v->residual ? *to + residual[place_by(v, v->r_stride, n, o, i % pixels)] : *to;
+        *to = clamp_defined(&v->clamp, *to);
         *to = v->epilogue ? *to + mark(n, o, i % pixels) : *to;
     }
 }
@@ -311,7 +333,7 @@ static void define_any(struct weft_check *check, const struct weft_conv *v, floa
     }
     struct weft_conv plain = *v;
     plain.cpu = 0, plain.w_packed = false;
-    plain.epilogue = NULL, plain.clamp.given = false;
+    plain.epilogue = NULL, plain.clamp.given = plain.residual = false;
     weft_conv_prepare(&plain, 1);
     const struct weft_conv_data data = {
         .y = y, .x = x, .w = w, .scratch = weft_check_alloc(check, plain.scratch)};
@@ -326,18 +348,20 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
           *w = weft_check_alloc(check, (size_t)sizes->w * sizeof *w);
     const bool biased = !bounded && weft_check_between(check, 0, 1);
     float *bias = biased ? weft_check_alloc(check, (size_t)v->o * sizeof *bias) : NULL;
+    float *residual = v->residual ? weft_check_alloc(check, (size_t)sizes->r * sizeof *residual) : NULL;
     float *got = weft_check_alloc(check, (size_t)sizes->y * sizeof *got);
     float *want = weft_check_alloc(check, (size_t)sizes->y * sizeof *want);
     weft_check_fill(check, x, sizes->x, fill);
     weft_check_fill(check, w, sizes->w, fill);
     weft_check_fill(check, bias, bias ? v->o : 0, fill);
+    weft_check_fill(check, residual, residual ? sizes->r : 0, fill);
     weft_check_fill(check, got, sizes->y, WEFT_FILL_PLAIN);
     for (int64_t i = 0; i < sizes->y; i++)
         want[i] = got[i];
     if (bounded && weft_check_between(check, 0, 1))
         x[weft_check_between(check, 0, sizes->x - 1)] = NAN;
     define_any(check, v, want, x, w);
-    finish(v, want, bias);
+    finish(v, want, bias, residual);
     const float *weights = w;
     if (v->w_packed) {
         float *pack = weft_check_alloc(check, weft_conv_pack_bytes(v));
@@ -346,8 +370,8 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     }
     void *scratch = weft_check_alloc(check, v->scratch);
     struct hooked hooked = {v, got, false};
-    const struct weft_conv_data data = {.y = got, .x = x, .w = weights, .bias = bias, .user = &hooked,
-                                        .scratch = scratch};
+    const struct weft_conv_data data = {.y = got, .x = x, .w = weights, .bias = bias, .residual = residual,
+                                        .user = &hooked, .scratch = scratch};
     for (int part = parts - 1; part >= 0; part--)
         weft_conv_run(v, &data, part, parts);
     char what[300];
@@ -366,12 +390,14 @@ static void check_kernel(struct weft_check *check, const void *user)
     const int cases = winograd ? SLOW_CASES : CASES;
     int met = 0;
     for (int i = 0; i < cases * TRIES && met < cases && !weft_check_failed(check); i++) {
-        struct sizes sizes;
+        struct sizes sizes = {.r = 0};
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
-        if (met >= BOUNDED)
+        if (met >= BOUNDED) {
             v.clamp = clamp_drawn(check);
+            choose_residual(check, &v, &sizes);
+        }
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;

@@ -469,7 +469,8 @@ struct weft_gemm {
     bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
-    bool residual;           /* a number for each result is added after the bias: it may lie where the result will */
+    bool residual;           /* a number for each result is added after the bias */
+    bool over;               /* it may lie where the result will */
     int64_t r_batch, r_row, r_col;
     struct weft_clamp clamp; /* after bias and residual */
     /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,
@@ -571,7 +572,9 @@ struct weft_conv {
     int64_t w_stride[5];               /* o, c, kernel… */
     bool w_packed;           /* w was packed by weft_conv_pack */
     size_t cache;            /* as of weft_gemm */
-    struct weft_clamp clamp; /* after the bias */
+    bool residual;           /* a number for each result is added after the bias */
+    int64_t r_stride[5];     /* of them, as y_stride */
+    struct weft_clamp clamp; /* after bias and residual */
     int32_t wanted;          /* 1 + a form of weft_conv_fits, which prepare then takes; 0: it chooses by sizes */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
@@ -581,14 +584,16 @@ struct weft_conv {
     int32_t direct_lanes;    /* set by prepare: of the vectors that `direct` counts; 0: it was not asked */
     double direct;           /* set by prepare: vectors of multiply-adds of DIRECT for an image of a group */
     int32_t form;            /* set by prepare: which loops */
+    bool beside;             /* set by prepare: they add the residual, which lies as y does, as they make the results */
     struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
     int32_t parts;
     size_t scratch;          /* per part */
 };
-/* What one run works on. `bias` is o numbers side by side, or NULL; `user` is for the hook. */
+/* What one run works on. `bias` is o numbers side by side, or NULL; `residual` is only looked at where the descriptor
+ * says that there is one; `user` is for the hook. */
 struct weft_conv_data {
     float *y;
-    const float *x, *w, *bias;
+    const float *x, *w, *bias, *residual;
     void *user, *scratch;
 };
 void weft_conv_prepare(struct weft_conv *conv, int workers);

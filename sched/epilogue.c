@@ -169,6 +169,21 @@ static uint32_t reader_of(const struct peeling *s, weft_val v)
                ? UINT32_MAX : weft_member_place(s->m, g->slot[use - 1].node);
 }
 
+/* By dimension of the contraction's result: that of the result of a member which has the axis. */
+static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_RANK])
+{
+    const struct weft_graph *g = s->m->graph;
+    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
+    const uint32_t p = weft_member_place(s->m, weft_def(g, v));
+    for (int d = 0; d < rank; d++) {
+        ret[d] = (int8_t)(p == UINT32_MAX && s->group->axis[d] >= 0 ? d : -1); /* the contraction's own result */
+        for (int i = 0; p != UINT32_MAX && s->group->axis[d] >= 0 && i < weft_type_of(g, v)->rank; i++)
+            if (axis_of(&s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
+                s->group->axis[d])
+                ret[d] = (int8_t)i;
+    }
+}
+
 /* A constant of one axis, each number repeated along all others: which dimension of the contraction's result has it, or
  * -1. */
 static int bias_dim(const struct peeling *s, uint32_t p, uint32_t k)
@@ -209,12 +224,68 @@ static bool peel_bias(struct peeling *s, uint32_t p)
 {
     const struct weft_graph *g = s->m->graph;
     const weft_node n = s->group->fit.node[p];
-    if (weft_opcode_of(g, n) != WEFT_OP_add || s->e->bias.id || s->e->clamp.given)
+    if (weft_opcode_of(g, n) != WEFT_OP_add || s->e->bias.id || s->e->residual.id || s->e->clamp.given)
         return false;
     const uint32_t k = weft_is(weft_operand(g, n, 0), s->v) ? 1 : 0;
     if (!is_bias_dim(s, bias_dim(s, p, k)))
         return false;
     s->e->bias = weft_operand(g, n, k);
+    return true;
+}
+
+/* By dimension of the contraction's result: that of the operand `map` describes which has the axis. False if one is
+ * missing. */
+static bool find_operand_dims(const struct peeling *s, uint32_t p, const int8_t *map, int rank,
+                              int8_t ret[WEFT_MAX_RANK])
+{
+    bool all = true;
+    for (int d = 0; d < weft_type_of(s->m->graph, weft_result(s->m->graph, s->group->head, 0))->rank; d++) {
+        ret[d] = -1;
+        for (int i = 0; i < rank && s->group->axis[d] >= 0; i++)
+            if (axis_of(&s->group->fit, p, map, i) == s->group->axis[d])
+                ret[d] = (int8_t)i;
+        all = all && (s->group->axis[d] < 0 || ret[d] >= 0);
+    }
+    return all;
+}
+
+/* Do their elements lie in one order? Then neighbours of one are neighbours of the other. */
+static bool lie_alike(const struct weft_graph *g, weft_val a, weft_val b)
+{
+    const struct weft_layout x = weft_layout_of(g, a), y = weft_layout_of(g, b);
+    return weft_layout_equal(g->dims, &x, &y, weft_type_of(g, a));
+}
+
+/* Kernels that add it, or do what comes close: not those of windows over single channels, and of adjoints. */
+static bool is_dense(const struct weft_graph *g, weft_node head)
+{
+    const enum weft_opcode op = weft_opcode_of(g, head);
+    return op == WEFT_OP_matmul ||
+           (op == WEFT_OP_conv && weft_attr_int(g, head, WEFT_ATTR_groups) == 1 &&
+            !weft_dim_is(weft_type_of(g, weft_operand(g, head, 0))->extent[1], 1));
+}
+
+/* A number for each result that is there before the contraction runs, and lies as the results will. */
+static bool peel_residual(struct peeling *s, uint32_t p)
+{
+    const struct weft_graph *g = s->m->graph;
+    const weft_node n = s->group->fit.node[p];
+    if (weft_opcode_of(g, n) != WEFT_OP_add || s->e->residual.id || s->e->clamp.given || !is_dense(g, s->group->head))
+        return false;
+    const uint32_t k = weft_is(weft_operand(g, n, 0), s->v) ? 1 : 0;
+    const weft_val v = weft_operand(g, n, k);
+    const weft_node def = weft_def(g, v);
+    const struct weft_type *const type = weft_type_of(g, v);
+    const struct weft_member *const member = s->m->member[n.id];
+    int8_t dim[WEFT_MAX_RANK] = {0}, out[WEFT_MAX_RANK] = {0};
+    if (weft_member_place(s->m, def) != UINT32_MAX || weft_is_view(g, def) || type->dtype != WEFT_F32 ||
+        !lie_alike(g, v, s->group->out) || !find_operand_dims(s, p, member->operand[k], type->rank, dim))
+        return false;
+    find_dims(s, s->group->out, out);
+    if (type->rank != weft_type_of(g, s->group->out)->rank || memcmp(dim, out, sizeof dim) != 0)
+        return false;
+    memcpy(s->e->r_dim, dim, sizeof dim);
+    s->e->residual = v;
     return true;
 }
 
@@ -282,7 +353,7 @@ static void peel(struct peeling *s)
         }
         const weft_val before = s->v;
         s->v = seen;
-        if (!peel_bias(s, p) && !peel_clamp(s, p)) {
+        if (!peel_bias(s, p) && !peel_residual(s, p) && !peel_clamp(s, p)) {
             s->v = before;
             return;
         }
@@ -296,21 +367,6 @@ static void peel(struct peeling *s)
 }
 
 /* --- the step ----------------------------------------------------------------------------------------------------- */
-
-/* By dimension of the contraction's result: that of the result of a member which has the axis. */
-static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_RANK])
-{
-    const struct weft_graph *g = s->m->graph;
-    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
-    const uint32_t p = weft_member_place(s->m, weft_def(g, v));
-    for (int d = 0; d < rank; d++) {
-        ret[d] = (int8_t)(p == UINT32_MAX && s->group->axis[d] >= 0 ? d : -1); /* the contraction's own result */
-        for (int i = 0; p != UINT32_MAX && s->group->axis[d] >= 0 && i < weft_type_of(g, v)->rank; i++)
-            if (axis_of(&s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
-                s->group->axis[d])
-                ret[d] = (int8_t)i;
-    }
-}
 
 /* The form of what is left, and what it reads. Ends what `members` knows of the group's own fit: dimensions are found
  * before. */
@@ -341,10 +397,12 @@ static const char *lower_rest(const struct weft_scheduling *s, struct weft_membe
 static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
 {
     const uint32_t arrays = e->form ? e->form->arrays : 0;
-    weft_val *const in = weft_new(s->arena, weft_val, step->ins + 1 + arrays);
+    weft_val *const in = weft_new(s->arena, weft_val, step->ins + 2 + arrays);
     memcpy(in, step->in, step->ins * sizeof *in);
     if (e->bias.id)
         in[step->ins++] = e->bias;
+    if (e->residual.id)
+        in[step->ins++] = e->residual;
     for (uint32_t i = 0; i < arrays; i++)
         if (e->form->array[i].use == WEFT_FORM_IN && i != e->c)
             in[step->ins++] = e->form->array[i].value;

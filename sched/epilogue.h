@@ -2,8 +2,8 @@
 /* epilogue.h: contractions that are finished before their results leave the nearest caches.
  *
  * A group may have one contraction, an f32 product or convolution, and elementwise nodes that go over its results point
- * by point. It is computed by the step of the contraction, which has an epilogue: a bias and a clamp are added in
- * registers by the kernel itself; the rest is a kernel form whose program the kernel calls for each piece of results
+ * by point. It is computed by the step of the contraction, which has an epilogue: a bias, a residual and a clamp, in
+ * this order, are the kernel's own work, in registers; the rest is a kernel form whose program the kernel calls for each piece of results
  * that it has finished (kernels/strip/program.h). The contraction's results are written to the memory of the group's
  * result, where the program reads them and puts its own in their place.
  *
@@ -50,11 +50,14 @@ struct weft_epilogue {
     const char *name;             /* "weft_matmul_add_gelu_f32" */
     weft_val bias;                /* a constant with a number for each column of a product or channel of a convolution,
                                    * side by side, as a view with all dimensions; or none */
+    weft_val residual;            /* added after the bias: a number for each result, which lie in the same order; or
+                                   * none */
     struct weft_clamp clamp;
     const struct weft_form *form; /* of what follows, or NULL */
-    uint32_t c;                   /* its array that is the contraction's result, or that with the bias and the clamp */
+    uint32_t c;                   /* its array that is the contraction's result, or what the kernel makes of it */
     int8_t c_dim[WEFT_MAX_RANK];  /* by dimension of the contraction's result: that of this array, or -1: extent 1 */
     int8_t out_dim[WEFT_MAX_RANK]; /* that of the step's result, or -1 */
+    int8_t r_dim[WEFT_MAX_RANK];  /* that of the residual, or -1 */
 };
 /* The step of such a group: of the contraction, from its operands and what the epilogue reads to `out`. False where the
  * family has no such kernel, and `why` says why. */
@@ -65,6 +68,8 @@ bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *
 
 /* The step's result with the dimensions of the contraction's; without an epilogue, as it is. */
 struct weft_tensor weft_epilogue_result(const struct weft_bind *bind);
+/* Whether there is a residual: then the same of it, without its data. */
+bool weft_epilogue_residual_tensor(const struct weft_bind *bind, struct weft_tensor *ret);
 /* The dimension of the step's result that is dimension `dim` of the contraction's, or -1: it has extent 1. */
 int weft_epilogue_dim(const struct weft_step *step, int dim);
 /* The stride of the bias, if there is one. */
@@ -87,5 +92,6 @@ void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_progra
                          struct weft_call *call);
 /* NULL, or the bias of a call. */
 const float *weft_epilogue_bias(const struct weft_call *call);
+const float *weft_epilogue_residual(const struct weft_call *call);
 
 #endif

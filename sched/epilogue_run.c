@@ -6,21 +6,34 @@
 
 enum { LINE = 64 };
 
-struct weft_tensor weft_epilogue_result(const struct weft_bind *bind)
+/* An array with the dimensions of the contraction's result, of which it has `dim`, or -1. */
+static struct weft_tensor as_contraction(const struct weft_bind *bind, const struct weft_tensor *array,
+                                         const int8_t *dim)
 {
-    const struct weft_step *const step = bind->step;
-    if (!step->epilogue)
-        return bind->out;
-    struct weft_tensor tensor = weft_bind_tensor(bind, weft_result(bind->graph, step->node, 0));
-    tensor.data = bind->out.data;
-    for (int d = 0; d < tensor.rank; d++) {
-        const int to = step->epilogue->out_dim[d];
-        tensor.stride[d] = to < 0 ? 0 : bind->out.stride[to];
-    }
+    struct weft_tensor tensor = weft_bind_tensor(bind, weft_result(bind->graph, bind->step->node, 0));
+    tensor.data = array->data;
+    for (int d = 0; d < tensor.rank; d++)
+        tensor.stride[d] = dim[d] < 0 ? 0 : array->stride[dim[d]];
     for (int d = tensor.rank - 1; d >= 0; d--) /* of extent 1: any will do, best one that follows what lies behind it */
-        if (step->epilogue->out_dim[d] < 0)
+        if (dim[d] < 0)
             tensor.stride[d] = d == tensor.rank - 1 ? 1 : tensor.stride[d + 1] * tensor.extent[d + 1];
     return tensor;
+}
+
+struct weft_tensor weft_epilogue_result(const struct weft_bind *bind)
+{
+    const struct weft_epilogue *const e = bind->step->epilogue;
+    return e ? as_contraction(bind, &bind->out, e->out_dim) : bind->out;
+}
+
+bool weft_epilogue_residual_tensor(const struct weft_bind *bind, struct weft_tensor *ret)
+{
+    const struct weft_epilogue *const e = bind->step->epilogue;
+    if (!e || !e->residual.id)
+        return false;
+    const struct weft_tensor residual = weft_bind_tensor(bind, e->residual);
+    *ret = as_contraction(bind, &residual, e->r_dim);
+    return true;
 }
 
 int weft_epilogue_dim(const struct weft_step *step, int dim)
@@ -42,6 +55,12 @@ const float *weft_epilogue_bias(const struct weft_call *call)
 {
     const struct weft_epilogue *const e = call->step->epilogue;
     return e && e->bias.id ? call->tensor(call, e->bias).data : NULL;
+}
+
+const float *weft_epilogue_residual(const struct weft_call *call)
+{
+    const struct weft_epilogue *const e = call->step->epilogue;
+    return e && e->residual.id ? call->tensor(call, e->residual).data : NULL;
 }
 
 size_t weft_epilogue_bytes(const struct weft_step *step)

@@ -66,6 +66,10 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
     }
     if (!bind->step->epilogue)
         return;
+    struct weft_tensor residual;
+    conv->residual = weft_epilogue_residual_tensor(bind, &residual);
+    for (int i = 0; i < x->rank && conv->residual; i++)
+        conv->r_stride[i] = residual.stride[i];
     conv->clamp = bind->step->epilogue->clamp;
     conv->epilogue = bind->step->epilogue->form ? finish_piece : NULL;
 }
@@ -216,7 +220,7 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
     const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),
-                                        .user = &finishing, .scratch = call->scratch};
+                                        .residual = weft_epilogue_residual(call), .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
 }
 

@@ -17,7 +17,7 @@ struct gemm_step {
     struct weft_gemm gemm;
     int32_t folded_from; /* the rows are those of several products: of the leading axes from this one on */
     int32_t walked;  /* leading axes, outermost first */
-    int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK];
+    int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK], residual[WEFT_MAX_RANK];
     struct weft_program *program; /* of the epilogue, or NULL */
     size_t program_scratch;
     bool turned;     /* its rows are columns of the product, which is written by columns */
@@ -26,44 +26,56 @@ struct gemm_step {
 /* One axis behind the other: `outer` elements apart, `count` times `inner`. */
 static bool follows(int64_t outer, int64_t count, int64_t inner) { return count == 1 || outer == count * inner; }
 
-static bool fold_rows(struct weft_gemm *g, int64_t extent, int64_t out, int64_t a, int64_t b)
+/* A leading axis: how long it is, and the strides of all that has it; that of a residual that is not there is 0. */
+struct leading {
+    int64_t extent, out, a, b, residual;
+};
+
+static bool fold_rows(struct weft_gemm *g, const struct leading *axis)
 {
-    if (b != 0 || g->batch != 1 || !follows(out, g->m, g->c_row) || !follows(a, g->m, g->a_row))
+    if (axis->b != 0 || g->batch != 1 || !follows(axis->out, g->m, g->c_row) || !follows(axis->a, g->m, g->a_row) ||
+        (g->residual && !follows(axis->residual, g->m, g->r_row)))
         return false;
     if (g->m == 1) {
-        g->c_row = out;
-        g->a_row = a;
+        g->c_row = axis->out;
+        g->a_row = axis->a;
+        g->r_row = axis->residual;
     }
-    g->m *= extent;
+    g->m *= axis->extent;
     return true;
 }
 
-static bool add_batch(struct weft_gemm *g, int64_t extent, int64_t out, int64_t a, int64_t b)
+static bool add_batch(struct weft_gemm *g, const struct leading *axis)
 {
-    if (!follows(out, g->batch, g->c_batch) || !follows(a, g->batch, g->a_batch) || !follows(b, g->batch, g->b_batch))
+    if (!follows(axis->out, g->batch, g->c_batch) || !follows(axis->a, g->batch, g->a_batch) ||
+        !follows(axis->b, g->batch, g->b_batch) ||
+        (g->residual && !follows(axis->residual, g->batch, g->r_batch)))
         return false;
     if (g->batch == 1) {
-        g->c_batch = out;
-        g->a_batch = a;
-        g->b_batch = b;
+        g->c_batch = axis->out;
+        g->a_batch = axis->a;
+        g->b_batch = axis->b;
+        g->r_batch = axis->residual;
     }
-    g->batch *= extent;
+    g->batch *= axis->extent;
     return true;
 }
 
+/* `residual` counts only where there is one. */
 static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const struct weft_tensor *a,
-                      const struct weft_tensor *b)
+                      const struct weft_tensor *b, const struct weft_tensor *residual)
 {
     struct weft_gemm *g = &s->gemm;
     int axis = out->rank - 3;
     g->batch = 1;
     for (; axis >= 0; axis--) {
-        const int64_t extent = out->extent[axis];
-        if (extent == 1)
+        const struct leading leading = {out->extent[axis], out->stride[axis], a->stride[axis], b->stride[axis],
+                                        g->residual ? residual->stride[axis] : 0};
+        if (leading.extent == 1)
             continue;
-        if (fold_rows(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
+        if (fold_rows(g, &leading))
             s->folded_from = axis;
-        else if (!add_batch(g, extent, out->stride[axis], a->stride[axis], b->stride[axis]))
+        else if (!add_batch(g, &leading))
             break;
     }
     s->walked = axis + 1;
@@ -74,6 +86,7 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
         s->out[i] = out->stride[i];
         s->a[i] = a->stride[i];
         s->b[i] = b->stride[i];
+        s->residual[i] = g->residual ? residual->stride[i] : 0;
     }
 }
 
@@ -112,7 +125,11 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
         .b_row = b->stride[trans_b ? col : row], .b_col = b->stride[trans_b ? row : col],
         .c_row = c->stride[row], .c_col = c->stride[col]}};
     s->folded_from = c->rank - 2;
-    set_batch(s, c, a, b);
+    struct weft_tensor residual;
+    s->gemm.residual = weft_epilogue_residual_tensor(bind, &residual);
+    if (s->gemm.residual)
+        s->gemm.r_row = residual.stride[row], s->gemm.r_col = residual.stride[col];
+    set_batch(s, c, a, b, &residual);
     if (!bind->step->epilogue)
         return;
     s->gemm.clamp = bind->step->epilogue->clamp;
@@ -238,6 +255,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
 {
     const struct gemm_step *s = descriptor;
     const float *b = s->gemm.b_packed ? call->packed : call->in[1];
+    const float *const residual = weft_epilogue_residual(call);
     const int64_t lines = s->gemm.batch * (s->turned ? s->gemm.n : s->gemm.m);
     struct finishing finishing; /* large: filled in only if there is something to finish */
     finishing.step = s;
@@ -247,14 +265,16 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
     for (int64_t p = 0; p < products; p++) {
-        int64_t out = 0, left = 0, right = 0;
+        int64_t out = 0, left = 0, right = 0, more = 0;
         for (int i = 0; i < s->walked; i++) {
             out += index[i] * s->out[i];
             left += index[i] * s->a[i];
             right += index[i] * s->b[i];
+            more += index[i] * s->residual[i];
         }
         const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
+                                            .residual = residual ? residual + more : NULL,
                                             .scratch = call->scratch, .shared = call->shared};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         if (s->program)

@@ -80,6 +80,58 @@ static double work(const struct weft_conv_shape *s)
     return 2.0 * (double)s->n * (double)(s->groups * s->o) * (double)s->pixels * (double)s->k;
 }
 
+/* --- what comes after sums ---------------------------------------------------------------------------------------- */
+
+static void add_line(const struct weft_clamp *clamp, float *to, int64_t to_step, const float *from, int64_t from_step,
+                     int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float x = to[i * to_step] + from[i * from_step];
+        to[i * to_step] = clamp->given ? weft_clamped(clamp, x) : x;
+    }
+}
+
+void weft_conv_add_residual(const struct weft_conv *conv, const struct weft_conv_shape *s,
+                            const struct weft_conv_data *data, const struct weft_conv_piece *p)
+{
+    const int64_t *const stride = conv->r_stride;
+    int64_t step[3];
+    for (int d = 0; d < 3; d++)
+        step[d] = d < 3 - conv->spatial ? 0 : stride[2 + d - (3 - conv->spatial)];
+    for (int64_t i = 0; i < p->pixels; i++) {
+        int64_t at[3];
+        weft_conv_unravel(s->out, p->pixel + i, at);
+        add_line(&conv->clamp, p->data + i * p->pixel_stride, p->channel_stride,
+                 data->residual + p->image * stride[0] + p->channel * stride[1] + weft_conv_offset(at, step), stride[1],
+                 p->channels);
+    }
+}
+
+/* Does the residual lie as y does? */
+static bool lies_beside(const struct weft_conv *conv)
+{
+    bool same = conv->residual;
+    for (int i = 0; i < 2 + conv->spatial; i++) {
+        const int64_t extent = i == 0 ? conv->n : i == 1 ? conv->o : conv->out_extent[i - 2];
+        same = same && (extent <= 1 || conv->r_stride[i] == conv->y_stride[i]);
+    }
+    return same;
+}
+
+static bool adds_in_registers(enum weft_conv_form form)
+{
+    return form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS || form == WEFT_CONV_COLUMNS ||
+           form == WEFT_CONV_DIRECT || form == WEFT_CONV_WINOGRAD_2 || form == WEFT_CONV_WINOGRAD_4;
+}
+
+static void hand(const struct weft_conv_point *p, const struct weft_conv_piece *piece)
+{
+    if (p->conv->residual && !p->conv->beside)
+        weft_conv_add_residual(p->conv, p->s, p->data, piece);
+    if (p->conv->epilogue)
+        p->conv->epilogue(p->data->user, piece);
+}
+
 /* The epilogue of POINT's products. Where images are joined, their pixels are one run. */
 static void finish_point(void *user, const struct weft_gemm_piece *piece)
 {
@@ -89,7 +141,7 @@ static void finish_point(void *user, const struct weft_gemm_piece *piece)
                                               .pixel_stride = piece->column, .channels = piece->rows,
                                               .pixels = piece->columns, .image = piece->batch,
                                               .channel = p->channel + piece->first_row, .pixel = piece->first_column};
-        p->conv->epilogue(p->data->user, &whole);
+        hand(p, &whole);
         return;
     }
     for (int64_t i = 0; i < piece->rows;) {
@@ -99,7 +151,7 @@ static void finish_point(void *user, const struct weft_gemm_piece *piece)
                                              .pixels = smaller(piece->rows - i, p->s->pixels - pixel),
                                              .image = p->image + (piece->first_row + i) / p->s->pixels,
                                              .channel = p->channel + piece->first_column, .pixel = pixel};
-        p->conv->epilogue(p->data->user, &part);
+        hand(p, &part);
         i += part.pixels;
     }
 }
@@ -124,8 +176,12 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
         g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
         g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2], g->bias_row = 1;
     }
-    g->clamp = conv->clamp;
-    g->epilogue = conv->epilogue ? finish_point : NULL;
+    const bool late = conv->residual && !conv->beside;
+    g->residual = conv->beside;
+    g->r_batch = g->c_batch, g->r_row = g->c_row, g->r_col = g->c_col;
+    if (!late)
+        g->clamp = conv->clamp;
+    g->epilogue = conv->epilogue || late ? finish_point : NULL;
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;
     const int64_t products = s->groups * (s->y_rows && g->m == s->pixels ? s->n : 1);
@@ -247,6 +303,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     conv->gemm.cpu = cpu, conv->gemm.kernel = weft_gemm_find(cpu);
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
     const bool point = form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS;
+    conv->beside = adds_in_registers(form) && lies_beside(conv);
     if (point)
         prepare_point(conv, &s, workers);
     conv->packing = none ? (struct weft_packing){0} : weft_conv_packing(conv, &s, form);

@@ -15,9 +15,10 @@
  * zero is +0. Thereby a form may leave out multiplications by zero, if no weight is infinite or NaN, and change no bit:
  * fma(0, w, s) is s, but for the sign of a zero, which no later term of the chain but a zero can see.
  *
- * A bias is added last, rounded once, then comes the clamp; then the epilogue gets pieces of y: whatever a form has
- * finished at once, as soon as it will not be touched again. Every form calls it; which pieces it gets depends on form,
- * parts and level.
+ * A bias is added last, rounded once, and then the residual, then comes the clamp; then the epilogue gets pieces of y:
+ * whatever a form has finished at once, as soon as it will not be touched again. Every form calls it; which pieces it
+ * gets depends on form, parts and level. Products of matrices (POINT, COLUMNS, DIRECT) and WINOGRAD add a residual that
+ * lies as y in registers; else it is added to such pieces.
  *
  * Forms, chosen by prepare:
  *   COLUMNS   y has its unit stride along the pixels (NCHW) and few channels: W[o,K] · X[K,pixels], a panel of X
@@ -37,7 +38,7 @@
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
  *
- * Preconditions: y overlaps neither x nor w; distinct indices of y are distinct elements; o and c divide by groups. No
+ * Preconditions: y overlaps neither x nor w nor the residual; distinct indices of y are distinct elements; o and c divide by groups. No
  * alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
 #ifndef WEFT_CONV_H
 #define WEFT_CONV_H
@@ -128,6 +129,9 @@ static inline struct weft_conv_piece weft_conv_piece(const struct weft_conv_shap
     };
 }
 
+/* Adds the residual to finished pieces, and does what comes after it. */
+void weft_conv_add_residual(const struct weft_conv *conv, const struct weft_conv_shape *s,
+                            const struct weft_conv_data *data, const struct weft_conv_piece *piece);
 /* POINT: what pieces of a product are of y. `image` and `channel` are those of its first result. */
 struct weft_conv_point {
     const struct weft_conv *conv;

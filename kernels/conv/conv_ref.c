@@ -65,7 +65,9 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
         const struct weft_conv_piece piece = weft_conv_piece(&s, data, n, o, 1, i % s.pixels, 1);
         const float result = s.bordered ? sum + 0.0f : sum;
         const float biased = data->bias ? result + data->bias[o] : result;
-        *piece.data = conv->clamp.given ? weft_clamped(&conv->clamp, biased) : biased;
+        *piece.data = conv->clamp.given && !conv->residual ? weft_clamped(&conv->clamp, biased) : biased;
+        if (conv->residual)
+            weft_conv_add_residual(conv, &s, data, &piece);
         if (conv->epilogue)
             conv->epilogue(data->user, &piece);
     }

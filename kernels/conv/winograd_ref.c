@@ -68,7 +68,9 @@ static void tile_store(const struct weft_conv *conv, const struct weft_conv_shap
             continue;
         const struct weft_conv_piece piece = weft_conv_piece(s, data, n, o, 1, h * s->out[2] + w, 1);
         const float biased = data->bias ? out[i] + data->bias[o] : out[i];
-        *piece.data = conv->clamp.given ? weft_clamped(&conv->clamp, biased) : biased;
+        *piece.data = conv->clamp.given && !conv->residual ? weft_clamped(&conv->clamp, biased) : biased;
+        if (conv->residual)
+            weft_conv_add_residual(conv, s, data, &piece);
         if (conv->epilogue)
             conv->epilogue(data->user, &piece);
     }

@@ -411,6 +411,16 @@ static inline void add_contraction(struct maker *m)
         begin(m, WEFT_F32, WHOLE, true);
         BODY("add %%%s, %%%s\n", m->value[sum].name, m->value[row].name);
     }
+    if (draw(m, 3) == 0) { /* a residual, and bounds behind it */
+        const int sum = m->values - 1, residual = m->values;
+        add_param(m, WEFT_F32, WHOLE);
+        begin(m, WEFT_F32, WHOLE, true);
+        BODY("add %%%s, %%%s\n", m->value[sum].name, m->value[residual].name);
+        if (draw(m, 2)) {
+            begin(m, WEFT_F32, WHOLE, true);
+            BODY("relu %%%s\n", m->value[residual + 1].name);
+        }
+    }
 }
 
 /* A value of the box, or a parameter of other places, by indices in the place of some axes. */
