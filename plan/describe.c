@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* describe.c: what a plan says of itself: notes right of `!`, remarks, and its inputs and outputs. */
 #include "plan/plan.h"
+#include "sched/epilogue.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,7 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
 static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
                           const char *const *value)
 {
-    const char *keys[5] = {"at", "parts"}, *values[5] = {value[0], value[1]};
+    const char *keys[6] = {"at", "parts"}, *values[6] = {value[0], value[1]};
     uint32_t count = 2;
     const struct weft_alias *alias = &plan->alias.of[step->out[0].id];
     if (strcmp(value[2], "1") != 0) {
@@ -107,6 +108,10 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
     if (step->pack) {
         keys[count] = "weights";
         values[count++] = step->plain ? "kept" : "packed";
+    }
+    if (step->epilogue && step->epilogue->residual.id) { /* what the contraction's kernel adds itself */
+        keys[count] = "residual";
+        values[count++] = weft_arena_format(plan->graph->arena, "%%%s", plan->label[step->epilogue->residual.id]);
     }
     if (alias->kind != WEFT_ALIAS_OWN) {
         keys[count] = "in";
