@@ -3,9 +3,9 @@
  *
  * A group may have one contraction, an f32 product or convolution, and elementwise nodes that go over its results point
  * by point. It is computed by the step of the contraction, which has an epilogue: a bias, a residual and a clamp, in
- * this order, are the kernel's own work, in registers; the rest is a kernel form whose program the kernel calls for each piece of results
- * that it has finished (kernels/strip/program.h). The contraction's results are written to the memory of the group's
- * result, where the program reads them and puts its own in their place.
+ * this order, are the kernel's own work, in registers; the rest is a kernel form whose program the kernel calls for
+ * each piece of results that it has finished (kernels/strip/program.h). The contraction's results are written to the
+ * memory of the group's result, where the program reads them and puts its own in their place.
  *
  *   fuse @matmul_add_gelu_add {                       step: gemm
  *     %c: f32[128,768]{-} = matmul %x, %w             the kernel, which adds %b to its sums

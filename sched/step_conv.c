@@ -220,7 +220,8 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
     const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),
-                                        .residual = weft_epilogue_residual(call), .user = &finishing, .scratch = call->scratch};
+                                        .residual = weft_epilogue_residual(call), .user = &finishing,
+                                        .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
 }
 

@@ -38,8 +38,8 @@
  *   WINOGRAD_2, WINOGRAD_4  where the descriptor's `arithmetic` permits it: another formula, with other bits, which
  *             winograd.h has.
  *
- * Preconditions: y overlaps neither x nor w nor the residual; distinct indices of y are distinct elements; o and c divide by groups. No
- * alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
+ * Preconditions: y overlaps neither x nor w nor the residual; distinct indices of y are distinct elements; o and c
+ * divide by groups. No alignment, no reading outside the described elements. Extents of n, o and y may be 0. */
 #ifndef WEFT_CONV_H
 #define WEFT_CONV_H
 
