@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* match_attention.h: what stands between the two products of an attention, for fuse_attention. */
+#ifndef WEFT_PASSES_MATCH_ATTENTION_H
+#define WEFT_PASSES_MATCH_ATTENTION_H
+
+#include "passes/passes.h"
+
+enum { WEFT_ATTENTION_TERMS = 4 };
+
+/* What is added to the scores, or hides some of them. */
+struct weft_attention_term {
+    weft_val value;      /* the summand, or the condition */
+    bool chooses;        /* a condition */
+    bool hides;          /* where it is true; else where it is false */
+    double hidden;       /* what a hidden score is: -inf, or the lowest number of f32 */
+};
+
+struct weft_attention_match {
+    weft_val q, k, v;
+    bool q_turned, k_turned, v_turned; /* [.., width, rows], as the products have them */
+    double factor, softcap;            /* of scores; softcap 0: none */
+    double weight_factor;              /* of the weights */
+    const char *empty;                 /* of attention */
+    struct weft_attention_term term[WEFT_ATTENTION_TERMS]; /* from the softmax to the product */
+    unsigned terms;
+    bool causal;
+    int64_t offset;
+    const char *why;                   /* if there is a softmax, but no attention: why */
+};
+
+/* Is the left operand of this product a softmax of a product that nobody else reads? */
+bool weft_match_attention(struct weft_graph *graph, weft_node product, struct weft_attention_match *ret);
+/* All terms as one that is added, of f32; none if there are none. */
+weft_val weft_build_attention_mask(struct weft_builder *b, const struct weft_attention_match *match);
+/* The number by which v is multiplied or divided, other operand to ret; false: by none. */
+bool weft_match_scaled(const struct weft_graph *graph, weft_val v, weft_val *ret, double *ret_factor);
+
+/* match_causal.c: does a constant, maybe repeated along leading axes, hide from row i all keys behind i + offset and
+ * no others? Of truth values what is `hides` hides; of numbers 0 does not, and those that nothing is left of beside any
+ * other do. ret_finite: some that hide are finite. */
+bool weft_match_causal(struct weft_graph *graph, weft_val v, bool hides, int64_t *ret_offset, bool *ret_finite);
+/* So low that adding any score to it changes nothing. */
+static inline bool weft_is_lowest(double x) { return x <= -1e30; }
+
+#endif
