@@ -8,8 +8,8 @@
  *   %y: f32[1,12,S,64] = matmul %w, %v
  *   return %y
  *
- * match_attention.c walks back from the second product and lists what is known on the way; match_causal.c reads constant
- * masks. Here: factors of queries and of keys, also in front of their transposes and broadcasts; axes. Keys and values
+ * match_attention.c walks back from the second product and lists what is known on the way; match_causal.c reads
+ * constant masks. Here: factors of queries and of keys, also in front of their transposes and broadcasts; axes. Keys and values
  * that are broadcast along the last of the leading axes are keys and values of groups.
  *
  * Keeps the function and rounds elsewhere: factors are multiplied with each other and with the scores; terms are added
@@ -203,8 +203,10 @@ static weft_val attention(struct weft_rewriting *r, weft_node n)
     }
     struct axes axes = axes_of(g, &f, type.rank);
     struct weft_type rows = *weft_type_of(g, f.q), scores;
-    if (f.q_turned)
-        rows.extent[rows.rank - 1] = rows.extent[rows.rank - 2], rows.extent[rows.rank - 2] = extent_behind(g, f.q, true);
+    if (f.q_turned) {
+        rows.extent[rows.rank - 1] = rows.extent[rows.rank - 2];
+        rows.extent[rows.rank - 2] = extent_behind(g, f.q, true);
+    }
     rows.dtype = WEFT_F32;
     scores = in_four(g, &rows, &axes, axes.repeated);
     scores.extent[3] = extent_behind(g, f.k, f.k_turned);

@@ -31,6 +31,8 @@ const char *weft_draw_table_error(void)
 
 bool weft_is_drawn(int op) { return generators[op]; }
 
+int weft_draw_first = WEFT_OP_NONE;
+
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 static double elements_of(const struct weft_maker *m, weft_val value)
@@ -228,6 +230,8 @@ struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_dra
     const bool large = weft_draw(&m, 24) == 23;
     m.most_elements = large ? 20000 : 600;
     draw_dims(&m, large);
+    if (weft_draw_first)
+        generators[weft_draw_first](&m, weft_draw_first);
     weft_draw_nodes(&m, large ? 4 : 2 + weft_draw(&m, 20));
     if (m.values == 0)
         weft_keep_value(&m, weft_add_param(m.graph, NULL, &(struct weft_type){.dtype = WEFT_F32}));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw_window.c: contractions, windows, what reads between elements, norms, attention, quantised types. Shapes that
+/* draw_window.c: contractions, windows, what reads between elements, norms, quantised types. Shapes that
  * have to fit each other are drawn together; operands of such shapes are then obtained. */
 #include "tests/property/random_graph.h"
 
@@ -232,7 +232,7 @@ void weft_draw_det(struct weft_maker *m, int op)
     weft_emit(m, op, 1, &x, 0, NULL, NULL);
 }
 
-/* --- norms, attention, quantised types ---------------------------------------------------------------------------- */
+/* --- norms, quantised types --------------------------------------------------------------------------------------- */
 
 void weft_draw_norm(struct weft_maker *m, int op)
 {
@@ -255,23 +255,6 @@ void weft_draw_norm(struct weft_maker *m, int op)
     for (unsigned i = 1; i < operands; i++)
         operand[i] = weft_obtain(m, &rest);
     weft_emit(m, op, operands, operand, attrs, attr, NULL);
-}
-
-void weft_draw_attention(struct weft_maker *m, int op)
-{
-    const int dtype = weft_draw_dtype(m, WEFT_DRAW_REAL);
-    const weft_dim n = small(m), keys = weft_draw_dim(m), rows = weft_draw_dim(m), d = small(m), e = small(m);
-    const int64_t heads = 1 + weft_draw(m, 2), shared = 1 + weft_draw(m, 2);
-    const weft_dim q[] = {n, weft_dim_of(heads * shared), rows, d}, k[] = {n, weft_dim_of(heads), keys, d},
-                   v[] = {n, weft_dim_of(heads), keys, e}, mask[] = {n, q[1], rows, keys};
-    const weft_val operand[] = {weft_obtain_with(m, dtype, 4, q), weft_obtain_with(m, dtype, 4, k),
-                                weft_obtain_with(m, dtype, 4, v),
-                                weft_draw(m, 2) ? weft_obtain_with(m, dtype, 4, mask) : WEFT_NO_VALUE};
-    const struct weft_attr attr[] = {weft_attr_of_real(WEFT_ATTR_factor, 0.5),
-                                     weft_attr_of_real(WEFT_ATTR_softcap, weft_draw(m, 3) == 2 ? 4 : 0),
-                                     weft_attr_of_int(WEFT_ATTR_causal, weft_draw(m, 2)),
-                                     weft_attr_of_int(WEFT_ATTR_offset, weft_draw(m, 3))};
-    weft_emit(m, op, 3 + (operand[3].id != 0), operand, 4, attr, NULL);
 }
 
 void weft_draw_quantize(struct weft_maker *m, int op)

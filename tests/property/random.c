@@ -8,6 +8,9 @@
  *
  * `--choices` in front of any of these has every graph also run with the second to the ninth choice of every unit.
  *
+ * `--first OP` in front of them has every graph begin with what is drawn for this op: of attention two times of three
+ * the primitives that it is made of.
+ *
  * Graphs are checked by child processes, so that a crash or a loop without end is a failure with a seed like any other;
  * this process itself never computes. Closes with "N passed, N failed, N skipped". */
 #include "tests/property/random_graph.h"
@@ -325,6 +328,11 @@ int main(int argc, char **argv)
         choices_too = true;
         argc--, argv++;
     }
+    if (argc > 2 && strcmp(argv[1], "--first") == 0) {
+        for (int op = 1; op < WEFT_OP_COUNT; op++)
+            weft_draw_first = strcmp(weft_ops[op].name, argv[2]) == 0 && weft_is_drawn(op) ? op : weft_draw_first;
+        argc -= 2, argv += 2;
+    }
     const char *const word = argc > 1 ? argv[1] : "";
     if (argc == 3 && strcmp(word, "--show") == 0 && read_number(argv[2], &seed))
         return show_seed(seed);
@@ -334,6 +342,6 @@ int main(int argc, char **argv)
         return check_seeds(count, seed);
     if (argc > 1 && strstr(word, ".weft"))
         return check_files(argv + 1, argc - 1);
-    fprintf(stderr, "usage: random [--choices] COUNT [SEED] | --show SEED | --shrink SEED | FILE.weft…\n");
+    fprintf(stderr, "usage: random [--choices] [--first OP] COUNT [SEED] | --show SEED | --shrink SEED | FILE.weft…\n");
     return 2;
 }

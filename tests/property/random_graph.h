@@ -90,6 +90,8 @@ void weft_keep_value(struct weft_maker *m, weft_val value);
 /* The name of an op that is not drawn, or drawn without a generator; NULL: all is well. */
 const char *weft_draw_table_error(void);
 bool weft_is_drawn(int op);
+/* An op that every graph begins with, if it can be drawn; or none. */
+extern int weft_draw_first;
 
 /* --- draw_operand.c: what nodes read ------------------------------------------------------------------------------ */
 
