@@ -297,6 +297,8 @@ static void match_causal(struct weft_graph *g, struct weft_attention_match *matc
         const struct weft_attention_term *term = &match->term[i];
         bool finite;
         int64_t offset;
+        if (i > 0 && term[-1].chooses && isfinite(term[-1].hidden))
+            return; /* in the place of -inf, too */
         if (!weft_match_causal(g, term->value, term->hides, &offset, &finite))
             continue;
         if (term->chooses)
