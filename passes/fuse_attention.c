@@ -9,8 +9,8 @@
  *   return %y
  *
  * match_attention.c walks back from the second product and lists what is known on the way; match_causal.c reads
- * constant masks. Here: factors of queries and of keys, also in front of their transposes and broadcasts; axes. Keys and values
- * that are broadcast along the last of the leading axes are keys and values of groups.
+ * constant masks. Here: factors of queries and of keys, also in front of their transposes and broadcasts; axes. Keys
+ * and values that are broadcast along the last of the leading axes are keys and values of groups.
  *
  * Keeps the function and rounds elsewhere: factors are multiplied with each other and with the scores; terms are added
  * in the order of kernels/attention/attention.h, masks to each other before; 16-bit floats are rounded at the end only.
