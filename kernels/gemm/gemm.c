@@ -269,13 +269,13 @@ static void choose_parts(struct weft_gemm *g, int workers)
     l->units[1] = weft_pieces(l->m, l->rows);
     l->units[2] = weft_pieces(l->n, columns);
     const double flops = 2.0 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
-    const int64_t units = l->units[0] * l->units[1] * l->units[2];
-    const bool turns = g->takes_turns && !l->pack_a && !l->pack_b; /* parts that share a panel each pack it */
-    g->parts = turns ? weft_gemm_turns(flops, units, workers) : weft_gemm_parts(flops, units, workers);
+    g->parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
     /* Where C is written from end to end, parts that share its rows would fetch each other's lines ahead. */
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
     const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
     weft_gemm_grid(l->units, last_panel(g), weight, g->parts, l->cut);
+    if (g->takes_turns && !l->pack_a && !l->pack_b) /* parts that share a panel would each pack it */
+        weft_gemm_take_turns(flops, l->units, (int64_t[]){0, l->rows, columns}, l->cut);
     if (g->grid[0] > 0) {
         for (int d = 0; d < 3; d++)
             l->cut[d] = g->grid[d == 0 || !g->swapped ? d : 3 - d];

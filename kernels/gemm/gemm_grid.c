@@ -48,13 +48,16 @@ bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int6
     return true;
 }
 
-/* Parts that somebody has to wait for should not be long, and not be many. */
-enum { TURNS = 3, TURN_FLOPS = 1000000 }; /* of each worker; of a part, 5 to 10 us of one core */
-
-int32_t weft_gemm_turns(double flops, int64_t units, int workers)
+/* Parts that somebody has to wait for should not be long, and not be many: 5 to 10 us of one core, three of a worker.
+ * Each box is cut across its longer side, so that what it reads most of is still read once. */
+void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t weight[3], int32_t cut[3])
 {
-    const int most = workers > 1 && flops >= (double)TURN_FLOPS * TURNS * workers ? TURNS * workers : workers;
-    return weft_gemm_parts(flops, units, most);
+    enum { TURNS = 3, TURN_FLOPS = 1000000 };
+    const int parts = cut[0] * cut[1] * cut[2];
+    const int64_t rows = weft_pieces(extent[1], cut[1]), columns = weft_pieces(extent[2], cut[2]);
+    const int d = columns * weight[2] >= rows * weight[1] ? 2 : 1;
+    if (parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && extent[d] >= (int64_t)TURNS * cut[d])
+        cut[d] *= TURNS;
 }
 
 int32_t weft_gemm_parts(double flops, int64_t units, int workers)

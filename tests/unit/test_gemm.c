@@ -123,6 +123,10 @@ static void turns_are_for_long_products(void **state)
     g.b_row = 1, g.b_col = g.k;
     weft_gemm_prepare(&g, 4);
     assert_in_range(g.parts, 3, 4);
+    g = product(32, 32128, 512), g.cpu = WEFT_CPU_AVX2, g.b_packed = g.takes_turns = true;
+    weft_gemm_prepare(&g, 2);
+    assert_int_equal(g.parts, 6);
+    assert_int_equal(g.loops.cut[2], 6); /* no weights are read twice */
     g = product(128, 64, 64), g.b_packed = g.takes_turns = true;
     weft_gemm_prepare(&g, 4);
     assert_in_range(g.parts, 2, 4);
