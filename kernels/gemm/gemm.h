@@ -155,7 +155,7 @@ void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3
 bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */
 int32_t weft_gemm_parts(double flops, int64_t units, int workers);
-/* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if the boxes are large. Weights:
+/* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if boxes are large. Weights:
  * numbers of a unit along each axis. */
 void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t weight[3], int32_t cut[3]);
 
