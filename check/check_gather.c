@@ -21,11 +21,13 @@ static void one(const struct weft_gather *g, char *out, const char *in, int64_t 
 {
     char *const to = out + (g->scatter ? indexed : plain) * g->bytes;
     const char *const from = in + (g->scatter ? plain : indexed) * g->bytes;
-    if (g->add) {
+    if (g->combine) {
         float x, y;
         memcpy(&x, to, 4);
         memcpy(&y, from, 4);
-        x += y;
+        const float nan = x != x ? x : y;
+        x = g->combine == WEFT_COMBINE_ADD ? x + y : g->combine == WEFT_COMBINE_MULTIPLY ? x * y
+            : x != x || y != y ? nan : g->combine == WEFT_COMBINE_LEAST ? (y < x ? y : x) : y > x ? y : x;
         memcpy(to, &x, 4);
     } else {
         memcpy(to, from, (size_t)g->bytes);
@@ -80,11 +82,13 @@ struct extent_of {
     int64_t plain, indexed, index; /* elements */
 };
 
-static struct extent_of random_gather(struct weft_check *check, struct weft_gather *g, bool scatter, bool add)
+static struct extent_of random_gather(struct weft_check *check, struct weft_gather *g, bool scatter, bool combine)
 {
     static const int sizes[] = {1, 2, 4, 8};
-    *g = (struct weft_gather){.cpu = weft_check_cpu(check), .scatter = scatter, .add = add,
-                              .bytes = add ? 4 : sizes[weft_check_between(check, 0, 3)],
+    *g = (struct weft_gather){.cpu = weft_check_cpu(check), .scatter = scatter,
+                              .combine = (uint8_t)(combine ? weft_check_between(check, 1, WEFT_COMBINE_GREATEST)
+                                                           : WEFT_COMBINE_REPLACE),
+                              .bytes = combine ? 4 : sizes[weft_check_between(check, 0, 3)],
                               .outer = (int32_t)weft_check_between(check, 0, 3),
                               .inner = (int32_t)weft_check_between(check, 0, 2),
                               .numbers = (int32_t)weft_check_between(check, 1, 2),
@@ -148,11 +152,11 @@ static void *random_bytes(struct weft_check *check, size_t bytes, bool floats)
 static void gather_body(struct weft_check *check, const void *user)
 {
     const char *const name = user;
-    const bool add = strstr(name, "add") != NULL, scatter = strstr(name, "scatter") != NULL;
+    const bool combine = strstr(name, "combine") != NULL, scatter = strstr(name, "scatter") != NULL;
     int cases = 0;
     for (int tries = 0; cases < 150 && tries < 20000 && !weft_check_failed(check); tries++) {
         struct weft_gather g, plain;
-        const struct extent_of e = random_gather(check, &g, scatter, add);
+        const struct extent_of e = random_gather(check, &g, scatter, combine);
         plain = g;
         weft_gather_prepare(&g, 4);
         if (strcmp(weft_gather_name(&g), name) != 0)
@@ -161,8 +165,8 @@ static void gather_body(struct weft_check *check, const void *user)
         const size_t out_bytes = (size_t)((scatter ? e.indexed : e.plain) * g.bytes);
         const size_t in_bytes = (size_t)((scatter ? e.plain : e.indexed) * g.bytes);
         const size_t odd = scatter ? 0 : (size_t)weft_check_between(check, 0, 7); /* gathers read any address */
-        const char *const in = (char *)random_bytes(check, in_bytes + odd, add) + odd;
-        char *const before = random_bytes(check, out_bytes, add);
+        const char *const in = (char *)random_bytes(check, in_bytes + odd, combine) + odd;
+        char *const before = random_bytes(check, out_bytes, combine);
         char *const want = weft_check_alloc(check, out_bytes), *const out = weft_check_alloc(check, out_bytes);
         void *const index = weft_check_alloc(check, (size_t)e.index * index_bytes(g.index_dtype));
         fill_index(check, &g, index, e.index);

@@ -293,14 +293,18 @@ const char *weft_places_name(bool triangle);
 
 /* --- gather/gather.h: copies whose places come from indices ------------------------------------------------------- */
 
+/* What a scatter does with what is there. */
+enum { WEFT_COMBINE_REPLACE, WEFT_COMBINE_ADD, WEFT_COMBINE_MULTIPLY, WEFT_COMBINE_LEAST, WEFT_COMBINE_GREATEST };
+
 /* Outer axes run over the indices, inner axes over the block that each moves. A gather reads the indexed array and
  * writes the plain one, a scatter the other way round. An index is `numbers` numbers, each in [0, limit) once negative
  * ones count from the end (`from_end`); outside, gathers (and scatters with `clamp`) take the nearest place, scatters
  * leave the block out. Strides in elements. */
 struct weft_gather {
     uint32_t cpu;
-    bool scatter, add, from_end, clamp; /* add: += of f32 */
+    bool scatter, from_end, clamp;
     bool by_place;           /* set by prepare */
+    uint8_t combine;         /* WEFT_COMBINE_*, of f32 but to replace: what a scatter brings, with what is there */
     uint8_t index_dtype;     /* WEFT_K_* */
     int32_t bytes, outer, inner, numbers;
     int64_t extent[WEFT_K_RANK], plain[WEFT_K_RANK], indexed[WEFT_K_RANK], index[WEFT_K_RANK];
@@ -308,7 +312,7 @@ struct weft_gather {
     int64_t limit[WEFT_K_RANK], step[WEFT_K_RANK], number_stride;
     /* set by prepare, which also orders and merges outer axes where it goes by place */
     int32_t shared;          /* of these, how many do not move in the indices: those before the last */
-    int32_t split, parts;    /* the axis that parts of a scatter share out, or -1 */
+    int32_t split, parts;    /* the axis that parts of a scatter share out; -1: none, or the numbers of the index */
 };
 void weft_gather_prepare(struct weft_gather *gather, int workers);
 void weft_gather_run(const struct weft_gather *gather, void *out, const void *in, const void *index, int part,

@@ -117,9 +117,8 @@ bool weft_is_update(const struct weft_graph *g, weft_node n)
     if (!(weft_op_of(g, n)->traits & WEFT_UPDATE))
         return false;
     const bool replaces = !weft_attr_spec_find(weft_opcode_of(g, n), WEFT_ATTR_form);
-    const char *form = replaces ? "none" : weft_attr_word(g, n, WEFT_ATTR_form);
-    return strcmp(form, "none") == 0 ||
-           (strcmp(form, "add") == 0 && weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32);
+    return replaces || strcmp(weft_attr_word(g, n, WEFT_ATTR_form), "none") == 0 ||
+           weft_type_of(g, weft_result(g, n, 0))->dtype == WEFT_F32;
 }
 
 /* A bitcast is elementwise, but done by a copy. */

@@ -6,7 +6,7 @@
 static bool choose_scatter(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
 {
     if (!weft_is_update(s->graph, step->node))
-        return weft_schedule_refuse(step, "its kernel stores, and adds f32, but combines in no other way");
+        return weft_schedule_refuse(step, "its kernel stores, and combines f32, but no other type");
     return weft_schedule_move(s, step, kind);
 }
 

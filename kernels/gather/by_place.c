@@ -137,7 +137,9 @@ void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in
 bool weft_scatter_goes_by_place(const struct weft_gather *g)
 {
     const int last = g->inner - 1;
-    return !g->add && g->outer && (!g->inner || (g->plain_block[last] == 1 && g->indexed_block[last] == 1));
+    if (!g->outer || (g->combine && g->inner > 1))
+        return false;
+    return !g->inner || (g->plain_block[last] == 1 && g->indexed_block[last] == 1);
 }
 
 /* Blocks of `size` bytes, `step` bytes apart, to their places, those that have one, in order. */
@@ -167,6 +169,22 @@ static void scatter_to(const struct weft_gather *g, char *to, const char *from, 
         store_each(bytes, size, to, from, step, place, n);
 }
 
+/* Combines the rows of a line whose numbers are in [low, high). What is not is dropped without a branch: which part an
+ * index belongs to is as good as random. */
+static void combine_to(const struct weft_gather *g, const struct weft_gather_line *line, int64_t low, int64_t high,
+                       float *to, const float *from, const int64_t *number)
+{
+    const struct weft_combining c = {g->combine, g->inner ? g->block[0] : 1, g->plain[g->outer - 1]};
+    int64_t place[CHUNK], row[CHUNK], kept = 0;
+    for (int64_t i = 0; i < line->n; i++) {
+        const bool mine = number[i] >= low && number[i] < high;
+        place[kept] = line->first + i * line->along + (mine ? number[i] : 0) * g->step[0];
+        row[kept] = i;
+        kept += mine;
+    }
+    weft_gather_loops_find(g->cpu)->combine(&c, to, from, place, row, kept);
+}
+
 /* Lines go along the last axis, in the order of the indices: the last of equal ones wins. */
 void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                            int parts)
@@ -176,7 +194,10 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
     const int last = g->outer - 1, number = wide ? 8 : 4;
     struct weft_k_walk walk = {.rank = last, .arrays = 3, .at = {out, (char *)in, (char *)index}};
     int64_t place[CHUNK], lines = 1, end = 0;
-    if (g->split < 0 && part > 0)
+    int64_t low = 0, high = g->limit[0];
+    if (g->split < 0 && g->combine)
+        weft_share(g->limit[0], 1, part, parts, &low, &high);
+    else if (g->split < 0 && part > 0)
         return;
     for (int i = 0; i < g->outer; i++) { /* the part's range along each axis */
         int64_t begin = 0, past = g->extent[i];
@@ -201,7 +222,16 @@ void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *i
                                                   .step = g->step[0], .first = first * g->indexed[last],
                                                   .along = g->indexed[last], .index = g->index[last],
                                                   .strict = !g->clamp};
-            loops->places(&line, wide, place, walk.at[2] + first * g->index[last] * number);
+            const char *const numbers = walk.at[2] + first * g->index[last] * number;
+            if (g->combine) {
+                const struct weft_gather_line alone = {.n = line.n, .limit = line.limit, .step = 1,
+                                                       .index = line.index, .strict = line.strict};
+                loops->places(&alone, wide, place, numbers);
+                combine_to(g, &line, low, high, (float *)(void *)walk.at[0],
+                           (const float *)(void *)walk.at[1] + first * g->plain[last], place);
+                continue;
+            }
+            loops->places(&line, wide, place, numbers);
             scatter_to(g, walk.at[0], walk.at[1] + first * g->plain[last] * g->bytes,
                        g->plain[last] * g->bytes, place, line.n);
         }

@@ -6,26 +6,30 @@
  * reading the indices and bringing them into range is the work, by places (by_place.c).
  *
  * Parts of a gather are ranges of indices. Parts of a scatter must not meet in one element, so they are ranges of an
- * outer axis that also moves in the indexed array; where there is none, a scatter is one part, in the order of the
- * indices: the last of equal ones wins. */
+ * outer axis that also moves in the indexed array; where there is none, a scatter that replaces is one part, in the
+ * order of the indices: the last of equal ones wins. One that combines by place (sums over the edges of a graph) has
+ * ranges of the numbers then: each part goes through all indices and keeps those that are its own, in order. */
 #include "kernels/gather/gather.h"
 #include "kernels/relayout/relayout.h"
 #include "kernels/walk.h"
 
 #include <string.h>
 
+#define APART 1024 /* floats between the lines of parts that combine: else they write the same lines of a cache */
+
 const char *weft_gather_name(const struct weft_gather *g)
 {
     const struct weft_gather_loops *const loops = weft_gather_loops_find(g->cpu);
     if (g->scatter)
-        return g->add ? "weft_scatter_add_f32__ref" : g->by_place ? loops->scatter : "weft_scatter_blocks__ref";
+        return g->combine ? (g->by_place ? loops->combined : "weft_scatter_combine_each_f32__ref")
+               : g->by_place ? loops->scatter : "weft_scatter_blocks__ref";
     return !g->by_place ? "weft_gather_blocks__ref" : g->inner ? loops->blocks : loops->elements;
 }
 
-/* Blocks of other indices, and sums, go one by one. */
+/* Blocks of other indices go one by one. */
 uint32_t weft_gather_cpu(const struct weft_gather *g)
 {
-    return g->by_place && !(g->scatter && g->add) ? weft_gather_loops_find(g->cpu)->cpu : 0;
+    return g->by_place ? weft_gather_loops_find(g->cpu)->cpu : 0;
 }
 
 /* Axes that are one in both arrays are joined; the order stays. */
@@ -59,7 +63,7 @@ static void drop_single_axes(struct weft_gather *g)
 /* An axis along which one index serves neighbours in both arrays: they are a block. */
 static void make_block(struct weft_gather *g)
 {
-    for (int i = 0; i < g->outer && g->inner == 0 && !g->scatter; i++) {
+    for (int i = 0; i < g->outer && g->inner == 0; i++) {
         if (g->index[i] != 0 || g->plain[i] != 1 || g->indexed[i] != 1)
             continue;
         g->block[g->inner] = g->extent[i];
@@ -73,10 +77,11 @@ static void make_block(struct weft_gather *g)
 void weft_gather_prepare(struct weft_gather *g, int workers)
 {
     drop_single_axes(g);
-    make_block(g);
+    const bool usual = (g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32) && g->numbers == 1;
+    if (!g->scatter || (g->combine && usual && g->from_end))
+        make_block(g);
     merge_block(g);
-    const bool usual = g->index_dtype == WEFT_K_I64 || g->index_dtype == WEFT_K_I32;
-    g->by_place = g->numbers == 1 && g->from_end && usual &&
+    g->by_place = g->from_end && usual &&
                   (g->scatter ? weft_scatter_goes_by_place(g) : weft_gather_arrange(g));
     int64_t indices = 1, block = 1;
     g->split = -1;
@@ -87,7 +92,11 @@ void weft_gather_prepare(struct weft_gather *g, int workers)
     }
     for (int i = 0; i < g->inner; i++)
         block *= g->block[i];
-    const int64_t most = g->scatter ? (g->split < 0 ? 1 : g->extent[g->split]) : indices;
+    const bool combines = g->combine && g->by_place;
+    if (combines && g->split >= 0 && g->indexed[g->split] < APART)
+        g->split = -1;
+    const int64_t alone = combines ? g->limit[0] : 1; /* parts without an axis */
+    const int64_t most = g->scatter ? (g->split < 0 ? alone : g->extent[g->split]) : indices;
     const int32_t parts = weft_parts_for(indices * block * 2 * g->bytes, workers);
     g->parts = parts > most ? (int32_t)(most > 0 ? most : 1) : parts;
 }
@@ -109,19 +118,19 @@ void weft_gather_move_block(const struct weft_gather *g, int axis, char *out, co
         weft_copy_strided(g->bytes, out, to[axis], in, from[axis], g->block[axis]);
 }
 
-static void add_block(const struct weft_gather *g, int axis, float *out, const float *in)
+static void combine_block(const struct weft_gather *g, int axis, float *out, const float *in)
 {
     if (axis >= g->inner) {
-        *out += *in;
+        *out = weft_combined(g->combine, *out, *in);
         return;
     }
     const int64_t to = g->indexed_block[axis], from = g->plain_block[axis], n = g->block[axis];
     if (axis + 1 < g->inner)
         for (int64_t i = 0; i < n; i++)
-            add_block(g, axis + 1, out + i * to, in + i * from);
+            combine_block(g, axis + 1, out + i * to, in + i * from);
     else
         for (int64_t i = 0; i < n; i++)
-            out[i * to] += in[i * from];
+            out[i * to] = weft_combined(g->combine, out[i * to], in[i * from]);
 }
 
 /* Where an index points to; false if it lies outside of what is scattered to. Gathers take the nearest place. */
@@ -154,8 +163,8 @@ static void one_index(const struct weft_gather *g, char *out, const char *in, co
     indexed += place;
     char *const to = out + (g->scatter ? indexed : plain) * g->bytes;
     const char *const from = in + (g->scatter ? plain : indexed) * g->bytes;
-    if (g->add)
-        add_block(g, 0, (float *)(void *)to, (const float *)(const void *)from);
+    if (g->combine)
+        combine_block(g, 0, (float *)(void *)to, (const float *)(const void *)from);
     else
         weft_gather_move_block(g, 0, to, from);
 }

@@ -2,7 +2,7 @@
 /* gather.h: what the files of the indexing family share. The public side is in kernels.h.
  *
  *   gather     plain[i…, j…] = indexed[i…, x(i…), j…]
- *   scatter    indexed[i…, x(i…), j…] = plain[i…, j…], or += it
+ *   scatter    indexed[i…, x(i…), j…] = plain[i…, j…], or +=, *=, min= or max= it
  *
  * i runs over the outer axes, j over the inner ones, a block. x(i…) is the sum of up to 8 numbers of an index, each
  * brought into [0, limit) and multiplied by a step. Preconditions: no overlap; limits are at least 1, except where
@@ -38,7 +38,7 @@ bool weft_gather_arrange(struct weft_gather *g);
 void weft_gather_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                           int parts);
 
-/* The same for a scatter; false if it adds, or if its blocks are not made of contiguous rows. */
+/* The same for a scatter; false if its blocks are not made of contiguous rows, of one where it combines. */
 bool weft_scatter_goes_by_place(const struct weft_gather *g);
 void weft_scatter_by_place(const struct weft_gather *g, void *out, const void *in, const void *index, int part,
                            int parts);
@@ -72,10 +72,31 @@ weft_pairs_fn weft_repeat_pairs__ref, weft_repeat_pairs__avx2, weft_repeat_pairs
 weft_near_fn weft_repeat_near__ref, weft_repeat_near__avx2, weft_repeat_near__avx512;
 weft_repeat_fn weft_repeat_blocks__ref, weft_repeat_blocks__avx2, weft_repeat_blocks__avx512;
 
+/* Row row[i] of `from`, `step` floats apart, is combined with what is at place[i] of `to`, `block` floats; in order. */
+struct weft_combining {
+    int combine; /* WEFT_COMBINE_*, not to replace */
+    int64_t block, step;
+};
+typedef void weft_combine_fn(const struct weft_combining *c, float *to, const float *from, const int64_t *place,
+                             const int64_t *row, int64_t n);
+weft_combine_fn weft_combine_rows__ref, weft_combine_rows__avx2, weft_combine_rows__avx512;
+
+/* x with y, as a scatter combines them: the least or greatest of a NaN and a number is the NaN. */
+static inline float weft_combined(int combine, float x, float y)
+{
+    if (combine == WEFT_COMBINE_ADD)
+        return x + y;
+    if (combine == WEFT_COMBINE_MULTIPLY)
+        return x * y;
+    if (x != x || y != y)
+        return x != x ? x : y;
+    return (combine == WEFT_COMBINE_LEAST ? y < x : x < y) ? y : x;
+}
+
 /* The loops that have one form a level (gather_level.c). */
 struct weft_gather_loops {
     uint32_t cpu;
-    const char *elements, *blocks, *scatter, *spans, *table; /* names of the kernels that use them */
+    const char *elements, *blocks, *scatter, *combined, *spans, *table; /* names of the kernels that use them */
     /* Numbers are i64 if `wide`, else i32. */
     void (*places)(const struct weft_gather_line *line, bool wide, int64_t *place, const void *index);
     /* to[i · stride] = from[place[i]] for i in [0, n). */
@@ -86,6 +107,7 @@ struct weft_gather_loops {
     weft_repeat_fn *repeat;  /* the same where neighbours are often one */
     weft_pairs_fn *pairs;
     weft_near_fn *near;
+    weft_combine_fn *combine;
 };
 extern const struct weft_gather_loops weft_gather_loops__ref, weft_gather_loops__avx2, weft_gather_loops__avx512;
 const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu);

@@ -139,6 +139,7 @@ static void copy_blocks_fn(int bytes, int64_t size, char *to, int64_t step, cons
 
 const struct weft_gather_loops LEVEL(weft_gather_loops) = {
     LEVEL_CPU,    "weft_gather_elements" LEVEL_TEXT, "weft_gather_blocks" LEVEL_TEXT,
-    "weft_scatter_blocks" LEVEL_TEXT, "weft_spans" LEVEL_TEXT, "weft_table" LEVEL_TEXT,
+    "weft_scatter_blocks" LEVEL_TEXT, "weft_scatter_combine_f32" LEVEL_TEXT, "weft_spans" LEVEL_TEXT,
+    "weft_table" LEVEL_TEXT,
     places_fn, look_up_fn, copy_blocks_fn, LEVEL(weft_repeat_blocks), LEVEL(weft_repeat_pairs),
-    LEVEL(weft_repeat_near)};
+    LEVEL(weft_repeat_near), LEVEL(weft_combine_rows)};
