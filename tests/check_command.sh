@@ -482,6 +482,7 @@ graph @f(%x: f32[64,300]) {
   return %s
 }
 EOF
+expect 0 '^  %s = group @' "$weft" opt grouped.weft --print=choices
 expect 0 '^void weft_.*const struct weft_program_tile .tile.$' "$weft" opt grouped.weft --print=c --target=avx2
 expect 0 '= vexp_below(v[0-9]*); /. %[0-9]* = exp %[0-9]* ./$' "$weft" opt grouped.weft --print=c --target=avx2
 expect 0 '^fuse  *1  *1  *1  *[0-9.]*$' "$weft" opt grouped.weft --print=times --target=avx2

@@ -81,6 +81,8 @@ void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena,
  * has it. */
 void weft_opt_print_times(const struct weft_graph *graph, int64_t whole_ns, struct weft_arena *arena,
                           struct weft_text *text);
+/* What a text says of a unit's step, a node's or a group's; NULL: it has none. */
+const struct weft_plan_note *explain_unit_note(const struct weft_plan *plan, const struct weft_unit *unit);
 void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena,
                           struct weft_text *text);
 void explain_choices_json(const struct explain *explain, const struct explain_pair *pair, weft_node node,

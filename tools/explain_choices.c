@@ -10,12 +10,16 @@
 
 #include <string.h>
 
+const struct weft_plan_note *explain_unit_note(const struct weft_plan *plan, const struct weft_unit *unit)
+{
+    return unit->nodes > 1 ? plan->graph->group[unit->group].plan : plan->graph->node[unit->first.id].plan;
+}
+
 /* None of what is done before the first run. */
 static const struct weft_choices *choices_of(const struct weft_plan *plan, const struct weft_unit *unit,
                                              struct weft_arena *arena)
 {
-    const struct weft_plan_note *const note =
-        unit->nodes > 1 ? plan->graph->group[unit->group].plan : plan->graph->node[unit->first.id].plan;
+    const struct weft_plan_note *const note = explain_unit_note(plan, unit);
     const bool is_run = note && note->kernel && (note->count == 0 || strcmp(note->key[0], "when") != 0);
     return is_run ? weft_plan_list_choices(plan, unit, arena) : NULL;
 }

@@ -227,11 +227,13 @@ static void list_units(const struct weft_plan *plan, bool body, struct weft_aren
     for (uint32_t i = 1; i < plan->units.count; i++) {
         const struct weft_unit *const unit = &plan->units.unit[i];
         const uint32_t traits = weft_op_of(plan->graph, unit->first)->traits;
-        if (!plan->graph->node[unit->first.id].plan || traits & WEFT_CONTROL)
+        const bool is_group = unit->nodes > 1;
+        if (!explain_unit_note(plan, unit) || (!is_group && traits & WEFT_CONTROL))
             continue;
-        weft_text_format(text, "  %%%s = %s%s%s\n", plan->label[weft_unit_value(&plan->units, unit).id],
-                         weft_op_of(plan->graph, unit->first)->name, body ? "  in body @" : "",
-                         body ? plan->graph->name : "");
+        weft_text_format(text, "  %%%s = %s%s%s%s\n", plan->label[weft_unit_value(&plan->units, unit).id],
+                         is_group ? "group @" : "",
+                         is_group ? plan->graph->group[unit->group].name : weft_op_of(plan->graph, unit->first)->name,
+                         body ? "  in body @" : "", body ? plan->graph->name : "");
         explain_unit_choices(plan, unit, scratch, text);
     }
     for (uint32_t i = 1; i < plan->controls; i++)
