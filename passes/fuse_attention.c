@@ -81,12 +81,12 @@ static int repeats_of(const struct weft_graph *g, weft_val v)
     const weft_node n = weft_def(g, v);
     if (weft_opcode_of(g, n) != WEFT_OP_bcast || weft_is_decided(g, n))
         return 0;
-    const int rank = weft_type_of(g, v)->rank, inner = weft_type_of(g, weft_operand(g, n, 0))->rank;
-    const int count = rank - inner;
+    const struct weft_type *const to = weft_type_of(g, v), *const from = weft_type_of(g, weft_operand(g, n, 0));
+    const int inner = from->rank, count = to->rank - inner;
     for (int i = 0; i < inner; i++) {
         const int64_t axis = weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_dims, (unsigned)i));
-        if (axis != (i < inner - 2 ? i : i + count))
-            return 0;
+        if (axis != (i < inner - 2 ? i : i + count) || !weft_dim_same(from->extent[i], to->extent[axis]))
+            return 0; /* an axis of 1 that is stretched is no axis of groups */
     }
     return inner >= 3 ? count : 0;
 }

@@ -14,8 +14,8 @@
  * and everything is computed in f32.
  *
  * A finite number for hidden scores hides as -inf does, but in rows where all are hidden: those are the mean of all
- * values. The lowest number of f32 in its place says the same, whatever is added to it; so does each number below
- * -1e30, and the lowest of f16 where nothing else is added. A choice of a number like -10000 is refused: a score may be
+ * values. From -1e30 down a score that is added to it is lost in rounding, so a term says the same; the lowest of f32
+ * stands for the lowest of f16 where nothing else is added. A choice of a number like -10000 is refused: a score may be
  * lower. An additive mask stays what it is. Scores that are NaN or +inf and hidden by a choice count as any other: the
  * row is NaN. */
 #include "passes/match_attention.h"
@@ -220,15 +220,22 @@ static bool leads_to_product(const struct weft_graph *g, weft_val v, int depth)
                                                      leads_to_product(g, operand_of(g, v, chooses + 1), depth - 1));
 }
 
-/* The number that a choice gives to hidden scores, as a term has it; false if a score may be lower. */
-static bool hidden_number(const struct weft_graph *g, weft_val v, bool outermost, double *ret)
+/* The number that a choice gives to hidden scores; false if a score may be lower. */
+static bool find_hidden(const struct weft_graph *g, weft_val v, struct weft_attention_term *term)
 {
     struct weft_element number;
     if (!weft_const_splat(g, v, &number) || isnan(number.real))
         return false;
-    *ret = number.real == -INFINITY ? -INFINITY : -FLT_MAX;
-    return weft_is_lowest(number.real) ||
-           (outermost && weft_type_of(g, v)->dtype == WEFT_F16 && number.real == -65504);
+    term->stands_in = weft_type_of(g, v)->dtype == WEFT_F16 && number.real == -65504;
+    const bool below = number.real < -FLT_MAX && number.real != -INFINITY; /* of f64 */
+    term->hidden = term->stands_in || below ? -FLT_MAX : number.real;
+    return term->stands_in || weft_is_lowest(number.real);
+}
+
+/* Is there a lowest number of f16 among others? */
+static bool stands_beside(const struct weft_attention_match *match, const struct weft_attention_term *term)
+{
+    return match->terms > 0 && (term->stands_in || match->term[0].stands_in);
 }
 
 /* Takes a term off x; false: `why`. */
@@ -245,7 +252,7 @@ static bool match_term(const struct weft_graph *g, weft_val x, struct weft_atten
         match->why = "what is added to scores is scaled or bounded with them";
     else if (match->terms == WEFT_ATTENTION_TERMS)
         match->why = "there are too many masks";
-    else if (chooses && !hidden_number(g, term.value, match->terms == 0, &term.hidden))
+    else if ((chooses && !find_hidden(g, term.value, &term)) || stands_beside(match, &term))
         match->why = "hidden scores get a number that others may be below";
     else if (!chooses && !is_narrow(weft_type_of(g, term.value)->dtype))
         match->why = "the mask is of a type that is not computed in f32";

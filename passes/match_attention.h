@@ -12,7 +12,8 @@ struct weft_attention_term {
     weft_val value;      /* the summand, or the condition */
     bool chooses;        /* a condition */
     bool hides;          /* where it is true; else where it is false */
-    double hidden;       /* what a hidden score is: -inf, or the lowest number of f32 */
+    double hidden;       /* what a hidden score is: -inf, or a number from -1e30 down */
+    bool stands_in;      /* the lowest of f32 for that of f16: right only where nothing else is added */
 };
 
 struct weft_attention_match {

@@ -20,6 +20,8 @@ static weft_val repeated_constant(const struct weft_graph *g, weft_val v)
         const struct weft_type *from = weft_type_of(g, x), *to = weft_type_of(g, v);
         if (from->rank < 2 || to->rank < 2)
             return WEFT_NO_VALUE;
+        if (op == WEFT_OP_cast && !(weft_dtype_is_float(from->dtype) && weft_dtype_is_float(to->dtype)))
+            return WEFT_NO_VALUE; /* a truth value that is added is 0 or 1, and hides nothing */
         for (int i = 1; i <= 2; i++) {
             if (!weft_dim_same(from->extent[from->rank - i], to->extent[to->rank - i]))
                 return WEFT_NO_VALUE;
