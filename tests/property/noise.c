@@ -189,8 +189,7 @@ static void evaluate_changed(struct noise_run *run, weft_node node, const struct
 
 /* Opened, a convolution multiplies weights by the zeros between elements, and attention values by the zeros of keys
  * that have no weight (FORMAT.md): there an infinity makes NaNs, or does not. Gates of recurrent networks are as small
- * as exp(-88) or less: whether one is a zero when it meets an infinity depends on the type that it is held in.
- * Primitives of an attention may hide an infinite score, where the op adds a mask to it: its NaN may be a number. */
+ * as exp(-88) or less: whether one is a zero when it meets an infinity depends on the type that it is held in. */
 static void spread_infinities(struct noise_run *run, unsigned operands, const struct weft_tensor *in,
                               struct weft_tensor *out)
 {
@@ -203,10 +202,8 @@ static void spread_infinities(struct noise_run *run, unsigned operands, const st
     }
     const bool all = next_bits(run->state) % 4 == 0; /* an infinite weight meets zeros in every sum */
     for (int64_t i = weft_tensor_count(out) - 1; i >= 0 && !finite; i--)
-        if (all || next_bits(run->state) & 1) {
-            const bool was = operands == 3 && isnan(weft_load_real(out->dtype, out->data, i));
-            weft_store_real(out->dtype, out->data, i, was ? 0 : NAN);
-        }
+        if (all || next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, NAN);
 }
 
 /* A transform by factors of its length adds up all of a line for each result, and takes away again what has no part in
