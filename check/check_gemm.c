@@ -232,7 +232,7 @@ static void describe(const struct weft_gemm *g, bool bias, int parts, int fill, 
              (long long)g->a_col, (long long)g->b_row, (long long)g->b_col, g->b_packed ? " packed" : "",
              (long long)g->c_row, (long long)g->c_col, parts, g->loops.cut[0], g->loops.cut[1], g->loops.cut[2],
              (long long)g->loops.mc, (long long)g->loops.nc, (long long)g->loops.kc, g->slices, g->lanes, g->scaled,
-             (double)g->alpha, (double)g->beta, bias, g->residual + g->over,
+             (double)g->alpha, (double)g->beta, bias, g->residual,
              (long long)g->r_row, (long long)g->r_col, (double)g->clamp.low, (double)g->clamp.high,
              g->prologue_a != NULL, g->prologue_b != NULL, g->epilogue != NULL, fill);
 }
@@ -260,9 +260,8 @@ static void check_case(struct weft_check *check, const struct weft_gemm_kernel *
     double *const sum = weft_check_alloc(check, (size_t)c_size * sizeof *sum);
     for (int64_t i = 0; i < c_size; i++)
         sum[i] = want[i] = got[i];
-    g.over = g.residual && g.r_batch == g.c_batch && g.r_row == g.c_row && g.r_col == g.c_col && chance(check, 2);
-    const float *residual = g.over ? got : NULL;
-    if (g.residual && !g.over)
+    const float *residual = NULL;
+    if (g.residual)
         residual = filled(check, span(g.batch, g.r_batch, g.m, g.r_row, g.n, g.r_col), fill);
     const double bound = define(check, &g, want, sum, a, b, bias, residual);
     weft_gemm_prepare(&g, workers);

@@ -293,7 +293,7 @@ const char *weft_places_name(bool triangle);
 
 /* --- gather/gather.h: copies whose places come from indices ------------------------------------------------------- */
 
-/* What a scatter does with what is there. */
+/* What a scatter does with what is there, in the order of the words of its attribute. */
 enum { WEFT_COMBINE_REPLACE, WEFT_COMBINE_ADD, WEFT_COMBINE_MULTIPLY, WEFT_COMBINE_LEAST, WEFT_COMBINE_GREATEST };
 
 /* Outer axes run over the indices, inner axes over the block that each moves. A gather reads the indexed array and
@@ -474,7 +474,6 @@ struct weft_gemm {
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
     bool residual;           /* a number for each result is added after the bias */
-    bool over;               /* it may lie where the result will */
     int64_t r_batch, r_row, r_col;
     struct weft_clamp clamp; /* after bias and residual */
     /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,

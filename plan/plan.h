@@ -217,7 +217,9 @@ struct weft_unit_counts {
     int64_t read, written;  /* bytes, as weft_plan_print_stats counts them */
     int64_t flops;
 };
-/* All of them, in order of the steps, in memory of the arena's; what `ret_count` says how many of. Under
+/* Both products of an attention. */
+double weft_attention_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *out);
+/* All units, in order of the steps, in memory of the arena's; what `ret_count` says how many of. Under
  * weft_protected. */
 const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, struct weft_arena *arena,
                                                      uint32_t *ret_count);

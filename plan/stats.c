@@ -181,6 +181,11 @@ static void count_step(struct counter *c, const struct weft_step *step, struct c
 
 /* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
+double weft_attention_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *out)
+{
+    return 2 * (weft_tensor_elements(q) + weft_tensor_elements(out)) * (double)k->extent[k->rank - 2];
+}
+
 static int64_t flops_of(const struct counter *c, weft_node n)
 {
     const struct weft_graph *const g = c->plan->graph;
@@ -188,11 +193,11 @@ static int64_t flops_of(const struct counter *c, weft_node n)
     struct weft_space space;
     if (traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_PLACEMENT | WEFT_SOURCE | WEFT_UPDATE | WEFT_CONTROL))
         return 0;
-    if (weft_opcode_of(g, n) == WEFT_OP_attention) { /* two products, of which each has the keys once */
-        const struct weft_tensor *const tensor = c->frame->tensor, *const k = &tensor[weft_operand(g, n, 1).id];
-        return 2 * at_least_0(k->extent[k->rank - 2]) *
-               (all_elements(&tensor[weft_operand(g, n, 0).id]) + all_elements(&tensor[weft_result(g, n, 0).id]));
-    }
+    const struct weft_tensor *const tensor = c->frame->tensor;
+    if (weft_opcode_of(g, n) == WEFT_OP_attention)
+        return at_least_0((int64_t)weft_attention_flops(&tensor[weft_operand(g, n, 0).id],
+                                                        &tensor[weft_operand(g, n, 1).id],
+                                                        &tensor[weft_result(g, n, 0).id]));
     if (!weft_index_space(g, n, &space))
         return all_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
     int64_t points = traits & WEFT_CONTRACTION ? 2 : 1;

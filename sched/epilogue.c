@@ -169,21 +169,6 @@ static uint32_t reader_of(const struct peeling *s, weft_val v)
                ? UINT32_MAX : weft_member_place(s->m, g->slot[use - 1].node);
 }
 
-/* By dimension of the contraction's result: that of the result of a member which has the axis. */
-static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_RANK])
-{
-    const struct weft_graph *g = s->m->graph;
-    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
-    const uint32_t p = weft_member_place(s->m, weft_def(g, v));
-    for (int d = 0; d < rank; d++) {
-        ret[d] = (int8_t)(p == UINT32_MAX && s->group->axis[d] >= 0 ? d : -1); /* the contraction's own result */
-        for (int i = 0; p != UINT32_MAX && s->group->axis[d] >= 0 && i < weft_type_of(g, v)->rank; i++)
-            if (axis_of(&s->group->fit, p, s->m->member[s->group->fit.node[p].id]->result, i) ==
-                s->group->axis[d])
-                ret[d] = (int8_t)i;
-    }
-}
-
 /* A constant of one axis, each number repeated along all others: which dimension of the contraction's result has it, or
  * -1. */
 static int bias_dim(const struct peeling *s, uint32_t p, uint32_t k)
@@ -233,10 +218,10 @@ static bool peel_bias(struct peeling *s, uint32_t p)
     return true;
 }
 
-/* By dimension of the contraction's result: that of the operand `map` describes which has the axis. False if one is
- * missing. */
-static bool find_operand_dims(const struct peeling *s, uint32_t p, const int8_t *map, int rank,
-                              int8_t ret[WEFT_MAX_RANK])
+/* By dimension of the contraction's result: that of what `map` of member p describes which has the axis. False if one
+ * is missing. */
+static bool find_mapped_dims(const struct peeling *s, uint32_t p, const int8_t *map, int rank,
+                             int8_t ret[WEFT_MAX_RANK])
 {
     bool all = true;
     for (int d = 0; d < weft_type_of(s->m->graph, weft_result(s->m->graph, s->group->head, 0))->rank; d++) {
@@ -247,6 +232,18 @@ static bool find_operand_dims(const struct peeling *s, uint32_t p, const int8_t 
         all = all && (s->group->axis[d] < 0 || ret[d] >= 0);
     }
     return all;
+}
+
+/* The same of a member's result, or of the contraction's own. */
+static void find_dims(const struct peeling *s, weft_val v, int8_t ret[WEFT_MAX_RANK])
+{
+    const struct weft_graph *g = s->m->graph;
+    const int rank = weft_type_of(g, weft_result(g, s->group->head, 0))->rank;
+    const uint32_t p = weft_member_place(s->m, weft_def(g, v));
+    if (p != UINT32_MAX)
+        find_mapped_dims(s, p, s->m->member[s->group->fit.node[p].id]->result, weft_type_of(g, v)->rank, ret);
+    for (int d = 0; d < rank && p == UINT32_MAX; d++)
+        ret[d] = (int8_t)(s->group->axis[d] >= 0 ? d : -1);
 }
 
 /* Do their elements lie in one order? Then neighbours of one are neighbours of the other. */
@@ -279,7 +276,7 @@ static bool peel_residual(struct peeling *s, uint32_t p)
     const struct weft_member *const member = s->m->member[n.id];
     int8_t dim[WEFT_MAX_RANK] = {0}, out[WEFT_MAX_RANK] = {0};
     if (weft_member_place(s->m, def) != UINT32_MAX || weft_is_view(g, def) || type->dtype != WEFT_F32 ||
-        !lie_alike(g, v, s->group->out) || !find_operand_dims(s, p, member->operand[k], type->rank, dim))
+        !lie_alike(g, v, s->group->out) || !find_mapped_dims(s, p, member->operand[k], type->rank, dim))
         return false;
     find_dims(s, s->group->out, out);
     if (type->rank != weft_type_of(g, s->group->out)->rank || memcmp(dim, out, sizeof dim) != 0)

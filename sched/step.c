@@ -2,6 +2,7 @@
 /* step.c: steps before a kernel is chosen, and what kinds ask of a node. */
 #include "sched/epilogue.h"
 #include "sched/step.h"
+#include <string.h>
 
 static bool is_f32(const struct weft_graph *g, weft_val v) { return weft_type_of(g, v)->dtype == WEFT_F32; }
 
@@ -55,6 +56,20 @@ bool weft_bind_is_fixed(const struct weft_bind *bind, weft_dim d)
     int64_t low, high;
     weft_dim_range(bind->graph->dims, d, &low, &high);
     return low == high;
+}
+
+int weft_step_word(const struct weft_graph *graph, weft_node node, int key)
+{
+    const char *const word = weft_attr_word(graph, node, key);
+    const size_t length = strlen(word);
+    int place = 0;
+    for (const char *at = weft_attr_spec_find(weft_opcode_of(graph, node), key)->words; *at; place++) {
+        if (strcspn(at, " ") == length && memcmp(at, word, length) == 0)
+            return place;
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    return 0;
 }
 
 const struct weft_form *weft_step_form(const struct weft_step *step)

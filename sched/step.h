@@ -256,6 +256,8 @@ double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements,
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
 
+/* Which of the words that an attribute may be it is: kernels have enumerations in that order. */
+int weft_step_word(const struct weft_graph *graph, weft_node node, int key);
 /* The form of the step's program, or NULL: it has none. */
 const struct weft_form *weft_step_form(const struct weft_step *step);
 

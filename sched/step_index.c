@@ -120,16 +120,6 @@ static void bind_gather(struct weft_bind *bind, void *descriptor)
     close_step(bind, s);
 }
 
-static uint8_t how_combined(const char *form)
-{
-    static const char *const forms[] = {[WEFT_COMBINE_ADD] = "add", [WEFT_COMBINE_MULTIPLY] = "mul",
-                                        [WEFT_COMBINE_LEAST] = "min", [WEFT_COMBINE_GREATEST] = "max"};
-    for (uint8_t i = WEFT_COMBINE_ADD; i <= WEFT_COMBINE_GREATEST; i++)
-        if (strcmp(form, forms[i]) == 0)
-            return i;
-    return WEFT_COMBINE_REPLACE;
-}
-
 /* Operand 0 is what is written (of a one_hot: its second value), operand 1 says where. */
 static void bind_scatter(struct weft_bind *bind, void *descriptor)
 {
@@ -140,7 +130,7 @@ static void bind_scatter(struct weft_bind *bind, void *descriptor)
     struct weft_gather *g = open_step(bind, s, true);
     const int op = weft_opcode_of(graph, n);
     if (op == WEFT_OP_scatter_elements || op == WEFT_OP_scatter_nd)
-        g->combine = how_combined(weft_attr_word(graph, n, WEFT_ATTR_form));
+        g->combine = (uint8_t)weft_step_word(graph, n, WEFT_ATTR_form);
     if (op == WEFT_OP_scatter_elements) {
         fill_elements(from, out, index, (int)weft_attr_int(graph, n, WEFT_ATTR_axis), s);
     } else if (op == WEFT_OP_scatter_nd) {

@@ -40,16 +40,6 @@ static struct weft_array array_of(const struct weft_bind *bind, weft_val v)
     return array;
 }
 
-static int64_t place_of_word(const char *word, const char *words)
-{
-    const size_t length = strlen(word);
-    int64_t place = 0;
-    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " "), place++)
-        if (strcspn(at, " ") == length && memcmp(at, word, length) == 0)
-            return place;
-    return 0;
-}
-
 /* As many elements of a list as there can be: one that is not given has its default throughout. */
 static void read_attr(const struct weft_bind *bind, const struct weft_attr_spec *spec, struct weft_plain_attr *ret)
 {
@@ -66,7 +56,7 @@ static void read_attr(const struct weft_bind *bind, const struct weft_attr_spec 
     else if (kind == WEFT_ATTR_INT)
         ret->integer[0] = weft_dim_evaluate(g->dims, weft_attr_dim(g, n, spec->key), bind->symbols);
     else if (kind == WEFT_ATTR_WORD)
-        ret->integer[0] = place_of_word(weft_attr_word(g, n, spec->key), spec->words);
+        ret->integer[0] = weft_step_word(g, n, spec->key);
     else if (kind == WEFT_ATTR_INTS)
         for (unsigned i = 0; i < (attr ? attr->count : WEFT_PLAIN_LIST); i++)
             ret->integer[i] = attr ? weft_bind_attr(bind, spec->key, i) : (int64_t)spec->fallback;

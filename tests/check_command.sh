@@ -518,6 +518,7 @@ for command in run bench explain dot; do
         "$weft" $command pictures.weft --no-winograd --winograd-4
 done
 expect 0 'small.weft: 3 nodes read' "$weft" explain small.weft --size N=7 --threads 1
+expect 2 'goes without --size' "$weft" explain small.weft --size N=7 --measure
 expect 2 'groups with timed cases: .*conv-3x3 .*gemm-square' "$harness" --bench nosuch
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -95,6 +95,8 @@ int weft_cmd_explain(int argc, char **argv)
     code = code >= 0 ? code : weft_model_misused(&usage, o);
     if (code >= 0)
         return code;
+    if (r.measure && o->sizes.count)
+        return weft_tool_misused(&usage, "--measure runs what was predicted, for the hints: it goes without --size");
     o->path = words.word[0];
     code = weft_tool_open(o->cpu, o->threads, &r.model.context);
     if (code != WEFT_EXIT_OK)

@@ -132,8 +132,8 @@ static double operations(const struct explain *e, const struct weft_graph *graph
 {
     const uint32_t traits = weft_op_of(graph, node)->traits;
     const bool multiplies = traits & WEFT_CONTRACTION && graph->node[node.id].operands > 1;
-    if (weft_opcode_of(graph, node) == WEFT_OP_attention) /* two products, one after the other */
-        return 2 * (weft_tensor_elements(&in[0]) + weft_tensor_elements(out)) * (double)in[1].extent[2];
+    if (weft_opcode_of(graph, node) == WEFT_OP_attention)
+        return weft_attention_flops(&in[0], &in[1], out);
     if (multiplies && !(traits & WEFT_RECURRENT)) /* whose index maps are not known */
         return 2 * points(e, graph, node);
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))

@@ -247,7 +247,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->mc = g->block_m ? g->block_m : l->mc;
     l->nc = rounded(smaller(g->block_n ? g->block_n : l->nc, l->n), kernel->columns);
     l->kc = g->block_k ? g->block_k : l->kc;
-    if (l->aside || g->over)
+    if (l->aside)
         l->kc = l->k; /* sums have no place to wait for the next block */
     const int64_t longest = larger(1, g->slices > 1 ? weft_pieces(l->k, g->slices) : l->k);
     l->kc = larger(1, weft_pieces(longest, weft_pieces(longest, larger(1, l->kc))));
@@ -311,7 +311,7 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     struct weft_gemm_loops *l = &gemm->loops;
     l->b_lines = is_lines(gemm, l);
     l->rows = gemm->kernel->code->transpose ? tile_rows(gemm, l) : 1;
-    l->aside = (gemm->scaled && gemm->beta != 0) || (gemm->over && !weft_gemm_ends_in_tile(gemm));
+    l->aside = gemm->scaled && gemm->beta != 0;
     choose_blocks(gemm, l);
     choose_parts(gemm, workers);
     choose_tiles(gemm, l);

@@ -24,8 +24,7 @@
  * Only the payload and sign of a NaN are not defined: which operand of a multiply-add wins is the hardware's choice.
  *
  * Preconditions: C overlaps neither A nor B nor the bias, and distinct (b, i, j) are distinct elements of C. The
- * residual does not overlap C, or with `over` is C, element by element: then nothing is written to C but results, each
- * when its number has been read. Strides are of any sign or zero for A, B and the residual. No alignment. Nothing
+ * residual does not overlap C. Strides are of any sign or zero for A, B and the residual. No alignment. Nothing
  * outside the described elements is read or written. Extents may be 0 (a sum of no terms is 0). Scratch is 64-byte
  * aligned and belongs to one part. */
 #ifndef WEFT_GEMM_H

@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scatter.c: scatters that combine what they bring with what is there, of all types; replacing and adding f32 are in
- * gather/.
+/* scatter.c: scatters that combine what they bring with what is there, of all types; replacing, and combining
+ * f32, are in gather/.
  *
  * Units are elements of the result. Each part copies its own from the operand, then goes through all updates in the
  * order of their indices and applies those that fall upon its elements, each rounded to the type: duplicates have one
  * result, however many parts there are. An update whose index lies outside is dropped. */
 #include "kernels/plain/plain.h"
 
-enum combine { REPLACE, ADD, MULTIPLY, LEAST, GREATEST };
-
-static double combined_real(enum combine how, double x, double y)
+static double combined_real(int how, double x, double y)
 {
-    if (how == ADD)
+    if (how == WEFT_COMBINE_ADD)
         return x + y;
-    if (how == MULTIPLY)
+    if (how == WEFT_COMBINE_MULTIPLY)
         return x * y;
     if (x != x || y != y)
         return x != x ? x : y;
-    return (how == LEAST) == (y < x) ? y : x;
+    return (how == WEFT_COMBINE_LEAST) == (y < x) ? y : x;
 }
 
-static uint64_t combined_integer(enum combine how, int dtype, union weft_k_number x, union weft_k_number y)
+static uint64_t combined_integer(int how, int dtype, union weft_k_number x, union weft_k_number y)
 {
-    if (how == ADD)
+    if (how == WEFT_COMBINE_ADD)
         return x.bits + y.bits;
-    if (how == MULTIPLY)
+    if (how == WEFT_COMBINE_MULTIPLY)
         return x.bits * y.bits;
-    return (how == LEAST) == weft_k_less(dtype, y, x) ? y.bits : x.bits;
+    return (how == WEFT_COMBINE_LEAST) == weft_k_less(dtype, y, x) ? y.bits : x.bits;
 }
 
 struct scatter {
     const struct weft_plain *plain;
     const struct weft_plain_data *data;
-    enum combine how;
+    int how;            /* WEFT_COMBINE_* */
     int64_t begin, end; /* of the elements of the result */
 };
 
@@ -54,7 +52,7 @@ static void combine(const struct scatter *s, const int64_t *index, int64_t from)
     if (element < s->begin || element >= s->end)
         return;
     const int64_t to = weft_array_place(out, out->rank, index);
-    if (s->how == REPLACE) {
+    if (s->how == WEFT_COMBINE_REPLACE) {
         weft_k_move(weft_k_bytes(out->dtype), s->data->out[0], to, s->data->in[2], from);
         return;
     }
@@ -79,7 +77,7 @@ void weft_plain_run_scatter_elements(const struct weft_plain *plain, const struc
                                      int64_t end)
 {
     const struct weft_array *indices = &plain->in[1], *update = &plain->in[2], *out = &plain->out[0];
-    const struct scatter s = {plain, data, (enum combine)plain->attr[1].integer[0], begin, end};
+    const struct scatter s = {plain, data, (int)plain->attr[1].integer[0], begin, end};
     const int axis = (int)plain->attr[0].integer[0];
     const int64_t n = weft_array_elements(indices);
     copy_own(&s);
@@ -100,7 +98,7 @@ void weft_plain_run_scatter_nd(const struct weft_plain *plain, const struct weft
                                int64_t end)
 {
     const struct weft_array *indices = &plain->in[1], *update = &plain->in[2], *out = &plain->out[0];
-    const struct scatter s = {plain, data, (enum combine)plain->attr[0].integer[0], begin, end};
+    const struct scatter s = {plain, data, (int)plain->attr[0].integer[0], begin, end};
     const int tuples = indices->rank - 1, numbers = (int)indices->extent[tuples];
     const int64_t n = weft_array_elements(update);
     copy_own(&s);
