@@ -89,9 +89,10 @@ static void define(const struct weft_attention *a, const struct arrays *s, int64
         x *= (double)a->factor;
         if (a->softcap > 0)
             x = (double)a->softcap * tanh(x / (double)a->softcap);
-        x += a->masked ? (double)s->data[3][at(a->mask, b, h, i, t)] : 0;
+        const double added = a->masked ? (double)s->data[3][at(a->mask, b, h, i, t)] : 0;
+        x = added <= (double)WEFT_ATTENTION_HIDES ? added : x + added;
         score[t] = a->causal && t > i + a->offset ? -INFINITY : x;
-        error = fmax(error, size * fabs((double)a->factor) * (double)(a->width + 4) + 8 * fabs(isinf(x) ? 0 : x));
+        error = fmax(error, size * fabs((double)a->factor) * (double)(a->width + 4) + 8 * fabs(x <= (double)WEFT_ATTENTION_HIDES || isinf(x) ? 0 : x));
         top = score[t] > top || isnan(score[t]) ? score[t] : top;
     }
     for (int64_t t = 0; t < a->keys; t++) {
@@ -157,9 +158,11 @@ static void body(struct weft_check *check, const void *user)
         }
         for (int64_t j = 0; j < s.size[3]; j++)
             if (weft_check_between(check, 0, 9) == 0)
-                s.data[3][j] = -INFINITY;
+                s.data[3][j] = weft_check_between(check, 0, 1) ? -INFINITY : WEFT_ATTENTION_HIDES;
         if (weft_check_between(check, 0, 3) == 0)
             s.data[0][weft_check_between(check, 0, s.size[0] - 1)] = NAN;
+        if (weft_check_between(check, 0, 3) == 0) /* whoever does not see the key is not to notice */
+            s.data[1][weft_check_between(check, 0, s.size[1] - 1)] = NAN;
         if (weft_check_between(check, 0, 3) == 0 && a.masked) /* rows that see nothing */
             for (int64_t j = 0; j < s.size[3]; j++)
                 s.data[3][j] = -INFINITY;

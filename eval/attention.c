@@ -33,7 +33,9 @@ static void weigh(const struct attention *a, int64_t row, const union weft_numbe
     for (int64_t k = 0; k < a->keys; k++) {
         const double added = mask ? mask[k].real : 0;
         const bool seen = (!a->causal || k <= row + a->offset) && added != -INFINITY;
-        weight[k].real = seen ? score_of(a, query, keys + k * a->width) + added : -INFINITY;
+        weight[k].real = !seen                        ? -INFINITY
+                         : added <= WEFT_HIDING_MASK ? added
+                                                     : score_of(a, query, keys + k * a->width) + added;
         largest = isnan(largest) || largest > weight[k].real ? largest : weight[k].real;
         any |= seen;
     }

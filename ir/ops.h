@@ -75,4 +75,8 @@ int weft_opcode_find(const char *name, size_t length);    /* 0 if unknown */
 int weft_attr_key_find(const char *name, size_t length);  /* 0 if unknown */
 const struct weft_attr_spec *weft_attr_spec_find(int opcode, int key); /* NULL if the op has no such attribute */
 
+/* A mask of attention from here down takes the place of the score, whatever that is: NaN and +inf are hidden too.
+ * Adding any score that a model has to it would change nothing. */
+#define WEFT_HIDING_MASK -1e30
+
 #endif

@@ -152,6 +152,15 @@ static weft_val chosen(struct weft_builder *b, weft_val condition, weft_val x, w
     return weft_build(b, WEFT_OP_select, 3, (const weft_val[]){condition, x, y}, 0, NULL, NULL);
 }
 
+/* What hides does so whatever the score is. */
+static weft_val with_mask(struct weft_builder *b, weft_val scores, weft_val mask)
+{
+    const struct weft_type type = *weft_type_of(b->graph, mask);
+    const weft_val lowest = weft_build_splat(b, &type, WEFT_HIDING_MASK);
+    return chosen(b, weft_build_binary(b, WEFT_OP_le, mask, lowest), mask,
+                  weft_build_binary(b, WEFT_OP_add, scores, mask));
+}
+
 /* Keys behind row + offset are not seen. The mask has rows and keys only: batches and heads share it. */
 static weft_val causal(struct weft_builder *b, weft_val scores, weft_dim offset)
 {
@@ -237,7 +246,7 @@ static weft_val attention(struct weft_rewriting *r, weft_node n)
     if (softcap > 0)
         x = scaled(b, weft_build_unary(b, WEFT_OP_tanh, scaled(b, x, 1 / softcap)), softcap);
     if (masked)
-        x = weft_build_binary(b, WEFT_OP_add, x, weft_operand(g, n, 3));
+        x = with_mask(b, x, weft_operand(g, n, 3));
     if (is_causal)
         x = causal(b, x, offset);
     int64_t low, high;

@@ -14,7 +14,7 @@
  *
  * Keeps the function and rounds elsewhere: factors are multiplied with each other and with the scores; terms are added
  * in the order of kernels/attention/attention.h, masks to each other before; 16-bit floats are rounded at the end only.
- * A score that is NaN or +inf and hidden by a choice makes its row NaN.
+ * Where -1e30 or less is added to a score that is NaN or infinite, primitives have a row of NaN; attention hides it.
  *
  * Why not a pattern over the opened softmax: it has two readers of one exponential and two broadcasts, which other
  * passes may have joined with their neighbours by then.

@@ -40,7 +40,6 @@ bool weft_match_scaled(const struct weft_graph *graph, weft_val v, weft_val *ret
  * no others? Of truth values what is `hides` hides; of numbers 0 does not, and those that nothing is left of beside any
  * other do. ret_finite: some that hide are finite. */
 bool weft_match_causal(struct weft_graph *graph, weft_val v, bool hides, int64_t *ret_offset, bool *ret_finite);
-/* So low that adding any score to it changes nothing. */
-static inline bool weft_is_lowest(double x) { return x <= -1e30; }
+static inline bool weft_is_lowest(double x) { return x <= WEFT_HIDING_MASK; }
 
 #endif

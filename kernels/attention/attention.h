@@ -3,7 +3,8 @@
  *
  *   score[i, t] = factor · Σ over p of q[i, p] · k[t, p]         one chain of multiply-adds over p
  *   with softcap c > 0: score = c · tanh(score / c)
- *   with a mask: score += mask[i, t];   causal: row i sees the keys t <= i + offset only
+ *   with a mask: score += mask[i, t]; a mask from -1e30 down takes the place of the score, whatever that is
+ *   causal: row i sees the keys t <= i + offset only
  *   y[i, j] = (Σ over t of exp(score[i, t] - m) · v[t, j]) / Σ over t of exp(score[i, t] - m)
  *
  * m is the largest score of the row. Sums over t in the numerator are one chain; in the denominator key t goes to chain
@@ -93,6 +94,9 @@ uint32_t weft_attention_cpu(const struct weft_attention *attention);
 double weft_attention_products(const struct weft_attention *attention);
 
 /* --- what a CPU level gives (attention_level.c) --- */
+
+/* From here down masks hide. */
+#define WEFT_ATTENTION_HIDES -1e30f
 
 enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_LANES = 16, WEFT_ATTENTION_ROWS = 8 };
 

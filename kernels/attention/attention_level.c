@@ -56,8 +56,10 @@ static void modify(const struct weft_attention_rows *r, float *s, const float *m
         vf x = vloadm(s + j, some, 0) * r->factor;
         if (r->softcap > 0)
             x = vtanh(x / r->softcap) * r->softcap;
-        if (mask)
-            x += vloadm(mask + j, some, 0);
+        if (mask) {
+            const vf m = vloadm(mask + j, some, 0), sum = x + m;
+            x = vsel(m <= WEFT_ATTENTION_HIDES, m, sum);
+        }
         vstorem(s + j, some, x);
     }
 }

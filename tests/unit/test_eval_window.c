@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval_window.c: the reference evaluator on transposed and deformed convolutions, windows, regions, transforms,
  * attention and quantised types. */
+#include "kernels/attention/attention.h"
 #include "tests/unit/eval_support.h"
 
 static void test_conv_transpose(void **state)
@@ -115,6 +116,7 @@ static void test_attention(void **state)
 #define X                                                                                                              \
     "%q: f32[1,2,2,1] = const value=[0 0 0 1]\n%k: f32[1,1,2,1] = const value=[0 0.693147180559945]\n"                 \
     "%v: f32[1,1,2,1] = const value=[3 6]\n"
+    assert_true(WEFT_ATTENTION_HIDES == (float)WEFT_HIDING_MASK);
     EXPECT(X "%r: f32[1,2,2,1] = attention %q, %k, %v factor=1", 4.5, 4.5, 4.5, 5);
     EXPECT(X "%r: f32[1,2,2,1] = attention %q, %k, %v factor=1 causal=1", 3, 4.5, 3, 5);
     EXPECT(X "%r: f32[1,2,2,1] = attention %q, %k, %v factor=1 causal=1 offset=(-1)", 0, 3, 0, 3);
