@@ -92,7 +92,8 @@ static void define(const struct weft_attention *a, const struct arrays *s, int64
         const double added = a->masked ? (double)s->data[3][at(a->mask, b, h, i, t)] : 0;
         x = added <= (double)WEFT_ATTENTION_HIDES ? added : x + added;
         score[t] = a->causal && t > i + a->offset ? -INFINITY : x;
-        error = fmax(error, size * fabs((double)a->factor) * (double)(a->width + 4) + 8 * fabs(x <= (double)WEFT_ATTENTION_HIDES || isinf(x) ? 0 : x));
+        const double rounded = x <= (double)WEFT_ATTENTION_HIDES || isinf(x) ? 0 : fabs(x); /* what hides is exact */
+        error = fmax(error, size * fabs((double)a->factor) * (double)(a->width + 4) + 8 * rounded);
         top = score[t] > top || isnan(score[t]) ? score[t] : top;
     }
     for (int64_t t = 0; t < a->keys; t++) {
