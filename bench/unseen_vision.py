@@ -271,7 +271,7 @@ def segformer():
 
 
 def diffusion_unet():
-    """A step of a latent diffusion model: group norms, SiLU, time embedding, self and cross attention, nearest resizes."""
+    """A step of latent diffusion: group norms, SiLU, time embedding, self and cross attention, nearest resizes."""
 
     class Resnet(nn.Module):
         def __init__(self, inside, outside):
@@ -464,6 +464,6 @@ def optical_flow():
     return finish(Flow(), numbers(1, 3, 192, 192), numbers(1, 3, 192, 192).flip(3), places, window)
 
 
-MODELS = {f.__name__: f for f in (densenet, resnext, shufflenet, mobilenet_v3, swin, linear_attention, deeplab, segformer,
-                                  diffusion_unet, super_resolution, style_transfer, detector, deformable, video,
+MODELS = {f.__name__: f for f in (densenet, resnext, shufflenet, mobilenet_v3, swin, linear_attention, deeplab,
+                                  segformer, diffusion_unet, super_resolution, style_transfer, detector, deformable, video,
                                   optical_flow)}
