@@ -32,7 +32,10 @@ def registry():
     sys.path.insert(0, str(HERE))
     found = {}
     for path in sorted(HERE.glob("unseen_*.py")):
-        found.update(importlib.import_module(path.stem).MODELS)
+        models = importlib.import_module(path.stem).MODELS
+        if twice := found.keys() & models.keys():
+            raise SystemExit(f"{path.name}: {', '.join(twice)} is in another file too")
+        found.update(models)
     return found
 
 

@@ -170,8 +170,8 @@ def swin():
     return finish(Swin(), numbers(1, 3, 224, 224))
 
 
-def linear_attention():
-    """EfficientViT: attention without a softmax, of ReLUs, over 28 x 28 places."""
+def efficient_vit():
+    """Attention without a softmax, of ReLUs, over 28 x 28 places."""
 
     class Linear(nn.Module):
         def __init__(self, width, head=16):
@@ -464,6 +464,6 @@ def optical_flow():
     return finish(Flow(), numbers(1, 3, 192, 192), numbers(1, 3, 192, 192).flip(3), places, window)
 
 
-MODELS = {f.__name__: f for f in (densenet, resnext, shufflenet, mobilenet_v3, swin, linear_attention, deeplab,
-                                  segformer, diffusion_unet, super_resolution, style_transfer, detector, deformable, video,
+MODELS = {f.__name__: f for f in (densenet, resnext, shufflenet, mobilenet_v3, swin, efficient_vit, deeplab, segformer,
+                                  diffusion_unet, super_resolution, style_transfer, detector, deformable, video,
                                   optical_flow)}

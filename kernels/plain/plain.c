@@ -56,6 +56,14 @@ static int64_t units_planes(const struct weft_plain *plain)
     return weft_array_elements(&plain->out[0]) == 0 ? 0 : plain->out[0].extent[0] * plain->out[0].extent[1];
 }
 
+/* All axes of the result but that of channels, the second. */
+static int64_t units_points(const struct weft_plain *plain)
+{
+    const struct weft_array *out = &plain->out[0];
+    const int64_t n = weft_array_elements(out);
+    return n == 0 ? 0 : n / out->extent[1];
+}
+
 /* All axes of the operand but the one that attribute 0 names and the last. */
 static int64_t units_transforms(const struct weft_plain *plain)
 {

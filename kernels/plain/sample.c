@@ -8,65 +8,117 @@
 
 /* --- grid_sample -------------------------------------------------------------------------------------------------- */
 
-#define MOST_AXES (WEFT_K_RANK - 2)
+enum { MOST_AXES = WEFT_K_RANK - 2, MOST_TAPS = 1 << 2 * MOST_AXES, CHANNELS = 16 };
+_Static_assert(WEFT_K_TAPS == 4, "MOST_TAPS is WEFT_K_TAPS to the power of MOST_AXES");
 
-struct sampler {
-    struct weft_k_sampling how;
-    int spatial, taps;
-    const struct weft_array *image;
-    const void *data;
-    int64_t place[MOST_AXES][WEFT_K_TAPS]; /* along each axis, or -1: outside, which reads as 0 */
-    double weight[MOST_AXES][WEFT_K_TAPS];
+/* Elements that a point is the weighed sum of; the last axis counts fastest. */
+struct taps {
+    int count;
+    int64_t place[MOST_TAPS]; /* from the image's first element of a channel */
+    double weight[MOST_TAPS];
 };
 
-static void sample_axis(struct sampler *s, int axis, double g)
+/* Each tap becomes those of one more axis. From the last on: it is stored behind all that are still to be read. */
+static void spread_taps(struct taps *taps, int n, const int64_t *step, const double *weight)
 {
-    const int64_t stride = s->image->stride[2 + axis];
-    weft_k_sample_axis(&s->how, s->image->extent[2 + axis], g, s->place[axis], s->weight[axis]);
-    for (int k = 0; k < s->taps; k++)
-        s->place[axis][k] *= s->place[axis][k] < 0 ? 1 : stride;
-}
-
-/* The sum over all taps, the sum of an inner axis being a term of the outer one's. */
-static double sample(const struct sampler *s, int axis, int64_t place)
-{
-    double sum = 0;
-    for (int k = 0; k < s->taps; k++) {
-        if (s->place[axis][k] < 0 || s->weight[axis][k] == 0)
-            continue;
-        const int64_t at = place + s->place[axis][k];
-        sum += s->weight[axis][k] *
-               (axis + 1 < s->spatial ? sample(s, axis + 1, at) : weft_k_at(s->image->dtype, s->data, at).real);
+    for (int i = taps->count - 1; i >= 0; i--) {
+        const int64_t place = taps->place[i];
+        const double outer = taps->weight[i];
+        for (int k = 0; k < n; k++) {
+            taps->place[i * n + k] = place + step[k];
+            taps->weight[i * n + k] = outer * weight[k];
+        }
     }
-    return sum;
+    taps->count *= n;
 }
 
-/* A unit is a row of points of one channel; a point's taps are found anew for each channel. */
+/* Of a point whose coordinates are at `place` of the grid. Elements outside, which read as 0, and weights of 0 are left
+ * out. */
+static void find_taps(const struct weft_k_sampling *how, const struct weft_array *image, const struct weft_array *grid,
+                      const void *coordinates, int64_t place, struct taps *taps)
+{
+    const int spatial = image->rank - 2;
+    const int64_t step = grid->stride[grid->rank - 1];
+    taps->count = 1;
+    taps->place[0] = 0, taps->weight[0] = 1;
+    for (int axis = 0; axis < spatial; axis++) { /* the last axis comes first in the grid */
+        int64_t element[WEFT_K_TAPS];
+        double weight[WEFT_K_TAPS];
+        int n = 0;
+        const double g = weft_k_at(grid->dtype, coordinates, place + (spatial - 1 - axis) * step).real;
+        weft_k_sample_axis(how, image->extent[2 + axis], g, element, weight);
+        for (int k = 0; k < weft_k_taps(how->form); k++) {
+            if (element[k] >= 0 && weight[k] != 0) {
+                element[n] = element[k] * image->stride[2 + axis];
+                weight[n++] = weight[k];
+            }
+        }
+        spread_taps(taps, n, element, weight);
+    }
+}
+
+/* to[c·to_step] = the sum over taps of channel c, one chain in double; from here on in f32. */
+static void sum_channels(const struct taps *taps, const float *image, int64_t step, float *to, int64_t to_step,
+                         int64_t channels)
+{
+    int64_t c = 0;
+    for (; step == 1 && c + CHANNELS <= channels; c += CHANNELS) { /* the loops inside are vectors */
+        double sum[CHANNELS] = {0};
+        for (int k = 0; k < taps->count; k++)
+            for (int i = 0; i < CHANNELS; i++)
+                sum[i] += taps->weight[k] * (double)image[taps->place[k] + c + i];
+        for (int i = 0; i < CHANNELS; i++)
+            to[(c + i) * to_step] = (float)sum[i];
+    }
+    for (; c < channels; c++) {
+        double sum = 0;
+        for (int k = 0; k < taps->count; k++)
+            sum += taps->weight[k] * (double)image[taps->place[k] + c * step];
+        to[c * to_step] = (float)sum;
+    }
+}
+
+static void sum_any(const struct taps *taps, const struct weft_array *image, const void *data, int64_t at,
+                    const struct weft_array *out, void *result, int64_t to)
+{
+    for (int64_t c = 0; c < out->extent[1]; c++) {
+        double sum = 0;
+        for (int k = 0; k < taps->count; k++)
+            sum += taps->weight[k] *
+                   weft_k_at(image->dtype, data, at + c * image->stride[1] + taps->place[k]).real;
+        weft_k_put(out->dtype, result, to + c * out->stride[1], (union weft_k_number){.real = sum});
+    }
+}
+
+/* A unit is a point, with all channels. */
 void weft_plain_run_grid_sample(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
                                 int64_t end)
 {
     const struct weft_array *in = &plain->in[0], *grid = &plain->in[1], *out = &plain->out[0];
-    const int last = out->rank - 1;
+    const struct weft_k_sampling how = {.form = (enum weft_k_form)plain->attr[0].integer[0],
+                                        .border = (enum weft_k_border)plain->attr[1].integer[0],
+                                        .corners = plain->attr[2].integer[0] != 0};
+    struct weft_array points = *out; /* without channels */
+    points.extent[1] = 1;
+    struct taps taps;
+    taps.count = 0;
     const bool empty = weft_array_elements(in) == 0;
-    struct sampler s = {.how = {.form = (enum weft_k_form)plain->attr[0].integer[0],
-                                .border = (enum weft_k_border)plain->attr[1].integer[0],
-                                .corners = plain->attr[2].integer[0] != 0},
-                        .spatial = in->rank - 2, .image = in, .data = data->in[0]};
-    s.taps = weft_k_taps(s.how.form);
+    int64_t index[WEFT_K_RANK];
+    weft_array_index(&points, points.rank, begin, index);
     for (int64_t unit = begin; unit < end; unit++) {
-        int64_t index[WEFT_K_RANK];
-        weft_array_index(out, last, unit, index);
-        for (index[last] = 0; index[last] < out->extent[last]; index[last]++) {
-            int64_t point = index[0] * grid->stride[0];
-            for (int axis = 0; axis < s.spatial; axis++)
-                point += index[2 + axis] * grid->stride[1 + axis];
-            for (int axis = 0; axis < s.spatial && !empty; axis++) /* the last axis comes first */
-                sample_axis(&s, axis, weft_k_at(grid->dtype, data->in[1],
-                                                point + (s.spatial - 1 - axis) * grid->stride[grid->rank - 1]).real);
-            const double x = empty ? 0 : sample(&s, 0, index[0] * in->stride[0] + index[1] * in->stride[1]);
-            weft_k_put(out->dtype, data->out[0], weft_array_place(out, out->rank, index),
-                       (union weft_k_number){.real = x});
-        }
+        int64_t point = index[0] * grid->stride[0];
+        for (int axis = 2; axis < in->rank; axis++)
+            point += index[axis] * grid->stride[axis - 1];
+        if (!empty)
+            find_taps(&how, in, grid, data->in[1], point, &taps);
+        const int64_t from = index[0] * in->stride[0], to = weft_array_place(out, out->rank, index);
+        if (in->dtype == WEFT_K_F32)
+            sum_channels(&taps, (const float *)data->in[0] + from, in->stride[1], (float *)data->out[0] + to,
+                         out->stride[1], out->extent[1]);
+        else
+            sum_any(&taps, in, data->in[0], from, out, data->out[0], to);
+        for (int axis = points.rank - 1; axis >= 0 && ++index[axis] == points.extent[axis]; axis--)
+            index[axis] = 0;
     }
 }
 
