@@ -12,7 +12,8 @@
  *               that lines which hold parts of several are still at hand when the next part is wanted
  *   strided     anything else (a broadcast, a step, a reversed axis): lines, writing in order (spread_level.c)
  * A run of 2 to 16 bytes is an element of its own: channels by twos or fours are transposed in registers, too.
- * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles.
+ * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles. If it is
+ * shorter than a line, that which goes on with the line (of a pixel shuffle: the channels) comes next.
  *
  * Large results go past the caches: beside the operand they would hardly be there any more when the consumer comes,
  * and a plain store reads each line before it writes it. "Large" is an eighth of the last cache, and a quarter where
@@ -154,6 +155,10 @@ static enum weft_copy_form arrange(struct weft_k_axis *axes, int *rank, int32_t 
     if (near < 0 || axes[*rank - 1].stride[1] == 0)
         return WEFT_COPY_STRIDED;
     weft_k_axes_move(axes, near, *rank - 2);
+    const int64_t short_side = axes[*rank - 2].extent;
+    const int next = short_side * *bytes < WEFT_LINE ? axis_with(axes, *rank - 2, short_side) : -1;
+    if (next >= 0) /* the rest of the operand's lines is wanted while they are near */
+        weft_k_axes_move(axes, next, *rank - 3);
     return WEFT_COPY_TRANSPOSE;
 }
 
