@@ -12,8 +12,8 @@
  *               that lines which hold parts of several are still at hand when the next part is wanted
  *   strided     anything else (a broadcast, a step, a reversed axis): lines, writing in order (spread_level.c)
  * A run of 2 to 16 bytes is an element of its own: channels by twos or fours are transposed in registers, too.
- * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles. If it is
- * shorter than a line, that which goes on with the line (of a pixel shuffle: the channels) comes next.
+ * The axis along which the operand is contiguous is put next to the innermost: those two are the axes of tiles. If it
+ * is shorter than a line, that which goes on with the line (of a pixel shuffle: the channels) comes next.
  *
  * Large results go past the caches: beside the operand they would hardly be there any more when the consumer comes,
  * and a plain store reads each line before it writes it. "Large" is an eighth of the last cache, and a quarter where
