@@ -300,6 +300,27 @@ static void join_beside(struct weft_grouping *g)
     }
 }
 
+/* Where the contraction of a node's group stands; 0: there is none. */
+static uint32_t head_position(const struct weft_grouping *g, weft_node n)
+{
+    const struct weft_cluster *const cluster = &g->cluster[g->of[n.id]];
+    for (uint32_t i = 0; i < cluster->count && g->of[n.id]; i++)
+        if (weft_epilogue_takes(g->graph, cluster->node[i]))
+            return g->position[cluster->node[i].id];
+    return 0;
+}
+
+/* Is the second of two operands to be tried first? Of two contractions the later one is finished by the node,
+ * since what the earlier one makes is there by then: so each term of a long sum is added to what there is of the sum,
+ * and not all of them, which left the caches long ago, at the end. */
+static bool begins_with_second(const struct weft_grouping *g, weft_node n)
+{
+    if (g->graph->node[n.id].operands != 2)
+        return false;
+    const uint32_t first = head_position(g, maker_of(g, weft_operand(g->graph, n, 0)));
+    return first && first < head_position(g, maker_of(g, weft_operand(g->graph, n, 1)));
+}
+
 /* Each node with what it reads. First where that is stored for nobody then; what has fewer axes than the rest of its
  * cluster comes last: it saves little, and keeps out what folds other axes. */
 static void join_chains(struct weft_grouping *g)
@@ -307,15 +328,17 @@ static void join_chains(struct weft_grouping *g)
     const struct weft_graph *graph = g->graph;
     weft_node *later = NULL; /* pairs */
     uint32_t pairs = 0, capacity = 0, left = 0;
-    weft_foreach_node(graph, n)
+    weft_foreach_node(graph, n) {
+        const bool turned = begins_with_second(g, n);
         for (uint32_t i = 0; i < graph->node[n.id].operands; i++) {
-            const weft_node maker = maker_of(g, weft_operand(graph, n, i));
+            const weft_node maker = maker_of(g, weft_operand(graph, n, turned ? 1 - i : i));
             if (!g->of[n.id] || is_view(g, n) || g->cluster[g->of[n.id]].fixed || try_join(g, n, maker, UNSTORED))
                 continue;
             later = weft_grow(g->arena, later, &capacity, 2 * pairs + 2, sizeof *later);
             later[2 * pairs] = n;
             later[2 * pairs++ + 1] = maker;
         }
+    }
     for (uint32_t i = 0; i < pairs; i++)
         if (!try_join(g, later[2 * i], later[2 * i + 1], STORED)) {
             later[2 * left] = later[2 * i];
