@@ -6,6 +6,9 @@
  *   - the kernel form has a kernel for the union (codegen/lower.h),
  *   - nothing outside needs the one and is needed by the other, and
  *   - what folds has enough rows for all workers.
+ * Of two contractions that a node reads, it finishes the later one: what the earlier one makes is there by then, and
+ * each term of a long sum is added while the sum is near.
+ *
  * Then those that share no more than what they read (*beside* each other), if they stand near each other and go over
  * the same points, and are predicted to take less time as one than as two.
  *

@@ -300,13 +300,13 @@ static void join_beside(struct weft_grouping *g)
     }
 }
 
-/* Where the contraction of a node's group stands; 0: there is none. */
-static uint32_t head_position(const struct weft_grouping *g, weft_node n)
+/* Behind how many nodes the contraction of a node's group ends; 0: there is none. */
+static uint32_t end_of_head(const struct weft_grouping *g, weft_node n)
 {
     const struct weft_cluster *const cluster = &g->cluster[g->of[n.id]];
     for (uint32_t i = 0; i < cluster->count && g->of[n.id]; i++)
         if (weft_epilogue_takes(g->graph, cluster->node[i]))
-            return g->position[cluster->node[i].id];
+            return g->position[cluster->node[i].id] + 1;
     return 0;
 }
 
@@ -317,8 +317,8 @@ static bool begins_with_second(const struct weft_grouping *g, weft_node n)
 {
     if (g->graph->node[n.id].operands != 2)
         return false;
-    const uint32_t first = head_position(g, maker_of(g, weft_operand(g->graph, n, 0)));
-    return first && first < head_position(g, maker_of(g, weft_operand(g->graph, n, 1)));
+    const uint32_t first = end_of_head(g, maker_of(g, weft_operand(g->graph, n, 0)));
+    return first && first < end_of_head(g, maker_of(g, weft_operand(g->graph, n, 1)));
 }
 
 /* Each node with what it reads. First where that is stored for nobody then; what has fewer axes than the rest of its
