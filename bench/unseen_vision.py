@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of images that no kernel was written for: bench/unseen.py measures them.
 
-MODELS is as in unseen_sequence.py, whose helpers serve here too."""
+MODELS is as in unseen_sequence.py."""
 import torch
+from model_parts import Attention, Block, finish, numbers
 from torch import nn
 from torch.nn import functional
-from unseen_sequence import Attention, Block, finish, numbers
 
 
 def conv(inside, outside, size=3, stride=1, groups=1, dilation=1, act=nn.ReLU):

@@ -77,6 +77,6 @@ const struct weft_attr_spec *weft_attr_spec_find(int opcode, int key); /* NULL i
 
 /* A mask of attention from here down takes the place of the score, whatever that is: NaN and +inf are hidden too.
  * Adding any score that a model has to it would change nothing. */
-#define WEFT_HIDING_MASK -1e30
+#define WEFT_HIDING_MASK (-1e30)
 
 #endif

@@ -16,8 +16,7 @@
  * A finite number for hidden scores hides as -inf does, but in rows where all are hidden: those are the mean of all
  * values. From -1e30 down a score that is added to it is lost in rounding, so a term says the same; the lowest of f32
  * stands for the lowest of f16 where nothing else is added. A choice of a number like -10000 is refused: a score may be
- * lower. An additive mask stays what it is, but that such numbers in it hide scores that are
- * NaN or +inf too, as a choice does. */
+ * lower. An additive mask stays what it is, but such numbers in it hide NaN and +inf too, as a choice does. */
 #include "passes/match_attention.h"
 
 #include <float.h>

@@ -95,8 +95,8 @@ double weft_attention_products(const struct weft_attention *attention);
 
 /* --- what a CPU level gives (attention_level.c) --- */
 
-/* From here down masks hide. */
-#define WEFT_ATTENTION_HIDES -1e30f
+/* A mask from here down takes the place of the score; WEFT_HIDING_MASK of ir/ops.h, which test_eval_window compares. */
+#define WEFT_ATTENTION_HIDES (-1e30f)
 
 enum { WEFT_ATTENTION_CHAINS = 64, WEFT_ATTENTION_LANES = 16, WEFT_ATTENTION_ROWS = 8 };
 
