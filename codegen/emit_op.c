@@ -78,7 +78,8 @@ static bool is_index(const struct weft_form *form, uint32_t v)
 
 const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_form_op *op)
 {
-    const bool reads = op->kind == WEFT_FORM_LOAD || is_index(form, (uint32_t)(op - form->op));
+    const uint32_t i = (uint32_t)(op - form->op);
+    const bool reads = (op->kind == WEFT_FORM_LOAD && !weft_strips_is_look_up(form, i)) || is_index(form, i);
     if (!weft_emit_element(op->dtype) || (op->dtype == WEFT_I64 && !reads)) /* labels, indices */
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
