@@ -154,6 +154,19 @@ void weft_form_find_kept(const struct weft_form *form, bool *ret_kept);
  * value that has no NEXT, or one outside of its `along`; results that nobody stores; ALONGs that do not close. */
 const char *weft_form_fault(const struct weft_form *form, struct weft_arena *arena);
 
+/* --- overwriting (form_over.c) ------------------------------------------------------------------------------------ */
+
+struct weft_form_over {
+    uint32_t out, in;           /* arrays: a result, and an argument in its memory, with elements of the same size */
+    int8_t dim[WEFT_MAX_RANK];  /* by dimension of the result: that of the argument that has its elements as far apart,
+                                 * and as many; -1: of extent 1 */
+};
+/* NULL, or why the result must not lie over the argument, with the instruction that needs it. */
+const char *weft_form_refuse_over(const struct weft_form *form, const struct weft_form_over *ask,
+                                  struct weft_arena *arena, uint32_t *ret_op);
+/* The last instruction that reads what a load of the array finds; 0: none. */
+uint32_t weft_form_last_read(const struct weft_form *form, uint32_t array);
+
 /* --- text (form_text.c, form_parse.c) ----------------------------------------------------------------------------- */
 
 struct weft_text;

@@ -17,8 +17,29 @@
  * Comes last, when the layouts of all values are decided. Needs: nothing. */
 #include "passes/passes.h"
 #include "sched/alias.h"
+#include "sched/select.h"
 
 #include <string.h>
+
+/* What computes each group, chosen as plans choose, once. */
+struct choosing {
+    struct weft_scheduling scheduling;
+    const struct weft_units *units;
+    struct weft_step **step; /* by unit */
+};
+
+static const struct weft_form *form_of(void *user, weft_node first)
+{
+    struct choosing *const c = user;
+    const struct weft_unit *const unit = weft_unit_of(c->units, first);
+    struct weft_step **const step = &c->step[unit->position];
+    if (!*step) {
+        *step = weft_new(c->scheduling.arena, struct weft_step, 1);
+        if (!weft_select_unit(&c->scheduling, unit, *step))
+            **step = (struct weft_step){0}; /* open_groups makes nodes of it again */
+    }
+    return weft_alias_form(*step);
+}
 
 /* Gives the note of a node the pair in=WORD, or takes it away (NULL); true if that makes another note. */
 static bool mark(struct weft_graph *g, weft_node n, const char *word)
@@ -58,7 +79,10 @@ bool weft_pass_mark_aliases(struct weft_graph *graph, const struct weft_target *
 {
     bool changed = !is_marked(graph) && weft_delay_updates(graph);
     const struct weft_units units = weft_units_find(graph, &graph->root->scratch);
-    const struct weft_alias_query query = {.graph = graph, .units = &units, .keep_kernels = true};
+    struct choosing choosing = {.scheduling = {graph, target, &graph->root->scratch}, .units = &units,
+                                .step = weft_new(&graph->root->scratch, struct weft_step *, units.count)};
+    const struct weft_alias_query query = {.graph = graph, .units = &units, .form = form_of, .user = &choosing,
+                                           .keep_kernels = true};
     struct weft_aliases aliases;
     weft_find_aliases(&query, &aliases);
     weft_foreach_node(graph, n) {

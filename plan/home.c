@@ -86,6 +86,11 @@ static bool is_strided(void *user, weft_node n)
     return weft_step_has(kernel, WEFT_STEP_STRIDED);
 }
 
+static const struct weft_form *form_of(void *user, weft_node first)
+{
+    return weft_alias_form(weft_plan_choice(user, first));
+}
+
 /* A result is computed where the caller wants it, or in the parameter that it is the new value of; else a copy at the
  * end fills its slot. */
 static void place_returns(struct weft_plan *plan)
@@ -111,7 +116,7 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     plan->units = weft_units_find(g, g->arena);
     const struct weft_alias_query query = {
         .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
-        .return_layout = plan->return_layout, .strided = is_strided, .user = plan};
+        .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .user = plan};
     (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);
     place_returns(plan);

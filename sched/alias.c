@@ -360,19 +360,19 @@ static void ask_for_overwriting(struct weft_aliasing *a, weft_node n)
     }
 }
 
-/* The same of an output of a group: the first of the values from outside that it is computed of element by element. */
+/* The same of an output of a group: the first of the values that it reads which may. */
 static void ask_for_overwriting_by_group(struct weft_aliasing *a, weft_node n)
 {
     const struct weft_graph *g = a->graph;
     struct wish wish = {.kind = WEFT_ALIAS_OVER, .host = weft_result(g, n, 0), .over = n};
-    if (g->node[n.id].results != 1 || !weft_unit_stores(a->units, wish.host))
+    if (g->node[n.id].results != 1 || !weft_unit_stores(a->units, wish.host) ||
+        weft_dtype_bits(weft_type_of(g, wish.host)->dtype) < 8)
         return;
     wish.place = wish.result = layout_in_owner(a, wish.host);
-    for (uint32_t i = 0; weft_alias_find_led(a, n) > i; i++) { /* whoever is asked may ask about others */
-        wish.operand = a->led[i];
-        const bool fits = weft_dtype_bits(weft_type_of(g, wish.operand)->dtype) ==
-                          weft_dtype_bits(weft_type_of(g, wish.host)->dtype);
-        if (fits && !ask(a, &wish))
+    const uint32_t count = weft_alias_find_candidates(a, n);
+    for (uint32_t i = 0; i < count; i++) {
+        wish.operand = a->candidate[i].value;
+        if (!ask(a, &wish))
             return;
     }
 }
@@ -410,12 +410,9 @@ void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases
     struct weft_aliasing a = {.query = query, .graph = g, .units = query->units, .result = ret,
                               .wanted = weft_new(scratch, bool, g->values),
                               .last = weft_new(scratch, struct weft_last, g->values),
-                              .mixed = weft_new(scratch, bool, g->values),
-                              .leads = weft_new(scratch, uint32_t, g->values),
                               .sized_by_data = has_data_symbols(g)};
     collect_wanted(&a);
     weft_alias_find_last(a.units, a.last);
-    weft_alias_find_mixed(&a);
     for (uint32_t i = 0; i < g->returns; i++)
         if (g->ret[i].mut.id)
             ask_for_new_value(&a, i);

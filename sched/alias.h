@@ -40,17 +40,22 @@
  *
  * Time goes by units (sched/unit.h): what a group reads is read until its last node is done, and what it writes counts
  * as written from its first on. A value inside of a group has no memory and no place; a concat inside copies. An output
- * of a group may be written over one of its inputs if it is computed from that element by element at the same index, if
- * all else in the group that is computed from that input is elementwise, too, and enters that output, and if nothing of
- * it enters another output:
+ * of a group may be written over one of its inputs where the order of the group's kernel allows for it, which is asked
+ * of its form (alias_group.c, codegen/form_over.c):
  *
  *   fuse @gate {                                       %o over %x: each element of %o needs the %x of its index, which
  *     %s: f32[4,64]{-} = sigmoid %x                    is read by nobody once it is there
  *     %o: f32[4,64] = mul %s, %x
  *   }
- *   fuse @softmax {                                    not over %x: %m needs all of it, and rows may be read twice
- *     %m: f32[4]{-} = reduce_max %x axes=[1]
+ *   fuse @softmax {                                    %y over %x: rows are read three times, and then a row of %y is
+ *     %m: f32[4]{-} = reduce_max %x axes=[1]           written
  *     ...
+ *     %y: f32[4,64] = div %e, %s
+ *   }
+ *   fuse @twice {                                      %o not over %x, which %p reads when a part of %o is there; %p
+ *     %o: f32[4,64] = sigmoid %x                       may be
+ *     %p: f32[4,64] = mul %o, %x
+ *   }
  *
  * An elementwise kernel may write over an operand since each element is read before it is written and by nobody else:
  * operand and result have the same strides, and parts of a parallel region share out the indices of both alike. */
@@ -59,6 +64,9 @@
 
 #include "ir/ir.h"
 #include "sched/unit.h"
+
+struct weft_form; /* codegen/form.h */
+struct weft_step; /* sched/step.h */
 
 enum weft_alias_kind { WEFT_ALIAS_OWN, WEFT_ALIAS_PART, WEFT_ALIAS_OVER, WEFT_ALIAS_UPDATED, WEFT_ALIAS_KINDS };
 
@@ -83,6 +91,9 @@ struct weft_alias_query {
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL: as stated */
     /* Does the node's kernel write rows with gaps between them as fast as without? NULL: all do, but custom ones. */
     bool (*strided)(void *user, weft_node node);
+    /* The form that computes the group which begins with this node (weft_alias_form of its step). NULL, the function or
+     * what it returns: that group writes over nothing. */
+    const struct weft_form *(*form)(void *user, weft_node first);
     void *user;
     bool keep_kernels; /* nodes that have a kernel right of `!`, their own or their group's, write memory of their own,
                         * and over no operand; and a mark that a note says already is no rewrite to be permitted */
@@ -166,13 +177,11 @@ struct weft_aliasing {
     struct weft_last *last;           /* by value */
     weft_node reader;                 /* who speaks against the last wish, or none */
     bool sized_by_data;               /* some extent of the graph comes out of data */
-    /* of groups: alias_group.c */
-    bool *mixed;                      /* by value: its group makes something else of it than its elements */
-    weft_node led_to;                 /* whose result the following is about */
-    uint32_t search, *leads;          /* by value: the last search that came by */
-    weft_val *led;                    /* values from outside that lead to it, or views of them */
-    weft_node *path;                  /* room */
-    uint32_t leds, led_capacity, path_capacity;
+    struct weft_candidate {
+        weft_val value;
+        uint32_t read;                /* the last instruction that reads it */
+    } *candidate;                     /* of groups: what an output could be written over */
+    uint32_t candidate_capacity;
 };
 
 /* alias_root.c. From the operand to the value that is computed, and with it from the place to the layout that this
@@ -192,18 +201,23 @@ void weft_alias_find_last(const struct weft_units *units, struct weft_last *ret_
  * `over` where that node writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
 const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
                                      uint32_t until, weft_node over, const struct weft_layout *result);
+/* Notes that this value is stored like this; weft_aliasing.seen grows. */
+void weft_alias_see(struct weft_aliasing *a, uint32_t *count, weft_val value, const struct weft_layout *layout);
 /* If the owner is a `mut` parameter: is its old value dead when node `def` writes `result` there? */
 const char *weft_alias_check_old(struct weft_aliasing *a, weft_val owner, weft_node def,
                                  const struct weft_layout *result);
 
 /* alias_group.c */
-void weft_alias_find_mixed(struct weft_aliasing *a);
-/* Fills `led` with what a node of a group may write its result over: values from outside of which the group computes
- * that result element by element, or views of them. How many they are. */
-uint32_t weft_alias_find_led(struct weft_aliasing *a, weft_node over);
-/* Is the element that `user`, of the same group as `over`, reads of its operands needed for nothing but the elements of
- * that index, and for that of the result of `over`? weft_alias_find_led of `over` has to be asked before. */
-bool weft_alias_is_led(const struct weft_aliasing *a, weft_node user, weft_node over);
+#define WEFT_ALIAS_ELSEWHERE "it is read at another index than is written"
+/* The form of a step that computes a group, of which it can be asked what that may write over; or NULL. */
+const struct weft_form *weft_alias_form(const struct weft_step *step);
+/* Fills `candidate` with what is as large as the result of a node of a group, of the values that the group reads and
+ * the views of them that it makes. How many they are. */
+uint32_t weft_alias_find_candidates(struct weft_aliasing *a, weft_node over);
+/* Of a value that the group of `over` reads last: may that node's result be written over it, stored like this? NULL, or
+ * a constant message, and a reader. */
+const char *weft_alias_check_group(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
+                                   weft_node over, const struct weft_layout *result);
 /* Do all views from the value down to its root count as such, and has the root memory of its own? Not where a group
  * makes one of them, unless it is group `unit`, which reads through them. */
 bool weft_alias_sees_root(const struct weft_units *units, weft_val value, weft_val root, uint32_t unit);

@@ -1,100 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alias_group.c: what a group may write over.
  *
- * A group computes in whatever order its kernel likes: in strips, in rows, or in two sweeps of which the second
- * computes once more what the first did. What holds for all of them: an element of a result is written when all that it
- * is computed of has been read. So element i of %o may lie where element i of %x was if each reader of %x in the group
- * leads to %o, element by element at the same index, and leads neither to another output nor to what gathers elements,
- * for which some other sweep might read %x again. What is computed from %o leads nowhere: it reads %o's memory. Both
- * are found by walks over the nodes of the group: backwards from %o, and from the end of the graph for all groups at
- * once. A group that finishes a contraction writes over nothing: in the memory of its result there are the
- * contraction's results first. */
+ * A group is computed by a kernel form, which says in which order what is read (codegen/form.h). So it is the form that
+ * is asked whether one of its results may lie over one of its arguments (weft_form_refuse_over). Here is found which
+ * dimension of the argument lies where which dimension of the result does, and what else is a view of the same memory.
+ * Who asks for aliases says what forms there are (weft_alias_query.form). A group that finishes a contraction has none
+ * here and writes over nothing: in the memory of its result there are the contraction's results first. */
+#include "codegen/form.h"
 #include "sched/alias.h"
-#include "sched/epilogue.h"
+#include "sched/step.h"
 
-enum { MOST_ON_PATH = 64 }; /* nodes; behind more of them nothing is overwritten, so that groups of thousands take as
-                             * long as their nodes do */
+const struct weft_form *weft_alias_form(const struct weft_step *step) { return step->epilogue ? NULL : step->code; }
 
-static bool is_elementwise(const struct weft_graph *g, weft_node n)
+static const struct weft_form *form_of(const struct weft_aliasing *a, weft_node over)
 {
-    return (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) && weft_places_in(g, n) > 0;
+    return a->query->form ? a->query->form(a->query->user, weft_unit_of(a->units, over)->first) : NULL;
 }
 
-/* The output that a value leads to, of those of its group; two make it mixed. */
-static void lead_to(struct weft_aliasing *a, uint32_t *end, weft_val v, uint32_t output)
+/* The number of the array that a value is, or UINT32_MAX. */
+static uint32_t array_of(const struct weft_form *form, weft_val v)
 {
-    a->mixed[v.id] |= output && end[v.id] && end[v.id] != output;
-    end[v.id] = output ? output : end[v.id];
+    uint32_t i = 0;
+    while (i < form->arrays && !weft_is(form->array[i].value, v))
+        i++;
+    return i < form->arrays ? i : UINT32_MAX;
 }
 
-void weft_alias_find_mixed(struct weft_aliasing *a)
+/* --- what it may be ----------------------------------------------------------------------------------------------- */
+
+static bool same_extents(const struct weft_graph *g, weft_val a, weft_val b)
+{
+    const struct weft_type *one = weft_type_of(g, a), *two = weft_type_of(g, b);
+    bool same = one->rank == two->rank;
+    for (int i = 0; same && i < one->rank; i++)
+        same = weft_dim_same(one->extent[i], two->extent[i]);
+    return same;
+}
+
+static void add_candidate(struct weft_aliasing *a, uint32_t *count, weft_val v, uint32_t read)
+{
+    a->candidate = weft_grow(&a->graph->root->scratch, a->candidate, &a->candidate_capacity, *count + 1,
+                             sizeof *a->candidate);
+    a->candidate[(*count)++] = (struct weft_candidate){.value = v, .read = read};
+}
+
+/* Those that are read last come first. Outputs are asked from the last to the first: what is dead early is left to the
+ * earlier ones. */
+static void sort_candidates(const struct weft_aliasing *a, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = i; k > 0 && a->candidate[k - 1].read < a->candidate[k].read; k--) {
+            const struct weft_candidate moved = a->candidate[k];
+            a->candidate[k] = a->candidate[k - 1];
+            a->candidate[k - 1] = moved;
+        }
+}
+
+uint32_t weft_alias_find_candidates(struct weft_aliasing *a, weft_node over)
 {
     const struct weft_graph *g = a->graph;
-    uint32_t *const end = weft_new(&a->graph->root->scratch, uint32_t, g->values);
-    for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
-        if (weft_unit_of(a->units, n)->nodes == 1)
-            continue;
-        bool mixes = !is_elementwise(g, n);
-        uint32_t output = 0;
-        for (uint32_t i = 0; i < g->node[n.id].results; i++) {
-            const weft_val result = weft_result(g, n, i);
-            if (weft_unit_stores(a->units, result)) { /* what reads it reads its memory */
-                a->mixed[result.id] = false;
-                end[result.id] = result.id;
-            }
-            mixes |= a->mixed[result.id];
-            output = end[result.id];
+    const struct weft_form *const form = form_of(a, over);
+    const weft_val result = weft_result(g, over, 0);
+    uint32_t all = 0, count = 0;
+    for (uint32_t i = 0; form && i < form->arrays; i++)
+        if (form->array[i].use == WEFT_FORM_IN &&
+            weft_dtype_bits(form->array[i].dtype) == weft_dtype_bits(weft_type_of(g, result)->dtype))
+            add_candidate(a, &all, form->array[i].value, weft_form_last_read(form, i));
+    for (uint32_t i = 0; i < all; i++) /* and views of them that the group makes, behind */
+        for (uint32_t use = g->value[a->candidate[i].value.id].first_use; use; use = g->slot[use - 1].next) {
+            const weft_node user = g->slot[use - 1].node;
+            if (a->units->of[user.id] == a->units->of[over.id] && weft_is_view(g, user))
+                add_candidate(a, &all, weft_result(g, user, 0), a->candidate[i].read);
         }
-        for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
-            const weft_val v = weft_operand(g, n, i);
-            if (a->units->of[weft_def(g, v).id] != a->units->of[n.id])
-                continue;
-            a->mixed[v.id] |= mixes;
-            lead_to(a, end, v, output);
-        }
-    }
+    for (uint32_t i = 0; i < all; i++)
+        if (same_extents(g, a->candidate[i].value, result))
+            a->candidate[count++] = a->candidate[i];
+    sort_candidates(a, count);
+    return count;
 }
 
-static void lead(struct weft_aliasing *a, uint32_t *count, weft_val v)
-{
-    struct weft_arena *scratch = &a->graph->root->scratch;
-    const weft_node def = weft_def(a->graph, v);
-    const bool inside = a->units->of[def.id] == a->units->of[a->led_to.id];
-    if (a->leads[v.id] == a->search)
-        return;
-    a->leads[v.id] = a->search;
-    const bool is_other = weft_unit_stores(a->units, v) && !weft_is(v, weft_result(a->graph, a->led_to, 0));
-    if (inside && is_elementwise(a->graph, def) && !is_other) {
-        a->path = weft_grow(scratch, a->path, &a->path_capacity, *count + 1, sizeof *a->path);
-        a->path[(*count)++] = def;
-    } else if (!inside || weft_is_view(a->graph, def)) {
-        a->led = weft_grow(scratch, a->led, &a->led_capacity, a->leds + 1, sizeof *a->led);
-        a->led[a->leds++] = v;
-    }
-}
+/* --- whether it may ----------------------------------------------------------------------------------------------- */
 
-uint32_t weft_alias_find_led(struct weft_aliasing *a, weft_node over)
+/* Dimensions of one memory find each other by their strides, which differ but for those of extent 1. */
+static bool match_dimensions(const struct weft_aliasing *a, weft_val from, const struct weft_layout *in, weft_val to,
+                             const struct weft_layout *out, int8_t *ret)
 {
     const struct weft_graph *g = a->graph;
-    if (a->led_to.id == over.id)
-        return a->leds;
+    const struct weft_type *const source = weft_type_of(g, from), *const type = weft_type_of(g, to);
+    weft_dim theirs[WEFT_MAX_RANK], ours[WEFT_MAX_RANK];
+    int matched = 0, wanted = 0;
+    if (!weft_layout_logical_strides(g->dims, in, source, theirs) ||
+        !weft_layout_logical_strides(g->dims, out, type, ours) || !weft_dim_same(in->offset, out->offset))
+        return false;
+    for (int i = 0; i < source->rank; i++)
+        wanted += !weft_dim_is(source->extent[i], 1);
+    for (int d = 0; d < type->rank; d++) {
+        ret[d] = -1;
+        for (int i = 0; i < source->rank && !weft_dim_is(type->extent[d], 1) && ret[d] < 0; i++)
+            if (weft_dim_same(source->extent[i], type->extent[d]) && weft_dim_same(theirs[i], ours[d]))
+                ret[d] = (int8_t)i;
+        if (ret[d] < 0 && !weft_dim_is(type->extent[d], 1))
+            return false;
+        matched += ret[d] >= 0;
+    }
+    return matched == wanted;
+}
+
+/* One array, stored in `layout`. */
+static const char *check_array(struct weft_aliasing *a, const struct weft_form *form, weft_node over, weft_val v,
+                               const struct weft_layout *layout, const struct weft_layout *result)
+{
+    const weft_val out = weft_result(a->graph, over, 0);
+    struct weft_form_over ask = {.in = array_of(form, v), .out = array_of(form, out)};
+    uint32_t op;
+    if (ask.in == UINT32_MAX)
+        return NULL;
+    a->reader = over;
+    if (weft_dtype_bits(form->array[ask.in].dtype) != weft_dtype_bits(weft_type_of(a->graph, out)->dtype) ||
+        !match_dimensions(a, v, layout, out, result, ask.dim))
+        return WEFT_ALIAS_ELSEWHERE;
+    const char *const why = weft_form_refuse_over(form, &ask, &a->graph->root->scratch, &op);
+    if (why && form->op[op].node.id)
+        a->reader = form->op[op].node;
+    return why;
+}
+
+const char *weft_alias_check_group(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,
+                                   weft_node over, const struct weft_layout *result)
+{
+    const struct weft_graph *g = a->graph;
+    const struct weft_form *const form = form_of(a, over);
+    const char *why = form ? NULL : WEFT_ALIAS_ELSEWHERE;
     uint32_t count = 0;
-    a->led_to = over;
-    a->search++;
-    a->leds = 0;
-    if (is_elementwise(g, over) && !weft_epilogue_is_in(g, weft_unit_of(a->units, over)))
-        lead(a, &count, weft_result(g, over, 0));
-    for (uint32_t i = 0; i < count && i < MOST_ON_PATH; i++)
-        for (uint32_t k = 0; k < g->node[a->path[i].id].operands; k++)
-            lead(a, &count, weft_operand(g, a->path[i], k));
-    return a->leds;
-}
-
-bool weft_alias_is_led(const struct weft_aliasing *a, weft_node user, weft_node over)
-{
-    const weft_val result = weft_result(a->graph, user, 0);
-    weft_assert(a->led_to.id == over.id);
-    return is_elementwise(a->graph, user) && a->leads[result.id] == a->search && !a->mixed[result.id];
+    a->reader = over;
+    weft_alias_see(a, &count, value, layout);
+    for (uint32_t i = 0; i < count && !why; i++) {
+        const struct weft_seen seen = a->seen[i];
+        why = check_array(a, form, over, seen.value, &seen.wanted, result);
+        for (uint32_t use = g->value[seen.value.id].first_use; use; use = g->slot[use - 1].next) {
+            const weft_node user = g->slot[use - 1].node;
+            struct weft_layout view;
+            if (a->units->of[user.id] != a->units->of[over.id] && weft_is_view(g, user) &&
+                weft_view_layout(g, user, &seen.wanted, &view))
+                weft_alias_see(a, &count, weft_result(g, user, 0), &view);
+        }
+    }
+    if (!why)
+        a->reader = WEFT_NO_NODE;
+    return why;
 }
 
 bool weft_alias_sees_root(const struct weft_units *units, weft_val v, weft_val root, uint32_t unit)

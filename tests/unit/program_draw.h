@@ -173,6 +173,15 @@ static inline const struct value *add_param(struct maker *m, int dtype, enum sha
     }
     const char *const order = shape != WHOLE || draw(m, 4) ? "" : m->rank == 4 ? "{0 2 3 1}" : m->rank == 3 ? "{0 2 1}"
                                                                                                         : "";
+    int axes = 0;
+    for (int i = 0; i < m->rank; i++)
+        axes += has_axis(m, shape, i);
+    if (axes > 0 && draw(m, 3) == 0) { /* computed by what is in no group, and so dead some time */
+        HEAD("%s%%p%d: %s%s", from, m->params, type_text(m, dtype, shape, type), order);
+        struct value *const v = begin(m, dtype, shape, false);
+        BODY("flip %%p%d axes=[%u]\n", m->params, draw(m, (unsigned)axes));
+        return v;
+    }
     struct value *const v = new_value(m, dtype, shape, false);
     HEAD("%s%%%s: %s%s", from, v->name, type_text(m, dtype, shape, type), order);
     return v;
