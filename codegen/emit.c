@@ -237,7 +237,7 @@ static const char tile_text[] =
     "    char *const *at;        /* by value: the first point */\n"
     "    const int64_t *next;    /* by value: bytes to the next line */\n"
     "    int64_t points, length; /* outer points; inner points of each */\n"
-    "    int64_t past;           /* 1: results go past the caches */\n"
+    "    uint64_t past;          /* by argument, a bit each: results that go past the caches */\n"
     "    const int64_t *bound;   /* of each index or position: elements along its axis, and from one to the next */\n"
     "    int64_t rows;           /* of what is kept there is memory for so many outer points */\n"
     "};\n\n";

@@ -27,7 +27,8 @@ static bool open_stream(struct weft_emit *e, const struct weft_form_stage *stage
             weft_emit_line(e, "int64_t stop = tile->past ? stream_first(p%u, %d) : %s;", v, bytes, end);
             weft_emit_line(e, "stop = stop < %s ? stop : %s;", end, end);
         }
-        weft_emit_line(e, "const int past%u = tile->past && stream_fits(p%u + stop, %d);", v, v, bytes);
+        weft_emit_line(e, "const int past%u = tile->past >> %u & 1 && stream_fits(p%u + stop, %d);", v,
+                       e->program->value[v].argument, v, bytes);
         any = e->past[v] = e->streamed = true;
     }
     return any;

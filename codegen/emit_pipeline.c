@@ -251,7 +251,8 @@ static void open_results(struct weft_emit *e, const struct weft_form_stage *stag
             weft_emit_line(e, "int64_t next = tile->past && on%d ? stream_first(p%u, %d) : 0;", depth, v, bytes);
             weft_emit_line(e, "next = next < last ? next : last;");
         }
-        weft_emit_line(e, "const int past%u = tile->past && stream_fits(p%u + next, %d);", v, v, bytes);
+        weft_emit_line(e, "const int past%u = tile->past >> %u & 1 && stream_fits(p%u + next, %d);", v,
+                       e->program->value[v].argument, v, bytes);
         any = e->past[v] = e->streamed = true;
     }
     if (!any)

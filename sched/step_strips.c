@@ -21,6 +21,19 @@ static void bind_strips(struct weft_bind *bind, void *descriptor)
     bind->scratch = program->scratch;
 }
 
+/* Results that may go past the caches: those that lie over nothing that is read. */
+static uint64_t apart_of(const struct weft_form *form, void *const *argument)
+{
+    uint64_t apart = 0;
+    for (uint32_t i = 0; i < form->arrays; i++) {
+        bool is_apart = form->array[i].use == WEFT_FORM_OUT;
+        for (uint32_t k = 0; k < form->arrays && is_apart; k++)
+            is_apart = k == i || argument[k] != argument[i];
+        apart |= (uint64_t)is_apart << i;
+    }
+    return apart;
+}
+
 static void run_strips(const void *descriptor, struct weft_call *call)
 {
     const struct weft_form *form = call->step->code;
@@ -29,6 +42,7 @@ static void run_strips(const void *descriptor, struct weft_call *call)
         argument[i] = call->tensor(call, form->array[i].value).data;
     struct weft_program program = *(const struct weft_program *)descriptor;
     program.code = weft_tier_code(call->step->tier, &program);
+    program.past &= program.past ? apart_of(form, argument) : 0;
     weft_program_run(&program, argument, call->scratch, call->part, call->parts);
 }
 

@@ -231,7 +231,7 @@ INLINE void vhput(uint16_t *p, vh x, int past)
 }
 #define FETCH_POINTS 4096 /* of rows that are short enough to be asked for while the one before is written */
 #define FETCH_AHEAD  1024 /* so many points, where rows are shorter; and of rows whose stages go side by side */
-INLINE void stream_end(int64_t past) /* such stores are not in order with others */
+INLINE void stream_end(uint64_t past) /* such stores are not in order with others */
 {
     if (past)
         __builtin_ia32_sfence();

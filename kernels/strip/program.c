@@ -468,5 +468,5 @@ void weft_program_stream(struct weft_program *p, size_t cache)
                 length * out->bytes >= LEAST_STREAM)
                 bytes += (double)p->points * (double)p->folded * out->bytes;
         }
-    p->past = cache && bytes > (double)cache; /* 0: not known */
+    p->past = cache && bytes > (double)cache ? UINT64_MAX : 0; /* 0: not known */
 }

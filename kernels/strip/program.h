@@ -105,7 +105,7 @@ struct weft_program_tile {
     char *const *at;       /* by value: at the first point. Behind them by fold, across lines: 8 bytes for each point */
     const int64_t *next;   /* by value: bytes from line to line */
     int64_t points, length; /* outer points; inner points of each */
-    int64_t past;           /* 1: results go past the caches; 0 */
+    uint64_t past;          /* by argument, a bit each: results that go past the caches */
     const int64_t *bound;   /* weft_program.bound */
     int64_t rows;           /* of TILE values there is memory for so many outer points */
 };
@@ -131,7 +131,7 @@ struct weft_program {
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
     bool pieces;               /* set by weft_program_prepare_pieces */
-    bool past;                 /* set by weft_program_stream */
+    uint64_t past;             /* by argument, a bit each; set by weft_program_stream */
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
     weft_program_code *code;
@@ -156,7 +156,8 @@ void weft_program_prepare(struct weft_program *program, int workers);
 int64_t weft_program_chunks(const struct weft_program *program);
 /* Compiled code writes results past the caches, by streaming stores, if they are larger than so many bytes, the last
  * cache's, together: who reads them finds them in memory anyway, and lines that are written whole need not be read
- * first. Of a prepared program; without it nothing is streamed. The bits are the same. */
+ * first. Of a prepared program; without it nothing is streamed. The bits are the same. Who runs the program takes the
+ * bits of results out of `past` that lie over what is read: their lines are in the caches. */
 void weft_program_stream(struct weft_program *program, size_t cache);
 /* What calls, tiles and lines take on one worker besides reading, writing and computing, in nanoseconds, by estimates
  * for Zen 4: for who weighs the program against its ops one by one. Of a prepared program. */

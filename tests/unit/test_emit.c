@@ -58,7 +58,8 @@ static void compare(struct fixture *f, struct emit_trial *t, const char *text)
     }
     t->program->code = code_of(f, t, text);
     for (int p = 0; p < 4; p++) {
-        t->program->past = p % 2 == 1; /* whatever the size: what stands ahead of whole lines differs from row to row */
+        /* whatever the size: what stands ahead of whole lines differs from row to row */
+        t->program->past = p % 2 ? UINT64_MAX : 0;
         emit_run(t, parts[p / 2]);
         for (uint32_t i = 0; i < t->form->arrays; i++)
             if (!emit_same(t->tensor[i].dtype, t->tensor[i].data, want[i], t->bytes[i]))
