@@ -323,18 +323,25 @@ static bool has_remark(const struct weft_graph *graph, const char *where, const 
 /* tests/golden/mark_aliases/groups.weft says what is marked. */
 static void what_groups_write_over_is_said(void **state)
 {
-    static const char text[] = "graph @f(%x: f32[4,8], %y: f32[4,8]) {\n"
-                               "  %b: f32[4,8] = exp %x\n"
-                               "  %c: f32[4,8] = exp %y\n"
-                               "  %k: f32[4,8] = abs %y\n"
+    static const char text[] = "graph @f(%x: f32[8,8], %y: f32[8,8]) {\n"
+                               "  %b: f32[8,8] = exp %x\n"
+                               "  %c: f32[8,8] = exp %y\n"
+                               "  %k: f32[8,8] = abs %y\n"
                                "  fuse @g {\n"
-                               "    %m: f32[4,8]{-} = cumsum %b axis=1\n"
-                               "    %o: f32[4,8] = add %m, %b\n"
-                               "    %p: f32[4,8] = relu %c\n"
-                               "    %j: f32[8,8] = concat %k, %y axis=0\n"
+                               "    %m: f32[8,8]{-} = transpose %b perm=[1 0]\n"
+                               "    %o: f32[8,8] = add %m, %b\n"
+                               "    %p: bf16[8,8] = cast %o\n"
                                "  }\n"
-                               "  %n: f32[4,8] = mul %o, %p\n"
-                               "  return %n, %j\n"
+                               "  fuse @h {\n"
+                               "    %s: f32[8,8]{-} = sigmoid %c\n"
+                               "    %q: f32[8,8] = mul %s, %c\n"
+                               "  }\n"
+                               "  fuse @i {\n"
+                               "    %j: f32[16,8] = concat %k, %y axis=0\n"
+                               "    %i: f32[16,8] = neg %j\n"
+                               "  }\n"
+                               "  %n: f32[8,8] = mul %o, %q\n"
+                               "  return %n, %i, %j, %p\n"
                                "}\n";
     struct weft_context *context = NULL;
     struct weft_graph *graph = NULL;
@@ -343,9 +350,9 @@ static void what_groups_write_over_is_said(void **state)
         fail_msg("%s", weft_last_error(context));
     assert_true(weft_run_pass(graph, "mark_aliases", NULL) >= 0);
     assert_true(has_remark(graph, "%b", "refused",
-                           "not overwritten by %o: it is read at another index than is written, by %m"));
-    assert_true(has_remark(graph, "%c", "done", "computed where %p is written over it"));
-    assert_true(has_remark(graph, "%k", "refused", "copied into %j: group @g does that"));
+                           "not overwritten by %o: it is read at another index than is written, by %o"));
+    assert_true(has_remark(graph, "%c", "done", "computed where %q is written over it"));
+    assert_true(has_remark(graph, "%k", "refused", "copied into %j: group @i does that"));
     assert_true(has_remark(graph, "%o", "done", "computed where %n is written over it"));
     weft_graph_destroy(graph);
     weft_close(context);
