@@ -84,6 +84,8 @@ static const struct step {
     {PASS_cse, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_dce, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_dead_results, 2, WEFT_PHASE_SIMPLIFY},
+    /* After cse: equal slices of one value are one. The rest of the loop simplifies what it leaves. */
+    {PASS_hoist_slice, 2, WEFT_PHASE_SIMPLIFY},
     /* Last: a rewrite after it would have to decide where its values lie. */
     {PASS_propagate_memory_format, 0, WEFT_PHASE_PLACE},
     /* Both after it: they ask how values lie. Padding first: a copy for alignment is packed. */

@@ -148,6 +148,10 @@ static const char passes_more[] =
     "  %sw3: f32[1,2,4,4] = bcast %sw1 dims=[0 1]\n"
     "  %sw4: f32[1,2,4,4] = mul %q, %sw3\n"
     "  %r22: f32[1,1,4,4] = conv %sw4, %sw2\n"
+    /* hoist_slice */
+    "  %hs1: f32[5,2] = tanh %m\n"
+    "  %hs2: f32[2,2] = slice %hs1 start=[3 0] end=[5 2]\n"
+    "  %r23: f32[2,2] = neg %hs2\n"
     /* pad_strides, align_buffers */
     "  %d1: f64[20,512] = const random=5\n"
     "  %d2: f64[20,512] = neg %d1\n"
@@ -165,9 +169,9 @@ static const char passes_more[] =
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
-    "%r17, %r18, %r19, %r20, %r21, %r22\n"
+    "%r17, %r18, %r19, %r20, %r21, %r22, %r23\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 24 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 25 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

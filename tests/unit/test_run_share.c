@@ -150,7 +150,7 @@ static void cuts_of_intermediates_are_kept(void **state)
     struct scene scene = open_scene("graph @g(%x: f32[64,64]) {\n"
                                     "  %e: f32[64,64] = exp %x\n"
                                     "  %s: f32[32,64] = slice %e start=[0 0] end=[64 64] step=[2 1]\n"
-                                    "  %a: f32[64,64] = cumsum %x axis=0\n"
+                                    "  %a: f32[64,64] = cumsum %e axis=0\n"
                                     "  %b: f32[64,64] = cumsum %a axis=1\n"
                                     "  %c: f32[64,64] = cumsum %b axis=0\n"
                                     "  %d: f32[64,64] = cumsum %c axis=1\n"
