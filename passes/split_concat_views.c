@@ -9,7 +9,9 @@
  *
  *   - a concat whose operands are the same reshapes and transposes of neighbouring slices of one value is these views
  *     of one slice: all of it costs nothing;
- *   - a padding that cuts is a padding of a slice, or a slice if it adds nothing.
+ *   - a padding that cuts is a padding of a slice, or a slice if it adds nothing;
+ *   - a concat of equal parts that is split into these parts and then transposed (channels that are shuffled) is a
+ *     concat along an axis of its own, so that it may lie as it will be transposed, and parts be computed there.
  *
  * All operands are followed at once, a view at a time. A transpose moves the axis along which they are put together. A
  * reshape keeps it if the axes outside of it hold as many elements before and after: then what one piece contributes to
@@ -208,8 +210,56 @@ static weft_val pad_cuts(struct weft_rewriting *r, weft_node n)
     return adds ? weft_build(&r->build, WEFT_OP_pad, 2, both, 1, &attr, NULL) : inside;
 }
 
+/* --- shuffled parts ----------------------------------------------------------------------------------------------- */
+
+/* Does the reshape split the axis of a concat into one axis of parts, all alike, and one within a part? */
+static bool splits_into_parts(const struct weft_graph *g, weft_node reshape, weft_node concat, unsigned axis)
+{
+    const struct weft_type *const to = weft_type_of(g, weft_result(g, reshape, 0));
+    const struct weft_type *const from = weft_type_of(g, weft_result(g, concat, 0));
+    const uint32_t parts = g->node[concat.id].operands;
+    bool splits = to->rank == from->rank + 1 && parts > 1 && weft_dim_is(to->extent[axis], parts);
+    for (int i = 0; i < from->rank && splits; i++)
+        splits = i == (int)axis || weft_dim_same(from->extent[i], to->extent[i < (int)axis ? i : i + 1]);
+    for (uint32_t k = 0; k < parts && splits; k++)
+        splits = weft_dim_same(weft_type_of(g, weft_operand(g, concat, k))->extent[axis], to->extent[axis + 1]);
+    return splits;
+}
+
+static weft_val transpose_parts(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *const g = r->graph;
+    const weft_node reshape = weft_def(g, weft_operand(g, n, 0));
+    if (weft_opcode_of(g, reshape) != WEFT_OP_reshape || !weft_has_one_use(g, weft_operand(g, n, 0)) ||
+        weft_is_decided(g, reshape))
+        return WEFT_NO_VALUE;
+    const weft_val whole = weft_operand(g, reshape, 0);
+    const weft_node concat = weft_def(g, whole);
+    if (weft_opcode_of(g, concat) != WEFT_OP_concat || !weft_has_one_use(g, whole) || weft_is_decided(g, concat))
+        return WEFT_NO_VALUE;
+    const unsigned axis = (unsigned)weft_attr_int(g, concat, WEFT_ATTR_axis), count = g->node[concat.id].operands;
+    if (!splits_into_parts(g, reshape, concat, axis))
+        return WEFT_NO_VALUE;
+    struct weft_type type = *weft_type_of(g, weft_operand(g, n, 0));
+    int perm[WEFT_MAX_RANK];
+    bool apart = true;
+    for (int i = 0; i < type.rank; i++) {
+        perm[i] = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, i));
+        apart &= i == 0 || perm[i - 1] != (int)axis || perm[i] != (int)axis + 1;
+    }
+    if (!apart || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    weft_val *const part = weft_arena_new(&g->root->scratch, count * sizeof *part);
+    type.extent[axis] = weft_dim_of(1);
+    for (unsigned k = 0; k < count; k++)
+        part[k] = weft_build_reshape(&r->build, weft_operand(g, concat, k), &type);
+    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    return weft_build_transpose(&r->build, weft_build(&r->build, WEFT_OP_concat, count, part, 1, &attr, NULL), perm);
+}
+
 static const struct weft_rule rules[] = {
-    {"concat_views", WEFT_OP_concat, concat_views, "the same views of neighbours are views of what they were"},
-    {"pad_cuts",     WEFT_OP_pad,    pad_cuts,     "what it takes away is a slice"},
+    {"concat_views",    WEFT_OP_concat,    concat_views,    "the same views of neighbours are views of what they were"},
+    {"pad_cuts",        WEFT_OP_pad,       pad_cuts,        "what it takes away is a slice"},
+    {"transpose_parts", WEFT_OP_transpose, transpose_parts, "the parts are an axis of their own"},
 };
 const struct weft_rule_set weft_split_concat_views = WEFT_RULE_SET(rules);
