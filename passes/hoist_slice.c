@@ -200,6 +200,23 @@ static bool cut_operand(struct weft_graph *g, weft_node n, uint32_t k, const int
     return known;
 }
 
+/* Is each axis that is cut one of an operand, too? Else an attribute says how long it is (the size of roi_align). */
+static bool has_axes_from_operands(const struct weft_graph *g, weft_node n, const int8_t *cut_axis)
+{
+    uint32_t missing = 0;
+    for (int axis = 0; axis < WEFT_SPACE_AXES; axis++)
+        missing |= cut_axis[axis] >= 0 ? 1u << axis : 0;
+    for (uint32_t k = 0; k < g->node[n.id].operands; k++) {
+        struct weft_index_map map;
+        if (!weft_index_map(g, (struct weft_pin){n, .index = k}, &map))
+            return false;
+        for (int i = 0; i < map.rank; i++)
+            for (int t = 0; t < map.at[i].terms; t++)
+                missing &= ~(1u << map.at[i].term[t].axis);
+    }
+    return missing == 0;
+}
+
 static bool cut_operands(struct weft_graph *g, weft_node n, const struct weft_cut *cut, struct needs *ret)
 {
     int8_t cut_axis[WEFT_SPACE_AXES];
@@ -213,7 +230,7 @@ static bool cut_operands(struct weft_graph *g, weft_node n, const struct weft_cu
         ret->pad[i] = weft_attr_at(g, n, WEFT_ATTR_pad, i);
     for (uint32_t k = 0; k < g->node[n.id].operands && known; k++)
         known = cut_operand(g, n, k, cut_axis, cut, ret);
-    return known;
+    return known && (weft_opcode_of(g, n) == WEFT_OP_bcast || has_axes_from_operands(g, n, cut_axis));
 }
 
 /* The op once more, on those parts. */
