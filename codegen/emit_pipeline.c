@@ -183,12 +183,18 @@ void weft_emit_name_handed_on(struct weft_emit *e, const struct weft_form_stage 
         }
 }
 
+/* Masks or integers, one lane of which is an int32_t? */
+static bool is_whole(const struct weft_emit *e, uint32_t v)
+{
+    return strcmp(weft_emit_vector(e->form->op[v].dtype), "vi") == 0;
+}
+
 /* By row, of as many rows as the last stage is behind, and more. */
 static void declare_handed_on(const struct weft_emit *e)
 {
     for (uint32_t v = 0; v < e->form->ops; v++)
         if (reach_of(e, v))
-            weft_emit_line(e, "float hand%u[ROWS_HELD] = {0};", v);
+            weft_emit_line(e, "%s hand%u[ROWS_HELD] = {0};", is_whole(e, v) ? "int32_t" : "float", v);
 }
 
 /* What there is for the row of a stage. */
@@ -197,8 +203,9 @@ static void take_handed_on(const struct weft_emit *e, int depth)
     for (uint32_t v = 0; v < e->form->ops; v++) {
         const int distance = depth - weft_emit_depth_of(e, weft_emit_stage_of(e, v));
         if (distance > 0 && distance <= reach_of(e, v))
-            weft_emit_line(e, "const vf w%u_%d = vall(hand%u[%s_%d & (ROWS_HELD - 1)]);", v, distance, v, e->rows,
-                           depth);
+            weft_emit_line(e, "const %s w%u_%d = %s(hand%u[%s_%d & (ROWS_HELD - 1)]);",
+                           weft_emit_vector(e->form->op[v].dtype), v, distance, is_whole(e, v) ? "viall" : "vall", v,
+                           e->rows, depth);
     }
 }
 

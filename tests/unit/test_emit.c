@@ -18,6 +18,7 @@ static const struct subject subjects[] = {
     {two_gathers, true, false},      {products, true, false},       {cross_entropy, true, false},
     {cross_entropy, false, false},   {picked_kept, true, false},      {picked_kept, false, false},
     {picked_pair, true, false},      {integer_labels, true, false}, {integers, true, false},
+    {row_tests, true, false},        {row_tests, false, false},
 };
 
 /* Compiled code, by what it was compiled for. */
