@@ -458,6 +458,7 @@ struct weft_gemm_loops {
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
     bool fetch_c;            /* lines of C are asked for before they are written */
+    bool ahead;              /* so is the next panel of B, while a panel is multiplied */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
     weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
 };

@@ -64,6 +64,7 @@ enum {
     LANES_K = 32,        /* terms below which one chain is as fast */
     LANES_BLOCK_K = 512, /* the same for a block of dot products */
     LANES_BLOCK = 8,
+    AHEAD_FLOATS = 128 << 10, /* of B: half of the second-level cache */
 };
 
 const struct weft_gemm_kernel weft_gemm_kernels[] = {
@@ -228,6 +229,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     l->fetch_c = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
+    l->ahead = l->b_panels && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = within_cache(g, kernel->depth);
     if (l->b_lines) {

@@ -32,6 +32,26 @@
 
 #include "kernels/kernels.h"
 
+/* --- what is asked for ahead ---
+ *
+ * The first tile of each panel of B would wait for the last cache, or memory: so the tiles of the panel before ask for
+ * it, each for its part, some lines every 16 terms, into the second-level cache. More lines than that cache can wait
+ * for beside a tile's own loads are not asked for. */
+enum { WEFT_AHEAD_TERMS = 16, WEFT_AHEAD_LINE = 16, WEFT_AHEAD_MOST = 24 };
+
+/* Tile `tile` of `tiles` that have so many turns of WEFT_AHEAD_TERMS terms: where its part of `floats` from `next` on
+ * begins, and how many lines a turn asks for; NULL: it asks for nothing. */
+static inline const float *weft_ahead(const float *next, int64_t floats, int64_t turns, int64_t tile, int64_t tiles,
+                                      int64_t *ret_lines)
+{
+    const int64_t all = floats / WEFT_AHEAD_LINE, every = tiles * turns;
+    if (!next || every <= 0)
+        return NULL;
+    const int64_t lines = (all + every - 1) / every, first = tile * turns * lines;
+    *ret_lines = lines;
+    return lines <= WEFT_AHEAD_MOST && first < all ? next + first * WEFT_AHEAD_LINE : NULL;
+}
+
 /* --- what an ISA file gives --- */
 
 /* From sums to results within a tile: + 0, then + bias, then + residual, then the clamp. */
@@ -42,6 +62,8 @@ struct weft_gemm_last {
     const float *residual;        /* of the first row and column, numbers of a row side by side; or NULL */
     int64_t residual_row;
     struct weft_clamp clamp;
+    const float *ahead;           /* what later tiles read, asked for while the sums are made: see below; or NULL */
+    int64_t ahead_lines;          /* for each WEFT_AHEAD_TERMS terms */
 };
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
  * b[p·b_row + j]. With from_c the chains go on from c. `last` is NULL where others are to follow, or where sums are the

@@ -121,7 +121,7 @@ static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
-                      const float *b, int64_t b_row, int64_t column, int64_t depth, int64_t k)
+                      const float *b, int64_t b_row, const float *next, int64_t column, int64_t depth, int64_t k)
 {
     const struct weft_gemm_kernel *kernel = w->gemm->kernel;
     const int64_t columns = smaller(kernel->columns, w->column_end - column);
@@ -141,7 +141,13 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
-            const struct weft_gemm_last *const ending = last ? last_at(w, &end, i, column) : NULL;
+            const struct weft_gemm_last *ending = last ? last_at(w, &end, i, column) : NULL;
+            struct weft_gemm_last only = {.ahead = NULL}, *const to = ending ? &end : &only;
+            if (next) {
+                to->ahead = weft_ahead(next, k * kernel->columns, k / WEFT_AHEAD_TERMS, t - tile, tile_end - tile,
+                                       &to->ahead_lines);
+                ending = to;
+            }
             run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin, ending);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
@@ -206,8 +212,10 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
+            const float *const again = t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
+            const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + l->k * whole : again;
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
-                      w->block || l->b_panels ? whole : l->b_row, j, depth, k);
+                      w->block || l->b_panels ? whole : l->b_row, next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
             if (hand && (j_end == column_end || (j_end - handed) * rows >= HANDED)) {
                 weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
@@ -255,7 +263,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     struct weft_gemm_last end_of_tile = last_of(gemm, data);
-    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) ? &end_of_tile : NULL;
+    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || l->ahead ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
@@ -264,8 +272,13 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
+                const float *const again = t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
+                const float *const next = j + whole < column_end ? b + (j + whole) * b_step : again;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
+                    if (l->ahead)
+                        end_of_tile.ahead = weft_ahead(next, l->k * whole, l->k / WEFT_AHEAD_TERMS, u - t, t_end - t,
+                                                       &end_of_tile.ahead_lines);
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
