@@ -69,6 +69,8 @@ static bool cut_windows(struct weft_graph *g, weft_node n, unsigned i, const str
     const struct weft_type *const from = weft_type_of(g, weft_operand(g, n, 0));
     const unsigned at = i + 2, spatial = (unsigned)from->rank - 2;
     const bool is_conv = weft_opcode_of(g, n) == WEFT_OP_conv;
+    if (!weft_dim_at_most(dims, weft_dim_add(dims, cut->start[at], weft_dim_of(1)), cut->end[at])) /* no window fits */
+        return false;
     if (!has_windows(g, n) || !weft_dim_is(cut->step[at], 1) || (!is_conv && weft_attr_int(g, n, WEFT_ATTR_ceil)))
         return false;
     const weft_dim taps = is_conv ? weft_type_of(g, weft_operand(g, n, 1))->extent[at]
@@ -139,7 +141,9 @@ bool weft_part_find_needs(struct weft_graph *g, weft_node n, const struct weft_c
     if (!weft_part_is_computed(g, n) || !find_cut_axes(g, n, cut, cut_axis))
         return false;
     const bool by_row = weft_opcode_of(g, n) == WEFT_OP_attention && weft_attr_int(g, n, WEFT_ATTR_causal);
-    bool known = !by_row || weft_part_is_whole(weft_type_of(g, weft_result(g, n, 0)), cut, 2);
+    const bool grouped = weft_opcode_of(g, n) == WEFT_OP_conv && weft_attr_int(g, n, WEFT_ATTR_groups) != 1;
+    const struct weft_type *const type = weft_type_of(g, weft_result(g, n, 0));
+    bool known = (!by_row || weft_part_is_whole(type, cut, 2)) && (!grouped || weft_part_is_whole(type, cut, 1));
     const unsigned pads = has_windows(g, n) ? 2u * ((unsigned)weft_type_of(g, weft_operand(g, n, 0))->rank - 2) : 0;
     for (unsigned i = 0; i < pads; i++)
         ret->pad[i] = weft_attr_at(g, n, WEFT_ATTR_pad, i);
@@ -200,7 +204,8 @@ static bool cut_axis_through(struct weft_dims *dims, const struct weft_type *fro
     }
     ret->start[i] = start;
     ret->end[i] = weft_dim_add(dims, start, weft_dim_of(1));
-    return weft_dim_same(step, from->extent[i]) && weft_dim_same(end, to->extent[axis]) &&
+    return weft_dim_divides(dims, own_before, before, &run) && weft_dim_same(step, from->extent[i]) &&
+           weft_dim_same(end, to->extent[axis]) &&
            weft_dim_at_most(dims, ret->end[i], step);
 }
 
