@@ -109,10 +109,31 @@ static inline void widen_operands(struct widen *w, const char *at, const char *e
     }
 }
 
+/* What stays in registers is folded in the order of what it is made of: it lies as the first operand of its rank that
+ * is not row-major. */
+static inline void widen_layout(const struct widen *w, struct widen_value *v, const char *at, const char *end)
+{
+    int commas = 0;
+    for (const char *c = v->form; *c; c++)
+        commas += *c == ',';
+    for (; at < end && !strchr(v->form, '{'); at++) {
+        const struct widen_value *const in = *at == '%' ? widen_find(w, at + 1, widen_word(at + 1)) : NULL;
+        const char *const layout = in ? strchr(in->form, '{') : NULL;
+        int rank = 0;
+        for (const char *c = in ? in->form : ""; *c; c++)
+            rank += *c == ',';
+        if (layout && rank == commas)
+            snprintf(v->form + strlen(v->form), sizeof v->form - strlen(v->form), "%s", layout);
+    }
+}
+
 static inline void widen_node(struct widen *w, const char *at, const char *end)
 {
     const char *const op = widen_type(w, at + 1) + strlen(" = ");
-    const struct widen_value v = w->value[--w->values]; /* an operand of the same name would be an older one */
+    const char *const shown = strchr(at, '{');
+    struct widen_value v = w->value[--w->values]; /* an operand of the same name would be an older one */
+    if (shown && shown < op && !strncmp(shown, "{-}", 3))
+        widen_layout(w, &v, op, end);
     const bool half = widen_is_half(&v), casts = !strncmp(op, "cast ", 5);
     widen_operands(w, op, end, true);
     widen_say(w, "  %%%s%s: %s%s = ", half && !casts ? "wide_" : "", v.name, half && !casts ? "f32" : v.dtype, v.form);
