@@ -115,6 +115,6 @@ void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_progra
     for (uint32_t i = 0; i < e->form->arrays; i++)
         run->argument[i] = i == e->c ? call->out : call->tensor(call, e->form->array[i].value).data;
     run->row = 0;
-    weft_program_code *const code = program->code ? program->code : weft_tier_code(call->step->tier, program);
+    weft_program_code *const code = weft_tier_code(call->step->tier, program);
     weft_program_begin_pieces(&run->pieces, program, code, run->argument, (char *)call->scratch + scratch);
 }

@@ -38,8 +38,8 @@ static inline bool has_compiler(void)
     return spawn(words) == 0;
 }
 
-/* The function of a source, from a shared object that stays. */
-static inline weft_program_code *compile_code(const char *source, const char *name, uint32_t cpu)
+/* A source as a shared object, which stays. */
+static inline void *compile_object(const char *source, uint32_t cpu)
 {
     char from[128], to[128];
     const char *words[32] = {"cc"};
@@ -66,13 +66,24 @@ static inline weft_program_code *compile_code(const char *source, const char *na
     void *const object = dlopen(to, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         fail_msg("%s", dlerror());
+    unlink(from);
+    unlink(to);
+    return object;
+}
+
+static inline weft_program_code *function_in(void *object, const char *name)
+{
     weft_program_code *code;
     void *const symbol = dlsym(object, name);
     assert_non_null(symbol);
     memcpy(&code, &symbol, sizeof code);
-    unlink(from);
-    unlink(to);
     return code;
+}
+
+/* The function of a source. */
+static inline weft_program_code *compile_code(const char *source, const char *name, uint32_t cpu)
+{
+    return function_in(compile_object(source, cpu), name);
 }
 
 static inline int leave_folder(void **state)
