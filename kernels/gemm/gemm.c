@@ -65,6 +65,8 @@ enum {
     LANES_BLOCK_K = 512, /* the same for a block of dot products */
     LANES_BLOCK = 8,
     AHEAD_FLOATS = 128 << 10, /* of B: half of the second-level cache */
+    NEAR_FLOATS = 170 << 10, /* of a band of A, a panel and the next one: with more, k is cut to blocks of NEAR_BLOCK */
+    NEAR_BLOCK = 112 << 10,
 };
 
 const struct weft_gemm_kernel weft_gemm_kernels[] = {
@@ -227,9 +229,11 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
-    l->fetch_c = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
+    const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->ahead = l->b_panels && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
+    l->ahead_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K && kernel->columns == WEFT_GEMM_COLUMNS &&
+                 (l->ahead || flat_far || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = within_cache(g, kernel->depth);
     if (l->b_lines) {
@@ -242,8 +246,11 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
         l->mc = BAND_ROWS, l->kc = within_cache(g, smaller(kernel->depth, BAND_DEPTH));
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else {
+        const int64_t near = PLACE_ROWS + 2 * kernel->columns;
+        if (l->b_panels && kernel->columns == WEFT_GEMM_COLUMNS && near * l->k > within_cache(g, NEAR_FLOATS))
+            l->kc = within_cache(g, NEAR_BLOCK) / near;
         l->mc = l->k > SHORT_K || l->pack_b ? PLACE_ROWS
-                : l->fetch_c                ? within_cache(g, FETCH_FLOATS) / larger(1, l->k)
+                : flat_far                  ? within_cache(g, FETCH_FLOATS) / larger(1, l->k)
                                             : l->rows;
     }
     l->mc = g->block_m ? g->block_m : l->mc;

@@ -108,14 +108,14 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* The lines of C that a tile will write, while its sums are made: stores to lines that no cache near has would fill the
- * store buffer. */
-static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64_t columns)
+/* What tile `t` of `tiles` asks for while it makes its sums of k terms: its part of the panel `next` of so many floats,
+ * or NULL, and rows of C, which `from_c` reads in any case. False: nothing. */
+static bool ask_ahead(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t, int64_t tiles,
+                      const float *next, int64_t floats, bool from_c)
 {
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < columns; j += LINE)
-            __builtin_prefetch(c + i * c_row + j, 1);
-    }
+    to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
+    to->ahead_c = l->ahead_c && !from_c;
+    return to->ahead || to->ahead_c;
 }
 
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
@@ -123,8 +123,7 @@ static inline void fetch_tile(const float *c, int64_t c_row, int64_t rows, int64
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
                       const float *b, int64_t b_row, const float *next, int64_t column, int64_t depth, int64_t k)
 {
-    const struct weft_gemm_kernel *kernel = w->gemm->kernel;
-    const int64_t columns = smaller(kernel->columns, w->column_end - column);
+    const int64_t whole = w->gemm->kernel->columns, columns = smaller(whole, w->column_end - column);
     const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
     const bool hand = w->hand && last && tile_end - tile > 1;
     const int64_t first = row_of(w, tile);
@@ -136,19 +135,15 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
         float *c = w->c + i * w->c_row + column;
         if (!w->band && k >= FAR_K && t + 1 < tile_end)
             approach(at + rows * a_row, a_row, w->l->least);
-        if (w->l->fetch_c && depth == w->k_begin)
-            fetch_tile(c, w->c_row, rows, columns);
         if (aside) {
             run_tile_aside(w, depth, k, at, a_row, b, b_row, i, rows, column, columns);
         } else {
             const struct weft_gemm_last *ending = last ? last_at(w, &end, i, column) : NULL;
             struct weft_gemm_last only = {.ahead = NULL}, *const to = ending ? &end : &only;
-            if (next) {
-                to->ahead = weft_ahead(next, k * kernel->columns, k / WEFT_AHEAD_TERMS, t - tile, tile_end - tile,
-                                       &to->ahead_lines);
+            const bool from_c = depth > w->k_begin;
+            if (ask_ahead(w->l, to, k, t - tile, tile_end - tile, next, k * whole, from_c))
                 ending = to;
-            }
-            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, depth > w->k_begin, ending);
+            run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, from_c, ending);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
         }
@@ -263,7 +258,8 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     struct weft_gemm_last end_of_tile = last_of(gemm, data);
-    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || l->ahead ? &end_of_tile : NULL;
+    const bool ahead = l->ahead || l->ahead_c;
+    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || ahead ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
@@ -273,19 +269,16 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
                 const float *const again = t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
-                const float *const next = j + whole < column_end ? b + (j + whole) * b_step : again;
+                const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + (j + whole) * b_step : again;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
-                    if (l->ahead)
-                        end_of_tile.ahead = weft_ahead(next, l->k * whole, l->k / WEFT_AHEAD_TERMS, u - t, t_end - t,
-                                                       &end_of_tile.ahead_lines);
+                    if (ahead)
+                        ask_ahead(l, &end_of_tile, l->k, u - t, t_end - t, next, l->k * whole, false);
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
                     if (gemm->residual)
                         end_of_tile.residual = data->residual + n * l->r_batch + i * l->r_row + j;
-                    if (l->fetch_c)
-                        fetch_tile(c + i * l->c_row + j, l->c_row, l->least + spare, columns);
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
                                 l->c_row, columns, false, last);
                     i += l->least + spare;
