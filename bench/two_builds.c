@@ -10,6 +10,7 @@
 #include <weft/weft.h>
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,24 +18,30 @@
 
 enum { MOST_PAIRS = 20000, MOST_INPUTS = 64, LEAST_PAIRS = 5 };
 
-/* One build, by name: both have the same symbols. */
+/* Member of a build, and the library's function of that name. */
+#define FUNCTIONS(F)                                                                                                   \
+    F(open, weft_open)                                                                                                 \
+    F(parse, weft_parse)                                                                                               \
+    F(load, weft_load)                                                                                                 \
+    F(compile, weft_compile)                                                                                           \
+    F(wait, weft_plan_wait)                                                                                            \
+    F(inputs, weft_plan_inputs)                                                                                        \
+    F(input, weft_plan_input)                                                                                          \
+    F(create, weft_execution_create)                                                                                   \
+    F(bind, weft_bind_input)                                                                                           \
+    F(run, weft_run)                                                                                                   \
+    F(error, weft_last_error)                                                                                          \
+    F(run_error, weft_execution_error)                                                                                 \
+    F(destroy, weft_execution_destroy)                                                                                 \
+    F(drop_plan, weft_plan_destroy)                                                                                    \
+    F(drop_graph, weft_graph_destroy)                                                                                  \
+    F(close, weft_close)
+
+/* One build, loaded at run time: both have the same symbols. */
 struct build {
-    __typeof__(&weft_open) open;
-    __typeof__(&weft_parse) parse;
-    __typeof__(&weft_load) load;
-    __typeof__(&weft_compile) compile;
-    __typeof__(&weft_plan_wait) wait;
-    __typeof__(&weft_plan_inputs) inputs;
-    __typeof__(&weft_plan_input) input;
-    __typeof__(&weft_execution_create) create;
-    __typeof__(&weft_bind_input) bind;
-    __typeof__(&weft_run) run;
-    __typeof__(&weft_last_error) error;
-    __typeof__(&weft_execution_error) run_error;
-    __typeof__(&weft_execution_destroy) destroy;
-    __typeof__(&weft_plan_destroy) drop_plan;
-    __typeof__(&weft_graph_destroy) drop_graph;
-    __typeof__(&weft_close) close;
+#define MEMBER(member, function) __typeof__(&function) member;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
     struct weft_context *context;
     struct weft_graph *graph;
     struct weft_plan *plan;
@@ -63,22 +70,9 @@ static void load(struct build *b, const char *path)
     void *const object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (!object)
         fail(path, dlerror());
-    find(object, "weft_open", &b->open);
-    find(object, "weft_parse", &b->parse);
-    find(object, "weft_load", &b->load);
-    find(object, "weft_compile", &b->compile);
-    find(object, "weft_plan_wait", &b->wait);
-    find(object, "weft_plan_inputs", &b->inputs);
-    find(object, "weft_plan_input", &b->input);
-    find(object, "weft_execution_create", &b->create);
-    find(object, "weft_bind_input", &b->bind);
-    find(object, "weft_run", &b->run);
-    find(object, "weft_last_error", &b->error);
-    find(object, "weft_execution_error", &b->run_error);
-    find(object, "weft_execution_destroy", &b->destroy);
-    find(object, "weft_plan_destroy", &b->drop_plan);
-    find(object, "weft_graph_destroy", &b->drop_graph);
-    find(object, "weft_close", &b->close);
+#define FIND(member, function) find(object, #function, &b->member);
+    FUNCTIONS(FIND)
+#undef FIND
 }
 
 static double now_us(void)
@@ -100,8 +94,8 @@ static struct weft_tensor make_input(const struct weft_port *port, const char *m
     struct weft_tensor t = {.dtype = port->dtype, .rank = port->rank};
     size_t elements = 1;
     for (int d = 0; d < port->rank; d++) {
-        if (port->extent[d] < 0)
-            fail(model, "has open sizes");
+        if (port->extent[d] < 1)
+            fail(model, port->extent[d] < 0 ? "has an input of open size" : "has an empty input");
         t.extent[d] = port->extent[d], t.stride[d] = port->stride[d];
         elements += (size_t)((port->extent[d] - 1) * port->stride[d]);
     }
@@ -115,16 +109,16 @@ static struct weft_tensor make_input(const struct weft_port *port, const char *m
     return t;
 }
 
-/* True: a product, as text. */
-static int product_text(const char *word, char *text, size_t size, double *flops)
+/* If the word is MxKxN: that product as text, and its operations. */
+static bool product_text(const char *word, char *text, size_t size, double *flops)
 {
     int m, k, n, end = 0;
     if (sscanf(word, "%dx%dx%d%n", &m, &k, &n, &end) != 3 || word[end])
-        return 0;
+        return false;
     snprintf(text, size, "graph @product(%%x: f32[%d,%d]) {\n  %%w: f32[%d,%d] = const random=1\n"
                          "  %%y: f32[%d,%d] = matmul %%x, %%w\n  return %%y\n}\n", m, k, k, n, m, n);
     *flops = 2.0 * m * k * n;
-    return 1;
+    return true;
 }
 
 static void begin(struct build *b, const char *model, int threads, double *flops)
@@ -167,9 +161,12 @@ static void compare(struct build *builds, const char *model, int threads, double
     const size_t inputs = builds[0].inputs(builds[0].plan);
     if (inputs > MOST_INPUTS)
         fail(model, "has more than 64 inputs");
+    if (builds[1].inputs(builds[1].plan) != inputs)
+        fail(model, "has other inputs in the two builds");
     for (size_t i = 0; i < inputs; i++) {
         struct weft_port port;
-        builds[0].input(builds[0].plan, i, &port);
+        if (builds[0].input(builds[0].plan, i, &port) != WEFT_OK)
+            fail(model, builds[0].error(builds[0].context));
         input[i] = make_input(&port, model);
         for (int k = 0; k < 2; k++)
             if (builds[k].bind(builds[k].execution, i, &input[i]) != WEFT_OK)

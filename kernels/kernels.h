@@ -457,8 +457,8 @@ struct weft_gemm_loops {
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
-    bool ahead;              /* the next panel of B is asked for while a panel is multiplied, */
-    bool ahead_c;            /* and a tile's rows of C while it makes its sums (gemm.h) */
+    bool ahead;              /* the next panel of B is prefetched while a panel is multiplied, */
+    bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
     weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
 };

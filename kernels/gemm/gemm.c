@@ -9,16 +9,18 @@
  *          (columns that are not contiguous, or enough rows to pay for the copy), or B is read in place.
  *          Up to eight rows multiply by columns that are lines along k as they turn them in registers.
  *   kc     A panel of kc x columns stays in the second-level cache while all rows pass it: so k is cut only where half
- *          of that cache would not hold one, since each cut reads and writes C once more.
+ *          of that cache would not hold one, since each cut reads and writes C once more. Of a constant B in wide
+ *          panels that cache also holds the next panel, which is prefetched, and the band of A: there k is cut where
+ *          those three would take more than two thirds of it.
  *   few rows, B in place   kc is eight: eight rows of B are read side by side, from end to end, which is what memory is
  *          fastest at, while the rows of C stay in the second-level cache.
  *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
  *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
  *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place. Where
- *          C is larger than the second-level cache, its lines are asked for as a tile begins instead, which is worth 5
- *          to 20 % of the time while they are in no cache: then a panel of B stays in the first-level cache. With 16
- *          terms and less there is no time to ask, and writing from end to end is faster by a third; so it is with
- *          the narrower panels of AVX2.
+ *          C is larger than the second-level cache, bands are taller and its lines are prefetched instead (gemm.h),
+ *          which is worth 5 to 20 % of the time while they are in no cache: then a panel of B stays in the first-level
+ *          cache. With 16 terms and less there is no time to prefetch, and writing from end to end is faster by a
+ *          third; so it is with the narrower panels of AVX2.
  *
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
  * chains, so prepare exchanges the operands (`swapped`); so it does for a handful of columns of results. A C with no
@@ -47,7 +49,7 @@ enum {
     FLAT_COLUMNS = 24,
     FLAT_ROWS = 4,
     FAR = 256 << 10,     /* floats: more than the second-level cache */
-    FETCH_K = 256,       /* terms up to which the way of C's lines to the cache costs more than asking for them does */
+    FETCH_K = 256,       /* terms up to which a C larger than the caches takes longer than the product: see "short k" */
     FETCH_FLOATS = 128 << 10, /* of A, which all panels of such a product read */
     NARROW_COLUMNS = 6,
     NARROW_ROWS = 16,    /* for each column, but no more than for four */
@@ -64,8 +66,9 @@ enum {
     LANES_K = 32,        /* terms below which one chain is as fast */
     LANES_BLOCK_K = 512, /* the same for a block of dot products */
     LANES_BLOCK = 8,
-    AHEAD_FLOATS = 128 << 10, /* of B: half of the second-level cache */
-    NEAR_FLOATS = 170 << 10, /* of a band of A, a panel and the next one: with more, k is cut to blocks of NEAR_BLOCK */
+    AHEAD_FLOATS = 128 << 10, /* half of the second-level cache: a smaller B is not prefetched, nor a smaller C */
+    NEAR_FLOATS = 170 << 10, /* of a band of A, a panel and the next one, two thirds of the second-level cache: with
+                              * more, k is cut so that they are at most NEAR_BLOCK */
     NEAR_BLOCK = 112 << 10,
 };
 
@@ -229,11 +232,13 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
     l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
+    /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->ahead = l->b_panels && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
-    l->ahead_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K && kernel->columns == WEFT_GEMM_COLUMNS &&
-                 (l->ahead || flat_far || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));
+    l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
+                    kernel->columns == WEFT_GEMM_COLUMNS &&
+                    (l->ahead || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = within_cache(g, kernel->depth);
     if (l->b_lines) {

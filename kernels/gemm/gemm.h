@@ -36,8 +36,8 @@
  *
  * The first tile of each panel of B would wait for the last cache, or memory: so the tiles of the panel before ask for
  * it, each for its part, some lines every 16 terms, into the second-level cache. More lines than that cache can wait
- * for beside a tile's own loads are not asked for. A row of C is asked for, to be written, every 16 terms until all
- * are: all at once before the sums they would be in the way of the first loads of A and B. */
+ * for beside a tile's own loads are not asked for. The rows of C that a tile will write are prefetched into the
+ * first-level cache, one each 16 terms: all at once before the sums they would delay the first loads of A and B. */
 enum { WEFT_AHEAD_TERMS = 16, WEFT_AHEAD_LINE = 16, WEFT_AHEAD_MOST = 24 };
 
 /* Tile `tile` of `tiles` that have so many turns of WEFT_AHEAD_TERMS terms: where its part of `floats` from `next` on
@@ -65,7 +65,7 @@ struct weft_gemm_last {
     struct weft_clamp clamp;
     const float *ahead;           /* what later tiles read, asked for while the sums are made: see below; or NULL */
     int64_t ahead_lines;          /* for each WEFT_AHEAD_TERMS terms */
-    bool ahead_c;                 /* the tile asks for its rows of C */
+    bool prefetch_c;              /* the tile prefetches its rows of C */
 };
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
  * b[p·b_row + j]. With from_c the chains go on from c. `last` is NULL where others are to follow, or where sums are the

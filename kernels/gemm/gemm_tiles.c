@@ -108,14 +108,14 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* What tile `t` of `tiles` asks for while it makes its sums of k terms: its part of the panel `next` of so many floats,
- * or NULL, and rows of C, which `from_c` reads in any case. False: nothing. */
-static bool ask_ahead(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t, int64_t tiles,
-                      const float *next, int64_t floats, bool from_c)
+/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of the panel `next` of so
+ * many floats (NULL: no panel), and its rows of C, unless it begins by reading them (from_c). False: nothing. */
+static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
+                          int64_t tiles, const float *next, int64_t floats, bool from_c)
 {
     to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
-    to->ahead_c = l->ahead_c && !from_c;
-    return to->ahead || to->ahead_c;
+    to->prefetch_c = l->prefetch_c && !from_c;
+    return to->ahead || to->prefetch_c;
 }
 
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
@@ -141,7 +141,7 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
             const struct weft_gemm_last *ending = last ? last_at(w, &end, i, column) : NULL;
             struct weft_gemm_last only = {.ahead = NULL}, *const to = ending ? &end : &only;
             const bool from_c = depth > w->k_begin;
-            if (ask_ahead(w->l, to, k, t - tile, tile_end - tile, next, k * whole, from_c))
+            if (plan_prefetch(w->l, to, k, t - tile, tile_end - tile, next, k * whole, from_c))
                 ending = to;
             run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, from_c, ending);
             if (w->finish && last)
@@ -258,8 +258,8 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     struct weft_gemm_last end_of_tile = last_of(gemm, data);
-    const bool ahead = l->ahead || l->ahead_c;
-    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || ahead ? &end_of_tile : NULL;
+    const bool prefetches = l->ahead || l->prefetch_c;
+    const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || prefetches ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
@@ -272,8 +272,8 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                 const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + (j + whole) * b_step : again;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
-                    if (ahead)
-                        ask_ahead(l, &end_of_tile, l->k, u - t, t_end - t, next, l->k * whole, false);
+                    if (prefetches)
+                        plan_prefetch(l, &end_of_tile, l->k, u - t, t_end - t, next, l->k * whole, false);
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;

@@ -12,12 +12,12 @@
 static struct known {
     uint64_t source;
     weft_program_code *code;
-    const unsigned long *calls; /* how often it was called, counted in its own object */
+    const unsigned long *calls; /* how many there were, counted in its own object */
 } known[8192];
 static unsigned knows;
 static long compiled, not_compiled;
 
-/* The function `name` of the text, through one of that name with `counted_` before it, which counts its calls. */
+/* The function `name` of the text, called through another one, counted_<name>, which counts the calls. */
 static inline struct known compile_counted(struct weft_text *text, const char *name, uint32_t cpu, uint64_t source)
 {
     char counted[sizeof "counted_" + WEFT_EMIT_NAME];
@@ -32,7 +32,9 @@ static inline struct known compile_counted(struct weft_text *text, const char *n
                      "}\n",
                      counted, counted, name);
     void *const object = compile_object(text->data, cpu);
-    return (struct known){source, function_in(object, counted), dlsym(object, "calls")};
+    const struct known k = {source, function_in(object, counted), dlsym(object, "calls")};
+    assert_non_null(k.calls);
+    return k;
 }
 
 static inline weft_program_code *code_of(struct weft_context *context, const struct weft_form *form,
@@ -53,36 +55,49 @@ static inline weft_program_code *code_of(struct weft_context *context, const str
     return known[i].code;
 }
 
-/* From the next run on, groups that there is C for run as that: it is put where the plan's own tiers would put it.
- * How many. */
-static inline long compile_steps(const struct weft_execution *e)
+/* The program of a step, as it is bound now, or NULL. */
+static inline const struct weft_program *program_of(const struct weft_execution *e, uint32_t step)
 {
-    const long before = compiled;
-    for (uint32_t i = 0; i < e->plan->steps; i++) {
-        const struct weft_step *const step = &e->plan->step[i];
-        const struct weft_form *const form = weft_step_form(step);
-        const struct weft_program *const program =
-            form ? step->kind->program(weft_frame_descriptor(e->frame, step)) : NULL;
+    const struct weft_step *const s = &e->plan->step[step];
+    return weft_step_form(s) ? s->kind->program(weft_frame_descriptor(e->frame, s)) : NULL;
+}
+
+static inline const struct known *known_of(weft_program_code *code)
+{
+    unsigned i = 0;
+    while (i < knows && known[i].code != code)
+        i++;
+    return i < knows ? &known[i] : NULL;
+}
+
+/* A run in which groups that there is C for run as that: their code is put where the plan's own tiers would put it.
+ * Fails if a group that has points did not call it, equal ones of the plan counted as one. */
+static inline void run_compiled(struct weft_execution *e)
+{
+    const struct weft_plan *const plan = e->plan;
+    static unsigned long before[sizeof known / sizeof *known];
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_program *const program = program_of(e, i);
         if (!program)
             continue;
+        const struct weft_form *const form = weft_step_form(&plan->step[i]);
         const bool takes = !weft_emit_refuse(form, program);
         *(takes ? &compiled : &not_compiled) += 1;
         if (!takes)
             continue;
-        assert_non_null(step->tier);
-        step->tier->shape = program->shape;
-        atomic_store(&step->tier->code, code_of(e->plan->context, form, program));
+        struct weft_tier *const tier = plan->step[i].tier;
+        assert_non_null(tier);
+        tier->shape = program->shape;
+        atomic_store(&tier->code, code_of(plan->context, form, program));
     }
-    return compiled - before;
-}
-
-/* Calls of compiled code so far: a test that compiles and counts none has run something else. */
-static inline unsigned long compiled_calls(void)
-{
-    unsigned long sum = 0;
     for (unsigned i = 0; i < knows; i++)
-        sum += *known[i].calls;
-    return sum;
+        before[i] = *known[i].calls;
+    assert_int_equal(weft_run(e), WEFT_OK);
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_program *const program = program_of(e, i);
+        const struct known *const k = program ? known_of(weft_tier_code(plan->step[i].tier, program)) : NULL;
+        assert_true(!k || program->points == 0 || *k->calls > before[k - known]);
+    }
 }
 
 #endif
