@@ -7,7 +7,7 @@ weft=$(realpath "$1") || exit 1
 cd "$2" || exit 1
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-export WEFT_PRICES= WEFT_CACHES=32K,1M,32M
+export WEFT_PRICES= WEFT_CACHES=32K,1M,32M OMP_NUM_THREADS=2
 
 awk -v folder="$folder" '
     /^    \$ build\/weft / {
