@@ -88,8 +88,8 @@ graph @p(%x: f32[1,64,14,14]) {
 }
 TEXT
     draw='opt --passes=propagate_memory_format --print dot stored.weft'
-    expect 0 'relayouts* put in' "$weft" $draw
-    expect 1 '' sh -c '"$0" "$@" --strip | grep "put in"' "$weft" $draw
+    expect 0 'relayouts* inserted' "$weft" $draw
+    expect 1 '' sh -c '"$0" "$@" --strip | grep "inserted"' "$weft" $draw
 fi
 for command in $readers; do
     expect 2 'something is missing' "$weft" $command

@@ -108,6 +108,15 @@ def check_refusals(folder):
     refused = [r for line in objects(path) if line["kind"] == "pass" for r in line["refused"]]
     assert any(r["who"] == "fold_const.evaluate" and "bytes" in r["reason"] and r["count"] == 1 for r in refused)
     assert "refused 1 time by fold_const.evaluate" in explain(path)
+    # Refusals that differ in the values they name are counted together.
+    path = os.path.join(folder, "products.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write("graph @g(%x: f32[64,64]) {\n  %w: f32[64,64] = const random=1\n  %a: f32[64,64] = matmul %x, %w\n"
+                 "  %b: f32[64,64] = matmul %a, %w\n  %c: f32[64,64] = matmul %b, %w\n  return %c\n}\n")
+    wanted = "not joined with %…: %… would be the second contraction"
+    refused = [r for line in objects(path) if line["kind"] == "pass" for r in line["refused"]]
+    assert [r["count"] for r in refused if r["reason"] == wanted] == [2], refused
+    assert f"    refused 2 times by fuse: {wanted}\n" in explain(path), explain(path)
 
 
 def check_constants(folder):
@@ -190,7 +199,7 @@ PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
 
 
 def check_relayouts(folder):
-    """What was put in: where, for whom, at which price; of a constant once, and then it is no part of the sum."""
+    """What was inserted: where, for whom, at which price; of a constant once, and then it is no part of the sum."""
     path = os.path.join(folder, "layouts.weft")
     with open(path, "w", encoding="utf-8") as to:
         to.write(LAYOUTS)
@@ -207,7 +216,7 @@ def check_relayouts(folder):
     assert len(put_in) == 3 and promised[0]["for"] == "result %c, which is promised so", put_in
     text = explain(path, "--size", "N=3", "--threads", "1")
     run_us = (moved["ps"] + promised[0]["ps"]) * 1e-6
-    assert f"relayouts: 3 put in, {run_us:.3f} us a run; all layouts together are estimated" in text, text
+    assert f"relayouts: 3 inserted, {run_us:.3f} us a run; all layouts together are estimated" in text, text
     assert f"  %d as %{moved['as']}: {{0 2 3 1}} to row-major, 150.5 kB, " in text and "parts=1" in text, text
     assert " us once, by weft_relayout_" in text and "when=load" in text and "parts=2" not in text, text
     stored = [r["reason"] for line in lines for r in line.get("remarks", []) if r["verdict"] == "stored"]

@@ -86,9 +86,9 @@ int weft_cmd_explain(int argc, char **argv)
     };
     const struct weft_usage usage = {
         "weft explain MODEL [options]",
-        "Says what each pass did to which node and why, or why not, which relayouts were put in, for whom and at\n"
-        "which price, and for each node of the model what became of it: layout, kernel, place, operations and bytes\n"
-        "by counting, and why it has no kernel where it has none.",
+        "Says what each pass did to which node and why, or why not, which layout conversions were inserted, for whom\n"
+        "and at what cost, and for each node of the model what became of it: layout, kernel, storage, counted\n"
+        "operations and bytes, and why it has no kernel where it has none.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

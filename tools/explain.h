@@ -89,7 +89,7 @@ void explain_choices_json(const struct explain *explain, const struct explain_pa
                           struct weft_text *text);
 void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large);
 
-/* A relayout that propagate_memory_format put in. */
+/* A relayout that propagate_memory_format inserted. */
 struct explain_relayout {
     const struct explain_pair *pair;
     const struct weft_conversion_record *record;
@@ -97,7 +97,7 @@ struct explain_relayout {
     double bytes, share;       /* of what is moved; of the estimate, 0 where it is done before the first run */
     double estimate;           /* explain_estimate_ps */
 };
-/* The relayout behind this one in the order in which they were put in, the first behind {0}; false behind the last. */
+/* The relayout inserted after this one, the first one after {0}; false after the last. */
 bool explain_next_relayout(const struct explain *explain, struct explain_relayout *relayout);
 /* What all layouts were taken to cost, bodies included: picoseconds. */
 int64_t explain_estimate_ps(const struct explain *explain);
@@ -129,7 +129,10 @@ struct explain_pass {
 bool explain_pass_at(const struct explain *explain, uint32_t i, struct explain_pass *ret);
 /* Do the remark's words come from the pass? Its rules sign as "pass.rule". */
 bool explain_is_by(const struct weft_remark *remark, const char *pass);
-/* Number of equal remarks (who, verdict, reason), 0 if an earlier one stands for this one. */
+/* Number of remarks that are equal (who, verdict, reason) but for the values named in the reason, 0 if an earlier one
+ * stands for this one. */
 uint32_t explain_count_like(const struct explain *explain, uint32_t remark);
+/* The reason with an ellipsis for each value that it names. */
+const char *explain_common_reason(const struct explain *explain, const char *reason);
 
 #endif

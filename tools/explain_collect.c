@@ -6,6 +6,7 @@
  * the name of a node on to whatever they make of it. Everything here is linear in nodes, values and remarks. */
 #include "tools/explain.h"
 
+#include <ctype.h>
 #include <string.h>
 
 const char *const explain_fates[] = {"constant", "kept", "rewritten", "folded", "cancelled", "dropped"};
@@ -289,9 +290,43 @@ bool explain_is_by(const struct weft_remark *remark, const char *pass)
     return strncmp(remark->who, pass, length) == 0 && (remark->who[length] == '\0' || remark->who[length] == '.');
 }
 
+/* The length of a value's name, which begins with %, or 0. */
+static size_t name_length(const char *at)
+{
+    size_t length = *at == '%' && (at[1] == '_' || isalnum((unsigned char)at[1])) ? 2 : 0;
+    while (length && (isalnum((unsigned char)at[length]) || (at[length] && strchr("_.$:/-", at[length]))))
+        length++;
+    while (length && at[length - 1] == ':')
+        length--; /* a colon of the sentence */
+    return length;
+}
+
+/* Equal but for the values that they name. */
+static bool is_alike(const char *a, const char *b)
+{
+    while (*a && *b) {
+        const size_t one = name_length(a), two = name_length(b);
+        if ((one == 0) != (two == 0) || (!one && *a != *b))
+            return false;
+        a += one ? one : 1;
+        b += two ? two : 1;
+    }
+    return *a == *b;
+}
+
 static bool is_like(const struct weft_remark *a, const struct weft_remark *b)
 {
-    return strcmp(a->verdict, b->verdict) == 0 && strcmp(a->who, b->who) == 0 && strcmp(a->reason, b->reason) == 0;
+    return strcmp(a->verdict, b->verdict) == 0 && strcmp(a->who, b->who) == 0 && is_alike(a->reason, b->reason);
+}
+
+const char *explain_common_reason(const struct explain *e, const char *reason)
+{
+    struct weft_text text = {.context = e->context, .arena = e->arena};
+    for (size_t length; *reason; reason += length ? length : 1) {
+        length = name_length(reason);
+        weft_text_addn(&text, length ? "%…" : reason, length ? strlen("%…") : 1);
+    }
+    return text.data ? text.data : "";
 }
 
 /* Asked for refusals alone, of which a model has few. */

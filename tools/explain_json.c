@@ -82,7 +82,9 @@ static void print_summary(const struct explain *e, struct weft_text *text)
             if (!count)
                 continue;
             weft_text_add(text, first ? "" : ",");
-            add_remark(text, remark);
+            struct weft_remark common = *remark;
+            common.reason = count > 1 ? explain_common_reason(e, remark->reason) : remark->reason;
+            add_remark(text, &common);
             add_number(text, "count", count);
             weft_text_add(text, "}");
             first = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain_relayout.c: the relayouts that were put in so that values lie as their readers want them: which, for whom,
- * and at which price. */
+/* explain_relayout.c: the relayouts that were inserted so that values are stored as their readers want them: which, for
+ * whom, and at what cost. */
 #include "tools/explain.h"
 
 /* As planned. */

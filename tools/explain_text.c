@@ -21,7 +21,7 @@ static void print_refusals(const struct explain *e, const char *pass, struct wef
         const uint32_t count = explain_count_like(e, i);
         if (count)
             weft_text_format(text, "    refused %u time%s by %s: %s\n", count, weft_tool_plural(count), remark->who,
-                             remark->reason);
+                             count > 1 ? explain_common_reason(e, remark->reason) : remark->reason);
     }
 }
 
@@ -65,7 +65,8 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
     uint32_t count = 0;
     for (; explain_next_relayout(e, &r); count++)
         sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
-    weft_text_format(text, "relayouts: %u put in, %.3f us a run; all layouts together are estimated to cost %.3f us\n",
+    weft_text_format(text,
+                     "relayouts: %u inserted, %.3f us a run; all layouts together are estimated to cost %.3f us\n",
                      count, sum, estimate);
     r = (struct explain_relayout){0};
     while (explain_next_relayout(e, &r)) {

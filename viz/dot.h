@@ -17,7 +17,7 @@ struct weft_scene {
     const char *title;      /* of a body: "then of %y: @yes" */
     Agraph_t *cluster;
     const char **text;      /* by value: "%x" */
-    const struct weft_conversion_record **conversion; /* by value: the relayout that was put in to make it, or NULL */
+    const struct weft_conversion_record **conversion; /* by value: the relayout that was inserted to make it, or NULL */
     bool *shown;            /* by node: drawn as a node of its own */
     bool *folded;           /* by node: known before the run, hence only a row in its consumers' labels */
     Agnode_t **maker;       /* by value: the drawn node that makes it, or NULL */

@@ -246,7 +246,7 @@ static void add_heat_row(struct weft_picture *picture, const struct weft_scene *
     end_row(&picture->label);
 }
 
-/* Of a relayout that was put in: its price, and for whom. */
+/* Of a relayout that was inserted: its cost, and for whom. */
 static void add_price_rows(struct weft_picture *picture, const struct weft_conversion_record *conversion)
 {
     if (!conversion)
@@ -355,7 +355,7 @@ static void add_dearest(struct weft_picture *picture)
     }
 }
 
-/* How many were put in, and at which price. */
+/* How many were inserted, and at what cost. */
 static void add_relayouts(struct weft_picture *picture)
 {
     uint32_t count = 0;
@@ -372,7 +372,8 @@ static void add_relayouts(struct weft_picture *picture)
     }
     if (!count)
         return;
-    weft_text_format(&picture->label, "<TR><TD><FONT COLOR=\"#c00000\"><B>%" PRIu32 " relayout%s put in, %.3f us a run"
+    weft_text_format(&picture->label,
+                     "<TR><TD><FONT COLOR=\"#c00000\"><B>%" PRIu32 " relayout%s inserted, %.3f us a run"
                      "</B></FONT> of %.3f us that all layouts are estimated to cost", count, count == 1 ? "" : "s",
                      (double)ps * 1e-6, (double)picture->format_ps * 1e-6);
     end_row(&picture->label);

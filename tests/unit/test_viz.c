@@ -277,13 +277,13 @@ static void every_allocation_may_be_refused(void **state)
     assert_int_equal(purse.live, 0);
 }
 
-/* A relayout that was put in has a bold box with its price and its reader; the title has the sum, and all colours. */
+/* A relayout that was inserted has a bold box with its price and its reader; the title has the sum, and all colours. */
 static void relayouts_have_a_price(void **state)
 {
     static const char text[] = "graph @p(%x: f32[1,64,14,14], %w: f32[64,64,3,3]) {\n"
                                "  %c: f32[1,64,14,14] = conv %x, %w pad=[1 1 1 1]\n"
                                "  %y: f32[1,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]\n  return %y\n}\n";
-    static const char *const wanted[] = {"1 relayout put in, ", "layout row-major", "layout {0 2 3 1}",
+    static const char *const wanted[] = {"1 relayout inserted, ", "layout row-major", "layout {0 2 3 1}",
                                          "BORDER=\"3\" CELLBORDER", " % of all layouts",
                                          "for result %y, which is promised so"};
     struct weft_graph *graph;
