@@ -488,6 +488,9 @@ struct weft_gemm {
     int32_t max_slices;      /* of k */
     bool one_chain;          /* per result: neither slices nor lanes */
     bool takes_turns;        /* more parts than workers are no loss: whoever is ready takes the next one */
+    /* Which axis are pixels of a picture. Steps around share out rows of pixels, so parts that share pixels too find in
+     * their own core's cache what was written there. */
+    enum weft_gemm_pixels { WEFT_GEMM_NO_PIXELS, WEFT_GEMM_ROW_PIXELS, WEFT_GEMM_COLUMN_PIXELS } pixels;
     /* Set by prepare. */
     const struct weft_gemm_kernel *kernel;
     struct weft_gemm_loops loops;

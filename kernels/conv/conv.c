@@ -161,6 +161,7 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
 {
     struct weft_gemm *g = &conv->gemm;
     g->one_chain = true; /* as in the other forms */
+    g->pixels = s->y_rows ? WEFT_GEMM_ROW_PIXELS : WEFT_GEMM_COLUMN_PIXELS;
     g->k = s->c;
     if (s->y_rows) {
         const bool joined = s->x_n == s->pixels * s->x_at[2] && s->y_n == s->pixels * s->y_at[2];

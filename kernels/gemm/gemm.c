@@ -66,6 +66,7 @@ enum {
     LANES_K = 32,        /* terms below which one chain is as fast */
     LANES_BLOCK_K = 512, /* the same for a block of dot products */
     LANES_BLOCK = 8,
+    PAGE_FLOATS = 1024,  /* rows of B in place that hardware does not prefetch: each is in another page */
     AHEAD_FLOATS = 128 << 10, /* half of the second-level cache: a smaller B is not prefetched, nor a smaller C */
     NEAR_FLOATS = 170 << 10, /* of a band of A, a panel and the next one, two thirds of the second-level cache: with
                               * more, k is cut so that they are at most NEAR_BLOCK */
@@ -235,7 +236,9 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
-    l->ahead = l->b_panels && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
+    const bool pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
+                       kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
+    l->ahead = (l->b_panels || pages) && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
                     kernel->columns == WEFT_GEMM_COLUMNS &&
                     (l->ahead || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));
@@ -275,6 +278,21 @@ static double last_panel(const struct weft_gemm *g)
     return n > 0 ? (double)(n - (weft_pieces(n, columns) - 1) * columns) / (double)columns : 1;
 }
 
+/* Parts that share pixels and nothing else: where those are even, and more than what each part reads of the other
+ * operand. Else as the grid says. */
+static void share_pixels(const struct weft_gemm *g, int32_t cut[3])
+{
+    const struct weft_gemm_loops *const l = &g->loops;
+    const int axis = g->pixels == WEFT_GEMM_ROW_PIXELS ? 1 : 2;
+    const int64_t units = l->units[axis], fullest = weft_pieces(units, g->parts) * g->parts;
+    const int64_t pixels = axis == 1 ? l->m : l->n, others = axis == 1 ? l->n : l->m;
+    if (g->pixels == WEFT_GEMM_NO_PIXELS || g->swapped || l->units[0] > 1 || 10 * fullest > 11 * units ||
+        pixels < 2 * others || (axis == 2 && others > l->k))
+        return;
+    cut[0] = cut[1] = cut[2] = 1;
+    cut[axis] = g->parts;
+}
+
 static void choose_parts(struct weft_gemm *g, int workers)
 {
     struct weft_gemm_loops *l = &g->loops;
@@ -288,6 +306,7 @@ static void choose_parts(struct weft_gemm *g, int workers)
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
     const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
     weft_gemm_grid(l->units, last_panel(g), weight, g->parts, l->cut);
+    share_pixels(g, l->cut);
     if (g->takes_turns && !l->pack_a && !l->pack_b) /* parts that share a panel would each pack it */
         weft_gemm_take_turns(flops, l->units, (int64_t[]){0, l->rows, columns}, l->cut);
     if (g->grid[0] > 0) {

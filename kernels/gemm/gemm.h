@@ -64,7 +64,8 @@ struct weft_gemm_last {
     int64_t residual_row;
     struct weft_clamp clamp;
     const float *ahead;           /* what later tiles read, asked for while the sums are made: see below; or NULL */
-    int64_t ahead_lines;          /* for each WEFT_AHEAD_TERMS terms */
+    int64_t ahead_lines;          /* for each WEFT_AHEAD_TERMS terms, */
+    int64_t ahead_step;           /* so many floats apart */
     bool prefetch_c;              /* the tile prefetches its rows of C */
 };
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],

@@ -109,11 +109,18 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
 }
 
 /* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of the panel `next` of so
- * many floats (NULL: no panel), and its rows of C, unless it begins by reading them (from_c). False: nothing. */
+ * many floats (NULL: no panel), and its rows of C, unless it begins by reading them (from_c). Of a panel in place,
+ * whose rows are pages apart, each tile prefetches another line of all rows. False: nothing. */
 static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
                           int64_t tiles, const float *next, int64_t floats, bool from_c)
 {
-    to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
+    if (l->b_panels) {
+        to->ahead_step = WEFT_AHEAD_LINE;
+        to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
+    } else {
+        to->ahead_step = l->b_row, to->ahead_lines = WEFT_AHEAD_TERMS;
+        to->ahead = next && t * WEFT_AHEAD_LINE < WEFT_GEMM_COLUMNS ? next + t * WEFT_AHEAD_LINE : NULL;
+    }
     to->prefetch_c = l->prefetch_c && !from_c;
     return to->ahead || to->prefetch_c;
 }
@@ -193,6 +200,9 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
 {
     const struct weft_gemm_loops *l = w->l;
     const int64_t whole = w->gemm->kernel->columns, band = smaller(l->band, w->tile_end - tile);
+    /* Of bands of one tile many are handed over together, or a band in pieces. */
+    const bool wide = l->rows * (column_end - column) >= HANDED;
+    int64_t waiting = row_of(w, tile); /* the first row that is finished and not handed over */
     if (w->block)
         pack_block(w, column, column_end, depth, k);
     for (int64_t t = tile; t < w->tile_end; t += band) {
@@ -203,19 +213,26 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             a = w->band;
         }
         const bool hand = w->hand && depth + k == w->k_end && t_end - t == 1;
+        waiting = band > 1 ? row : waiting;
         for (int64_t j = column, handed = j; j < column_end; j += whole) {
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const float *const again = t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
-            const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + l->k * whole : again;
+            const float *const again = l->b_panels && t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
+            const float *const next = !l->ahead ? NULL : j + whole >= column_end ? again
+                                      : b + (l->b_panels ? l->k * whole : whole);
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
-            if (hand && (j_end == column_end || (j_end - handed) * rows >= HANDED)) {
+            if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= HANDED)) {
                 weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
                 handed = j_end;
             }
+        }
+        const int64_t row_end = row_of(w, t_end);
+        if (hand && !wide && (t_end == w->tile_end || (row_end - waiting) * (column_end - column) >= HANDED)) {
+            weft_gemm_hand(w->gemm, w->data, w->batch, waiting, row_end - waiting, column, column_end - column);
+            waiting = row_end;
         }
     }
 }
@@ -268,7 +285,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const float *const again = t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
+                const float *const again = l->b_panels && t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
                 const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + (j + whole) * b_step : again;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
