@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* price_file.c: the prices of the machine that a context is opened on (sched/prices.h).
  *
- *   weft_context_options.prices, else WEFT_PRICES   this file, or weft_open fails; "": the shipped ones
+ *   weft_context_options.prices, else WEFT_PRICES   this file, or weft_open fails; "": the shipped ones of Zen 4, so
+ *                                                   that plans are the same on all machines
  *   $XDG_CACHE_HOME/weft/<machine>.prices           where `weft calibrate` writes; ~/.cache without the variable
- *   neither                                         the shipped ones
+ *   neither                                         the shipped ones for this CPU
  *
  * Nobody asked for the file in the cache, so damage in it is a warning and not an error: a program must not cease to
  * start because of what another one left there. */
@@ -71,6 +72,17 @@ static ssize_t read_text(const struct search *s, char text[MOST_BYTES])
     return bytes;
 }
 
+/* Makes the context's prices a copy. */
+static int keep(struct weft_context *context, const struct weft_prices *prices)
+{
+    struct weft_prices *const kept = weft_allocate(context, sizeof *kept);
+    if (!kept)
+        return WEFT_ERR_NOMEM;
+    *kept = *prices;
+    context->target.prices = kept;
+    return WEFT_OK;
+}
+
 static int take(void *user)
 {
     const struct search *const s = user;
@@ -79,12 +91,7 @@ static int take(void *user)
     struct weft_prices prices;
     if (bytes < 0 || !weft_prices_parse(s->context, s->severity, s->path, text, (size_t)bytes, s->machine, &prices))
         return WEFT_OK; /* an error is the status of the call */
-    struct weft_prices *const kept = weft_allocate(s->context, sizeof *kept);
-    if (!kept)
-        return WEFT_ERR_NOMEM;
-    *kept = prices;
-    s->context->target.prices = kept;
-    return WEFT_OK;
+    return keep(s->context, &prices);
 }
 
 int weft_prices_open(struct weft_context *context, const char *given, const struct weft_cpu *cpu)
@@ -98,11 +105,16 @@ int weft_prices_open(struct weft_context *context, const char *given, const stru
     if (!given) {
         struct stat status;
         if (!weft_prices_path(machine, path, sizeof path) || stat(path, &status) != 0)
-            return WEFT_OK;
+            return keep(context, weft_prices_shipped_for(cpu, context->target.cpu));
         search.path = path;
         search.severity = WEFT_WARNING;
     }
-    return search.path[0] ? weft_protected(context, take, &search) : WEFT_OK;
+    if (!search.path[0])
+        return WEFT_OK;
+    const int status = weft_protected(context, take, &search);
+    if (status == WEFT_OK && !context->target.prices)
+        return keep(context, weft_prices_shipped_for(cpu, context->target.cpu));
+    return status;
 }
 
 void weft_prices_close(struct weft_context *context)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
-#define PRICE(name, unit, shipped, help) {#name, unit, help, shipped},
+#define PRICE(name, unit, zen, intel, help) {#name, unit, help},
 #include "sched/prices.def"
 #undef PRICE
 };
@@ -18,11 +18,26 @@ const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
 const struct weft_prices weft_prices_shipped = {
     .machine = "two cores of Zen 4", .threads = 2, .lanes = 16, .from = "shipped",
     .price = {
-#define PRICE(name, unit, shipped, help) shipped,
+#define PRICE(name, unit, zen, intel, help) zen,
 #include "sched/prices.def"
 #undef PRICE
     },
 };
+
+const struct weft_prices weft_prices_shipped_intel = {
+    .machine = "two cores of Granite Rapids", .threads = 2, .lanes = 16, .from = "shipped for Intel",
+    .price = {
+#define PRICE(name, unit, zen, intel, help) intel,
+#include "sched/prices.def"
+#undef PRICE
+    },
+};
+
+const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags)
+{
+    const bool intel = strcmp(cpu->vendor, "GenuineIntel") == 0 && (flags & WEFT_CPU_AVX512);
+    return intel ? &weft_prices_shipped_intel : &weft_prices_shipped;
+}
 
 const struct weft_prices *weft_prices_of(const struct weft_target *target)
 {

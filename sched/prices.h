@@ -9,12 +9,14 @@
  *   read_private 4210
  *   …                                a line for each row of prices.def, in any order; # begins a comment
  *
- * A target without prices has those that weft ships. Others are measured by `weft calibrate` and belong to one machine:
- * a file that names another machine is refused (the same one with other kernel levels, as under a mask: left aside,
- * with a warning), and so is one where a price is missing, unknown, given twice or no
- * whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All threads of
- * the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by ratios. Files
- * without the line `lanes` are from before it was written: they have those of the levels in their machine's name. */
+ * A target without prices has the first of those that weft ships, whatever its CPU, so that plans of targets that are
+ * described are the same everywhere; a context takes the shipped ones for the CPU it runs on. Others are measured by
+ * `weft calibrate` and belong to one machine: a file that names another machine is refused (the same one with other
+ * kernel levels, as under a mask: left aside, with a warning), and so is one where a price is missing, unknown, given
+ * twice or no whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All
+ * threads of the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by
+ * ratios. Files without the line `lanes` are from before it was written: they have those of the levels in their
+ * machine's name. */
 #ifndef WEFT_PRICES_H
 #define WEFT_PRICES_H
 
@@ -22,7 +24,7 @@
 #include "kernels/kernels.h"
 
 enum weft_price {
-#define PRICE(name, unit, shipped, help) WEFT_PRICE_##name,
+#define PRICE(name, unit, zen, intel, help) WEFT_PRICE_##name,
 #include "sched/prices.def"
 #undef PRICE
     WEFT_PRICE_COUNT
@@ -35,7 +37,6 @@ enum { WEFT_WIDE_ROW = 16 };
 
 struct weft_price_info {
     const char *name, *unit, *help;
-    int32_t shipped;
 };
 extern const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT];
 
@@ -45,9 +46,12 @@ struct weft_prices {
     int32_t threads;                  /* by so many */
     int32_t lanes;                    /* of f32 in the vectors of the kernels that were measured */
     int32_t price[WEFT_PRICE_COUNT];
-    char from[192];                   /* "shipped", or the end of the file's path: for messages */
+    char from[192];                   /* "shipped", "shipped for Intel", or the end of the file's path: for messages */
 };
-extern const struct weft_prices weft_prices_shipped;
+extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel;
+
+/* The shipped prices for a CPU of which kernels may use the levels in `flags`. */
+const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags);
 
 /* The prices of a target, and one of them. */
 const struct weft_prices *weft_prices_of(const struct weft_target *target);

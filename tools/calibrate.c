@@ -107,32 +107,36 @@ static void release(struct calibrate *c)
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static void print_table(const struct weft_prices *prices, const double *spread)
+static void print_table(const struct calibrate *c, const struct weft_prices *prices, const double *spread)
 {
     printf("machine %s, %d thread%s\n", prices->machine, prices->threads, weft_tool_plural(prices->threads));
     printf("  %-25s %10s  %-10s  %10s  %7s  %7s\n", "price", "measured", "unit", "shipped", "ratio", "spread");
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++) {
         const struct weft_price_info *const info = &weft_price_list[i];
-        printf("  %-25s %10d  %-10s  %10d  %7.2f  %5.1f %%\n", info->name, prices->price[i], info->unit, info->shipped,
-               (double)prices->price[i] / info->shipped, 100 * spread[i]);
+        const int32_t shipped = c->shipped->price[i];
+        printf("  %-25s %10d  %-10s  %10d  %7.2f  %5.1f %%\n", info->name, prices->price[i], info->unit, shipped,
+               (double)prices->price[i] / shipped, 100 * spread[i]);
     }
 }
 
-static void print_json(const struct weft_prices *prices, const double *spread)
+static void print_json(const struct calibrate *c, const struct weft_prices *prices, const double *spread)
 {
     printf("{\"machine\": \"%s\", \"threads\": %d, \"prices\": {", prices->machine, prices->threads);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
         printf("%s\"%s\": {\"price\": %d, \"unit\": \"%s\", \"shipped\": %d, \"spread\": %.4f}", i ? ", " : "",
-               weft_price_list[i].name, prices->price[i], weft_price_list[i].unit, weft_price_list[i].shipped,
+               weft_price_list[i].name, prices->price[i], weft_price_list[i].unit, c->shipped->price[i],
                spread[i]);
     printf("}}\n");
 }
 
 static void print_list(void)
 {
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    const struct weft_prices *const shipped = weft_prices_shipped_for(&cpu, cpu.flags);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
-        printf("  %-25s %10d  %-10s  %s\n", weft_price_list[i].name, weft_price_list[i].shipped,
-               weft_price_list[i].unit, weft_price_list[i].help);
+        printf("  %-25s %10d  %-10s  %s\n", weft_price_list[i].name, shipped->price[i], weft_price_list[i].unit,
+               weft_price_list[i].help);
 }
 
 static bool failed_at(const char *path)
@@ -204,7 +208,8 @@ static int calibrate(struct calibrate *c, const struct options *options)
     c->workers = weft_gang_size(c->context);
     c->rounds = options->quick ? 3 : 25;
     c->sample_ns = options->quick ? 1e6 : 5e6;
-    struct weft_prices prices = weft_prices_shipped;
+    c->shipped = weft_prices_shipped_for(&c->cpu, c->context->target.cpu);
+    struct weft_prices prices = *c->shipped;
     double spread[WEFT_PRICE_COUNT] = {0};
     weft_machine_name(&c->cpu, c->context->target.cpu, prices.machine);
     if (!options->shipped) {
@@ -219,7 +224,7 @@ static int calibrate(struct calibrate *c, const struct options *options)
             return WEFT_EXIT_FAILED;
         }
     }
-    (options->json ? print_json : print_table)(&prices, spread);
+    (options->json ? print_json : print_table)(c, &prices, spread);
     if (is_busy(spread)) {
         fprintf(stderr, "weft calibrate: a quarter of the prices or more moved by more than %.0f %%: "
                         "the machine is busy with other things%s\n",
@@ -241,7 +246,7 @@ int weft_cmd_calibrate(int argc, char **argv)
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE", "write the prices there instead of to the cache"},
         {"--quick", WEFT_OPTION_FLAG, &options.quick, NULL, "few and short rounds; writes with -o only"},
         {"--json", WEFT_OPTION_FLAG, &options.json, NULL, "one line of JSON instead of the table"},
-        {"--list", WEFT_OPTION_FLAG, &options.list, NULL, "what prices there are, as they are shipped"},
+        {"--list", WEFT_OPTION_FLAG, &options.list, NULL, "what prices there are, as they are shipped for this CPU"},
         {"--shipped", WEFT_OPTION_FLAG, &options.shipped, NULL, "write the shipped prices as this machine's, to edit"},
         {"--threads", WEFT_OPTION_COUNT, &options.threads, "N", "at most so many threads"},
         {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},
@@ -252,7 +257,7 @@ int weft_cmd_calibrate(int argc, char **argv)
         "Measures what layouts cost on this machine: memory by level and pattern, conversions, steps, and\n"
         "kernels in either order of channels. The prices go to $XDG_CACHE_HOME/weft (~/.cache/weft), in a file\n"
         "named by the CPU, where every program that uses weft on this machine finds them; WEFT_PRICES=FILE names\n"
-        "another, WEFT_PRICES= the shipped ones. Takes half a minute on a machine at rest.",
+        "another, WEFT_PRICES= those shipped for Zen 4, whatever the CPU. Takes half a minute on a machine at rest.",
         table, 0, 0};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

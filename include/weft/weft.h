@@ -139,8 +139,9 @@ struct weft_context_options {
     const char *cpu; /* "avx2", "avx512", "baseline": mask over what there is; NULL: WEFT_CPU, else everything */
     int32_t threads; /* upper bound on workers; 0: what the executor and the container allow */
     int32_t reserved;
-    const char *prices; /* a file of `weft calibrate`, by which layouts are chosen; "": the prices that weft ships;
-                           NULL: WEFT_PRICES, else what is in the user's cache for this machine, else those */
+    const char *prices; /* a file of `weft calibrate`, by which layouts are chosen; "": the prices that weft ships for
+                           Zen 4, so that plans are the same on all machines; NULL: WEFT_PRICES, else what is in the
+                           user's cache for this machine, else the prices that weft ships for this CPU */
 };
 
 /* Opens a context; `options` may be NULL. Wrong options give WEFT_ERR_ARGUMENT, with a message to `diagnose`. A file

@@ -25,6 +25,13 @@ static const char *this_machine(void)
     return name;
 }
 
+static const char *shipped_here(void)
+{
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    return weft_prices_shipped_for(&cpu, cpu.flags)->from;
+}
+
 /* The shipped prices as this machine's; a price whose name ends so has another value. */
 static void write_text(char text[8192], const char *ending, int value)
 {
@@ -34,7 +41,7 @@ static void write_text(char text[8192], const char *ending, int value)
         const bool other = ending && strlen(name) > strlen(ending) &&
                            strcmp(name + strlen(name) - strlen(ending), ending) == 0;
         used += snprintf(text + used, (size_t)(8192 - used), "%s %d\n", name,
-                         other ? value : weft_price_list[i].shipped);
+                         other ? value : weft_prices_shipped.price[i]);
     }
 }
 
@@ -196,7 +203,7 @@ static void prices_of_other_levels(void **state)
         assert_non_null(strstr(messages, ":2: warning: these are prices of kernels of other levels"));
         assert_int_equal(status, damaged ? WEFT_ERR_SYNTAX : WEFT_OK);
         if (damaged == 0)
-            assert_string_equal(from_of(context), "shipped");
+            assert_string_equal(from_of(context), shipped_here());
         else
             assert_non_null(strstr(messages, damaged == 1 ? ": no price is called" : ":0: repeat_last is missing"));
         weft_close(context);
@@ -229,7 +236,7 @@ static void where_they_are_looked_for(void **state)
     unsetenv("WEFT_PRICES");
     setenv("XDG_CACHE_HOME", *state, 1);
     assert_int_equal(open_by(NULL, &context), WEFT_OK);
-    assert_string_equal(from_of(context), "shipped");
+    assert_string_equal(from_of(context), shipped_here());
     weft_close(context);
 
     assert_int_equal(mkdir(in_folder(state, "weft"), 0777), 0);
@@ -242,7 +249,7 @@ static void where_they_are_looked_for(void **state)
     write_file(state, name, "weft prices 1\n"); /* nobody asked for it: a warning */
     assert_int_equal(open_by(NULL, &context), WEFT_OK);
     assert_non_null(strstr(messages, "warning: "));
-    assert_string_equal(from_of(context), "shipped");
+    assert_string_equal(from_of(context), shipped_here());
     weft_close(context);
 
     setenv("WEFT_PRICES", write_file(state, "mine", text), 1);
@@ -256,6 +263,16 @@ static void where_they_are_looked_for(void **state)
     assert_int_equal(open_by(NULL, &context), WEFT_OK);
     assert_string_equal(from_of(context), "shipped");
     weft_close(context);
+}
+
+static void shipped_prices_follow_the_cpu(void **state)
+{
+    const struct weft_cpu amd = {.vendor = "AuthenticAMD"}, intel = {.vendor = "GenuineIntel"};
+    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX512), &weft_prices_shipped);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX512), &weft_prices_shipped_intel);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX2), &weft_prices_shipped);
+    for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
+        assert_true(weft_prices_shipped.price[i] > 0 && weft_prices_shipped_intel.price[i] > 0);
 }
 
 /* What is stored how in a plan by prices in which one order costs 100 times the other. */
@@ -323,6 +340,7 @@ int main(void)
         cmocka_unit_test(prices_of_other_levels),
         cmocka_unit_test(files_that_are_none),
         cmocka_unit_test(where_they_are_looked_for),
+        cmocka_unit_test(shipped_prices_follow_the_cpu),
         cmocka_unit_test(prices_decide),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
