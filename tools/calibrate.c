@@ -248,8 +248,8 @@ int weft_cmd_calibrate(int argc, char **argv)
         {"--json", WEFT_OPTION_FLAG, &options.json, NULL, "one line of JSON instead of the table"},
         {"--list", WEFT_OPTION_FLAG, &options.list, NULL, "what prices there are, as they are shipped for this CPU"},
         {"--shipped", WEFT_OPTION_FLAG, &options.shipped, NULL, "write the shipped prices as this machine's, to edit"},
-        {"--threads", WEFT_OPTION_COUNT, &options.threads, "N", "at most so many threads"},
-        {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},
+        {"--threads", WEFT_OPTION_COUNT, &options.threads, "N", "use at most N threads"},
+        {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL", "highest CPU level to use: baseline, avx2, avx512 …"},
         {0},
     };
     const struct weft_usage usage = {

@@ -27,7 +27,7 @@ int weft_cmd_check(int argc, char **argv)
     int number = 0;
     struct weft_words fixed = {.count = 0};
     const struct weft_option table[] = {
-        {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "highest CPU level to plan for: baseline, avx2, avx512 …"},
         {"--fix", WEFT_OPTION_WORDS, &fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
         {0},

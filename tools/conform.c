@@ -229,7 +229,7 @@ int weft_cmd_conform(int argc, char **argv)
         {"--list", WEFT_OPTION_FLAG, &conformance.list, NULL, "name the cases, run none"},
         {"--filter", WEFT_OPTION_WORD, &conformance.filter, "GLOB", "only cases whose folder's name matches"},
         {"--verbose", WEFT_OPTION_FLAG, &conformance.verbose, NULL, "also name what passed and what was skipped"},
-        {"--reference", WEFT_OPTION_FLAG, &conformance.reference, NULL, "compute all by the reference evaluator"},
+        {"--reference", WEFT_OPTION_FLAG, &conformance.reference, NULL, "run every node in the reference evaluator"},
         {"--case", WEFT_OPTION_WORD, &one, "DIR", "run this one case here, and print its verdict as it is"},
         {0},
     };

@@ -191,7 +191,7 @@ int weft_cmd_dot(int argc, char **argv)
     const struct weft_usage usage = {
         "weft dot MODEL [options]",
         "Draws the plan of a model: op, value, type with layout and kernel in each box, weights folded into the\n"
-        "boxes that read them, one colour for each layout, changes of layout in bold red with their price and reader.",
+        "boxes that read them, one colour for each layout, layout conversions in bold red with their cost and reader.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

@@ -71,13 +71,13 @@ int weft_cmd_explain(int argc, char **argv)
     struct weft_model_options *o = &r.options;
     const struct weft_option table[] = {
         {"--node", WEFT_OPTION_WORD, &r.node, "N", "only this node of the model, or the one that computes this value"},
-        {"--json", WEFT_OPTION_FLAG, &r.json, NULL, "an object a line: docs/explain.md"},
-        {"--measure", WEFT_OPTION_FLAG, &r.measure, NULL, "also run it: what units take, beside what was predicted"},
+        {"--json", WEFT_OPTION_FLAG, &r.json, NULL, "one JSON object per line: docs/explain.md"},
+        {"--measure", WEFT_OPTION_FLAG, &r.measure, NULL, "also run it: measured times beside predicted ones"},
         {"--fix", WEFT_OPTION_WORDS, &o->fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--size", WEFT_OPTION_WORDS, &o->sizes, "N=4", "count costs for this size; plans are made for the hints"},
         {"--graph", WEFT_OPTION_NUMBER, &o->number, "N", "graph number N of a file of weft text, from 0"},
-        {"--threads", WEFT_OPTION_COUNT, &o->threads, "N", "plan for at most so many threads"},
-        {"--cpu", WEFT_OPTION_WORD, &o->cpu, "LEVEL", "baseline, avx2, avx512 …: plan for no more than that"},
+        {"--threads", WEFT_OPTION_COUNT, &o->threads, "N", "plan for at most N threads"},
+        {"--cpu", WEFT_OPTION_WORD, &o->cpu, "LEVEL", "highest CPU level to plan for: baseline, avx2, avx512 …"},
         {"--constant-bytes", WEFT_OPTION_BYTES, &o->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
         {"--no-fuse", WEFT_OPTION_FLAG, &o->no_fuse, NULL, WEFT_NO_FUSE_HELP},
         {"--no-winograd", WEFT_OPTION_FLAG, &o->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},

@@ -156,19 +156,19 @@ int weft_cmd_run(int argc, char **argv)
     bool kernels = false, keep = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
-        {"-o", WEFT_OPTION_WORD, &folder, "DIR", "write output_N.npy there"},
+        {"-o", WEFT_OPTION_WORD, &folder, "DIR", "write output_N.npy to this folder"},
         {"--keep-inputs", WEFT_OPTION_FLAG, &keep, NULL, "with -o: write input_N.npy too, so that --check finds them"},
         {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
-        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show which kernels took how long"},
+        {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show the time of each kernel"},
         {0},
     };
     const struct weft_usage usage = {
         "weft run MODEL [options]",
         "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
-        "agree within a bound that comes from the lengths of the model's sums and its types; integers must be equal.\n"
-        "Several --check run one plan on the inputs of each folder, which may have other sizes.\n"
-        "Times of --kernels are the best of 20 runs, or of as many as fit into two seconds. Steps in plain kernels,\n"
-        "weft_…__ref, or in the reference evaluator are listed one by one, with the share of the time.",
+        "agree within an error bound that follows from the lengths of the model's sums and its types; integers must\n"
+        "be equal. Several --check run one plan on the inputs of each folder, which may have other sizes. --kernels\n"
+        "shows the best of 20 runs, or of as many as fit into two seconds. Steps in plain kernels (weft_…__ref) or in\n"
+        "the reference evaluator are listed one by one, with their share of the time.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

@@ -124,22 +124,22 @@ struct weft_model_options {
     struct weft_words fixed;   /* "NAME=X.npy": inputs that become constants */
     struct weft_words sizes;   /* "N=4": symbols of random inputs, and what those of given inputs must be */
 };
-#define WEFT_NO_WINOGRAD_HELP "3x3 convolutions by their formula: slower, but infinities do not become NaN"
-#define WEFT_NO_FUSE_HELP "each node by a kernel of its own; the same layouts, for comparison"
-#define WEFT_NO_COMPILER_HELP "groups of nodes are interpreted, and no C compiler is started"
-#define WEFT_WINOGRAD_4_HELP "3x3 convolutions by F(4x4,3x3): faster, with a larger rounding error"
+#define WEFT_NO_WINOGRAD_HELP "compute 3x3 convolutions directly: slower, but infinities do not become NaN"
+#define WEFT_NO_FUSE_HELP "a kernel for each node, no groups; the same layouts, for comparison"
+#define WEFT_NO_COMPILER_HELP "interpret groups of nodes; start no C compiler"
+#define WEFT_WINOGRAD_4_HELP "compute 3x3 convolutions by Winograd's F(4x4,3x3): faster, with a larger rounding error"
 #define WEFT_CONSTANT_BYTES_HELP                                                                                       \
-    "how much constants computed while compiling may add: 64M, 0 for none; without: the weights' and 64M"
-#define WEFT_FIX_HELP "an input that is the same in every run: a constant"
+    "limit for constants computed while compiling, as 64M; 0: none (default: the size of the weights plus 64M)"
+#define WEFT_FIX_HELP "make this input a constant"
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
-    {"-i", WEFT_OPTION_WORDS, &(o)->inputs, "X.npy", "an input, in order; without: random numbers, always the same"},  \
+    {"-i", WEFT_OPTION_WORDS, &(o)->inputs, "X.npy", "an input, in order (default: random numbers, fixed seed)"},      \
     {"--fix", WEFT_OPTION_WORDS, &(o)->fixed, "NAME=X.npy", WEFT_FIX_HELP},                                            \
-    {"--size", WEFT_OPTION_WORDS, &(o)->sizes, "N=4", "a symbol's value for random inputs; without: its hint"},        \
+    {"--size", WEFT_OPTION_WORDS, &(o)->sizes, "N=4", "size of a symbol for random inputs (default: its hint)"},       \
     {"--graph", WEFT_OPTION_NUMBER, &(o)->number, "N", "graph number N of a file of weft text, from 0"},               \
-    {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "at most so many threads"},                                   \
-    {"--cpu", WEFT_OPTION_WORD, &(o)->cpu, "LEVEL", "baseline, avx2, avx512 …: use no more than that"},                \
-    {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "compute every node by the reference evaluator"},         \
+    {"--threads", WEFT_OPTION_COUNT, &(o)->threads, "N", "use at most N threads"},                                     \
+    {"--cpu", WEFT_OPTION_WORD, &(o)->cpu, "LEVEL", "highest CPU level to use: baseline, avx2, avx512 …"},             \
+    {"--reference", WEFT_OPTION_FLAG, &(o)->reference, NULL, "run every node in the reference evaluator"},             \
     {"--constant-bytes", WEFT_OPTION_BYTES, &(o)->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},                      \
     {"--no-fuse", WEFT_OPTION_FLAG, &(o)->no_fuse, NULL, WEFT_NO_FUSE_HELP},                                           \
     {"--no-compiler", WEFT_OPTION_FLAG, &(o)->no_compiler, NULL, WEFT_NO_COMPILER_HELP},                               \

@@ -17,10 +17,10 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"run", weft_cmd_run, "compile a model and run it; compare with expected outputs"},
-    {"check", weft_cmd_check, "can it run? every unsupported op at once"},
+    {"check", weft_cmd_check, "plan a model without running it; name every unsupported op"},
     {"conform", weft_cmd_conform, "run the ONNX backend tests"},
     {"bench", weft_cmd_bench, "measure a model"},
-    {"calibrate", weft_cmd_calibrate, "measure this machine, so that layouts are chosen by its prices"},
+    {"calibrate", weft_cmd_calibrate, "measure the costs by which layouts are chosen on this machine"},
     {"dot", weft_cmd_dot, "draw a model's plan"},
     {"explain", weft_cmd_explain, "what became of each node, and why"},
     {"opt", weft_cmd_opt, "run passes on text; run golden tests"},
@@ -36,7 +36,7 @@ static void print_help(FILE *to)
           to);
     for (const struct command *c = commands; c->name; c++)
         fprintf(to, "  %-9s %s\n", c->name, c->help);
-    fputs("\nExit codes: 0 it worked, 1 it failed, 2 the command line makes no sense.\n", to);
+    fputs("\nExit codes: 0 success, 1 failure, 2 wrong usage.\n", to);
 }
 
 /* A caller may have closed the standard streams. The next files opened would take their numbers, and what is printed
