@@ -136,12 +136,12 @@ struct weft_context_options {
     const struct weft_executor *executor;   /* NULL: OpenMP; the struct is copied */
     void (*diagnose)(void *user, const struct weft_diagnostic *); /* NULL: only weft_last_error() */
     void *diagnose_user;
-    const char *cpu; /* "avx2", "avx512", "baseline": mask over what there is; NULL: WEFT_CPU, else everything */
-    int32_t threads; /* upper bound on workers; 0: what the executor and the container allow */
+    const char *cpu; /* highest CPU level to use: "avx2", "avx512", "baseline"; NULL: WEFT_CPU, else all it has */
+    int32_t threads; /* maximum number of threads; 0: what the executor and the container allow */
     int32_t reserved;
-    const char *prices; /* a file of `weft calibrate`, by which layouts are chosen; "": the prices that weft ships for
-                           Zen 4, so that plans are the same on all machines; NULL: WEFT_PRICES, else what is in the
-                           user's cache for this machine, else the prices that weft ships for this CPU */
+    const char *prices; /* costs for choosing layouts: a file written by `weft calibrate`; "": those that weft ships for
+                           Zen 4, so that plans are the same on all machines; NULL: WEFT_PRICES, else this machine's in
+                           the user's cache, else those that weft ships for this CPU */
 };
 
 /* Opens a context; `options` may be NULL. Wrong options give WEFT_ERR_ARGUMENT, with a message to `diagnose`. A file
