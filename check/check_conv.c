@@ -4,9 +4,9 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias, residual, clamp and epilogue, 1 to 40 parts that run in reverse order. The whole buffer of y is
- * compared. */
-#include "check/check.h"
+ * or without bias, residual, clamp and epilogue, which may fold pixels, 1 to 40 parts that run in reverse order. The
+ * whole buffer of y is compared. */
+#include "check/check_conv_fold.h"
 #include "kernels/conv/winograd.h"
 #include "check/clamp_definition.h"
 #include "check/winograd_definition.h"
@@ -278,7 +278,8 @@ static int64_t place_of(const struct weft_conv *v, int64_t n, int64_t o, int64_t
 struct hooked {
     const struct weft_conv *v;
     float *y;
-    bool wrong;
+    bool wrong, folds;
+    struct check_conv_fold fold;
 };
 
 static void hook(void *user, const struct weft_conv_piece *p)
@@ -291,6 +292,8 @@ static void hook(void *user, const struct weft_conv_piece *p)
             *to += mark(p->image, p->channel + i, p->pixel + j);
         }
     }
+    if (h->folds)
+        check_conv_fold_piece(&h->fold, p);
 }
 
 /* Whether conv.h adds +0 to the sums, which Winograd's have in them. */
@@ -369,16 +372,23 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         weights = pack;
     }
     void *scratch = weft_check_alloc(check, v->scratch);
-    struct hooked hooked = {v, got, false};
+    struct hooked hooked = {.v = v, .y = got, .folds = v->folds};
+    if (hooked.folds)
+        check_conv_fold_open(check, v, &hooked.fold);
     const struct weft_conv_data data = {.y = got, .x = x, .w = weights, .bias = bias, .residual = residual,
                                         .user = &hooked, .scratch = scratch};
-    for (int part = parts - 1; part >= 0; part--)
+    for (int part = parts - 1; part >= 0; part--) {
         weft_conv_run(v, &data, part, parts);
+        if (hooked.folds)
+            check_conv_fold_end(&hooked.fold, got, parts);
+    }
     char what[300];
     describe(v, parts, fill, what, sizeof what);
     if (hooked.wrong)
         weft_check_fail(check, "%s: the epilogue was told another place than it was given", what);
     weft_check_same(check, what, got, want, sizes->y);
+    if (hooked.folds && !hooked.wrong)
+        check_conv_fold_compare(check, what, &hooked.fold, want);
     if (bounded)
         weft_check_winograd(check, what, v, got, x, w);
 }
@@ -394,6 +404,7 @@ static void check_kernel(struct weft_check *check, const void *user)
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
+        v.folds = v.epilogue && weft_check_between(check, 0, 1);
         if (met >= BOUNDED) {
             v.clamp = clamp_drawn(check);
             choose_residual(check, &v, &sizes);

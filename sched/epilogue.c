@@ -129,6 +129,7 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     uint32_t rest = count;
     ret->head = WEFT_NO_NODE;
     ret->out = WEFT_NO_VALUE;
+    ret->fold = WEFT_NO_NODE;
     *ret_where = weft_result(g, node[count - 1], 0);
     const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes" : split(g, node, count, ret, &rest);
     if (why)
@@ -137,6 +138,7 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
         return weft_fit_find(m, node, count, &ret->fit, ret_where);
     if (rest == 0)
         return "is one node";
+    rest = weft_epilogue_take_fold(g, ret, rest);
     why = weft_fit_find(m, ret->rest, rest, &ret->fit, ret_where);
     if (why)
         return why;
@@ -147,7 +149,12 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     if (ret->fit.uneven || ret->fit.outer != ret->fit.all)
         return "is followed by what has other axes";
     why = read_head(m, ret);
-    return why ? why : find_out(m, ret, ret_where);
+    if (!why)
+        why = find_out(m, ret, ret_where);
+    if (why || !ret->fold.id)
+        return why;
+    *ret_where = weft_result(g, ret->fold, 0);
+    return weft_epilogue_check_fold(m, ret);
 }
 
 /* --- what kernels do in registers --------------------------------------------------------------------------------- */
@@ -391,6 +398,32 @@ static const char *lower_rest(const struct weft_scheduling *s, struct weft_membe
     return e->c == form->arrays ? "does not read the contraction" : weft_strips_refuse(form);
 }
 
+/* The dimension of the fold's result that dimension `dim` of what it folds becomes. */
+static int8_t kept_dim(const struct weft_graph *g, weft_node fold, int dim)
+{
+    const struct weft_attr *const axes = weft_attr_find(g, fold, WEFT_ATTR_axes);
+    int kept = dim;
+    for (uint32_t i = 0; i < axes->count && !weft_attr_int(g, fold, WEFT_ATTR_keepdims); i++)
+        kept -= weft_dim_value(axes->integers[i]) < dim;
+    return (int8_t)kept;
+}
+
+/* What the step writes. */
+static void write_values(const struct weft_scheduling *s, const struct weft_group_fit *group, struct weft_epilogue *e,
+                         struct weft_step *step)
+{
+    weft_val *const out = weft_new(s->arena, weft_val, 2);
+    out[0] = group->out;
+    step->out = out;
+    step->outs = 1;
+    if (!group->fold.id)
+        return;
+    out[step->outs++] = e->folded = weft_result(s->graph, group->fold, 0);
+    weft_pointwise_fold(weft_opcode_of(s->graph, group->fold), &e->fold);
+    for (int i = 0; i < 2; i++)
+        e->fold_dim[i] = (int8_t)(e->out_dim[i] < 0 ? -1 : kept_dim(s->graph, group->fold, e->out_dim[i]));
+}
+
 static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
 {
     const uint32_t arrays = e->form ? e->form->arrays : 0;
@@ -423,10 +456,7 @@ bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *
     const char *const why = lower_rest(s, members, &peeling, e);
     if (why)
         return weft_schedule_refuse(step, why);
-    weft_val *const out = weft_new(s->arena, weft_val, 1);
-    *out = group->out;
-    step->out = out;
-    step->outs = 1;
+    write_values(s, group, e, step);
     step->epilogue = e;
     read_values(s, e, step);
     return true;

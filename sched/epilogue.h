@@ -14,8 +14,9 @@
  *     %y: f32[128,768] = add %e, %r
  *   }
  *
- * All nodes have the axes of the contraction's result, in any order. Exactly one value leaves the group; it is of f32
- * and has all axes.
+ * All nodes have the axes of the contraction's result, in any order. One value leaves the group; it is of f32 and has
+ * all axes. Behind a convolution one node more may fold all pixels of that value (epilogue_fold.c): the kernel's pieces
+ * are summed up while they are near (kernels/conv/conv_fold.h), and a global mean takes no pass. Others read both.
  * Nothing that the contraction reads is computed in the group. What is read besides is not written over: results of the
  * contraction stand there first. */
 #ifndef WEFT_EPILOGUE_H
@@ -35,10 +36,15 @@ struct weft_group_fit {
     weft_node rest[WEFT_MOST_MEMBERS];
     int8_t axis[WEFT_MAX_RANK];   /* by dimension of the contraction's result: the axis of the fit; -1: extent 1 */
     weft_val out;                 /* of a group with a head: what others read */
+    weft_node fold;               /* of all pixels of `out`, or none: not in `rest` */
 };
 /* As weft_fit_find. A contraction alone is no group: "is one node". */
 const char *weft_group_fit_find(struct weft_members *members, const weft_node *node, uint32_t count,
                                 struct weft_group_fit *ret, weft_val *ret_where);
+/* epilogue_fold.c. Takes the node that folds pixels from `rest`, if there is one among those of a convolution; and when
+ * the fit and what leaves it are found: NULL, or why it is no fold of all pixels of that. */
+uint32_t weft_epilogue_take_fold(const struct weft_graph *graph, struct weft_group_fit *fit, uint32_t rest);
+const char *weft_epilogue_check_fold(const struct weft_members *members, const struct weft_group_fit *fit);
 /* Is it a contraction that may have an epilogue? */
 bool weft_epilogue_takes(const struct weft_graph *graph, weft_node node);
 /* Does a unit have a contraction that its other nodes finish? */
@@ -58,6 +64,9 @@ struct weft_epilogue {
     int8_t c_dim[WEFT_MAX_RANK];  /* by dimension of the contraction's result: that of this array, or -1: extent 1 */
     int8_t out_dim[WEFT_MAX_RANK]; /* that of the step's result, or -1 */
     int8_t r_dim[WEFT_MAX_RANK];  /* that of the residual, or -1 */
+    weft_val folded;              /* what a fold of all pixels of the step's result makes, or none */
+    enum weft_reduce_op fold;
+    int8_t fold_dim[2];           /* which of its dimensions are images and channels, or -1: extent 1 */
 };
 /* The step of such a group: of the contraction, from its operands and what the epilogue reads to `out`. False where the
  * family has no such kernel, and `why` says why. */
@@ -72,6 +81,8 @@ struct weft_tensor weft_epilogue_result(const struct weft_bind *bind);
 bool weft_epilogue_residual_tensor(const struct weft_bind *bind, struct weft_tensor *ret);
 /* The dimension of the step's result that is dimension `dim` of the contraction's, or -1: it has extent 1. */
 int weft_epilogue_dim(const struct weft_step *step, int dim);
+/* Whether pixels are folded: then strides of the result by images and channels. */
+bool weft_epilogue_folds(const struct weft_bind *bind, int64_t ret_stride[2]);
 /* The stride of the bias, if there is one. */
 int64_t weft_epilogue_bias_stride(const struct weft_bind *bind);
 /* Bytes that a descriptor has for the program, at an offset that divides by 64; 0: there is none. */
@@ -93,5 +104,6 @@ void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_progra
 /* NULL, or the bias of a call. */
 const float *weft_epilogue_bias(const struct weft_call *call);
 const float *weft_epilogue_residual(const struct weft_call *call);
+float *weft_epilogue_folded(const struct weft_call *call);
 
 #endif

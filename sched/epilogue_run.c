@@ -41,6 +41,17 @@ int weft_epilogue_dim(const struct weft_step *step, int dim)
     return step->epilogue ? step->epilogue->out_dim[dim] : dim;
 }
 
+bool weft_epilogue_folds(const struct weft_bind *bind, int64_t ret_stride[2])
+{
+    const struct weft_epilogue *const e = bind->step->epilogue;
+    if (!e || !e->folded.id)
+        return false;
+    const struct weft_tensor folded = weft_bind_tensor(bind, e->folded);
+    for (int i = 0; i < 2; i++)
+        ret_stride[i] = e->fold_dim[i] < 0 ? 0 : folded.stride[e->fold_dim[i]];
+    return true;
+}
+
 int64_t weft_epilogue_bias_stride(const struct weft_bind *bind)
 {
     const struct weft_epilogue *const e = bind->step->epilogue;
@@ -61,6 +72,11 @@ const float *weft_epilogue_residual(const struct weft_call *call)
 {
     const struct weft_epilogue *const e = call->step->epilogue;
     return e && e->residual.id ? call->tensor(call, e->residual).data : NULL;
+}
+
+float *weft_epilogue_folded(const struct weft_call *call)
+{
+    return call->tensor(call, call->step->epilogue->folded).data;
 }
 
 size_t weft_epilogue_bytes(const struct weft_step *step)

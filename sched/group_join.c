@@ -129,6 +129,7 @@ struct verdict {
     bool uneven;            /* weft_fit.uneven */
     bool stores;            /* also what the one makes for the other */
     bool finishes;          /* a contraction */
+    bool folds;             /* what a contraction's group makes: prices say whether that pays */
 };
 
 static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where,
@@ -142,7 +143,7 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
         why = "something else needs the one and is needed by the other";
     const uint32_t place = weft_member_place(g->members, maker);
-    *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0};
+    *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .folds = group.fold.id != 0};
     if (!why && place != UINT32_MAX)
         ret->stores = fit->member[place].out;
     return why;
@@ -208,7 +209,7 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
         return false;
     if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;
-    if (!why && is.uneven) {
+    if (!why && (is.uneven || is.folds)) {
         where = weft_result(g->graph, reader, 0);
         why = weigh(g, a, b, count);
     }

@@ -28,13 +28,16 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
 }
 
 /* What others read of it, in memory that its step keeps. */
-static weft_val *list_outs(const struct weft_grouping *g, const struct weft_fit *fit, uint32_t *ret_count)
+static weft_val *list_outs(const struct weft_grouping *g, const struct weft_group_fit *group, uint32_t *ret_count)
 {
-    weft_val *const out = weft_new(g->formats.arena, weft_val, fit->count);
+    const struct weft_fit *const fit = &group->fit;
+    weft_val *const out = weft_new(g->formats.arena, weft_val, fit->count + 1);
     *ret_count = 0;
     for (uint32_t p = 0; p < fit->count; p++)
         if (fit->member[p].out && !weft_is_view(g->graph, fit->node[p]))
             out[(*ret_count)++] = weft_result(g->graph, fit->node[p], 0);
+    if (group->fold.id)
+        out[(*ret_count)++] = weft_result(g->graph, group->fold, 0);
     return out;
 }
 
@@ -48,7 +51,7 @@ static const char *choose(struct weft_grouping *g, const struct weft_cluster *cl
     uint32_t outs;
     const char *const misfit = weft_group_fit_find(g->members, cluster->node, cluster->count, &group, &where);
     weft_assert(!misfit); /* it was joined for that */
-    const weft_val *const out = list_outs(g, fit, &outs);
+    const weft_val *const out = list_outs(g, &group, &outs);
     const struct weft_scheduling scheduling = {g->graph, g->target, g->formats.arena};
     if (!weft_select_fitting(&scheduling, g->members, &group, outs, out, &step))
         return step.why;

@@ -254,7 +254,7 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
         return plan.band_size + plan.block_size;
     }
     if (form == WEFT_CONV_SLIDE) {
-        *ret_units = images * s->o * s->out[1];
+        *ret_units = images * s->o * weft_pieces(s->out[1], conv->folds ? weft_conv_rows_together(s) : 1);
         return weft_conv_zeros(s) + (conv->w_packed ? 0 : weft_conv_aligned(s->o * s->k));
     }
     if (form == WEFT_CONV_PLANES || form == WEFT_CONV_CHANNELS) {

@@ -154,6 +154,15 @@ static inline void weft_conv_inside(int64_t first, int64_t step, int64_t extent,
     *ret_begin = begin < *ret_end ? begin : *ret_end;
 }
 
+/* Rows of y, counted from the first, that a fold of pixels takes together (conv_fold.h): SLIDE hands them over at once.
+ * They follow each other in memory, where there is more than one. */
+static inline int64_t weft_conv_rows_together(const struct weft_conv_shape *s)
+{
+    enum { PIXELS = 1024 };
+    const int64_t fit = s->line == s->pixels && s->out[2] > 0 ? PIXELS / s->out[2] : 1, rows = s->out[0] * s->out[1];
+    return fit < 1 ? 1 : fit < rows ? fit : rows < 1 ? 1 : rows;
+}
+
 /* PLANES, CHANNELS: a band of input rows, padding written out, that `rows` rows of y need. PLANES deals the columns of
  * a row out to stride[2] phases of `pitch` floats, so that neighbouring results read neighbouring floats; CHANNELS
  * keeps a pixel's channels together. */

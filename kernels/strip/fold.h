@@ -24,6 +24,11 @@ struct weft_fold_loops {
     /* The lanes folded: l with l + half, then with half of that, down to one. */
     void (*finish)(int op, const void *lanes, void *ret);
     weft_fold_columns columns, columns_bf16, columns_f16; /* of terms of the type; in 16 bits, for f32 alone */
+    /* For f32 alone: lanes[i mod 64] op= x[i], first to last, and the lanes folded as by finish. */
+    float (*run)(int op, const float *x, int64_t n);
+    /* The same: to[l · columns_to + c] = x[(l · rows + r) · row + c] over r in [0, rows), in that order. */
+    void (*chains)(int op, float *to, int64_t columns_to, const float *x, int64_t row, int64_t rows, int64_t lines,
+                   int64_t columns);
 };
 
 struct weft_fold {

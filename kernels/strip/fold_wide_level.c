@@ -64,7 +64,7 @@ static void columns_signed(int op, void *acc, const void *x, int64_t row, int64_
 }
 
 const struct weft_fold_loops LEVEL(weft_fold_wide)[3] = {
-    {sizeof(double), line_f64, finish_f64, columns_f64, NULL, NULL},
-    {sizeof(int64_t), line_signed, finish_signed, columns_signed, NULL, NULL},
-    {sizeof(uint64_t), line_u64, finish_u64, columns_u64, NULL, NULL},
+    {sizeof(double), line_f64, finish_f64, columns_f64, NULL, NULL, NULL, NULL},
+    {sizeof(int64_t), line_signed, finish_signed, columns_signed, NULL, NULL, NULL, NULL},
+    {sizeof(uint64_t), line_u64, finish_u64, columns_u64, NULL, NULL, NULL, NULL},
 };
