@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* after what it needs */
 
@@ -70,6 +71,7 @@ static void detection(void **state)
     assert_true(strlen(cpu.brand) > 0);
     assert_in_range(cpu.l1, 4 << 10, 1 << 20);
     assert_true(cpu.l2 > cpu.l1 && cpu.l3 >= cpu.l2);
+    assert_true(cpu.l3 <= (size_t)sysconf(_SC_NPROCESSORS_ONLN) << 25); /* as much as its own cores may have */
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         assert_in_range(cpu.workers, 1, CPU_COUNT(&set));
