@@ -33,7 +33,7 @@ static const char *refuse_value(const struct weft_form *form, const struct weft_
         return NULL;
     const bool is_one = value->stride == 0 && (!written || extent <= 1); /* along a strip */
     if (vectors && value->stride != 1 && !is_one)
-        return "has arguments whose elements do not lie side by side along strips";
+        return "has operands or results not contiguous along the vector axis";
     return vectors || value->stride == 0 ? NULL : "reads lines where it has one number for each";
 }
 
@@ -61,7 +61,7 @@ static const char *refuse_stage(const struct weft_form *form, const struct weft_
         if (op->kind != WEFT_FORM_FOLD || !p->along_inner || weft_strips_is_across(form, i))
             continue;
         if (piece && piece != weft_emit_piece(form, p, op))
-            why = "has folds of lines in pieces of several lengths";
+            why = "has row reductions split into pieces of several lengths";
         piece = weft_emit_piece(form, p, op);
     }
     return why;
@@ -73,7 +73,7 @@ const char *weft_emit_refuse(const struct weft_form *form, const struct weft_pro
     if (!why && (form->ops > WEFT_EMIT_OPS || program->values > 2 * WEFT_EMIT_OPS))
         why = "has more than 512 instructions";
     if (!why && program->inner_rank > 1)
-        why = "folds several lines into one number";
+        why = "reduces several rows into one number";
     for (uint32_t s = 0; !why && s < form->stages; s++)
         why = refuse_stage(form, program, s);
     return why;

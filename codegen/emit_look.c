@@ -61,11 +61,11 @@ const char *weft_emit_look_refuse(const struct weft_form *form, const struct wef
         const struct weft_program_value *const value =
             &p->value[k < look.guard + look.guards ? p->guard[k].value : look.source];
         if (value->stride != 0 && (value->stride != 1 || !vectors))
-            return "looks elements up that do not lie side by side along strips";
+            return "gathers or pads elements not contiguous along the vector axis";
     }
     if (!index && !is_one(&look) && !moves(&look, look.source))
         return "pads what is repeated along strips";
-    return index && look.guards > 1 ? "has indices of what may lie outside" : NULL;
+    return index && look.guards > 1 ? "gathers with more than one index that may be out of range" : NULL;
 }
 
 /* --- heads -------------------------------------------------------------------------------------------------------- */

@@ -85,7 +85,7 @@ const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_
     if (op->kind == WEFT_FORM_MAP)
         return refuse_map(form, op);
     if (op->kind == WEFT_FORM_FOLD && !(is_real(op->dtype) && is_real(form->op[op->in[0]].dtype)))
-        return "folds integers";
+        return "reduces integers";
     if (op->kind == WEFT_FORM_STORE && form->op[op->in[0]].kind != WEFT_FORM_MAP &&
         form->op[op->in[0]].kind != WEFT_FORM_FOLD && !weft_strips_is_look_up(form, op->in[0]))
         return "stores what it does not compute";

@@ -127,11 +127,11 @@ static const char *find_chunks(const struct weft_members *m, struct weft_fit *fi
         if (fit->cut < 0 && !fit->axes.folded)
             fit->outer &= (uint16_t)~behind;
         if (cut < 0 || fit->axes.axes == WEFT_FORM_AXES)
-            why = "cuts an axis of one element, or there are too many";
+            why = "splits an axis of one element into chunks, or has too many axes";
         else if (before != fit->outer || (before | behind) != fit->all)
-            why = "cuts other axes in chunks than those that folds leave";
+            why = "splits into chunks another axis than the last that reductions leave";
         else if (fit->cut >= 0 && (cut != fit->cut || !weft_dim_same(chunk, fit->chunk)))
-            why = "cuts another axis in chunks than others do, or in other chunks";
+            why = "splits another axis into chunks than the group, or into other chunks";
         fit->cut = (int8_t)cut;
         fit->chunk = chunk;
     }
@@ -162,14 +162,14 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     if (kind_of(m, fit, p) == WEFT_MEMBER_CHUNKS) {
         const bool whole = member->axes == fit->all;
         member->axes &= (uint16_t)~(1u << fit->cut);
-        return whole ? NULL : "cuts what has fewer axes than others in chunks";
+        return whole ? NULL : "splits a value with fewer axes than the group into chunks";
     }
     if (kind_of(m, fit, p) == WEFT_MEMBER_FOLD) {
         const bool whole = member->axes == fit->all;
         member->axes &= (uint16_t)~folded;
-        return folded == 0                            ? "folds an axis of one element"
-               : !whole                               ? "folds what has fewer axes than others"
-               : folded != (fit->all & ~fit->outer) ? "folds other axes than others do" : NULL;
+        return folded == 0                            ? "reduces an axis of one element"
+               : !whole                               ? "reduces a value with fewer axes than the group"
+               : folded != (fit->all & ~fit->outer) ? "reduces other axes than the group" : NULL;
     }
     fit->again_ns += repeated_ns(m, fit, p, member->inside ? fit->all : fit->outer);
     fit->uneven |= fit->again_ns > 0;
@@ -183,9 +183,9 @@ static const char *check_out(const struct weft_members *m, const struct weft_fit
     const uint8_t kind = kind_of(m, fit, p);
     if ((kind != WEFT_MEMBER_MAP && kind != WEFT_MEMBER_LOOK_UP) || !member->out)
         return NULL;
-    return member->axes != axes_of(m, fit, p) ? "has equal elements, and others read it"
+    return member->axes != axes_of(m, fit, p) ? "is broadcast, and has readers outside the group"
            : member->axes != (member->inside ? fit->all : fit->outer)
-               ? "would be computed once for each of many equal elements, and others read it" : NULL;
+               ? "would be recomputed for each broadcast element, and has readers outside the group" : NULL;
 }
 
 static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint32_t p)

@@ -103,7 +103,7 @@ const char *weft_strips_refuse(const struct weft_form *form)
         const bool stores = op->kind == WEFT_FORM_STORE;
         for (int d = 0; stores && d < form->map[op->map].rank; d++)
             if (is_guarded(&form->map[op->map].at[d]))
-                return "has stores that may lie outside";
+                return "has stores that may be out of range";
         const char *const why = weft_strips_is_look_up(form, i) ? refuse_look_up(form, i) : NULL;
         if (why)
             return why;

@@ -229,7 +229,7 @@ static void refuse_some(struct fixture *f)
                       "      store %y[r, c], %2\n"
                       "    }\n"
                       "  }\n"
-                      "}\n", 50, 60, "has arguments whose elements do not lie side by side along strips");
+                      "}\n", 50, 60, "has operands or results not contiguous along the vector axis");
     expect_refused(f, "kernel @integers(in %x: i32[N,C], out %y: i32[N,C]) {\n"
                       "  axis r in N\n  axis c in C\n"
                       "  phase r, c {\n"
@@ -251,7 +251,7 @@ static void refuse_some(struct fixture *f)
                       "      store %y[k], %1\n"
                       "    }\n"
                       "  }\n"
-                      "}\n", 50, 60, "folds several lines into one number");
+                      "}\n", 50, 60, "reduces several rows into one number");
     expect_refused(f, "kernel @wide(in %x: f64[N,C], out %y: f64[N,C]) {\n"
                       "  axis r in N\n  axis c in C\n"
                       "  phase r, c {\n"
