@@ -121,7 +121,7 @@ static const struct weft_rule rules[] = {
     {"reshape_same",        WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
     {"transpose_transpose", WEFT_OP_transpose, transpose_transpose, "two permutations are one"},
     {"reshape_reshape",     WEFT_OP_reshape,   reshape_reshape,     "only the last shape counts"},
-    {"matmul_swapped",      WEFT_OP_matmul,    matmul_swapped,      "it reads its operand the other way round"},
+    {"matmul_swapped",      WEFT_OP_matmul,    matmul_swapped,      "its operand is read transposed"},
     {"transpose_unit_axes", WEFT_OP_transpose, transpose_unit_axes, "only axes of extent 1 move"},
 };
 

@@ -231,6 +231,6 @@ static const struct weft_rule rules[] = {
     {"iota_line",   WEFT_OP_iota, iota_line,   "it counts along one axis, and is repeated along the others"},
     {"below_bcast", WEFT_OP_NONE, below_bcast, "it is the same along these axes"},
     {"below_reshape", WEFT_OP_NONE, below_reshape, "it is computed of elements that are repeated"},
-    {"product_of_repeated", WEFT_OP_matmul, product_of_repeated, "repeated elements are read where they lie"},
+    {"product_of_repeated", WEFT_OP_matmul, product_of_repeated, "the operand is read without being repeated"},
 };
 const struct weft_rule_set weft_canonicalize_repeats = WEFT_RULE_SET(rules);

@@ -328,7 +328,7 @@ static bool prune(struct weft_graph *graph, weft_node n, const uint32_t *mention
         return false;
     if (graph->value[info->first_result].name)
         weft_add_remark(graph, "dead_results", weft_result(graph, n, 0), "done",
-                        "what nobody reads is no result, and what no trip changes is not carried");
+                        "unread results are dropped, unchanging loop-carried values become operands");
     rewrite(&p);
     return true;
 }
@@ -345,7 +345,7 @@ static bool choose_one(struct weft_graph *g, weft_node n)
                                      weft_attr_of_int(WEFT_ATTR_keepdims, 1)};
     struct weft_builder b = {g, n};
     if (weft_value_of(g, weft_result(g, n, 1))->name)
-        weft_add_remark(g, "dead_results", weft_result(g, n, 1), "done", "nobody reads the largest element itself");
+        weft_add_remark(g, "dead_results", weft_result(g, n, 1), "done", "only the index is read");
     weft_substitute(g, weft_result(g, n, 1), weft_build(&b, WEFT_OP_arg_max, 1, &x, 2, attr, NULL));
     weft_erase_node(g, n);
     return true;

@@ -169,7 +169,7 @@ static const char *check(struct weft_graph *g, const struct way *way, const stru
     }
     if (most == NO_CONTRACTION && !is_half(g, type, &way->cut))
         return "not in front of what computes it: more than half is read";
-    return apart > 1 ? "not in front of what computes it: elements would lie apart in several operands" : NULL;
+    return apart > 1 ? "not in front of what computes it: several operands would be read with gaps" : NULL;
 }
 
 /* --- the rule ----------------------------------------------------------------------------------------------------- */

@@ -446,7 +446,7 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
     while (l.count > 0) {
         const weft_val v = weft_result(graph, l.done[--l.count], 0);
         if (blocks_of(&l, v) && !l.plain[v.id].id)
-            weft_add_remark(graph, who, v, "undone", "it is not stored in blocks: nobody reads it so");
+            weft_add_remark(graph, who, v, "undone", "it is not stored in blocks: no reader uses that layout");
         weft_erase_unused(graph, l.done[l.count]);
     }
     return changed;

@@ -251,7 +251,7 @@ static bool pad(struct survey *s, weft_val v)
     if (!reason && !weft_permit(g, who, v))
         return false;
     weft_add_remark(g, who, v, reason ? "refused" : "padded",
-                    "rows of %lld bytes a line longer: %s goes along %lld of them, which fall into few sets of the "
+                    "rows of %lld bytes a line longer: %s walks across %lld of them, which map to few sets of the "
                     "cache; %.3f us for %lld bytes%s%s",
                     (long long)(s->stride * size), s->name, (long long)s->column, (double)(s->gain - price) * 1e-6,
                     (long long)more, reason ? "; but " : "", reason ? reason : "");

@@ -29,7 +29,7 @@ static void open_group(struct weft_placing *p, weft_node n, weft_val v)
 {
     struct weft_graph *g = p->graph;
     const weft_node first = weft_group_first(g, n), last = weft_group_last(g, n);
-    weft_add_remark(g, who, v, "opened", "group @%s: a relayout of %s stands between its nodes",
+    weft_add_remark(g, who, v, "opened", "group @%s: a relayout of %s is needed between its nodes",
                     g->group[g->node[n.id].group].name, weft_value_text(g, v));
     weft_open_group(g, n);
     for (n = first;; n = g->node[n.id].next) {

@@ -50,7 +50,8 @@ static const char *wanted_text(const struct weft_placing *p, const struct weft_c
     else
         weft_text_add(&name, g->node[weft_def(g, of).id].name); /* better than a number */
     if (copy->promised)
-        return weft_arena_format(g->arena, "result %s, which is promised so%s%s", name.data, more[0] ? "," : "", more);
+        return weft_arena_format(g->arena, "result %s, whose layout is stated%s%s", name.data, more[0] ? "," : "",
+                                 more);
     const char *op = weft_ops[weft_def_opcode(g, copy->reader)].name;
     if (copy->saves >= WEFT_LABEL_NEVER)
         return weft_arena_format(g->arena, "%s %s%s, which cannot read it as it is", op, name.data, more);
@@ -143,7 +144,7 @@ void weft_say_costs(struct weft_placing *p)
     const struct weft_formats *f = p->formats;
     if (f->free_cost + NOTEWORTHY_PS < f->cost)
         weft_add_remark(p->graph, who, first_promised(p), "promised",
-                        "the layouts that are promised for results cost %.3f us",
+                        "the stated layouts of results cost %.3f us",
                         (double)(f->cost - f->free_cost) * 1e-6);
     if (f->bound < f->cost)
         weft_add_remark(p->graph, who, p->graph->ret[0].value, "bounded",

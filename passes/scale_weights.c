@@ -138,12 +138,12 @@ static const char *check(const struct weft_formats *f, const struct scaling *s)
     const weft_val scaled = weft_operand(g, s->node, 0);
     const struct weft_layout from = weft_layout_of(g, s->x), to = weft_layout_of(g, scaled);
     if (weft_has_one_use(g, s->x) && weft_def(g, s->x).id)
-        return "whoever makes what is scaled may scale it on the way";
+        return "the producer of the scaled operand can apply the scale";
     if (from.kind != WEFT_STORED || to.kind != WEFT_STORED ||
         !weft_layout_equal(g->dims, &from, &to, weft_type_of(g, scaled)))
-        return "what is scaled lies in another order";
+        return "the scaled operand has another layout";
     if (g->value[s->weights.id].layout)
-        return "the weights do not lie row-major";
+        return "the weights are not row-major";
     const int64_t packed = weft_is_const(g, s->weights) ? packed_bytes(f, s) : 0;
     if (packed < 0)
         return "it is stored in blocks";

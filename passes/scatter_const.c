@@ -218,9 +218,9 @@ static weft_val update_known(struct weft_rewriting *r, weft_node n)
 }
 
 static const struct weft_rule rules[] = {
-    {"elements", WEFT_OP_scatter_elements, elements,     "no two indices meet, and the rest is one number"},
-    {"rows",     WEFT_OP_scatter_nd,       rows,         "no two indices meet, and the rest is one number"},
-    {"update",   WEFT_OP_dynamic_update,   update_known, "it is known where it begins, and the rest is one number"},
+    {"elements", WEFT_OP_scatter_elements, elements,     "indices are distinct, and all other elements are equal"},
+    {"rows",     WEFT_OP_scatter_nd,       rows,         "indices are distinct, and all other elements are equal"},
+    {"update",   WEFT_OP_dynamic_update,   update_known, "its start is known, and all other elements are equal"},
 };
 
 bool weft_pass_scatter_const(struct weft_graph *graph, const struct weft_target *target)

@@ -307,7 +307,7 @@ static const char *check(const struct weft_graph *g, weft_node n, unsigned at, c
         alike = lies_alike(g, parts->part[i], &parts->type[i], whole);
     for (unsigned k = 0; k < g->node[n.id].operands && alike; k++)
         alike = k == at || has_pieces(g, weft_operand(g, n, k), parts, MOST_DEPTH);
-    return alike ? NULL : "not on parts: they lie in other orders";
+    return alike ? NULL : "not on parts: their layouts differ";
 }
 
 static weft_val elementwise_of_concat(struct weft_rewriting *r, weft_node n)

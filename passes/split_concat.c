@@ -348,7 +348,7 @@ static weft_val dynamic_slice_known(struct weft_rewriting *r, weft_node n)
 
 static const struct weft_rule rules[] = {
     {"slice_slice",         WEFT_OP_slice,         slice_slice,         "two slices are one"},
-    {"slice_concat",        WEFT_OP_slice,         slice_concat,        "it lies within fewer operands"},
+    {"slice_concat",        WEFT_OP_slice,         slice_concat,        "the slice is within fewer operands"},
     {"slice_pad",           WEFT_OP_slice,         slice_pad,           "it takes no border, or from borders only"},
     {"gather_range",        WEFT_OP_gather,        gather_range,        "the indices go up in equal steps"},
     {"dynamic_slice_known", WEFT_OP_dynamic_slice, dynamic_slice_known, "it is known where it begins"},

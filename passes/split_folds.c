@@ -325,7 +325,7 @@ static bool rewrite(struct splitting *s)
     struct weft_layout from = weft_layout_of(g, s->source), layout;
     if (!weft_layout_reshape(g->dims, &from, &s->whole, &s->split, &layout) || !weft_permit(g, who, result))
         return false;
-    weft_add_remark(g, who, result, "done", "in pieces, with the %u nodes before it", s->count);
+    weft_add_remark(g, who, result, "done", "split into pieces, with the %u nodes before it", s->count);
     s->view = split_source(s, &b, &layout);
     weft_val y = split_fold(s, &b, copy_chain(s, &b));
     if (!weft_type_same(weft_type_of(g, y), weft_type_of(g, result))) {

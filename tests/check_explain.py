@@ -213,7 +213,7 @@ def check_relayouts(folder):
     assert abs(moved["share"] - moved["ps"] / lines[0]["estimate_ps"]) < 1e-9 and 0 < moved["share"] < 1
     assert (table["to"], table["once"], table["share"], table["when"]) == ("{1 2 0}", True, 0, "load"), table
     promised = [line for line in put_in.values() if line["as"] == "c"]
-    assert len(put_in) == 3 and promised[0]["for"] == "result %c, which is promised so", put_in
+    assert len(put_in) == 3 and promised[0]["for"] == "result %c, whose layout is stated", put_in
     text = explain(path, "--size", "N=3", "--threads", "1")
     run_us = (moved["ps"] + promised[0]["ps"]) * 1e-6
     assert f"relayouts: 3 inserted, {run_us:.3f} us a run; all layouts together are estimated" in text, text

@@ -110,7 +110,7 @@ static void columns_are_walked_over_padded_rows(void **state)
     }
     assert_int_equal(weft_run_pass(graph, "pad-strides", NULL), 1);
     assert_int_equal(weft_run_pass(graph, "pad-strides", NULL), 0);
-    assert_true(is_remarked(graph, "pad_strides", "padded", "sum_columns goes along 600"));
+    assert_true(is_remarked(graph, "pad_strides", "padded", "sum_columns walks across 600"));
     free(data);
     weft_graph_destroy(graph);
     weft_close(context);

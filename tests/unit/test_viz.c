@@ -285,7 +285,7 @@ static void relayouts_have_a_price(void **state)
                                "  %y: f32[1,64,14,14] = max_pool %c kernel=[3 3] pad=[1 1 1 1]\n  return %y\n}\n";
     static const char *const wanted[] = {"1 relayout inserted, ", "layout row-major", "layout {0 2 3 1}",
                                          "BORDER=\"3\" CELLBORDER", " % of all layouts",
-                                         "for result %y, which is promised so"};
+                                         "for result %y, whose layout is stated"};
     struct weft_graph *graph;
     char *dot;
     assert_int_equal(weft_parse(*state, text, strlen(text), "test", &graph), WEFT_OK);
