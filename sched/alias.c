@@ -314,12 +314,12 @@ static void ask_for_new_value(struct weft_aliasing *a, uint32_t i)
     const struct weft_layout promised = weft_own_layout(g, v);
     if (!is_open(a->query, i) && !weft_same_places(g, weft_type_of(g, v), &promised, &wish.place)) {
         weft_add_remark_at(g->root, who, a->result->label[v.id], "refused",
-                           "copied into %%%s: it is promised in another layout", a->result->label[param.id]);
+                           "copied into %%%s: its stated layout differs", a->result->label[param.id]);
         return;
     }
     if (promised.kind == WEFT_STORED && promised.align > wish.place.align) {
         weft_add_remark_at(g->root, who, a->result->label[v.id], "refused",
-                           "copied into %%%s: it is promised at a multiple of %u bytes, and that is not",
+                           "copied into %%%s: its stated alignment is %u bytes, and that has less",
                            a->result->label[param.id], promised.align);
         return;
     }

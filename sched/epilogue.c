@@ -108,7 +108,7 @@ static const char *find_out(const struct weft_members *m, struct weft_group_fit 
         *ret_where = weft_result(g, fit->node[p], 0);
         if (kind_at(m, fit, p) != WEFT_MEMBER_VIEW && kind_at(m, fit, p) != WEFT_MEMBER_MAP)
             return kind_at(m, fit, p) == WEFT_MEMBER_LOOK_UP ? "looks up results of a contraction"
-                                                             : "folds results of a contraction";
+                                                             : "reduces results of a contraction";
         if (kind_at(m, fit, p) == WEFT_MEMBER_VIEW || !fit->member[p].out)
             continue;
         if (ret->out.id)
@@ -119,7 +119,7 @@ static const char *find_out(const struct weft_members *m, struct weft_group_fit 
             return "has fewer axes than the contraction that it would be written over";
         ret->out = *ret_where;
     }
-    return ret->out.id ? NULL : "is read by nobody";
+    return ret->out.id ? NULL : "has no reader";
 }
 
 const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, uint32_t count,
@@ -145,9 +145,9 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     *ret_where = weft_result(g, ret->head, 0);
     for (uint32_t i = 0; i < g->node[ret->head.id].operands; i++)
         if (weft_member_place(m, weft_def(g, weft_operand(g, ret->head, i))) != UINT32_MAX)
-            return "reads what would be computed along with it";
+            return "reads a value that the group would compute";
     if (ret->fit.uneven || ret->fit.outer != ret->fit.all)
-        return "is followed by what has other axes";
+        return "is followed by nodes over other axes";
     why = read_head(m, ret);
     if (!why)
         why = find_out(m, ret, ret_where);

@@ -51,7 +51,7 @@ const char *weft_epilogue_check_fold(const struct weft_members *m, const struct 
     const weft_val folded = weft_result(g, fit->fold, 0);
     bool read = g->value[fit->out.id].returns > 0, waits = false;
     if (!weft_is(weft_operand(g, fit->fold, 0), fit->out))
-        return "folds another value than the one that is stored";
+        return "reduces another value than the one that is stored";
     for (uint32_t use = g->value[fit->out.id].first_use; use; use = g->slot[use - 1].next) {
         const weft_node n = g->slot[use - 1].node;
         read |= n.id != fit->fold.id && weft_member_place(m, n) == UINT32_MAX;
@@ -63,7 +63,7 @@ const char *weft_epilogue_check_fold(const struct weft_members *m, const struct 
     uint16_t pixels, axes;
     find_axes(m, fit, &pixels, &axes);
     return waits                                          ? "is whole when all is done, and is read before"
-           : !read                                        ? "folds results of a contraction that nobody else reads"
-           : weft_type_of(g, folded)->dtype != WEFT_F32 ? "is of another type than what it folds"
-           : !pixels || axes != pixels                    ? "folds other axes than all those of pixels" : NULL;
+           : !read                                        ? "reduces results of a contraction that have no other reader"
+           : weft_type_of(g, folded)->dtype != WEFT_F32 ? "is of another type than what it reduces"
+           : !pixels || axes != pixels                    ? "reduces other axes than all those of pixels" : NULL;
 }

@@ -131,7 +131,7 @@ static bool rejoin_chunks(struct weft_grouping *g, weft_node n)
     if (!has_axis || weft_type_of(graph, in)->dtype != weft_type_of(graph, partial)->dtype ||
         !weft_permit(graph, g->who, partial))
         return false;
-    weft_add_remark(graph, g->who, partial, "refused", "goes along with no rows: folded at once, without chunks");
+    weft_add_remark(graph, g->who, partial, "refused", "no row reduction to fuse with: reduced without chunks");
     weft_replace_operand(graph, whole, 0, in);
     weft_erase_node(graph, n);
     return true;

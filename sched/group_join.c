@@ -141,7 +141,7 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     if (!why && !group.head.id)
         why = check_rows(g, fit);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
-        why = "something else needs the one and is needed by the other";
+        why = "a node outside reads one and feeds the other";
     const uint32_t place = weft_member_place(g->members, maker);
     *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .folds = group.fold.id != 0};
     if (!why && place != UINT32_MAX)

@@ -10,7 +10,7 @@
 static const char *check_outs(const struct weft_graph *g, const struct weft_unit *unit)
 {
     if (unit->outs == 0)
-        return "nobody reads what it computes";
+        return "its results have no reader";
     for (uint32_t i = 0; i < unit->outs; i++)
         if (weft_is_view(g, weft_def(g, unit->out[i])))
             return "others read a view that it makes";

@@ -171,11 +171,11 @@ static void refused(void **state)
         {"graph @t(%x: f32[1,32,14,14]) {\n  %w: f32[32,1,3,3] = const random=1\n"
          "  %c: f32[1,32,14,14] = conv %x, %w pad=[1 1 1 1] groups=32\n  %y: f32[1,32,14,14] = relu %c\n"
          "  %m: f32[1,32] = mean %y axes=[2 3]\n  return %m\n}\n",
-         "folds results of a contraction that nobody else reads"},
+         "reduces results of a contraction that have no other reader"},
         {"graph @t(%x: f32[1,32,14,14]) {\n  %w: f32[32,1,3,3] = const random=1\n"
          "  %c: f32[1,32,14,14] = conv %x, %w pad=[1 1 1 1] groups=32\n  %y: f32[1,32,14,14] = relu %c\n"
          "  %m: f32[1,32,14] = mean %y axes=[3]\n  return %y, %m\n}\n",
-         "folds other axes than all those of pixels"},
+         "reduces other axes than all those of pixels"},
         {"graph @t(%x: f32[1,64,28,28]) {\n  %w: f32[64,64,1,1] = const random=1\n"
          "  %c: f32[1,64,28,28] = conv %x, %w\n  %y: f32[1,64,28,28] = relu %c\n"
          "  %m: f32[1,64] = mean %y axes=[2 3]\n  return %y, %m\n}\n",
