@@ -519,6 +519,16 @@ for command in run bench explain dot; do
 done
 expect 0 'small.weft: 3 nodes read' "$weft" explain small.weft --size N=7 --threads 1
 expect 2 'goes without --size' "$weft" explain small.weft --size N=7 --measure
+# Results of nothing but padding, and large: bands of rows of an x that has no columns.
+cat >padding.weft <<'TEXT'
+weft 1
+graph @padding(%x: f32[1,512,512,0]{0 2 3 1}) {
+  %w: f32[512,1,3,3] = const random=1
+  %y: f32[1,512,512,4]{0 2 3 1} = conv %x, %w pad=[1 3 1 3] groups=512
+  return %y
+}
+TEXT
+expect 0 'output 0 ' "$weft" run padding.weft --threads 1
 expect 2 'groups with timed cases: .*conv-3x3 .*gemm-square' "$harness" --bench nosuch
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
