@@ -405,7 +405,7 @@ static void check_kernel(struct weft_check *check, const void *user)
         const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
         v.folds = v.epilogue && weft_check_between(check, 0, 1);
-        v.brief = v.epilogue && weft_check_between(check, 0, 1);
+        v.small_pieces = v.epilogue && weft_check_between(check, 0, 1);
         if (met >= BOUNDED) {
             v.clamp = clamp_drawn(check);
             choose_residual(check, &v, &sizes);

@@ -105,7 +105,7 @@ static void detect_identity(struct weft_cpu *cpu)
     cpu->model = (int32_t)(family == 15 || family == 6 ? model + (basic.a >> 16 & 15) * 16 : model);
 }
 
-enum { MOST_L3_OF_CORE = 32 << 20 };
+enum { MOST_L3_OF_CPU = 32 << 20 };
 
 /* Intel lists caches in leaf 4, AMD in 0x8000001d, in the same form: type, level, ways, partitions, line, sets. */
 static void detect_caches(struct weft_cpu *cpu)
@@ -125,9 +125,10 @@ static void detect_caches(struct weft_cpu *cpu)
             *(level == 1 ? &cpu->l1 : level == 2 ? &cpu->l2 : &cpu->l3) = bytes;
     }
     /* A virtual machine of a few cores is told the whole cache of the host, which others fill: two cores that were told
-     * 480 MB wrote 100 MB in half the time past the caches. No core is sold with more of one than this. */
+     * 480 MB wrote 100 MB in half the time past the caches. So a CPU that is online counts with at most this much, as
+     * most processors have for a core; where there is more, results are written past the caches a little early. */
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t most = (size_t)(cpus > 0 ? cpus : 1) * MOST_L3_OF_CORE;
+    const size_t most = (size_t)(cpus > 0 ? cpus : 1) * MOST_L3_OF_CPU;
     cpu->l3 = cpu->l3 < most ? cpu->l3 : most;
 }
 

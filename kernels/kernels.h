@@ -457,7 +457,8 @@ struct weft_gemm_loops {
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
-    bool ahead;              /* the next panel of B is prefetched while a panel is multiplied, */
+    bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
+    bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */
     bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
     weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
@@ -585,7 +586,7 @@ struct weft_conv {
     int32_t wanted;          /* 1 + a form of weft_conv_fits, which prepare then takes; 0: it chooses by sizes */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
-    bool brief;              /* calls of the epilogue cost little: small pieces in the first-level cache are best */
+    bool small_pieces;       /* calls of the epilogue cost little: small pieces in the first-level cache are best */
     bool folds;              /* the epilogue folds pixels: parts keep the cells of conv/conv_fold.h whole if they can */
     struct weft_gemm gemm;   /* set by prepare */
     int32_t blocks, pass;    /* set by prepare: of WINOGRAD, blocks of an image's tiles, and results of a pass */

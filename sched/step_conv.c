@@ -79,7 +79,7 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
     if (!bind->step->epilogue)
         return;
     conv->folds = bind->step->epilogue->folded.id != 0;
-    conv->brief = conv->folds && !bind->step->epilogue->form; /* no program runs, which is prepared for each piece */
+    conv->small_pieces = conv->folds && !bind->step->epilogue->form; /* no program, which each piece would prepare */
     struct weft_tensor residual;
     conv->residual = weft_epilogue_residual_tensor(bind, &residual);
     for (int i = 0; i < x->rank && conv->residual; i++)

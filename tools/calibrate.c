@@ -129,11 +129,8 @@ static void print_json(const struct calibrate *c, const struct weft_prices *pric
     printf("}}\n");
 }
 
-static void print_list(void)
+static void print_list(const struct weft_prices *shipped)
 {
-    struct weft_cpu cpu;
-    weft_cpu_detect(&cpu);
-    const struct weft_prices *const shipped = weft_prices_shipped_for(&cpu, cpu.flags);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
         printf("  %-25s %10d  %-10s  %s\n", weft_price_list[i].name, shipped->price[i], weft_price_list[i].unit,
                weft_price_list[i].help);
@@ -204,11 +201,9 @@ static bool write_prices(struct weft_context *context, const struct options *opt
 
 static int calibrate(struct calibrate *c, const struct options *options)
 {
-    weft_cpu_detect(&c->cpu);
     c->workers = weft_gang_size(c->context);
     c->rounds = options->quick ? 3 : 25;
     c->sample_ns = options->quick ? 1e6 : 5e6;
-    c->shipped = weft_prices_shipped_for(&c->cpu, c->context->target.cpu);
     struct weft_prices prices = *c->shipped;
     double spread[WEFT_PRICE_COUNT] = {0};
     weft_machine_name(&c->cpu, c->context->target.cpu, prices.machine);
@@ -263,14 +258,16 @@ int weft_cmd_calibrate(int argc, char **argv)
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
         return code;
-    if (options.list) {
-        print_list();
-        return WEFT_EXIT_OK;
-    }
     struct calibrate *const c = calloc(1, sizeof *c);
     code = c ? weft_tool_open_shipped(options.cpu, options.threads, &c->context) : WEFT_EXIT_FAILED;
-    if (code == WEFT_EXIT_OK)
-        code = calibrate(c, &options);
+    if (code == WEFT_EXIT_OK) {
+        weft_cpu_detect(&c->cpu);
+        c->shipped = weft_prices_shipped_for(&c->cpu, c->context->target.cpu);
+        if (options.list)
+            print_list(c->shipped);
+        else
+            code = calibrate(c, &options);
+    }
     if (c)
         weft_close(c->context);
     free(c);

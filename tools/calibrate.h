@@ -60,7 +60,7 @@ struct calibrate {
     struct weft_context *context;
     struct weft_arena arena;
     struct weft_cpu cpu;
-    const struct weft_prices *shipped; /* for this CPU */
+    const struct weft_prices *shipped; /* for this CPU, and what of it may be used */
     int workers, rounds;
     double sample_ns;
     float *in, *out;         /* which jobs share; */

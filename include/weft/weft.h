@@ -9,8 +9,7 @@
  *    message, and the joined text of the last failing call is kept: weft_last_error().
  *  - A context, graph, plan, execution or ret_x that is NULL gives WEFT_ERR_ARGUMENT, with a message if another
  *    argument leads to a context; functions that return counts or pointers then return 0 or NULL, those that return
- *    messages "".
- *    Functions that destroy, close or free accept NULL.
+ *    messages "". Functions that destroy, close or free accept NULL.
  *  - Strings and arrays that are passed in are copied; pointers that are returned stay owned by the object they came
  *    from.
  *  - Objects are reference-counted: an execution holds a reference to its plan; plans, graphs, targets, returned texts

@@ -15,7 +15,7 @@ enum {
 };
 
 const struct weft_conv_kernel weft_conv_kernels[] = {
-#define WEFT_CONV(name, cpu, form) {#name, cpu, form, name},
+#define WEFT_CONV(name, cpu, form, cells) {#name, cpu, form, cells, name},
 #include "kernels/conv/conv.def"
 };
 const unsigned weft_conv_kernel_count = sizeof weft_conv_kernels / sizeof *weft_conv_kernels;

@@ -68,13 +68,17 @@ static_assert(WEFT_CONV_WINOGRAD_4 + 1 == WEFT_CONV_FORMS, "kernels.h says how m
 
 /* In data->w are the weights as given or as packed. */
 typedef void weft_conv_fn(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
-#define WEFT_CONV(name, cpu, form) weft_conv_fn name;
+#define WEFT_CONV(name, cpu, form, cells) weft_conv_fn name;
 #include "kernels/conv/conv.def"
+
+/* The cells of a fold over pixels (conv_fold.h) that the parts of a form hand over whole, or as pieces in order. */
+enum weft_conv_cells { WEFT_CONV_CELLS_NONE, WEFT_CONV_CELLS_ALONG, WEFT_CONV_CELLS_ACROSS };
 
 struct weft_conv_kernel {
     const char *name;
     uint32_t cpu;
     enum weft_conv_form form;
+    enum weft_conv_cells cells;
     weft_conv_fn *run;
 };
 extern const struct weft_conv_kernel weft_conv_kernels[];

@@ -6,31 +6,16 @@ enum { HEADER = 64,  /* bytes of shared memory in front of the cells: how many p
        CHAIN = 256,  /* pixels of a cell, in a chain as in reduce.c */
        RUN = 2048 }; /* and along a line */
 
-/* Does each part hand over whole cells, or pieces of chains in order? */
-static bool hands_cells(enum weft_conv_form form, bool across)
-{
-    switch (form) {
-    case WEFT_CONV_SLIDE:
-        return !across;
-    case WEFT_CONV_CHANNELS:
-    case WEFT_CONV_WINDOWS:
-    case WEFT_CONV_GROUPED_WINDOWS:
-    case WEFT_CONV_GROUPED:
-        return across;
-    default:
-        return false;
-    }
-}
-
 /* Cells are stored as y is: [image, cell, channel], or [image, channel, cell]. */
 void weft_conv_fold_prepare(struct weft_conv_fold *fold, const struct weft_conv *conv, enum weft_reduce_op op,
                             const int64_t out_stride[2])
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const bool across = s.y_rows && conv->o > 1;
+    const enum weft_conv_cells ours = across ? WEFT_CONV_CELLS_ACROSS : WEFT_CONV_CELLS_ALONG;
     *fold = (struct weft_conv_fold){.loops = weft_fold_loops_find(WEFT_FOLD_F32, conv->cpu),
                                     .op = op == WEFT_K_MEAN ? WEFT_K_SUM : (int)op,
-                                    .early = hands_cells(weft_conv_kernels[conv->form].form, across),
+                                    .early = weft_conv_kernels[conv->form].cells == ours,
                                     .across = across,
                                     .channels = conv->o,
                                     .pixels = s.pixels,

@@ -236,9 +236,9 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
-    const bool pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
-                       kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
-    l->ahead = (l->b_panels || pages) && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
+    l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
+               kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
+    l->ahead = (l->b_panels || l->pages) && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
                     kernel->columns == WEFT_GEMM_COLUMNS &&
                     (l->ahead || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));

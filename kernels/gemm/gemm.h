@@ -53,6 +53,9 @@ static inline const float *weft_ahead(const float *next, int64_t floats, int64_t
     return lines <= WEFT_AHEAD_MOST && first < all ? next + first * WEFT_AHEAD_LINE : NULL;
 }
 
+/* Results that an epilogue gets at a time, where a part has so many side by side: half of the first-level cache. */
+enum { WEFT_HANDED_RESULTS = 4096 };
+
 /* --- what an ISA file gives --- */
 
 /* From sums to results within a tile: + 0, then + bias, then + residual, then the clamp. */

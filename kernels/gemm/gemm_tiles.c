@@ -19,7 +19,6 @@ enum {
     FAR_K = 256,
     LINES = 4,
     LINE = 16, /* floats */
-    HANDED = 4096, /* results for the epilogue at a time: half of the first-level cache */
 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -114,12 +113,12 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
 static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
                           int64_t tiles, const float *next, int64_t floats, bool from_c)
 {
-    if (l->b_panels) {
-        to->ahead_step = WEFT_AHEAD_LINE;
-        to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
-    } else {
+    if (l->pages) {
         to->ahead_step = l->b_row, to->ahead_lines = WEFT_AHEAD_TERMS;
         to->ahead = next && t * WEFT_AHEAD_LINE < WEFT_GEMM_COLUMNS ? next + t * WEFT_AHEAD_LINE : NULL;
+    } else {
+        to->ahead_step = WEFT_AHEAD_LINE;
+        to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
     }
     to->prefetch_c = l->prefetch_c && !from_c;
     return to->ahead || to->prefetch_c;
@@ -155,7 +154,7 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
         }
         i += rows;
-        if (hand && (t + 1 == tile_end || (i - handed) * columns >= HANDED)) {
+        if (hand && (t + 1 == tile_end || (i - handed) * columns >= WEFT_HANDED_RESULTS)) {
             weft_gemm_hand(w->gemm, w->data, w->batch, handed, i - handed, column, columns);
             handed = i;
         }
@@ -201,7 +200,7 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
     const struct weft_gemm_loops *l = w->l;
     const int64_t whole = w->gemm->kernel->columns, band = smaller(l->band, w->tile_end - tile);
     /* Of bands of one tile many are handed over together, or a band in pieces. */
-    const bool wide = l->rows * (column_end - column) >= HANDED;
+    const bool wide = l->rows * (column_end - column) >= WEFT_HANDED_RESULTS;
     int64_t waiting = row_of(w, tile); /* the first row that is finished and not handed over */
     if (w->block)
         pack_block(w, column, column_end, depth, k);
@@ -218,19 +217,19 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const float *const again = l->b_panels && t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
+            const float *const again = !l->pages && t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
             const float *const next = !l->ahead ? NULL : j + whole >= column_end ? again
-                                      : b + (l->b_panels ? l->k * whole : whole);
+                                      : b + (l->pages ? whole : l->k * whole);
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
-            if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= HANDED)) {
+            if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= WEFT_HANDED_RESULTS)) {
                 weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
                 handed = j_end;
             }
         }
-        const int64_t row_end = row_of(w, t_end);
-        if (hand && !wide && (t_end == w->tile_end || (row_end - waiting) * (column_end - column) >= HANDED)) {
+        const int64_t row_end = row_of(w, t_end), results = (row_end - waiting) * (column_end - column);
+        if (hand && !wide && (t_end == w->tile_end || results >= WEFT_HANDED_RESULTS)) {
             weft_gemm_hand(w->gemm, w->data, w->batch, waiting, row_end - waiting, column, column_end - column);
             waiting = row_end;
         }
@@ -285,7 +284,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const float *const again = l->b_panels && t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
+                const float *const again = !l->pages && t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
                 const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + (j + whole) * b_step : again;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
