@@ -63,6 +63,10 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
         *ret_kind = WEFT_MEMBER_FOLD;
         return weft_reduce_supports(in, out, m->cpu) ? NULL : "no reduction kernel takes these element types";
     }
+    if (traits & WEFT_SCAN) {
+        *ret_kind = WEFT_MEMBER_SCAN;
+        return weft_along_supports(WEFT_K_CUMSUM, in) ? NULL : "no scan kernel takes these element types";
+    }
     if (op == WEFT_OP_gather || op == WEFT_OP_pad) {
         *ret_kind = WEFT_MEMBER_LOOK_UP;
         return refuse_look_up(g, n);
@@ -73,7 +77,7 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
     }
     *ret_kind = WEFT_MEMBER_VIEW;
     return op == WEFT_OP_bcast || op == WEFT_OP_transpose || op == WEFT_OP_reshape
-               ? NULL : "is no elementwise op, reduction or view of whole axes";
+               ? NULL : "is no elementwise op, reduction, scan or view of whole axes";
 }
 
 /* Single axes, as they stand, or one index. */
@@ -132,6 +136,7 @@ static const char *read_axes(const struct weft_members *m, weft_node n, uint8_t 
     for (int i = 0; i < space.axes; i++) {
         member->extent[i] = space.axis[i].extent;
         member->folded |= (uint16_t)((space.axis[i].role == WEFT_AXIS_REDUCED) << i);
+        member->scanned |= (uint16_t)((space.axis[i].role == WEFT_AXIS_SCANNED) << i);
     }
     bool plain = weft_index_map(g, (struct weft_pin){n, .result = true}, &map) && read_map(&map, member->result);
     for (uint32_t i = 0; i < g->node[n.id].operands && plain; i++)
@@ -270,6 +275,7 @@ static const char *number_axes(struct weft_members *m, const weft_node *node, ui
             seen |= (uint16_t)(1u << number[root]);
             ret->of[p][a] = number[root];
             ret->folded |= (uint16_t)((member->folded >> a & 1) << number[root]);
+            ret->scanned |= (uint16_t)((member->scanned >> a & 1) << number[root]);
         }
     }
     return NULL;

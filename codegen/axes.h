@@ -16,16 +16,17 @@
 #include "codegen/form.h"
 
 /* A node as groups see it. Only such nodes are in groups whose operands and results lie along single axes: elementwise
- * ops, folds, folds of chunks, and views that permute, repeat or drop axes; and gathers and paddings, which look up
- * what comes from outside. */
+ * ops, folds, folds of chunks, scans, and views that permute, repeat or drop axes; and gathers and paddings, which look
+ * up what comes from outside. */
 enum weft_member_kind {
-    WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS, WEFT_MEMBER_LOOK_UP
+    WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_SCAN, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS,
+    WEFT_MEMBER_LOOK_UP
 };
 struct weft_member {
     uint8_t kind;
     const char *why;                 /* of NONE */
     int8_t axes;                     /* of the node's space */
-    uint16_t folded;                 /* a bit each */
+    uint16_t folded, scanned;        /* a bit each */
     weft_dim extent[WEFT_SPACE_AXES];
     int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index. Of CHUNKS: the axis that is cut
                                       * has -1, and the node's axes are the operand's */
@@ -56,7 +57,7 @@ const struct weft_member *weft_member_of(struct weft_members *members, weft_node
 struct weft_group_axes {
     uint32_t axes;
     weft_dim extent[WEFT_FORM_AXES];
-    uint16_t folded;                 /* axes that some node folds */
+    uint16_t folded, scanned;        /* axes that some node folds, or scans */
     int8_t (*of)[WEFT_SPACE_AXES];   /* by place of the node: the group's axis for each of its own; -1: none */
 };
 /* The axes of at most WEFT_MOST_MEMBERS nodes in order of execution, until the next question; NULL, or why they have

@@ -84,6 +84,8 @@ const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
         return refuse_map(form, op);
+    if (op->kind == WEFT_FORM_SCAN)
+        return "has scans, which are interpreted";
     if (op->kind == WEFT_FORM_FOLD && !(is_real(op->dtype) && is_real(form->op[op->in[0]].dtype)))
         return "reduces integers";
     if (op->kind == WEFT_FORM_STORE && form->op[op->in[0]].kind != WEFT_FORM_MAP &&

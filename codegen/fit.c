@@ -50,6 +50,16 @@ static uint32_t folded_by(const struct weft_members *m, const struct weft_fit *f
     return folded;
 }
 
+static uint32_t scanned_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    const struct weft_member *member = m->member[fit->node[p].id];
+    uint16_t scanned = 0;
+    for (int a = 0; a < member->axes; a++)
+        if ((member->scanned >> a & 1) && fit->axes.of[p][a] >= 0)
+            scanned |= (uint16_t)(1u << fit->axes.of[p][a]);
+    return scanned;
+}
+
 /* Of what an operand of the node at place p reads, views gone through. */
 static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint32_t k)
 {
@@ -94,7 +104,7 @@ static double repeated_ns(const struct weft_members *m, const struct weft_fit *f
 static void find_outer(const struct weft_members *m, struct weft_fit *fit)
 {
     double most = AGAIN_NS;
-    if (fit->axes.folded || fit->cut >= 0)
+    if (fit->axes.folded || fit->axes.scanned || fit->cut >= 0)
         return;
     for (uint32_t p = 0; p < fit->count; p++) {
         if (kind_of(m, fit, p) == WEFT_MEMBER_VIEW)
@@ -138,6 +148,15 @@ static const char *find_chunks(const struct weft_members *m, struct weft_fit *fi
     return why;
 }
 
+/* What is scanned is one axis, and all that is inside. */
+static const char *check_scans(const struct weft_fit *fit)
+{
+    const uint16_t scanned = fit->axes.scanned;
+    return scanned & (scanned - 1)              ? "would be in a group that scans two axes"
+           : scanned && fit->axes.folded & ~scanned ? "would be in a group that reduces other axes than it scans"
+           : scanned && fit->cut >= 0           ? "would be in a group that splits into chunks and scans" : NULL;
+}
+
 /* Inside or outside. A fold's place is that of what it reads. */
 static const char *place_member(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
 {
@@ -171,6 +190,9 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
                : !whole                               ? "reduces a value with fewer axes than the group"
                : folded != (fit->all & ~fit->outer) ? "reduces other axes than the group" : NULL;
     }
+    if (kind_of(m, fit, p) == WEFT_MEMBER_SCAN)
+        return !scanned_by(m, fit, p)        ? "scans an axis of one element"
+               : member->axes != fit->all ? "scans a value with fewer axes than the group" : NULL;
     fit->again_ns += repeated_ns(m, fit, p, member->inside ? fit->all : fit->outer);
     fit->uneven |= fit->again_ns > 0;
     return NULL;
@@ -181,11 +203,35 @@ static const char *check_out(const struct weft_members *m, const struct weft_fit
 {
     const struct weft_fit_member *const member = &fit->member[p];
     const uint8_t kind = kind_of(m, fit, p);
-    if ((kind != WEFT_MEMBER_MAP && kind != WEFT_MEMBER_LOOK_UP) || !member->out)
+    if ((kind != WEFT_MEMBER_MAP && kind != WEFT_MEMBER_SCAN && kind != WEFT_MEMBER_LOOK_UP) || !member->out)
         return NULL;
     return member->axes != axes_of(m, fit, p) ? "is broadcast, and has readers outside the group"
            : member->axes != (member->inside ? fit->all : fit->outer)
                ? "would be recomputed for each broadcast element, and has readers outside the group" : NULL;
+}
+
+/* The way in which a stage goes along the inner axis. */
+enum way { EITHER, FORWARDS, BACKWARDS };
+
+static enum way way_of(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    if (kind_of(m, fit, p) == WEFT_MEMBER_SCAN)
+        return weft_attr_int(m->graph, fit->node[p], WEFT_ATTR_reverse) ? BACKWARDS : FORWARDS;
+    return kind_of(m, fit, p) == WEFT_MEMBER_FOLD ? FORWARDS : EITHER;
+}
+
+/* The first stage from this one on that does not go the other way. */
+static unsigned find_stage(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, unsigned stage)
+{
+    const enum way way = way_of(m, fit, p);
+    for (uint32_t q = 0; q < p && way != EITHER; q++) {
+        const enum way other = fit->member[q].stage == stage ? way_of(m, fit, q) : EITHER;
+        if (other == EITHER || other == way)
+            continue;
+        stage++;
+        q = UINT32_MAX; /* from the beginning */
+    }
+    return stage;
 }
 
 static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint32_t p)
@@ -200,6 +246,7 @@ static void place_stage(const struct weft_members *m, struct weft_fit *fit, uint
         const unsigned after = fit->member[q].stage + (made_outside && fit->member[p].inside);
         stage = after > stage ? after : stage;
     }
+    stage = find_stage(m, fit, p, stage);
     fit->member[p].stage = (uint8_t)stage;
     fit->stages = stage + 1 > fit->stages ? stage + 1 : fit->stages;
 }
@@ -215,7 +262,8 @@ static void delay_members(const struct weft_members *m, struct weft_fit *fit)
         unsigned computed = 0;
         for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++) {
             const uint32_t q = maker_of(m, fit, weft_operand(g, fit->node[p], k));
-            computed += q != UINT32_MAX && fit->member[q].inside && kind_of(m, fit, q) == WEFT_MEMBER_MAP;
+            computed += q != UINT32_MAX && fit->member[q].inside &&
+                        (kind_of(m, fit, q) == WEFT_MEMBER_MAP || kind_of(m, fit, q) == WEFT_MEMBER_SCAN);
         }
         if (kind_of(m, fit, p) == WEFT_MEMBER_MAP && member->inside && !member->out && computed <= 1 &&
             first[p] != UINT8_MAX && first[p] > member->stage)
@@ -243,8 +291,9 @@ const char *weft_fit_find(struct weft_members *m, const weft_node *node, uint32_
     for (uint32_t p = 0; p < count; p++)
         if (kind_of(m, ret, p) != WEFT_MEMBER_VIEW)
             ret->all |= axes_of(m, ret, p);
-    ret->outer = ret->all & (uint16_t)~ret->axes.folded;
+    ret->outer = ret->all & (uint16_t) ~(ret->axes.folded | ret->axes.scanned);
     why = find_chunks(m, ret);
+    why = why ? why : check_scans(ret);
     if (why)
         return why;
     find_outer(m, ret);

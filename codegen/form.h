@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.h: the kernel form: what one kernel computes, and in which order it has to, without a word about a machine.
- * README.md has nine kernels written out in it.
+ * README.md has several kernels written out in it.
  *
  *   kernel @softmax(in %x: f32[N,768], out %y: f32[N,768]) {
  *     axis r in N
@@ -70,7 +70,8 @@ enum weft_form_kind {
     WEFT_FORM_CONST,        /* %v = const 1e-05 */
     WEFT_FORM_MAP,          /* %v = word(p, q) %a, %b, %c: an elementwise op, by its word in kernels/strip/strip.def */
     WEFT_FORM_FOLD,         /* %v = fold sum %a over c: over all of these axes in the tile; empty: the identity */
-    WEFT_FORM_SCAN,         /* %v = scan sum %a over c: one axis; each element with all before it */
+    WEFT_FORM_SCAN,         /* %v = scan sum %a over c: one axis; each element with all before it; `scan exclusive
+                             * reverse sum`: without itself, with all behind it. Operand and result share a type */
     WEFT_FORM_CONTRACT,     /* %v = contract %a, %b over k: sum of products, with a loop and packing of its own */
     WEFT_FORM_CARRY,        /* carry %v over r = -inf: before an `along`: one number for each point of its axes */
     WEFT_FORM_NEXT,         /* next %v, %w: what the carried value is from the next piece on, or behind the `along` */
@@ -79,6 +80,7 @@ enum weft_form_kind {
 struct weft_form_op {
     uint8_t kind, dtype;    /* of the value; of STORE and NEXT: of what is read */
     uint8_t ins, fold;      /* enum weft_reduce_op of a FOLD or SCAN (kernels/kernels.h) */
+    bool exclusive, reverse; /* SCAN */
     uint16_t axes;          /* of the value, a bit each: those of the stage that its map names (LOAD), none (CONST),
                              * those of its operands less the folded ones; of STORE and NEXT: those of the point */
     uint16_t over;          /* FOLD, SCAN, CONTRACT: axes that are folded, or the one that is gone along */

@@ -72,7 +72,10 @@ static bool check_types(struct weft_form_checker *c)
     if (op->kind == WEFT_FORM_CONTRACT && form->op[op->in[1]].dtype != from)
         return weft_form_complain(c, "%s: contract of %s and %s", weft_form_called(c, c->at.op), weft_dtype_name(from),
                                   weft_dtype_name(form->op[op->in[1]].dtype));
-    return weft_reduce_supports(from, op->dtype, 0) ||
+    const bool fits = op->kind == WEFT_FORM_SCAN
+                          ? op->dtype == from && weft_along_supports(WEFT_K_CUMSUM, from)
+                          : weft_reduce_supports(from, op->dtype, 0);
+    return fits ||
            weft_form_complain(c, "%s: no %s makes %s of %s", weft_form_called(c, c->at.op), word,
                               weft_dtype_name(op->dtype), weft_dtype_name(from));
 }
@@ -182,6 +185,8 @@ static bool check_kind(struct weft_form_checker *c)
         return weft_form_complain(c, "`begin` has carries only, and nothing else has them");
     if (stage == WEFT_FORM_MULTIPLY ? !multiplies && op->kind != WEFT_FORM_LOAD : multiplies)
         return weft_form_complain(c, "a contract stands behind loads in a stage of its own");
+    if (op->kind != WEFT_FORM_SCAN && (op->exclusive || op->reverse))
+        return weft_form_complain(c, "only scans are exclusive or reversed");
     return op->kind != WEFT_FORM_SCAN || op->fold != WEFT_K_MEAN ||
            weft_form_complain(c, "%s: there is no scan of means", weft_form_called(c, c->at.op));
 }

@@ -145,8 +145,15 @@ static bool read_load(struct weft_form_reader *r, struct weft_form_op *op)
 
 static bool read_fold(struct weft_form_reader *r, struct weft_form_op *op, bool scan)
 {
-    const struct weft_word word = weft_parse_word(&r->lex);
+    struct weft_word word = weft_parse_word(&r->lex);
     op->kind = scan ? WEFT_FORM_SCAN : WEFT_FORM_FOLD;
+    for (bool flag = scan; flag;) {
+        const bool exclusive = weft_parse_is(word, "exclusive"), reverse = weft_parse_is(word, "reverse");
+        flag = exclusive || reverse;
+        op->exclusive |= exclusive;
+        op->reverse |= reverse;
+        word = flag ? weft_parse_word(&r->lex) : word;
+    }
     while (op->fold < WEFT_FORM_FOLDS && !weft_parse_is(word, weft_form_fold_words[op->fold]))
         op->fold++;
     if (op->fold == WEFT_FORM_FOLDS)

@@ -192,6 +192,8 @@ static void print_right(const struct printer *p, const struct weft_form_op *op)
     case WEFT_FORM_FOLD:
     case WEFT_FORM_SCAN:
         weft_text_add(p->text, word[op->kind]);
+        weft_text_add(p->text, op->exclusive ? "exclusive " : "");
+        weft_text_add(p->text, op->reverse ? "reverse " : "");
         weft_text_add(p->text, weft_form_fold_words[op->fold]);
         break;
     default:

@@ -202,7 +202,8 @@ static void add_member(struct lowering *l, uint32_t p)
     const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
     const bool cuts = kind_of(l->m, l->fit, p) == WEFT_MEMBER_CHUNKS;
     const bool folds = cuts || kind_of(l->m, l->fit, p) == WEFT_MEMBER_FOLD;
-    struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : WEFT_FORM_MAP, .node = n,
+    const bool scans = kind_of(l->m, l->fit, p) == WEFT_MEMBER_SCAN;
+    struct weft_form_op op = {.kind = folds ? WEFT_FORM_FOLD : scans ? WEFT_FORM_SCAN : WEFT_FORM_MAP, .node = n,
                               .dtype = (uint8_t)weft_inside_dtype(dtype),
                               .ins = (uint8_t)g->node[n.id].operands,
                               .axes = l->fit->member[p].axes};
@@ -227,6 +228,11 @@ static void add_member(struct lowering *l, uint32_t p)
             weft_pointwise_fold(weft_opcode_of(g, n), &fold);
         op.fold = (uint8_t)fold;
         op.over = cuts ? (uint16_t)(1u << l->fit->cut) : l->fit->all & (uint16_t)~l->fit->outer;
+    } else if (scans) {
+        op.fold = (uint8_t)weft_pointwise_scan(weft_opcode_of(g, n));
+        op.over = l->fit->axes.scanned;
+        op.exclusive = weft_attr_int(g, n, WEFT_ATTR_exclusive) != 0;
+        op.reverse = weft_attr_int(g, n, WEFT_ATTR_reverse) != 0;
     } else {
         op.word = weft_pointwise_kernel(g, n, l->m->cpu, &g->root->scratch)->op;
         weft_pointwise_params(g, n, op.param);

@@ -7,6 +7,9 @@
  * the axes that folds leave, a chunk at a time; it has a result for each chunk and each point of the axes that folds
  * remove, which nobody in the group reads.
  *
+ * A scan is a node inside. It goes over the one axis that folds remove, or, where nothing is folded, over one that is
+ * then not outside. Scans that begin at the end of the axis are in other stages than folds and other scans.
+ *
  * A node that has fewer axes than its kind, such as a scale that all rows share, is computed again at each point; how
  * long that takes, `again_ns` says. Where nothing is folded and that is long, the axes of such a node are those of what
  * is outside: a gate of channels is computed once for all pixels of a channel.

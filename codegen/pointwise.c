@@ -103,6 +103,13 @@ bool weft_pointwise_fold(int opcode, enum weft_reduce_op *ret)
     }
 }
 
+enum weft_reduce_op weft_pointwise_scan(int opcode)
+{
+    return opcode == WEFT_OP_cumsum    ? WEFT_K_SUM
+           : opcode == WEFT_OP_cumprod ? WEFT_K_PROD
+           : opcode == WEFT_OP_cummax  ? WEFT_K_MAX : WEFT_K_MIN;
+}
+
 enum weft_reduce_op weft_pointwise_chunks(const struct weft_graph *graph, weft_node node)
 {
     static const struct {

@@ -13,6 +13,8 @@ const struct weft_strip_kernel *weft_pointwise_kernel(const struct weft_graph *g
 void weft_pointwise_params(const struct weft_graph *graph, weft_node node, double param[2]);
 /* The reduction of an op with the trait WEFT_REDUCTION that kernels/strip has loops for; false: it has none. */
 bool weft_pointwise_fold(int opcode, enum weft_reduce_op *ret);
+/* What an op with the trait WEFT_SCAN puts together. */
+enum weft_reduce_op weft_pointwise_scan(int opcode);
 /* What an elementwise op takes for a number besides reading and writing, on one worker: an estimate for who computes it
  * again. */
 double weft_pointwise_ns(const struct weft_graph *graph, weft_node node);

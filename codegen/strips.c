@@ -87,6 +87,30 @@ static const char *refuse_look_up(const struct weft_form *form, uint32_t i)
                                                                          : NULL;
 }
 
+/* What is not cut into tiles is the axis that is scanned, and a stage goes one way. */
+static const char *refuse_scans(const struct weft_form *form)
+{
+    uint16_t inner = 0;
+    for (uint32_t i = 0; i < form->axes; i++)
+        inner |= form->axis[i].pieces_of < 0 ? (uint16_t)(1u << i & ~form->phase[0].axes) : 0;
+    for (uint32_t s = 0; s < form->stages; s++) {
+        bool forwards = false, backwards = false;
+        for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++) {
+            const struct weft_form_op *op = &form->op[i];
+            const bool scans = op->kind == WEFT_FORM_SCAN;
+            if (scans && op->over != inner)
+                return "scans one of several axes that it does not cut";
+            if (scans && chunk_axis(form) >= 0)
+                return "has scans beside tiles of stated length";
+            backwards |= scans && op->reverse;
+            forwards |= op->kind == WEFT_FORM_FOLD || (scans && !op->reverse);
+        }
+        if (forwards && backwards)
+            return "goes both ways in one stage";
+    }
+    return NULL;
+}
+
 const char *weft_strips_refuse(const struct weft_form *form)
 {
     if (form->phases != 1)
@@ -107,10 +131,11 @@ const char *weft_strips_refuse(const struct weft_form *form)
         const char *const why = weft_strips_is_look_up(form, i) ? refuse_look_up(form, i) : NULL;
         if (why)
             return why;
-        if (op->kind == WEFT_FORM_SCAN || op->kind == WEFT_FORM_CONTRACT)
-            return "has scans or contractions";
+        if (op->kind == WEFT_FORM_CONTRACT)
+            return "has contractions";
     }
-    return refuse_chunks(form);
+    const char *const why = refuse_scans(form);
+    return why ? why : refuse_chunks(form);
 }
 
 static uint32_t count_kind(const struct weft_form *form, uint8_t kind)
@@ -133,8 +158,9 @@ bool weft_strips_reads_anywhere(const struct weft_form *form, weft_val value)
 static struct weft_program_counts counts_of(const struct weft_form *form)
 {
     const uint32_t folds = count_kind(form, WEFT_FORM_FOLD), maps = count_kind(form, WEFT_FORM_MAP);
-    struct weft_program_counts counts = {.values = form->ops, .ops = folds + maps, .stages = form->stages,
-                                         .folds = folds};
+    const uint32_t scans = count_kind(form, WEFT_FORM_SCAN);
+    struct weft_program_counts counts = {.values = form->ops, .ops = folds + scans + maps, .stages = form->stages,
+                                         .folds = folds, .scans = scans};
     for (uint32_t i = 0; i < form->ops; i++) {
         counts.ops += weft_strips_is_look_up(form, i);
         count_look_up(form, i, &counts.values, &counts.guards);
@@ -303,14 +329,25 @@ static void add_look_up(const struct making *m, uint32_t i, struct weft_program_
         weft_store_integer(from->dtype, op->number, 0, from->integer);
 }
 
-static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *folds)
+static enum weft_along_op scan_op(uint8_t fold)
+{
+    return fold == WEFT_K_SUM ? WEFT_K_CUMSUM : fold == WEFT_K_PROD ? WEFT_K_CUMPROD
+           : fold == WEFT_K_MAX ? WEFT_K_CUMMAX : WEFT_K_CUMMIN;
+}
+
+/* How many folds and scans there are already. */
+struct added {
+    uint32_t ops, folds, scans;
+};
+
+static void add_op(const struct making *m, uint32_t i, struct added *added)
 {
     const struct weft_form_op *from = &m->form->op[i];
     if (weft_strips_is_look_up(m->form, i))
-        add_look_up(m, i, &m->program->op[(*ops)++]);
-    if (from->kind != WEFT_FORM_MAP && from->kind != WEFT_FORM_FOLD)
+        add_look_up(m, i, &m->program->op[added->ops++]);
+    if (from->kind != WEFT_FORM_MAP && from->kind != WEFT_FORM_FOLD && from->kind != WEFT_FORM_SCAN)
         return;
-    struct weft_program_op *const op = &m->program->op[(*ops)++];
+    struct weft_program_op *const op = &m->program->op[added->ops++];
     *op = (struct weft_program_op){.ins = from->ins, .out = (uint16_t)i, .param = {from->param[0], from->param[1]}};
     for (unsigned k = 0; k < from->ins; k++)
         op->in[k] = (uint16_t)from->in[k];
@@ -320,7 +357,14 @@ static void add_op(const struct making *m, uint32_t i, uint32_t *ops, uint32_t *
         weft_assert(op->kernel);
         return;
     }
-    op->fold = (uint16_t)(*folds)++;
+    if (from->kind == WEFT_FORM_SCAN) {
+        op->scans = true;
+        op->fold = (uint16_t)added->scans++;
+        m->program->scan[op->fold].scan = (struct weft_scan){
+            .op = scan_op(from->fold), .dtype = from->dtype, .exclusive = from->exclusive, .reverse = from->reverse};
+        return;
+    }
+    op->fold = (uint16_t)added->folds++;
     m->program->fold[op->fold].across = weft_strips_is_across(m->form, i);
     m->program->fold[op->fold].reduce = (struct weft_reduce){
         .op = (enum weft_reduce_op)from->fold, .in_dtype = (uint8_t)in, .out_dtype = from->dtype};
@@ -341,14 +385,14 @@ static struct making open_program(const struct weft_form *form, uint32_t cpu, co
 static void fill_program(struct making *m)
 {
     const struct weft_form *form = m->form;
-    uint32_t ops = 0, folded = 0;
+    struct added added = {0};
     place_values(m);
     for (uint32_t s = 0; s < form->stages; s++) {
         m->program->stage[s] = (struct weft_program_stage){
-            .inside = is_inside(m, s), .first = (uint16_t)ops};
+            .inside = is_inside(m, s), .first = (uint16_t)added.ops};
         for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops; i++)
-            add_op(m, i, &ops, &folded);
-        m->program->stage[s].ops = (uint16_t)(ops - m->program->stage[s].first);
+            add_op(m, i, &added);
+        m->program->stage[s].ops = (uint16_t)(added.ops - m->program->stage[s].first);
     }
 }
 

@@ -22,7 +22,8 @@ static inline weft_program_code *weft_tier_code(const struct weft_tier *tier, co
     return code && tier->shape == program->shape ? code : NULL;
 }
 
-/* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside. */
+/* NULL, or why the form has no strip program: it has one phase of sweeps, whose loads and stores stay inside, and where
+ * it scans, that goes over all axes that the phase does not cut, which are one. */
 const char *weft_strips_refuse(const struct weft_form *form);
 /* Is it a fold over tiles of a stated length (program.h: a fold across)? Of a form that is not refused. */
 bool weft_strips_is_across(const struct weft_form *form, uint32_t op);
@@ -47,7 +48,7 @@ struct weft_strips_box {
     int8_t dim[WEFT_MAX_RANK];
     uint8_t rows, columns;  /* how many */
 };
-/* The same for pieces: of a form without folds. */
+/* The same for pieces: of a form without folds and scans. */
 struct weft_program *weft_strips_make_pieces(const struct weft_form *form, const struct weft_strips_box *box,
                                              uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
                                              void *memory);

@@ -177,8 +177,8 @@ struct weft_along {
                                  before the first part begins, and zero again when the last ends */
 };
 bool weft_along_supports(enum weft_along_op op, int dtype);
-/* Can lines of up to so many elements be cut? */
-bool weft_along_splits(int64_t n);
+/* Are so many lines of n elements cut into chunks? Those of products of floats never are. */
+bool weft_along_cuts(int64_t lines, int64_t n);
 void weft_along_prepare(struct weft_along *along, int workers);
 /* `index` is for sort, and may be NULL there. `memory`: scratch of this part; of a scan in chunks, what is shared. */
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *memory, int part,

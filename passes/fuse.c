@@ -7,10 +7,10 @@
  *                                                            %y: f32[64,768] = sub %x, %b
  *                                                          }
  *
- * Elementwise ops, reductions and the views between them; what finishes a contraction, and what folds all pixels of a
- * convolution's result (sched/epilogue.h); what stays outside, and why, is a remark (sched/group.h).
+ * Elementwise ops, reductions, scans and the views between them; what finishes a contraction, and what folds all pixels
+ * of a convolution's result (sched/epilogue.h); what stays outside, and why, is a remark (sched/group.h).
  * What only the group reads is never stored: {-}. Needs: layouts, since how values lie says what a kernel takes; so it
- * comes last. Not done: contractions with what comes before them, movement ops, windows, scans. */
+ * comes last. Not done: contractions with what comes before them, movement ops, windows. */
 #include "passes/passes.h"
 #include "sched/group.h"
 

@@ -2,8 +2,8 @@
 /* open_groups: groups that no kernel computes as one are opened.
  *
  *   fuse @rows {                                           %e: f32[8,64] = exp %x
- *     %e: f32[8,64]{-} = exp %x                      →     %s: f32[8,64] = cumsum %e axis=1
- *     %s: f32[8,64] = cumsum %e axis=1
+ *     %e: f32[8,64]{-} = exp %x                      →     %s: f32[8,64] = flip %e axes=[1]
+ *     %s: f32[8,64] = flip %e axes=[1]
  *   }
  *
  * Such a group is a wish that weft cannot grant; and nodes in groups are not rewritten, so that to leave it as it is

@@ -13,8 +13,8 @@ static bool takes_part(const struct weft_grouping *g, weft_node n)
     const struct weft_node_info *info = &g->graph->node[n.id];
     const uint8_t kind = weft_member_of(g->members, n)->kind;
     return !info->group && !(info->plan && info->plan->kernel) &&
-           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_CHUNKS ||
-            kind == WEFT_MEMBER_LOOK_UP || weft_epilogue_takes(g->graph, n));
+           (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_SCAN ||
+            kind == WEFT_MEMBER_CHUNKS || kind == WEFT_MEMBER_LOOK_UP || weft_epilogue_takes(g->graph, n));
 }
 
 /* With room for the nodes of a group that is there already, or for one. */

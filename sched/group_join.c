@@ -115,13 +115,24 @@ static uint32_t unite(struct weft_grouping *g, uint32_t a, uint32_t b)
 
 /* --- does it pay? ------------------------------------------------------------------------------------------------- */
 
+static int64_t scanned_length(const struct weft_grouping *g, const struct weft_fit *fit)
+{
+    int64_t length = 0;
+    for (uint32_t i = 0; i < fit->axes.axes; i++)
+        if (fit->axes.scanned >> i & 1)
+            length = weft_dim_hint(g->graph->dims, fit->axes.extent[i]);
+    return length;
+}
+
 /* Rows are what workers share out; a fold by itself may be cut into slices instead. */
 static const char *check_rows(const struct weft_grouping *g, const struct weft_fit *fit)
 {
     const double rows = weft_fit_points(g->members, fit, fit->outer);
     const double elements = weft_fit_points(g->members, fit, fit->all);
     const bool few = fit->outer != fit->all && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
-    return few ? "would have too few rows for the workers" : NULL;
+    const bool cut = fit->axes.scanned && weft_along_cuts((int64_t)(rows < 1e6 ? rows : 1e6), scanned_length(g, fit));
+    return few   ? "would have too few rows for the workers"
+           : cut ? "would scan few long rows, which the scan alone shares out in chunks" : NULL;
 }
 
 /* What a union is like that has a kernel. */

@@ -60,7 +60,9 @@ static uint32_t cpu_strips(const void *descriptor)
     uint32_t cpu = 0;
     for (int i = 0; i < program->ops; i++)
         cpu |= program->op[i].kernel ? program->op[i].kernel->cpu
-               : program->op[i].guards ? weft_look_cpu(program->cpu) : weft_fold_find(program->cpu)->cpu;
+               : program->op[i].guards ? weft_look_cpu(program->cpu)
+               : program->op[i].scans  ? weft_scan_cpu(&program->scan[program->op[i].fold].scan)
+                                       : weft_fold_find(program->cpu)->cpu;
     return cpu;
 }
 
@@ -70,7 +72,8 @@ static void account_strips(const struct weft_bind *bind, const void *descriptor,
 {
     const struct weft_program *program = descriptor;
     (void)bind;
-    const uint8_t arithmetic = !program->folds        ? WEFT_ARITHMETIC_OP
+    const bool goes_along = program->folds > 0 || program->scans > 0;
+    const uint8_t arithmetic = !goes_along            ? WEFT_ARITHMETIC_OP
                                : program->along_inner ? WEFT_ARITHMETIC_SUMS : WEFT_ARITHMETIC_COLUMNS;
     const bool compiles = program->shape != 0; /* what is left then are tiles and short lines */
     *ret = (struct weft_account){.overhead_ns = weft_program_overhead_ns(program) / (compiles ? CALLS_SHARE : 1),

@@ -32,7 +32,7 @@ static uint32_t level_of(const struct weft_along *along)
     return (along->cpu & avx512) == avx512 ? avx512 : along->cpu & WEFT_CPU_AVX2;
 }
 
-static const struct weft_along_loops *loops_of(const struct weft_along *along)
+const struct weft_along_loops *weft_along_loops_of(const struct weft_along *along)
 {
     const uint32_t level = level_of(along);
     const struct weft_along_loops *const loops = level & WEFT_CPU_AVX512 ? weft_along_loops__avx512
@@ -48,8 +48,7 @@ static bool is_real_product(const struct weft_along *along)
     return along->op == WEFT_K_CUMPROD && along->dtype >= WEFT_K_F64 && along->dtype <= WEFT_K_F16;
 }
 
-/* Of lines whose elements are neighbours, or NULL. */
-static const struct weft_along_pieces *prefix_of(const struct weft_along *along)
+const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *along)
 {
     const uint32_t level = level_of(along);
     const struct weft_along_pieces *const all = level & WEFT_CPU_AVX512 ? weft_along_prefixes__avx512
@@ -62,8 +61,8 @@ static const struct weft_along_pieces *prefix_of(const struct weft_along *along)
 
 static const struct weft_along_pieces *pieces_of(const struct weft_along *along)
 {
-    const struct weft_along_pieces *const prefix = prefix_of(along);
-    return prefix ? prefix : &loops_of(along)->pieces;
+    const struct weft_along_pieces *const prefix = weft_along_prefix_of(along);
+    return prefix ? prefix : &weft_along_loops_of(along)->pieces;
 }
 
 const char *weft_along_name(const struct weft_along *along)
@@ -72,14 +71,14 @@ const char *weft_along_name(const struct weft_along *along)
         return along->dtype == WEFT_K_F32 ? "weft_along_top_f32__ref" : "weft_along_top_i32__ref";
     if (is_order(along))
         return along->dtype == WEFT_K_F32 ? "weft_along_sort_f32__ref" : "weft_along_sort_i32__ref";
-    return is_scan(along) ? pieces_of(along)->name : loops_of(along)->arg_name;
+    return is_scan(along) ? pieces_of(along)->name : weft_along_loops_of(along)->arg_name;
 }
 
 uint32_t weft_along_cpu(const struct weft_along *along) { return is_order(along) ? 0 : level_of(along); }
 
-static int64_t element_bytes(const struct weft_along *along) { return loops_of(along)->bytes; }
+static int64_t element_bytes(const struct weft_along *along) { return weft_along_loops_of(along)->bytes; }
 
-bool weft_along_splits(int64_t n) { return n >= 2 * CHUNK; }
+bool weft_along_cuts(int64_t lines, int64_t n) { return lines >= 1 && lines < MOST_LINES && n >= 2 * CHUNK; }
 
 /* As many chunks as the shape says, so that every number of workers gives the same bits. */
 static void cut(struct weft_along *along, int64_t lines)
@@ -87,8 +86,7 @@ static void cut(struct weft_along *along, int64_t lines)
     along->chunks = 1;
     along->chunk = along->n;
     along->shared = 0;
-    if (!along->split || !is_scan(along) || is_real_product(along) || lines < 1 || lines >= MOST_LINES ||
-        !weft_along_splits(along->n))
+    if (!along->split || !is_scan(along) || is_real_product(along) || !weft_along_cuts(lines, along->n))
         return;
     const int64_t wanted = along->n / CHUNKS, least = wanted > CHUNK ? wanted : CHUNK;
     along->chunk = ((least < LARGEST ? least : LARGEST) + 15) / 16 * 16;
@@ -140,6 +138,7 @@ static void run_lines(const struct weft_along *along, const struct weft_along_pi
                       const struct weft_k_walk *walk, int64_t lines, int inner, void *scratch)
 {
     const int64_t in_line = along->in_stride[inner], out_line = along->out_stride[inner];
+    const struct weft_along_loops *const loops = weft_along_loops_of(along);
     char *const in = walk->at[0], *const out = walk->at[1];
     if (is_order(along)) {
         weft_along_order(along, out, (int64_t *)(void *)walk->at[2], in, scratch);
@@ -148,7 +147,7 @@ static void run_lines(const struct weft_along *along, const struct weft_along_pi
     if (prefix)
         scan_neighbours(along, prefix, out, in, out_line, in_line, lines);
     else
-        (is_scan(along) ? loops_of(along)->scan : loops_of(along)->arg)(along, out, in, out_line, in_line, lines);
+        (is_scan(along) ? loops->scan : loops->arg)(along, out, in, out_line, in_line, lines);
 }
 
 void weft_along_run(const struct weft_along *along, void *out, int64_t *index, const void *in, void *scratch, int part,
@@ -173,7 +172,7 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
         return;
     const int64_t beside = along->in_stride[inner] == 1 ? WEFT_ALONG_TILE : WEFT_ALONG_FEW;
     const int64_t most = is_order(along) ? 1 : beside;
-    const struct weft_along_pieces *const prefix = is_scan(along) ? prefix_of(along) : NULL;
+    const struct weft_along_pieces *const prefix = is_scan(along) ? weft_along_prefix_of(along) : NULL;
     weft_k_walk_seek(&walk, at);
     while (at < end) {
         int64_t count = walk.extent[inner] - walk.index[inner];

@@ -3,7 +3,7 @@
 #ifndef WEFT_ALONG_H
 #define WEFT_ALONG_H
 
-#include "kernels/kernels.h"
+#include "kernels/along/scan.h"
 
 /* One line in order, for sort and top_k (order.c). */
 void weft_along_order(const struct weft_along *along, char *out, int64_t *index, const char *in, void *scratch);
@@ -34,6 +34,11 @@ struct weft_along_pieces {
      * `ahead`: bytes from each element to what is wanted in the caches meanwhile, or 0 for what comes next. */
     void (*piece)(const struct weft_along *along, void *out, const void *in, int64_t n, int64_t ahead,
                   const union weft_along_sum *before, union weft_along_sum *ret_after);
+    /* Scans n >= 1 elements behind `sum`, which becomes what comes before the next ones of the same chunk: what a piece
+     * of both would have there, and not what join says. All but the last n of a chunk are multiples of 64. `ahead`: as
+     * of weft_scan_strip, and only a wish. */
+    void (*go_on)(const struct weft_along *along, void *out, const void *in, int64_t n,
+                  const struct weft_scan_ahead *ahead, union weft_along_sum *sum);
 };
 
 /* Scans and arguments of extremes of one type (along_level.c). */
@@ -45,6 +50,9 @@ struct weft_along_loops {
                  int64_t lines);
     void (*arg)(const struct weft_along *along, void *out, const void *in, int64_t out_line, int64_t in_line,
                 int64_t lines);
+    /* Scans the next element of any number of lines, each behind its sum. */
+    void (*beside)(const struct weft_along *along, union weft_along_sum *sum, void *out, const void *in,
+                   int64_t out_line, int64_t in_line, int64_t lines);
     struct weft_along_pieces pieces;
 };
 /* By WEFT_K_*; of types without loops 0. */
@@ -53,6 +61,11 @@ extern const struct weft_along_loops weft_along_loops__ref[], weft_along_loops__
 /* Of lines whose elements are neighbours, for some types (prefix_level.c). */
 extern const struct weft_along_pieces weft_along_prefixes__ref[], weft_along_prefixes__avx2[],
     weft_along_prefixes__avx512[];
+
+/* The loops for its type, and those for lines whose elements are neighbours, or NULL: some types and ops have none, and
+ * short lines go side by side. */
+const struct weft_along_loops *weft_along_loops_of(const struct weft_along *along);
+const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *along);
 
 /* A scan whose lines are cut into chunks (chunks.c). */
 size_t weft_along_chunks_shared(const struct weft_along *along);

@@ -298,8 +298,8 @@ ARG_NEIGHBOURS(WEFT_K_F16, f16, uint16_t)
 #define arg_f16  arg_neighbours_f16
 
 #define LOOPS(DTYPE, id, type)                                                                                         \
-    [DTYPE] = {sizeof(type), "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id,                                    \
-               {"weft_along_scan_" #id LEVEL_TEXT, start_##id, total_##id, join_##id, piece_##id}},
+    [DTYPE] = {sizeof(type), "weft_along_arg_" #id LEVEL_TEXT, scan_##id, arg_##id, beside_##id,                       \
+               {"weft_along_scan_" #id LEVEL_TEXT, start_##id, total_##id, join_##id, piece_##id, go_on_##id}},
 const struct weft_along_loops LEVEL(weft_along_loops)[WEFT_K_U8 + 1] = {
     LOOPS(WEFT_K_F64, f64, double)
     LOOPS(WEFT_K_F32, f32, float)

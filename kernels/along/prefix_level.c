@@ -8,6 +8,9 @@
  * which is much faster: no number leaves the place where it was loaded. The order of operations is the same at every
  * level.
  *
+ * With AVX2, turning a block of 64-bit elements takes longer than going along it element by element, which comes to the
+ * same where operations are exact: those of integers, and extremes of f64.
+ *
  * Some doubles may leave the range where the line itself does not: then the block is scanned one by one. Products of
  * floats, which do so in more ways, are scanned by along_level.c. */
 #include "kernels/along/along.h"
@@ -301,6 +304,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
 #define OVERFLOWS(op) ((op) == WEFT_K_CUMSUM)
+#define CHAINS(op)    (LANES == 8 && (op) != WEFT_K_CUMSUM)
 #define LOAD          load_f64
 #define WIDEN_ALL     widen_all_f64
 #define STORE         store_f64
@@ -315,6 +319,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
+#define CHAINS(op)    false
 #define LOAD          load_f32
 #define WIDEN_ALL     widen_all_f32
 #define STORE         store_f32
@@ -329,6 +334,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
+#define CHAINS(op)    false
 #define LOAD          load_bf16
 #define WIDEN_ALL     widen_all_bf16
 #define STORE         store_bf16
@@ -343,6 +349,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       __builtin_inf()
 #define IS_FLOAT      1
 #define OVERFLOWS(op) false
+#define CHAINS(op)    false
 #define LOAD          load_f16
 #define WIDEN_ALL     widen_all_f16
 #define STORE         store_f16
@@ -357,6 +364,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       INT64_MAX
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
+#define CHAINS(op)    (LANES == 8)
 #define LOAD          load_i64
 #define WIDEN_ALL     widen_all_i64
 #define STORE         store_i64
@@ -371,6 +379,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       INT32_MAX
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
+#define CHAINS(op)    (LANES == 8)
 #define LOAD          load_i32
 #define WIDEN_ALL     widen_all_i32
 #define STORE         store_i32
@@ -385,6 +394,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       UINT64_MAX
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
+#define CHAINS(op)    (LANES == 8)
 #define LOAD          load_u64
 #define WIDEN_ALL     widen_all_u64
 #define STORE         store_u64
@@ -399,6 +409,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 #define HIGHEST       UINT32_MAX
 #define IS_FLOAT      0
 #define OVERFLOWS(op) false
+#define CHAINS(op)    (LANES == 8)
 #define LOAD          load_u32
 #define WIDEN_ALL     widen_all_u32
 #define STORE         store_u32
@@ -407,7 +418,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 
 #define PREFIX(dtype, id)                                                                                              \
     [dtype] = {"weft_along_prefix_" #id LEVEL_TEXT, prefix_start_##id, prefix_total_##id, prefix_join_##id,            \
-               prefix_piece_##id},
+               prefix_piece_##id, prefix_go_on_##id},
 const struct weft_along_pieces LEVEL(weft_along_prefixes)[WEFT_K_U8 + 1] = {
     PREFIX(WEFT_K_F64, f64)
     PREFIX(WEFT_K_F32, f32)

@@ -23,7 +23,8 @@ size_t weft_program_bytes(const struct weft_program_counts *c)
     return sizeof(struct weft_program) + c->values * sizeof(struct weft_program_value) +
            c->ops * sizeof(struct weft_program_op) + c->stages * sizeof(struct weft_program_stage) +
            c->folds * sizeof(struct weft_program_fold) +
-           c->guards * (sizeof(struct weft_program_guard) + 2 * sizeof(int64_t)) + 6 * 64;
+           c->scans * sizeof(struct weft_program_scan) +
+           c->guards * (sizeof(struct weft_program_guard) + 2 * sizeof(int64_t)) + 7 * 64;
 }
 
 static void *take(char **memory, size_t bytes)
@@ -38,11 +39,13 @@ struct weft_program *weft_program_open(void *memory, const struct weft_program_c
     struct weft_program *const p = memory;
     char *rest = (char *)(p + 1);
     *p = (struct weft_program){.values = (uint16_t)c->values, .ops = (uint16_t)c->ops, .stages = (uint16_t)c->stages,
-                               .folds = (uint16_t)c->folds, .guards = (uint16_t)c->guards};
+                               .folds = (uint16_t)c->folds, .scans = (uint16_t)c->scans,
+                               .guards = (uint16_t)c->guards};
     p->value = take(&rest, c->values * sizeof *p->value);
     p->op = take(&rest, c->ops * sizeof *p->op);
     p->stage = take(&rest, c->stages * sizeof *p->stage);
     p->fold = take(&rest, c->folds * sizeof *p->fold);
+    p->scan = take(&rest, c->scans * sizeof *p->scan);
     p->guard = take(&rest, c->guards * sizeof *p->guard);
     p->bound = take(&rest, 2 * c->guards * sizeof *p->bound);
     return p;
@@ -213,13 +216,13 @@ static void order_axes(struct weft_program *p)
     }
     sort_axes(&inner);
     merge_axes(&inner);
-    const bool folds = p->folds > 0;
+    const bool goes_along = p->folds > 0 || p->scans > 0;
     if (p->outer_rank == 0) {
         p->outer[p->outer_rank++] = 1;
         for (int v = 0; v < p->values; v++)
             p->value[v].outer[0] = 0;
     }
-    if (folds && p->inner_rank == 0) {
+    if (goes_along && p->inner_rank == 0) {
         p->inner[p->inner_rank++] = 1;
         for (int v = 0; v < p->values; v++)
             p->value[v].inner[0] = 0;
@@ -368,6 +371,8 @@ static void place_values(struct weft_program *p)
     p->scratch = most;
     for (int f = 0; f < p->folds; f++)
         p->fold[f].at = reserve(p, (int64_t)weft_program_fold_prepare(p, &p->fold[f]));
+    for (int s = 0; s < p->scans; s++)
+        p->scan[s].at = reserve(p, (p->along_inner ? 1 : p->tile) * WEFT_SCAN_BYTES);
 }
 
 /* How each value goes on along a strip, and from one row of strips to the next. */
@@ -428,6 +433,8 @@ void weft_program_prepare(struct weft_program *p, int workers)
     order_axes(p);
     cut_tiles(p);
     step_values(p);
+    weft_program_scans_prepare(p);
+    static_assert(SHORT_STRIP % WEFT_SCAN_PIECE == 0, "scans keep their bits where strips are whole pieces");
     place_values(p);
     const int64_t grain = p->along_inner ? 1 : WEFT_PROGRAM_GRAIN;
     const int64_t grains = p->chunk ? weft_program_chunks(p) : (p->points + grain - 1) / grain;

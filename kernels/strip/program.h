@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.h: strip programs: several elementwise ops and folds over the points of a box as one kernel, whose
- * intermediate values never leave the nearest caches (program.c, program_run.c, program_fold.c).
+ * intermediate values never leave the nearest caches (program.c, program_run.c, program_fold.c, program_scan.c).
  *
  * The axes of the box are *outer* ones, whose points are independent, and *inner* ones, which folds remove. Outer
  * points are cut into *tiles*; a worker does one tile after the other. A tile goes through the *stages*: a stage that
@@ -25,6 +25,15 @@
  *   layer norm, backward   stage 0, inside    h = (x - mean) * rstd    d = dy * g    a = mean d    b = mean d * h
  *   outer r, inner c       stage 1, inside    dx = …    q = sum dy * h, across    stored at [chunk, c]
  *
+ * A *scan* makes each inner point the sum, product or extreme of all points of its line up to it. The scanned axis is
+ * the only inner one, so one worker has a line whole, and the strips of a stage come in the order of the scan, from
+ * the end if it is reversed. Strips along inner: the scan goes on from strip to strip with one number. Strips along
+ * outer: each inner point is one step of as many lines as a strip has points, with a row of numbers between the steps.
+ * What is made in front of a scan and behind it belongs to the same stage.
+ *
+ *   decay, log domain      stage 0, inside    l = log a    s = scan sum l    y = exp s
+ *   outer r, inner c
+ *
  * What is *looked up* by an index, or lies inside of an array only at some points, is an op as well, which copies what
  * it finds. Its first operand is the array at the points as if all *guards* were 0; each guard is a number that an
  * argument holds (an index: the op goes so many elements on), or the place of the point along an axis of the array (a
@@ -34,10 +43,12 @@
  *   outer r, inner c
  *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
- * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. */
+ * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. So do scans that of
+ * kernels/along, where that cuts no chunks (scan.h). */
 #ifndef WEFT_STRIP_PROGRAM_H
 #define WEFT_STRIP_PROGRAM_H
 
+#include "kernels/along/scan.h"
 #include "kernels/strip/reduce_type.h"
 
 #define WEFT_PROGRAM_ORIGIN ((intptr_t)1 << 40) /* the address of position 0 */
@@ -74,7 +85,7 @@ struct weft_program_guard {
 };
 
 struct weft_program_op {
-    const struct weft_strip_kernel *kernel; /* NULL: a fold, or a look-up */
+    const struct weft_strip_kernel *kernel; /* NULL: a fold, a scan, or a look-up */
     uint8_t ins;
     uint16_t out, in[WEFT_K_MAX_IN]; /* values. An ARGUMENT that is written has its own element at each point */
     uint16_t guard;            /* of a look-up: its first one */
@@ -82,6 +93,7 @@ struct weft_program_op {
     _Alignas(8) char number[8]; /* of a look-up: what it finds outside */
     uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides; of one
                                 * across an ARGUMENT with inner strides and none along the axis of chunks */
+    bool scans;                /* then `fold` says which scan */
     double param[2];
 };
 
@@ -94,8 +106,17 @@ struct weft_program_fold {
                                 * point */
 };
 
+struct weft_program_scan {
+    struct weft_scan scan;     /* op, dtype and flags; prepare sets the rest */
+    /* set by prepare */
+    size_t at;                 /* state: bytes from the worker's scratch memory */
+    uint16_t ahead[WEFT_SCAN_STREAMS]; /* arguments of the stage that are asked for a strip early */
+    uint8_t streams;
+};
+
 struct weft_program_stage {
     bool inside;
+    bool backwards;            /* set by prepare: it has a reversed scan, and neither folds nor other scans */
     uint16_t first, ops;
 };
 
@@ -113,13 +134,14 @@ typedef void weft_program_code(const struct weft_program_tile *tile);
 
 struct weft_program {
     uint32_t cpu;
-    uint16_t arguments, values, ops, stages, folds, guards;
+    uint16_t arguments, values, ops, stages, folds, scans, guards;
     int32_t outer_rank, inner_rank;
     int64_t outer[WEFT_K_RANK], inner[WEFT_K_RANK]; /* extents */
     struct weft_program_value *value;
     struct weft_program_op *op;
     struct weft_program_stage *stage;
     struct weft_program_fold *fold;
+    struct weft_program_scan *scan;
     struct weft_program_guard *guard;
     int64_t *bound;            /* by guard two: elements along the axis; of an index, from one to the next */
     int64_t chunk;             /* outer points along the last outer axis that folds across put together; 0: there are
@@ -140,7 +162,7 @@ struct weft_program {
 
 /* Bytes of a program with so many parts, and a program laid out in as many: counts set, lists behind the head. */
 struct weft_program_counts {
-    uint32_t values, ops, stages, folds, guards;
+    uint32_t values, ops, stages, folds, scans, guards;
 };
 size_t weft_program_bytes(const struct weft_program_counts *counts);
 struct weft_program *weft_program_open(void *memory, const struct weft_program_counts *counts);
@@ -149,7 +171,10 @@ static inline bool weft_program_is_memory(const struct weft_program_value *value
 {
     return value->place == WEFT_PROGRAM_ARGUMENT && value->argument != WEFT_PROGRAM_POSITION;
 }
-static inline bool weft_program_is_fold(const struct weft_program_op *op) { return !op->kernel && !op->guards; }
+static inline bool weft_program_is_fold(const struct weft_program_op *op)
+{
+    return !op->kernel && !op->guards && !op->scans;
+}
 /* Orders and merges the axes, cuts tiles, lays scratch memory out. The program stays where it is from then on. */
 void weft_program_prepare(struct weft_program *program, int workers);
 /* How many chunks there are; they are numbered line by line. Of a prepared program that has them. */
@@ -223,6 +248,18 @@ struct weft_program_look {
 };
 void weft_program_look_up(const struct weft_program_look *look, void *to, int64_t to_stride, int64_t n);
 uint32_t weft_look_cpu(uint32_t cpu); /* what its loops need of the CPU */
+
+/* --- program_scan.c ----------------------------------------------------------------------------------------------- */
+
+/* Sets what prepare sets but the place of the state, and which way stages go. Where strips run, and how values lie
+ * along them, is known. */
+void weft_program_scans_prepare(struct weft_program *program);
+/* A scan's op on n points, `from` points behind where `at` stands: the next of the line, or a step of n lines. */
+void weft_program_scan_strip(const struct weft_program_worker *worker, const struct weft_program_op *op, int64_t from,
+                             int64_t n);
+/* Strips along inner: so many whole lines. Else as many steps of n lines. */
+void weft_program_scan_block(const struct weft_program_worker *worker, const struct weft_program_stage *stage,
+                             const struct weft_program_op *op, int64_t n, int64_t lines);
 
 /* --- program_fold.c: what the files of programs share ---------------------------------------------------------------
  * */

@@ -45,6 +45,18 @@ static double look_up_ns(const struct weft_program *p, double length)
     return ns;
 }
 
+/* A scan that goes element by element along a line that is longer than a block: each waits for the one before, where a
+ * scan by itself has eight lines at once. */
+enum { CHAIN_NS = 1 };
+
+static double chain_ns(const struct weft_program *p)
+{
+    double ns = 0;
+    for (int i = 0; i < p->scans && p->along_inner && p->block == p->strip; i++)
+        ns += p->scan[i].scan.in_vectors ? 0 : (double)p->points * (double)p->folded * CHAIN_NS;
+    return ns;
+}
+
 double weft_program_overhead_ns(const struct weft_program *p)
 {
     const double last = (double)p->outer[p->outer_rank - 1];
@@ -63,7 +75,7 @@ double weft_program_overhead_ns(const struct weft_program *p)
     for (int v = 0; v < p->values; v++)
         if (weft_program_is_memory(&p->value[v]) && p->value[v].stride != 0 && p->value[v].stride != 1)
             ns += (double)p->points * (double)p->folded * APART_NS;
-    ns += look_up_ns(p, length);
+    ns += look_up_ns(p, length) + chain_ns(p);
     if (is_narrow(p))
         ns += (double)p->points * (double)p->folded * NARROW_NS;
     return has_small_tiles(p, tile, tiles) ? SMALL_TILES * ns : ns;

@@ -113,6 +113,8 @@ static void run_block(struct weft_program_worker *w, const struct weft_program_s
             map_block(w, &p->op[i], n, lines);
         else if (p->op[i].guards)
             look_block(w, &p->op[i], n, lines);
+        else if (p->op[i].scans)
+            weft_program_scan_block(w, stage, &p->op[i], n, lines);
         else
             fold_block(w, &p->op[i], n, lines);
 }
@@ -130,6 +132,10 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
         if (op->guards) {
             const struct weft_program_look look = look_at(w, op, w->at, from, 0);
             weft_program_look_up(&look, w->at[op->out] + from * out->step, out->stride, n);
+            continue;
+        }
+        if (op->scans) {
+            weft_program_scan_strip(w, op, from, n);
             continue;
         }
         if (!op->kernel) {
@@ -150,11 +156,14 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
     }
 }
 
+/* And scans. */
 static void begin_folds(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t n)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
-        if (weft_program_is_fold(&p->op[i]) && !p->fold[p->op[i].fold].across) {
+        if (p->op[i].scans)
+            weft_scan_begin(&p->scan[p->op[i].fold].scan, w->scratch + p->scan[p->op[i].fold].at, n);
+        else if (weft_program_is_fold(&p->op[i]) && !p->fold[p->op[i].fold].across) {
             const struct weft_program_fold *fold = &p->fold[p->op[i].fold];
             weft_program_fold_begin(p, fold, w->scratch + fold->at, n);
         }
@@ -201,12 +210,12 @@ static void step(const struct weft_program_worker *w, int64_t lines)
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
-/* A line of one outer point, in strips. */
+/* A line of one outer point, in strips, which a scan that is reversed takes from the end. */
 static void run_line(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t length)
 {
-    for (int64_t from = 0; from < length; from += w->program->strip) {
-        const int64_t n = length - from < w->program->strip ? length - from : w->program->strip;
-        run_strip(w, stage, from, n, from + n == length);
+    for (int64_t done = 0; done < length; done += w->program->strip) {
+        const int64_t n = length - done < w->program->strip ? length - done : w->program->strip;
+        run_strip(w, stage, stage->backwards ? length - done - n : done, n, done + n == length);
     }
 }
 
@@ -248,8 +257,8 @@ static void run_along_outer(struct weft_program_worker *w, const struct weft_pro
         begin_folds(w, stage, points);
     for (int64_t i = 0; i < p->folded;) {
         const int64_t some = p->folded - i < most ? p->folded - i : most > 1 ? most : 1;
-        if (p->inner_rank > 1 || i == 0)
-            seek(w, 0, i);
+        if (p->inner_rank > 1 || i == 0 || stage->backwards)
+            seek(w, 0, stage->backwards ? p->folded - i - some : i);
         if (some > 1)
             run_block(w, stage, points, some);
         else

@@ -50,7 +50,7 @@ static const char passes_text[] =
     "  graph @else(%a: f32[5,2], %b: f32[5,2]) {\n"
     "    fuse @opened {\n" /* open_groups */
     "      %g: f32[5,2]{-} = exp %b\n"
-    "      %h: f32[5,2] = cumsum %g axis=0\n"
+    "      %h: f32[5,2] = flip %g axes=[0]\n"
     "    }\n"
     "    return %a, %h\n"
     "  }\n"

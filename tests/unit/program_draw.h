@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program_draw.h: graphs of elementwise ops, reductions and contractions over one box, as functions of a seed, for
- * test_program.c. */
+/* program_draw.h: graphs of elementwise ops, reductions, scans and contractions over one box, as functions of a seed,
+ * for test_program.c. */
 #ifndef WEFT_TEST_PROGRAM_DRAW_H
 #define WEFT_TEST_PROGRAM_DRAW_H
 
@@ -229,6 +229,20 @@ static inline const struct value *add_reduction(struct maker *m, const struct va
             BODY("%s%d", axes++ ? " " : "", i);
     BODY("]%s\n", shape == KEEPDIMS ? " keepdims=1" : "");
     return v;
+}
+
+/* Along an axis that is folded, or any. */
+static inline void add_scan(struct maker *m, const struct value *x)
+{
+    static const char *const words[] = {"cumsum", "cumsum", "cumsum", "cumprod", "cummax", "cummin"};
+    int axis = (int)draw(m, (unsigned)m->rank);
+    while (m->folded && draw(m, 8) && !(m->folded >> axis & 1))
+        axis = (axis + 1) % m->rank;
+    if (x->shape != WHOLE || x->dtype == WEFT_BOOL)
+        return;
+    begin(m, x->dtype, WHOLE, true);
+    BODY("%s %%%s axis=%d%s%s\n", words[draw(m, 6)], x->name, axis, draw(m, 4) ? "" : " exclusive=1",
+         draw(m, 3) ? "" : " reverse=1");
 }
 
 /* Sums down columns, that go along with sums along rows. */
@@ -509,7 +523,9 @@ static inline void add_pad(struct maker *m, const struct value *x)
 static inline void add_step(struct maker *m)
 {
     const struct value *const x = draw_value(m);
-    switch (draw(m, 16)) {
+    switch (draw(m, 18)) {
+    case 17:
+    case 16: add_scan(m, x); break;
     case 15: add_contraction(m); break;
     case 14:
     case 13: add_pad(m, x); break;

@@ -17,7 +17,7 @@ static void readme_body(struct fixture *f)
         assert_string_equal(print(f, form), text);
         assert_string_equal(print(f, parse(f, print(f, form))), text);
     }
-    assert_int_equal(kernels, 10);
+    assert_int_equal(kernels, 11);
 }
 static void readme(void **state) { assert_int_equal(fixture_run(readme_body), WEFT_OK); }
 
@@ -162,6 +162,10 @@ static const struct {
     {"embedding(", "NLVC", {3, 4, 1000, 8},
      {.bytes_read = 8 * 12 + 4 * (12 * 8 + 4 * 8), .bytes_written = 4 * (96 + 24), .elements_read = 12 + 96 + 32,
       .elements_written = 96 + 24, .flops = 2 * 96, .points = 2 * 96, .kept_bytes = 4}},
+    /* %m and %s of a row, and %e of a row: nothing for the scan */
+    {"top_p(", "NC", {100, 50},
+     {.bytes_read = 4 * 5000, .bytes_written = 5000, .elements_read = 5000, .elements_written = 5000,
+      .flops = 7 * 5000, .points = 7 * 5000, .kept_bytes = 4 + 50 * 4 + 4}},
     {"cumsum_silu(", "L", {10000},
      {.bytes_read = 4 * (2 * 10000 + 3 + 3), .bytes_written = 4 * (10000 + 3 + 3), .elements_read = 20000,
       .elements_written = 10000, .flops = 10000 + 3 + 3 + 3 * 10000, .points = 10000 + 3 + 3 + 3 * 10000,

@@ -212,7 +212,7 @@ static void plans_say_what_runs(void **state)
     static const char text[] = "graph @f(%x: f32[8]) {\n"
                                "  fuse @pair ! both {\n"
                                "    %a: f32[8]{-} = exp %x\n"
-                               "    %b: f32[8] = cumsum %a axis=0\n"
+                               "    %b: f32[8] = flip %a axes=[0]\n"
                                "  }\n"
                                "  fuse @alone ! one {\n"
                                "    %c: f32[8] = tanh %b\n"
@@ -235,8 +235,8 @@ static void plans_say_what_runs(void **state)
         struct weft_remark remark;
         assert_int_equal(weft_remark_get(weft_plan_graph(plan), 0, &remark), WEFT_OK);
         assert_string_equal(remark.verdict, "opened");
-        assert_string_equal(remark.reason, "group @pair (exp, cumsum): no kernel computes these nodes as one: %b is no "
-                                           "elementwise op, reduction or view of whole axes");
+        assert_string_equal(remark.reason, "group @pair (exp, flip): no kernel computes these nodes as one: %b is no "
+                                           "elementwise op, reduction, scan or view of whole axes");
         weft_plan_destroy(plan);
     }
     weft_graph_destroy(graph);
@@ -249,8 +249,8 @@ static void edits_drop_what_was_recorded_of_a_group(void **state)
     static const char text[] = "graph @f(%x: f32[64,64], %z: f32[64,64]) {\n"
                                "  %a: f32[64,64] = exp %x\n"
                                "  %b: f32[64,64] = neg %a\n"
-                               "  %c: f32[64,64] = cumsum %b axis=0\n"
-                               "  %d: f32[64,64] = cumsum %z axis=0\n"
+                               "  %c: f32[64,64] = flip %b axes=[0]\n"
+                               "  %d: f32[64,64] = flip %z axes=[0]\n"
                                "  return %c, %d, %b\n"
                                "}\n";
     for (int edit = 0; edit < 4; edit++) {
@@ -259,16 +259,16 @@ static void edits_drop_what_was_recorded_of_a_group(void **state)
         assert_int_equal(weft_open(NULL, &context), WEFT_OK);
         assert_int_equal(weft_parse(context, text, sizeof text - 1, "text", &graph), WEFT_OK);
         assert_int_equal(weft_run_pass(graph, "fuse", NULL), 1);
-        const weft_node exp = graph->first, neg = graph->node[exp.id].next, cumsum = graph->node[neg.id].next;
+        const weft_node exp = graph->first, neg = graph->node[exp.id].next, flip = graph->node[neg.id].next;
         const weft_val a = weft_result(graph, exp, 0), z = graph->param[1];
         assert_true(graph->node[exp.id].group && graph->node[exp.id].group == graph->node[neg.id].group);
         assert_non_null(graph->node[exp.id].choices);
         if (edit == 0)
             weft_replace_operand(graph, neg, 0, z);
         else if (edit == 1)
-            weft_replace_operand(graph, graph->node[cumsum.id].next, 0, a); /* read outside now */
+            weft_replace_operand(graph, graph->node[flip.id].next, 0, a); /* read outside now */
         else if (edit == 2)
-            weft_replace_operand(graph, cumsum, 0, z); /* read less */
+            weft_replace_operand(graph, flip, 0, z); /* read less */
         else
             weft_replace_return(graph, 2, z);
         assert_null(graph->node[exp.id].choices);
@@ -284,7 +284,7 @@ static void groups_that_come_to_a_plan_are_refused(void **state)
                                "  graph @yes(%p: f32[8]) {\n"
                                "    fuse @inner {\n"
                                "      %q: f32[8]{-} = exp %p\n"
-                               "      %r: f32[8] = cumsum %q axis=0\n"
+                               "      %r: f32[8] = flip %q axes=[0]\n"
                                "    }\n"
                                "    return %r\n"
                                "  }\n"

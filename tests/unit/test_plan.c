@@ -298,7 +298,7 @@ static void layouts_that_cannot_be_kept_are_refused(void **state)
         char text[400];
         struct weft_plan *plan = NULL;
         snprintf(text, sizeof text, "graph @g<N>(%%x: f32[%s]) {\n  %%y: %s = relu %%x\n"
-                 "  %%z: f32[%s] = cumsum %%y axis=0\n"
+                 "  %%z: f32[%s] = flip %%y axes=[0]\n"
                  "  return %%z\n}\n", wrong[i][1], wrong[i][0], wrong[i][1]);
         struct weft_graph *graph = parse(context, text);
         assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_ERR_UNSUPPORTED);

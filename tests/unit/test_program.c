@@ -2,8 +2,8 @@
 /* test_program.c: strip programs beside their ops one by one, on graphs drawn at random.
  *
  * A graph is a function of its seed: elementwise ops, comparisons, selects, casts, reductions over the first or the
- * last axes of one box, gathers, paddings, products and convolutions whose results fill the box, and values that are
- * put together of pieces, over parameters of the whole box or of some of its axes. It is compiled as it is, so that
+ * last axes of one box, scans, gathers, paddings, products and convolutions whose results fill the box, and values that
+ * are put together of pieces, over parameters of the whole box or of some of its axes. It is compiled as it is, so that
  * what goes together becomes groups, and with WEFT_COMPILE_NO_FUSE, where groups have numbers of 16 bits in f32
  * between casts (program_widen.h); both run on the same numbers, tame and hostile, at each CPU level of the machine,
  * with 1 to 4 threads, and where the box has an open extent, at several. Every bit has to agree, but NaN is NaN,
@@ -35,6 +35,7 @@ struct trial {
 
 static struct weft_context *contexts[4];
 static long groups, refused, plans, runs, widened; /* widened: plans with groups of 16 bits */
+static long scans, scans_in_groups; /* of fused plans */
 static long over;          /* results of groups that lie over what these read */
 static long otherwise;     /* runs whose sums are added up in another order */
 
@@ -169,7 +170,14 @@ struct order {
     bool rows;             /* terms side by side, else results side by side */
     int32_t rank;
     int64_t extent[WEFT_K_RANK]; /* of folded axes, those that are one in memory merged */
+    long scans, in_vectors; /* of floats that add up */
 };
+
+static void see_scan(struct order *order, bool is_sum, int dtype, bool in_vectors)
+{
+    order->scans += is_sum && weft_dtype_is_float(dtype);
+    order->in_vectors += is_sum && weft_dtype_is_float(dtype) && in_vectors;
+}
 
 static void see_fold(struct order *order, bool rows, int32_t rank, const int64_t *extent)
 {
@@ -189,10 +197,16 @@ static void see_folds(struct order *order, const struct weft_execution *e)
         const void *const descriptor = weft_frame_descriptor(e->frame, step);
         const struct weft_reduce *const reduce = descriptor;
         const struct weft_program *const program = descriptor;
+        const struct weft_along *const along = descriptor;
         if (step->kind == &weft_step_reduce)
             see_fold(order, weft_reduce_columns(reduce, &lanes) == 0, reduce->reduced, reduce->reduced_extent);
         else if (step->code && program->folds > 0)
             see_fold(order, program->along_inner, program->inner_rank, program->inner);
+        for (int k = 0; step->code && k < program->scans; k++)
+            see_scan(order, program->scan[k].scan.op == WEFT_K_CUMSUM, program->scan[k].scan.dtype,
+                     program->scan[k].scan.in_vectors);
+        if (step->kind == &weft_step_along)
+            see_scan(order, along->op == WEFT_K_CUMSUM, along->dtype, strstr(weft_along_name(along), "prefix") != NULL);
     }
 }
 
@@ -212,7 +226,7 @@ static bool has_composite(const struct weft_plan *plan)
  * alone would read from memory is a broadcast, or never stored. An extreme of zeros has the sign of the first one. */
 static bool rounds_otherwise(const struct trial *t, const struct weft_execution *a, const struct weft_execution *b)
 {
-    struct order order = {.any = false};
+    struct order order = {.any = false}, each[2] = {{.any = false}};
     static const char *const words[] = {"sum", "mean", "prod", "reduce_m"};
     bool folds = false;
     for (int i = 0; i < 4; i++)
@@ -221,7 +235,9 @@ static bool rounds_otherwise(const struct trial *t, const struct weft_execution 
         return false;
     see_folds(&order, a);
     see_folds(&order, b);
-    return order.several;
+    see_folds(&each[0], a);
+    see_folds(&each[1], b);
+    return order.several || each[0].in_vectors != each[1].in_vectors;
 }
 
 static void try_size(struct trial *t, const struct weft_plan *fused, const struct weft_plan *alone, int64_t n,
@@ -243,6 +259,14 @@ static void count_groups(const struct weft_plan *plan)
 {
     struct weft_remark remark;
     plans++;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_form *const form = weft_step_form(&plan->step[i]);
+        scans += plan->step[i].kind == &weft_step_along;
+        for (uint32_t k = 0; form && k < form->ops; k++) {
+            scans += form->op[k].kind == WEFT_FORM_SCAN;
+            scans_in_groups += form->op[k].kind == WEFT_FORM_SCAN;
+        }
+    }
     for (uint32_t i = 1; i < plan->graph->values; i++) {
         const struct weft_alias *const alias = &plan->alias.of[i];
         const weft_node host = weft_def(plan->graph, alias->in);
@@ -327,9 +351,11 @@ static void groups_compute_what_their_nodes_do(void **state)
         failures++;
     }
     printf("seeds %" PRIu64 " to %" PRIu64 ": %ld plans with %ld groups, %ld refused by price, %ld plans with groups "
-           "of 16 bits, %ld results over what groups read; %ld runs, %ld of them not compared, since they add up in "
+           "of 16 bits, %ld of %ld scans in groups, %ld results over what groups read; %ld runs, %ld of them not "
+           "compared, since they add up in "
            "another order; %d graphs fail\n",
-           first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, widened, over, runs, otherwise,
+           first_seed, first_seed + (uint64_t)count - 1, plans, groups, refused, widened, scans_in_groups, scans, over,
+           runs, otherwise,
            failures);
     if (compiles)
         printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);
@@ -339,7 +365,7 @@ static void groups_compute_what_their_nodes_do(void **state)
     free(t);
     assert_int_equal(failures, 0);
     if (count >= GRAPHS) /* else there would be little that is tried here */
-        assert_true(groups > plans / 2 && over > plans / 10 && otherwise < runs / 5);
+        assert_true(groups > plans / 2 && over > plans / 10 && scans_in_groups > scans / 4 && otherwise < runs / 5);
 }
 
 /* The graph of a seed, for weft opt and weft run. */
