@@ -587,6 +587,7 @@ struct weft_conv {
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
     bool small_pieces;       /* calls of the epilogue cost little: small pieces in the first-level cache are best */
+    bool takes_turns;        /* more parts than workers are no loss: whoever is ready takes the next one */
     bool folds;              /* the epilogue folds pixels: parts keep the cells of conv/conv_fold.h whole if they can */
     struct weft_gemm gemm;   /* set by prepare */
     int32_t blocks, pass;    /* set by prepare: of WINOGRAD, blocks of an image's tiles, and results of a pass */

@@ -26,6 +26,7 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
     PART(place, plan->storages);
     PART(room, plan->storages);
     PART(step, plan->steps);
+    PART(share, (size_t)plan->steps * (size_t)plan->workers);
     PART(descriptors, plan->descriptor_bytes);
     PART(control, plan->controls);
     PART(base, plan->storages);

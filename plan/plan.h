@@ -259,7 +259,7 @@ struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
     int32_t parts;
     int32_t first;              /* the worker that does part 0; the others follow in turn */
-    _Atomic int32_t taken;      /* parts beyond the number of workers that are done in this run, or being done */
+    _Atomic int32_t taken;      /* of more parts than workers: those that are done in this run, or being done */
     uint8_t behind;             /* enum weft_behind: do all workers meet behind it? ASK: weft_frame_meets knows */
     bool shares;                /* its parts have memory in common */
 };
@@ -282,6 +282,7 @@ struct weft_frame {
     int64_t *offset;            /* by value id: elements from the base of its storage */
     int64_t *place, *room;      /* by storage: where it lies in the arena, and how long it is, in bytes */
     struct weft_frame_step *step;
+    _Atomic int32_t *share;     /* [worker][step]: of the parts that are the worker's, those that were taken (run.c) */
     char *descriptors;
     int64_t arena_bytes;
     size_t scratch_bytes;       /* per worker */

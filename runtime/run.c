@@ -2,7 +2,7 @@
 /* run.c: walking through the steps of a plan on a gang.
  *
  * All workers walk through all steps; a step cut into parts is shared out, a step of one part is done by worker 0.
- * Where there are more parts than workers each begins with its own, and takes another whenever it is ready. A barrier
+ * Where there are more parts than workers each does its own first, and then whichever is left (next_turn). A barrier
  * stands behind a step only where the next one might come too early (plan/meetings.c). Behind a step that finds out a
  * size, worker 0 binds each step before it is done.
  *
@@ -108,13 +108,33 @@ static void work_on_branch(void *arg, int branch)
         call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
 }
 
-/* The first parts have their workers; whoever is ready first takes the next of the others. In bodies, which begin anew
- * with each trip while others may still be in the last one, all have theirs. */
-static int next_part(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number, int part)
+/* Has the step more parts than workers, so that they take turns? In bodies, which begin anew with each trip while
+ * others may still be in the last one, each worker has its own parts: every so many. */
+static bool takes_turns(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
 {
-    if (scope->plan != walker->run->execution->plan || scope->frame->step[number].parts <= walker->workers)
-        return part + walker->workers;
-    return walker->workers + atomic_fetch_add_explicit(&scope->frame->step[number].taken, 1, memory_order_relaxed);
+    return scope->plan == walker->run->execution->plan && scope->frame->step[number].parts > walker->workers;
+}
+
+/* The next part of those that nobody has begun, or the number of parts. Each worker has parts side by side, since what
+ * it reads of them, or wrote in the step before, is then in its own core's cache; who is through with them takes the
+ * next one of another worker, who may be slower, or be doing something else. Nobody looks for a part unless one is
+ * left: a count of all that are taken says so. */
+static int next_turn(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+{
+    struct weft_frame *const frame = scope->frame;
+    const int parts = frame->step[number].parts, workers = walker->workers;
+    if (atomic_fetch_add_explicit(&frame->step[number].taken, 1, memory_order_relaxed) >= parts)
+        return parts;
+    for (int i = 0;; i++) {
+        const int64_t whose = (walker->worker + i) % workers;
+        const int begin = (int)(whose * parts / workers), end = (int)((whose + 1) * parts / workers);
+        _Atomic int32_t *const share = &frame->share[whose * scope->plan->steps + number];
+        if (atomic_load_explicit(share, memory_order_relaxed) >= end - begin)
+            continue;
+        const int part = begin + atomic_fetch_add_explicit(share, 1, memory_order_relaxed);
+        if (part < end)
+            return part;
+    }
 }
 
 static void work_on_step(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
@@ -133,10 +153,16 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
     } else if (parts > 1 || walker->worker == 0) {
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
+        const void *const descriptor = weft_frame_descriptor(scope->frame, call.step);
+        if (takes_turns(walker, scope, number)) {
+            while (!weft_run_stopped(walker->run) && (call.part = next_turn(walker, scope, number)) < parts)
+                call.step->kind->run(descriptor, &call);
+            return;
+        }
         const int turn = walker->worker - scope->frame->step[number].first % walker->workers;
         for (call.part = turn < 0 ? turn + walker->workers : turn; call.part < parts && !weft_run_stopped(walker->run);
-             call.part = next_part(walker, scope, number, call.part))
-            call.step->kind->run(weft_frame_descriptor(scope->frame, call.step), &call);
+             call.part += walker->workers)
+            call.step->kind->run(descriptor, &call);
     }
 }
 
@@ -245,6 +271,7 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
     clear_shared(e);
     for (uint32_t i = 0; i < plan->steps; i++)
         atomic_store_explicit(&e->frame->step[i].taken, 0, memory_order_relaxed);
+    memset((void *)e->frame->share, 0, (size_t)plan->steps * (size_t)plan->workers * sizeof *e->frame->share);
     if (e->poison)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;

@@ -164,6 +164,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     struct weft_conv *const conv = &s->conv;
     weft_step_fill_conv(bind, conv);
     conv->w_packed = bind->packed != NULL;
+    conv->takes_turns = true;
     weft_conv_prepare(conv, bind->workers);
     if (conv->w_packed && !weft_bind_serves(bind, &conv->packing)) {
         conv->w_packed = false;

@@ -162,6 +162,7 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     struct weft_gemm *g = &conv->gemm;
     g->one_chain = true; /* as in the other forms */
     g->pixels = s->y_rows ? WEFT_GEMM_ROW_PIXELS : WEFT_GEMM_COLUMN_PIXELS;
+    g->takes_turns = conv->takes_turns && s->groups == 1;
     g->k = s->c;
     if (s->y_rows) {
         const bool joined = s->x_n == s->pixels * s->x_at[2] && s->y_n == s->pixels * s->y_at[2];
@@ -186,6 +187,10 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;
     const int64_t products = s->groups * (s->y_rows && g->m == s->pixels ? s->n : 1);
+    if (products == 1) {
+        conv->parts = g->parts;
+        return;
+    }
     const int64_t tiles = weft_pieces(g->m, g->kernel->rows) * weft_pieces(g->n, g->kernel->columns);
     conv->parts = weft_gemm_parts(work(s), products * g->batch * tiles, workers);
 }
@@ -272,6 +277,27 @@ static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
     return s->o <= 8 && (form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED);
 }
 
+/* Units of which parts read nothing in common that takes long, as the transformed tiles of a block or the rows around
+ * those that a window slides along do. */
+static int64_t turn_units(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
+                          int64_t units)
+{
+    enum { ROWS = 4 };
+    switch (form) {
+    case WEFT_CONV_WINOGRAD_2:
+    case WEFT_CONV_WINOGRAD_4: return s->n * s->groups * conv->blocks;
+    case WEFT_CONV_WINDOWS:
+    case WEFT_CONV_GROUPED_WINDOWS:
+    case WEFT_CONV_GROUPED:
+    case WEFT_CONV_CHANNELS: return s->n * s->out[1] / ROWS;
+    case WEFT_CONV_DIRECT:
+    case WEFT_CONV_PHASES:
+    case WEFT_CONV_SLIDE:
+    case WEFT_CONV_PLANES: return units / ROWS;
+    default: return 0;
+    }
+}
+
 /* The forms that are no products over x where it lies. */
 static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
                            int workers)
@@ -288,6 +314,8 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
         floats += weft_conv_aligned(weft_conv_packed_aside(&conv->packing));
     conv->scratch = (size_t)floats * sizeof(float);
     conv->parts = weft_gemm_parts(work(s), units, workers);
+    if (conv->takes_turns)
+        conv->parts *= weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
 }
 
 void weft_conv_prepare(struct weft_conv *conv, int workers)

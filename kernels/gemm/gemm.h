@@ -185,6 +185,9 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers);
 /* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if boxes are large. Weights:
  * numbers of a unit along each axis. */
 void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t weight[3], int32_t cut[3]);
+/* How many parts one of `parts` is cut into there, where so many units of equal work are left for each: 1 for little
+ * work. */
+int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units);
 
 /* --- gemm_pack.c --- */
 

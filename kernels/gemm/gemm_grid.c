@@ -49,15 +49,19 @@ bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int6
 }
 
 /* Parts that somebody has to wait for should not be long, and not be many: 5 to 10 us of one core, three of a worker.
- * Each box is cut across its longer side, so that what it reads most of is still read once. */
-void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t weight[3], int32_t cut[3])
+ */
+int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units)
 {
     enum { TURNS = 3, TURN_FLOPS = 1000000 };
-    const int parts = cut[0] * cut[1] * cut[2];
-    const int64_t rows = weft_pieces(extent[1], cut[1]), columns = weft_pieces(extent[2], cut[2]);
+    return parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && units >= TURNS ? TURNS : 1;
+}
+
+/* Each box is cut across its longer side, so that what it reads most of is still read once. */
+void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t weight[3], int32_t cut[3])
+{
+    const int64_t rows = extent[1] / cut[1], columns = extent[2] / cut[2];
     const int d = columns * weight[2] >= rows * weight[1] ? 2 : 1;
-    if (parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && extent[d] >= (int64_t)TURNS * cut[d])
-        cut[d] *= TURNS;
+    cut[d] *= weft_gemm_turns(flops, cut[0] * cut[1] * cut[2], d == 2 ? columns : rows);
 }
 
 int32_t weft_gemm_parts(double flops, int64_t units, int workers)

@@ -3,6 +3,7 @@
 #include "tests/unit/plan_support.h"
 
 #include <pthread.h>
+#include <time.h>
 
 static const char *const large_text = "graph @t(%x: f32[64,48]) {\n  %w: f32[48,48] = const random=2 scale=1\n"
                                       "  %a: f32[64,48] = matmul %x, %w\n  %b: f32[64,48] = tanh %a\n  %c: f32[64,48] "
@@ -15,6 +16,25 @@ static int three_workers(void *user) { return 3; }
 static const char *const turns_text = "graph @t(%x: f32[192,256]) {\n  %w: f32[256,320] = const random=2 scale=1\n"
                                       "  %a: f32[192,320] = matmul %x, %w\n  %s: f32[320] = sum %a axes=[0]\n"
                                       "  return %s\n}\n";
+
+/* Convolutions of which the same goes: their forms cut pixels, blocks of tiles, rows or images. */
+static const char *const turns_convs[] = {
+    "graph @direct(%x: f32[192,256]) {\n  %i: f32[1,16,48,64] = reshape %x\n  %w: f32[80,16,5,5] = const random=2 "
+    "scale=1\n  %a: f32[1,80,44,60] = conv %i, %w\n  %s: f32[1,80] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @winograd(%x: f32[192,256]) {\n  %i: f32[1,16,48,64] = reshape %x\n  %w: f32[80,16,3,3] = const random=2 "
+    "scale=1\n  %a: f32[1,80,48,64] = conv %i, %w pad=[1 1 1 1]\n  %s: f32[1,80] = sum %a axes=[2 3]\n  return "
+    "%s\n}\n",
+    "graph @point(%x: f32[192,256]) {\n  %i: f32[1,48,64,16] = reshape %x\n  %n: f32[1,16,48,64] = transpose %i "
+    "perm=[0 3 1 2]\n  %w: f32[80,16,1,1] = const random=2 scale=1\n  %a: f32[1,80,48,64] = conv %n, %w\n  %r: "
+    "f32[1,80,48,64] = relu %a\n  %s: f32[1,80] = sum %r axes=[2 3]\n  return %s\n}\n",
+    "graph @channels(%x: f32[192,256]) {\n  %i: f32[1,48,32,32] = reshape %x\n  %n: f32[1,32,48,32] = transpose %i "
+    "perm=[0 3 1 2]\n  %w: f32[32,1,9,9] = const random=2 scale=1\n  %a: f32[1,32,48,32] = conv %n, %w pad=[4 4 4 4] "
+    "groups=32\n  %s: f32[1,32] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @windows(%x: f32[192,256]) {\n  %i: f32[48,32,32] = reshape %x\n  %t: f32[32,48,32] = transpose %i "
+    "perm=[2 0 1]\n  %n: f32[10,32,48,32] = bcast %t dims=[1 2 3]\n  %w: f32[32,1,3,3] = const random=2 scale=1\n  "
+    "%a: f32[10,32,48,32] = conv %n, %w pad=[1 1 1 1] groups=32\n  %s: f32[10,32] = sum %a axes=[2 3]\n  return "
+    "%s\n}\n",
+};
 
 /* Backwards, one after the other: legal where nothing was promised. */
 static void run_backwards(void *user, int n, void (*fn)(void *arg, int i), void *arg)
@@ -48,6 +68,23 @@ static void run_on_threads(void *user, int n, void (*fn)(void *arg, int i), void
         assert_int_equal(pthread_create(&thread[i], NULL, call_one, &call[i]), 0);
     }
     for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* Worker 0 comes when the others have done what there is to do without it. */
+static void run_with_one_late(void *user, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    pthread_t thread[3];
+    struct call call[3];
+    assert_in_range(n, 1, 3);
+    for (int i = n - 1; i > 0; i--) {
+        call[i] = (struct call){fn, arg, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, call_one, &call[i]), 0);
+    }
+    if (n > 1)
+        nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+    fn(arg, 0);
+    for (int i = 1; i < n; i++)
         pthread_join(thread[i], NULL);
 }
 
@@ -87,8 +124,12 @@ static void check_executors(const char *source, const int64_t extent[2], int64_t
          .flags = WEFT_EXECUTOR_CONCURRENT,
          .workers = three_workers,
          .run = run_on_threads},
+        {.size = sizeof(struct weft_executor),
+         .flags = WEFT_EXECUTOR_CONCURRENT,
+         .workers = three_workers,
+         .run = run_with_one_late},
     };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof executors / sizeof *executors; i++) {
         struct weft_context_options options = {.size = sizeof options, .executor = &executors[i]};
         assert_int_equal(weft_open(&options, &context), WEFT_OK);
         run_text(context, source, extent, results, got);
@@ -109,20 +150,35 @@ static void any_executor_gives_the_same_bits(void **state)
     check_executors(large_text, (int64_t[]){64, 48}, 64);
 }
 
-static void and_so_it_does_where_workers_take_turns(void **state)
+/* Has a step of the plan three parts for each of two workers? */
+static bool has_turns(const char *source)
 {
     struct weft_context *context = open_context(2);
-    struct weft_graph *graph = parse(context, turns_text);
+    struct weft_graph *graph = parse(context, source);
     struct weft_plan *plan = compile(graph, 0);
     char *text;
     assert_int_equal(weft_print(weft_plan_graph(plan), &text), WEFT_OK);
-    if (plan->workers == 2)
-        assert_non_null(strstr(text, "parts=6"));
+    const bool turns = plan->workers < 2 || strstr(text, "parts=6");
     weft_free_text(context, text);
     weft_plan_destroy(plan);
     weft_graph_destroy(graph);
     weft_close(context);
+    return turns;
+}
+
+static void and_so_it_does_where_workers_take_turns(void **state)
+{
+    assert_true(has_turns(turns_text));
     check_executors(turns_text, (int64_t[]){192, 256}, RESULTS);
+}
+
+static void and_in_convolutions(void **state)
+{
+    for (size_t i = 0; i < sizeof turns_convs / sizeof *turns_convs; i++) {
+        print_message("%.16s\n", turns_convs[i]);
+        assert_true(has_turns(turns_convs[i]));
+        check_executors(turns_convs[i], (int64_t[]){192, 256}, i == 4 ? 320 : i == 3 ? 32 : 80);
+    }
 }
 
 struct racer {
@@ -174,7 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_executor_gives_the_same_bits),
-        cmocka_unit_test(and_so_it_does_where_workers_take_turns),
+        cmocka_unit_test(and_so_it_does_where_workers_take_turns), cmocka_unit_test(and_in_convolutions),
         cmocka_unit_test(one_plan_runs_on_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
