@@ -23,8 +23,7 @@
  * Refused, with a remark: scores or weights that others read too, or whose layout is stated; other types than f32, f16
  * and bf16; what match_attention.c does not know.
  * Needs: canonicalize; a softmax that nobody opened, or in the pieces that it is made of.
- * Not done: causal masks of open sizes, which are computed from positions; windows of keys; factors that are no
- * numbers. */
+ * Not done: causal masks of open sizes, which are computed from positions, and windows of keys are read as masks. */
 #include "passes/match_attention.h"
 
 /* --- factors ----------------------------------------------------------------------------------------------------- */
@@ -110,20 +109,11 @@ static struct weft_type in_four(struct weft_graph *g, const struct weft_type *ty
     return ret;
 }
 
-static weft_val turned(struct weft_builder *b, weft_val v)
-{
-    const int rank = weft_type_of(b->graph, v)->rank;
-    int perm[WEFT_MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    return weft_build_transpose(b, v, perm);
-}
-
 /* Keys or values [batch, groups, ...] of a matrix for each of the leading axes. */
 static weft_val of_groups(struct weft_builder *b, weft_val v, bool is_turned, const struct axes *axes)
 {
     const weft_val all = axes->repeated ? weft_operand(b->graph, weft_def(b->graph, v), 0) : v,
-                   x = is_turned ? turned(b, all) : all;
+                   x = is_turned ? weft_build_turned(b, all) : all;
     const struct weft_type type = in_four(b->graph, weft_type_of(b->graph, x), axes, 0);
     return weft_widen(b, weft_build_reshape(b, x, &type));
 }
@@ -164,15 +154,33 @@ static struct axes axes_of(const struct weft_graph *g, const struct weft_attenti
 
 /* --- the rule ---------------------------------------------------------------------------------------------------- */
 
+/* Queries by the factor of their rows. */
+static weft_val scaled(struct weft_builder *b, weft_val q, const struct weft_attention_match *f)
+{
+    struct weft_graph *const g = b->graph;
+    const weft_node spread = weft_def(g, f->scale);
+    const weft_val scale = weft_widen(b, weft_operand(g, spread, 0));
+    int axis[WEFT_MAX_RANK];
+    for (int i = 0; i < weft_type_of(g, scale)->rank; i++)
+        axis[i] = (int)weft_dim_value(weft_attr_at(g, spread, WEFT_ATTR_dims, (unsigned)i));
+    struct weft_type type = *weft_type_of(g, q);
+    type.dtype = WEFT_F32;
+    const int op = f->scale_divides ? WEFT_OP_div : WEFT_OP_mul;
+    return weft_build_binary(b, op, weft_widen(b, q), weft_build_bcast(b, scale, &type, axis));
+}
+
 /* Of operands that have four axes, but for queries, keys and values themselves. */
 static weft_val build(struct weft_rewriting *r, struct weft_attention_match *f, const struct axes *axes,
                       const struct weft_type *query, const struct weft_type *scores)
 {
     struct weft_graph *const g = r->graph;
     struct weft_builder *const b = &r->build;
-    const weft_val q = unscaled(r, f->q, VIEWS, &f->factor), k = unscaled(r, f->k, VIEWS, &f->factor);
+    const weft_val all = unscaled(r, f->q, VIEWS, &f->factor), q = f->scale.id ? scaled(b, all, f) : all;
+    const weft_val k = unscaled(r, f->k, VIEWS, &f->factor);
+    struct weft_type rows = *query;
+    rows.dtype = weft_type_of(g, q)->dtype;
     const weft_val mask = weft_build_attention_mask(b, f);
-    const weft_val operand[] = {weft_widen(b, weft_build_reshape(b, f->q_turned ? turned(b, q) : q, query)),
+    const weft_val operand[] = {weft_widen(b, weft_build_reshape(b, f->q_turned ? weft_build_turned(b, q) : q, &rows)),
                                 of_groups(b, k, f->k_turned, axes), of_groups(b, f->v, f->v_turned, axes),
                                 mask.id ? weft_build_reshape(b, mask, scores) : WEFT_NO_VALUE};
     struct weft_attr attr[5] = {weft_attr_of_real(WEFT_ATTR_factor, f->factor),
@@ -223,7 +231,12 @@ static weft_val attention(struct weft_rewriting *r, weft_node n)
     const weft_val y = build(r, &f, &axes, &query, &scores);
     struct weft_type whole = type;
     whole.dtype = WEFT_F32;
-    return weft_narrow(&r->build, weft_build_reshape(&r->build, y, &whole), type.dtype);
+    if (f.result_turned) {
+        whole.extent[type.rank - 1] = type.extent[type.rank - 2];
+        whole.extent[type.rank - 2] = type.extent[type.rank - 1];
+    }
+    const weft_val shaped = weft_build_reshape(&r->build, y, &whole);
+    return weft_narrow(&r->build, f.result_turned ? weft_build_turned(&r->build, shaped) : shaped, type.dtype);
 }
 
 static const struct weft_rule rules[] = {

@@ -12,13 +12,26 @@ struct weft_attention_term {
     weft_val value;      /* the summand, or the condition */
     bool chooses;        /* a condition */
     bool hides;          /* where it is true; else where it is false */
+    bool turned;         /* keys by queries */
+    double scale;        /* of what is added */
     double hidden;       /* what a hidden score is: -inf, or a number from -1e30 down */
     bool stands_in;      /* the lowest of f32 for that of f16: right only where nothing else is added */
+};
+
+/* Weights that are made 0 by a choice; id 0: none. */
+struct weft_attention_cleared {
+    uint32_t id; /* of the condition */
+    bool hides, turned;
 };
 
 struct weft_attention_match {
     weft_val q, k, v;
     bool q_turned, k_turned, v_turned; /* [.., width, rows], as the products have them */
+    bool turned;                       /* the first product is keys by queries */
+    bool result_turned;                /* the second is width by queries */
+    weft_val scale;                    /* a factor of the scores, the same along keys; none: NO_VALUE */
+    bool scale_divides, scale_turned;
+    struct weft_attention_cleared cleared;
     double factor, softcap;            /* of scores; softcap 0: none */
     double weight_factor;              /* of the weights */
     const char *empty;                 /* of attention */
@@ -29,10 +42,15 @@ struct weft_attention_match {
     const char *why;                   /* if there is a softmax, but no attention: why */
 };
 
-/* Is the left operand of this product a softmax of a product that nobody else reads? */
+/* Is an operand of this product a softmax of a product that nobody else reads? */
 bool weft_match_attention(struct weft_graph *graph, weft_node product, struct weft_attention_match *ret);
 /* All terms as one that is added, of f32; none if there are none. */
 weft_val weft_build_attention_mask(struct weft_builder *b, const struct weft_attention_match *match);
+/* Weights of keys that a choice hid are made 0: they are 0 anyway, but in rows where all are hidden. Those become 0.
+ * False if weights are made 0 elsewhere. */
+bool weft_match_cleared(struct weft_attention_match *match);
+/* v with its last two axes exchanged. */
+weft_val weft_build_turned(struct weft_builder *b, weft_val v);
 /* The number by which v is multiplied or divided, other operand to ret; false: by none. */
 bool weft_match_scaled(const struct weft_graph *graph, weft_val v, weft_val *ret, double *ret_factor);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* draw_attention.c: attention as the op, and as the primitives that fuse_attention makes it of: scales, a bound, masks
  * of numbers and of truth values, triangles, rows that see nothing, groups of heads, 16-bit products between casts,
- * turned operands, a softmax in pieces. */
+ * turned operands, scores and results, factors of rows, weights made 0 where scores are hidden, a softmax in pieces. */
 #include "tests/property/random_graph.h"
 
 #include <math.h>
@@ -111,7 +111,8 @@ static weft_val mask_of(struct weft_maker *m, const struct weft_type *type)
     return from == 0 ? x : spread(m, x, type, from);
 }
 
-static weft_val masked(struct weft_maker *m, weft_val x)
+/* ret_seen: where a choice leaves x, if it made one and said so. */
+static weft_val masked(struct weft_maker *m, weft_val x, weft_val *ret_seen)
 {
     static const double low[] = {-INFINITY, -3.4028234663852886e38, -1e30, -10000, -65504};
     const unsigned how = weft_draw(m, 7);
@@ -121,14 +122,48 @@ static weft_val masked(struct weft_maker *m, weft_val x)
     const double hidden = low[weft_draw(m, type.dtype == WEFT_F16 ? 1 : 5)];
     if (how < 4) {
         const weft_val term = how == 2 ? mask_of(m, &type) : triangle(m, &type, hidden);
-        return term.id ? make_two(m, WEFT_OP_add, x, term) : x;
+        return term.id ? make_two(m, weft_draw(m, 4) == 3 ? WEFT_OP_sub : WEFT_OP_add, x, term) : x;
     }
     struct weft_type truth = type;
     truth.dtype = WEFT_BOOL;
     const bool hides = weft_draw(m, 2);
     const weft_val condition = how == 4 ? triangle(m, &truth, hides) : mask_of(m, &truth), other = number(m, x, hidden);
     const weft_val operand[] = {condition, hides ? other : x, hides ? x : other};
+    if (condition.id && !hides)
+        *ret_seen = condition;
     return condition.id ? make(m, WEFT_OP_select, 3, operand, 0, NULL, NULL) : x;
+}
+
+/* By a factor of each matrix, of each row, or of each key. */
+static weft_val scaled_by_values(struct weft_maker *m, weft_val x)
+{
+    if (!x.id || weft_draw(m, 6) != 5)
+        return x;
+    const struct weft_type type = *weft_drawn_type(m, x);
+    struct weft_type part = type;
+    part.rank = (uint8_t)(type.rank - weft_draw(m, 3));
+    const int from = part.rank == type.rank ? type.rank - 1 : 0; /* of keys */
+    if (part.rank == 0)
+        return x;
+    if (from > 0) {
+        part.rank = 1;
+        part.extent[0] = type.extent[from];
+    }
+    const weft_val by = spread(m, weft_obtain(m, &part), &type, from);
+    return by.id ? make_two(m, weft_draw(m, 3) ? WEFT_OP_mul : WEFT_OP_div, x, by) : x;
+}
+
+/* With the last two axes exchanged. */
+static weft_val turned(struct weft_maker *m, weft_val x)
+{
+    if (!x.id)
+        return x;
+    const int rank = weft_drawn_type(m, x)->rank;
+    int64_t perm[WEFT_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    const struct weft_attr attr = weft_attr_of_ints(m->graph, WEFT_ATTR_perm, (unsigned)rank, perm);
+    return make(m, WEFT_OP_transpose, 1, &x, 1, &attr, NULL);
 }
 
 static weft_val bounded(struct weft_maker *m, weft_val x)
@@ -154,9 +189,11 @@ static weft_val softmax(struct weft_maker *m, weft_val x)
     return make_two(m, WEFT_OP_div, e, spread(m, make(m, WEFT_OP_sum, 1, &e, 1, &axes, NULL), &type, 0));
 }
 
-static weft_val guarded(struct weft_maker *m, weft_val w, weft_val scores)
+static weft_val guarded(struct weft_maker *m, weft_val w, weft_val scores, weft_val seen)
 {
     const unsigned how = weft_draw(m, 6);
+    if (w.id && seen.id && weft_draw(m, 2))
+        return make(m, WEFT_OP_select, 3, (const weft_val[]){seen, w, number(m, w, 0)}, 0, NULL, NULL);
     if (!w.id || how < 3)
         return how == 2 ? scaled(m, w) : w;
     const int64_t last = weft_drawn_type(m, w)->rank - 1;
@@ -172,6 +209,29 @@ static weft_val guarded(struct weft_maker *m, weft_val w, weft_val scores)
         guard = spread(m, make(m, WEFT_OP_all, 1, &low, 1, &axes, NULL), &type, 0);
     }
     return make(m, WEFT_OP_select, 3, (const weft_val[]){guard, number(m, w, 0), w}, 0, NULL, NULL);
+}
+
+/* The first product, of queries and keys or the other way round. */
+static weft_val first_product(struct weft_maker *m, weft_val q, weft_val k, bool q_turned, bool k_turned)
+{
+    const bool swaps = weft_draw(m, 5) == 4;
+    const struct weft_attr turns[] = {weft_attr_of_int(WEFT_ATTR_trans_a, swaps ? k_turned : q_turned),
+                                      weft_attr_of_int(WEFT_ATTR_trans_b, swaps ? !q_turned : !k_turned)};
+    const weft_val x = make(m, WEFT_OP_matmul, 2, swaps ? (const weft_val[]){k, q} : (const weft_val[]){q, k}, 2, turns,
+                            NULL);
+    return swaps ? turned(m, x) : x;
+}
+
+/* The second product, of the weights as they are, turned, or behind the values. */
+static void second_product(struct weft_maker *m, weft_val w, weft_val v, bool v_turned)
+{
+    const unsigned how = weft_draw(m, 6);
+    const bool last = how == 5;
+    if (how == 4)
+        w = turned(m, w);
+    const struct weft_attr turns[] = {weft_attr_of_int(WEFT_ATTR_trans_a, last ? !v_turned : how == 4),
+                                      weft_attr_of_int(WEFT_ATTR_trans_b, last ? 1 : v_turned)};
+    make(m, WEFT_OP_matmul, 2, last ? (const weft_val[]){v, w} : (const weft_val[]){w, v}, 2, turns, NULL);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -210,11 +270,8 @@ static void draw_primitives(struct weft_maker *m)
     const weft_val q = scaled(m, operand(m, dtype, lead, extent, rows, d, q_turned, false)),
                    k = operand(m, dtype, lead, extent, keys, d, k_turned, repeats),
                    v = operand(m, dtype, lead, extent, keys, e, v_turned, repeats);
-    const struct weft_attr turns[] = {weft_attr_of_int(WEFT_ATTR_trans_a, q_turned),
-                                      weft_attr_of_int(WEFT_ATTR_trans_b, !k_turned)},
-                           turn = weft_attr_of_int(WEFT_ATTR_trans_b, v_turned);
     const int before = m->values; /* others seldom read what is between the products */
-    weft_val x = make(m, WEFT_OP_matmul, 2, (const weft_val[]){q, k}, 2, turns, NULL);
+    weft_val seen = WEFT_NO_VALUE, x = scaled_by_values(m, first_product(m, q, k, q_turned, k_turned));
     if (!x.id)
         return;
     const struct weft_type apart = *weft_drawn_type(m, x);
@@ -228,12 +285,13 @@ static void draw_primitives(struct weft_maker *m)
     const bool reshapes = weft_draw(m, 3) == 2;
     x = reshapes ? make(m, WEFT_OP_reshape, 1, &x, 0, NULL, &whole) : x;
     x = cast(m, bounded(m, scaled(m, x)), wide);
-    const weft_val scores = masked(m, masked(m, x));
-    x = cast(m, guarded(m, softmax(m, scores), scores), dtype);
+    x = masked(m, masked(m, x, &seen), &seen);
+    const weft_val scores = weft_draw(m, 5) == 4 ? scaled(m, x) : x;
+    x = cast(m, guarded(m, softmax(m, scores), scores, seen), dtype);
     x = reshapes && x.id ? make(m, WEFT_OP_reshape, 1, &x, 0, NULL, &apart) : x;
     if (weft_draw(m, 8) != 7)
         m->values = before;
-    make(m, WEFT_OP_matmul, 2, (const weft_val[]){x, v}, 1, &turn, NULL);
+    second_product(m, x, v, v_turned);
 }
 
 void weft_draw_attention(struct weft_maker *m, int op)
