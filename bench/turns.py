@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds of weft beside onnxruntime and OpenVINO in short turns, for machines whose speed changes from second to second.
+"""Builds of weft beside onnxruntime and OpenVINO in short turns, for machines whose speed changes by the second.
 
     python3 bench/turns.py [--threads 2] [--pairs 25] [--peers onnxruntime,openvino] LIB.so[,LIB.so...] FOLDER...
 
