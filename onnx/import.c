@@ -273,7 +273,8 @@ static bool check_model(struct onnx_importer *importer)
 {
     const struct onnx_model *model = &importer->model;
     if (!model->has_graph)
-        return weft_onnx_fail_at(importer, WEFT_ERR_SYNTAX, NULL, "not an ONNX model: it has no graph");
+        return weft_onnx_fail_at(importer, WEFT_ERR_SYNTAX, NULL, "not an ONNX model: %s",
+                                 importer->file->bytes == 0 ? "the file is empty" : "it has no graph");
     const int64_t unstated = INT64_MIN;
     int64_t opset = unstated;
     for (uint32_t i = 0; i < model->opsets.count; i++) {

@@ -161,7 +161,7 @@ expect 1 'folder.npy: not a regular file' "$weft" run small.weft -i folder.npy -
 : >empty.weft
 : >empty.onnx
 expect 1 'there is no graph in the text' "$weft" run empty.weft
-expect 1 'not an ONNX model: it has no graph' "$weft" run empty.onnx
+expect 1 'not an ONNX model: the file is empty' "$weft" run empty.onnx
 expect 1 'Is a directory' "$weft" opt small.weft -o folder.npy
 
 # What cannot be printed is an error, and a closed stream is no place for it, least of all the next file that is opened.
@@ -191,6 +191,7 @@ for from in "$model" "$source/tests/models/mnist"; do
 done
 expect 0 'file="m.weft.bin"\|file=".*/m.weft.bin"' cat text/m.weft
 expect 0 'fold_const.evaluate: done' "$weft" opt --passes=pipeline --print=remarks "$from/model.onnx"
+expect 0 'fold_const.evaluate: done' "$weft" opt --print=remarks "$from/model.onnx"
 expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=foo
 expect 0 '^com.microsoft.QuickGelu 1 1 1$' "$weft" opt --list-onnx
 expect 0 'file="F" offset=N' "$weft" opt --list-ops

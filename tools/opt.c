@@ -400,9 +400,9 @@ int weft_cmd_opt(int argc, char **argv)
          "compile for baseline, avx2, avx512 … instead of this CPU"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
-         "ir (the graph, as text); choices (of each unit), plan, c (of groups, as C) and stats (what is in the graph; "
-         "bytes and arithmetic of the plan, fused and not), without --passes after the pipeline; dot; remarks of "
-         "passes; times (of each pass, and of the rest of making a plan)"},
+         "ir (the graph, as text); dot; and, without --passes after the pipeline: remarks of passes, choices (of each "
+         "unit), plan, c (of groups, as C), stats (what is in the graph; bytes and arithmetic of the plan, fused and "
+         "not), times (of each pass, and of the rest of making a plan)"},
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
@@ -443,6 +443,8 @@ int weft_cmd_opt(int argc, char **argv)
                                  options.test ? "--test wants a path" : "it wants one file, or - for standard input");
     if (options.test)
         return weft_golden_main(words.word, words.count, options.bless);
+    if (!options.passes && options.print && strcmp(options.print, "remarks") == 0)
+        options.passes = "pipeline"; /* there is nothing to remark on otherwise */
     struct job job = {.options = &options, .path = words.word[0]};
     if (options.target && !weft_opt_target(options.target, &job.target))
         return weft_tool_no_level(options.target, "--target");

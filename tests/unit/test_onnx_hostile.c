@@ -142,7 +142,7 @@ static void expect_bytes(const void *data, size_t count, const char *text)
 static void test_wire_errors(void **state)
 {
     (void)state;
-    expect_bytes("", 0, "not an ONNX model: it has no graph");
+    expect_bytes("", 0, "not an ONNX model: the file is empty");
     expect_bytes("\x08\x08", 2, "not an ONNX model: it has no graph");
     expect_bytes("\x08\x08\x3a", 3, "at byte 3, a number runs past the end of its message");
     expect_bytes("\x08\x08\x3a\x05\x0a", 5, "at byte 2, a field runs past the end of its message");
