@@ -43,6 +43,11 @@ class Compile(ctypes.Structure):
                 ("reserved", ctypes.c_uint32), ("constant_bytes", ctypes.c_int64)]
 
 
+def load_inputs(folder):
+    paths = sorted(glob.glob(os.path.join(folder, "input_*.npy")), key=lambda path: int(path.split("_")[-1][:-4]))
+    return [numpy.load(path).copy(order="C") for path in paths]
+
+
 class Library:
     """One build, with a context of its own."""
 
@@ -158,8 +163,7 @@ def compile_only(libraries, folder, compiles):
 
 
 def measure(libraries, folder, pairs, compiles):
-    arrays = [numpy.load(path).copy(order="C")
-              for path in sorted(glob.glob(f"{folder}/input_*.npy"), key=lambda p: int(p.split("_")[-1][:-4]))]
+    arrays = load_inputs(folder)
     graphs = [library.load(f"{folder}/model.onnx") for library in libraries]
     plans, compiled = compile_in_turns(libraries, graphs, compiles)
     executions = [library.execution(plan, arrays) for library, plan in zip(libraries, plans)]

@@ -12,7 +12,6 @@ are named. Nothing is compared but time: bench/beside_onnxruntime.py compares an
 """
 
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -22,69 +21,39 @@ import sys
 import time
 from pathlib import Path
 
+import pairs
+import unseen
+
 TURN_S, REST_S = 0.05, 0.015
 
 
-def load_inputs(folder):
-    import numpy
+def prepare(name, folder, threads):
+    """A function that gives the seconds of a run, the mean of so many."""
+    if name in ("onnxruntime", "openvino"):
+        call = unseen.prepare(name, folder.name, folder, threads)
 
-    paths = sorted(Path(folder).glob("input_*.npy"), key=lambda path: int(path.stem.split("_")[1]))
-    return [numpy.load(path).copy(order="C") for path in paths]
+        def timed(runs):
+            begin = time.perf_counter()
+            for _ in range(runs):
+                call()
+            return (time.perf_counter() - begin) / runs
 
-
-def onnxruntime_run(folder, threads):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
-    session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options, providers=["CPUExecutionProvider"])
-    feed = dict(zip((i.name for i in session.get_inputs()), load_inputs(folder)))
-    return lambda: session.run(None, feed)
-
-
-def openvino_run(folder, threads):
-    import openvino
-
-    core = openvino.Core()
-    config = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
-    request = core.compile_model(core.read_model(f"{folder}/model.onnx"), "CPU", config).create_infer_request()
-    arrays = load_inputs(folder)
-    return lambda: request.infer(arrays)
-
-
-def weft_run(library, folder, threads):
-    import pairs
-
-    weft, arrays = pairs.Library(library, threads, 0), load_inputs(folder)
-    plan, _ = weft.compile(weft.load(f"{folder}/model.onnx"))
+        return timed
+    weft, arrays = pairs.Library(name, threads, 0), pairs.load_inputs(folder)
+    plan, _ = weft.compile(weft.load(str(folder / "model.onnx")))
     execution = weft.execution(plan, arrays)
     weft.wait(plan)
-
-    def run(keep=arrays):
-        if weft.lib.weft_run(execution):
-            raise RuntimeError(weft.lib.weft_execution_error(ctypes.c_void_p(execution.value)).decode())
-
-    return run
+    return lambda runs, bound=arrays: weft.time(execution, runs)  # the execution reads the arrays
 
 
 def work(name, folder, threads):
     """In a process of its own: a time for each number of runs that is asked for."""
-    peers = {"onnxruntime": onnxruntime_run, "openvino": openvino_run}
-    run = peers[name](folder, threads) if name in peers else weft_run(name, folder, threads)
-    for _ in range(3):
-        run()
-    runs = 1
-    print(json.dumps(timed(run, runs)), flush=True)
+    timed = prepare(name, Path(folder), threads)
+    timed(3)
+    print(json.dumps(timed(1)), flush=True)
     for line in sys.stdin:
-        run()
-        print(json.dumps(timed(run, int(line))), flush=True)
-
-
-def timed(run, runs):
-    begin = time.perf_counter()
-    for _ in range(runs):
-        run()
-    return (time.perf_counter() - begin) / runs
+        timed(1)
+        print(json.dumps(timed(int(line))), flush=True)
 
 
 def measure(names, folder, options):

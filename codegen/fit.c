@@ -40,24 +40,24 @@ static bool is_seen(const struct weft_members *m, weft_val v)
     return seen;
 }
 
-static uint32_t folded_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+/* The axes of the group that are those of the member at place p, both as sets of bits. */
+static uint16_t group_axes(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint32_t member_axes)
 {
-    const struct weft_member *member = m->member[fit->node[p].id];
-    uint16_t folded = 0;
-    for (int a = 0; a < member->axes; a++)
-        if ((member->folded >> a & 1) && fit->axes.of[p][a] >= 0)
-            folded |= (uint16_t)(1u << fit->axes.of[p][a]);
-    return folded;
+    uint16_t axes = 0;
+    for (int a = 0; a < m->member[fit->node[p].id]->axes; a++)
+        if ((member_axes >> a & 1) && fit->axes.of[p][a] >= 0)
+            axes |= (uint16_t)(1u << fit->axes.of[p][a]);
+    return axes;
 }
 
-static uint32_t scanned_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+static uint16_t folded_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
 {
-    const struct weft_member *member = m->member[fit->node[p].id];
-    uint16_t scanned = 0;
-    for (int a = 0; a < member->axes; a++)
-        if ((member->scanned >> a & 1) && fit->axes.of[p][a] >= 0)
-            scanned |= (uint16_t)(1u << fit->axes.of[p][a]);
-    return scanned;
+    return group_axes(m, fit, p, m->member[fit->node[p].id]->folded);
+}
+
+static uint16_t scanned_by(const struct weft_members *m, const struct weft_fit *fit, uint32_t p)
+{
+    return group_axes(m, fit, p, m->member[fit->node[p].id]->scanned);
 }
 
 /* Of what an operand of the node at place p reads, views gone through. */

@@ -258,7 +258,7 @@ enum weft_behind { WEFT_BEHIND_ASK, WEFT_BEHIND_MEET, WEFT_BEHIND_GO_ON };
 struct weft_frame_step {
     int64_t out_offset, in_offset[WEFT_STEP_POINTERS]; /* bytes from the storages' bases */
     int32_t parts;
-    int32_t first;              /* the worker that does part 0; the others follow in turn */
+    int32_t first;              /* where there are no more parts than workers: who does part 0; others follow */
     _Atomic int32_t taken;      /* of more parts than workers: those that are done in this run, or being done */
     uint8_t behind;             /* enum weft_behind: do all workers meet behind it? ASK: weft_frame_meets knows */
     bool shares;                /* its parts have memory in common */

@@ -108,18 +108,18 @@ static void work_on_branch(void *arg, int branch)
         call.step->kind->run(weft_frame_descriptor(fork->scope->frame, call.step), &call);
 }
 
-/* Has the step more parts than workers, so that they take turns? In bodies, which begin anew with each trip while
- * others may still be in the last one, each worker has its own parts: every so many. */
-static bool takes_turns(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+/* Has the step more parts than workers, so that they steal? In bodies, which begin anew with each trip while others may
+ * still be in the last one, each worker has its own parts: every so many. */
+static bool steals(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
 {
     return scope->plan == walker->run->execution->plan && scope->frame->step[number].parts > walker->workers;
 }
 
-/* The next part of those that nobody has begun, or the number of parts. Each worker has parts side by side, since what
- * it reads of them, or wrote in the step before, is then in its own core's cache; who is through with them takes the
- * next one of another worker, who may be slower, or be doing something else. Nobody looks for a part unless one is
- * left: a count of all that are taken says so. */
-static int next_turn(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+/* Work stealing: the next part that nobody has begun, or the number of parts. A worker's own parts lie side by side,
+ * since what it reads of them, or wrote in the step before, is then in its core's cache. A worker that has done its own
+ * steals the next one of another, which may be slower or be doing something else. `taken` counts the parts of all
+ * workers, so that a worker looks for a part only while one is left. */
+static int next_part(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
 {
     struct weft_frame *const frame = scope->frame;
     const int parts = frame->step[number].parts, workers = walker->workers;
@@ -154,8 +154,8 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
         const void *const descriptor = weft_frame_descriptor(scope->frame, call.step);
-        if (takes_turns(walker, scope, number)) {
-            while (!weft_run_stopped(walker->run) && (call.part = next_turn(walker, scope, number)) < parts)
+        if (steals(walker, scope, number)) {
+            while (!weft_run_stopped(walker->run) && (call.part = next_part(walker, scope, number)) < parts)
                 call.step->kind->run(descriptor, &call);
             return;
         }

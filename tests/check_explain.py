@@ -238,8 +238,10 @@ def check_relayouts(folder):
         to.write(SHARED)  # a promise is kept from the relayout of another reader where that is cheaper
     shared = objects(path)
     relayouts = [line for line in shared if line["kind"] == "relayout"]
-    if any("avx512" in line["kernel"] for line in relayouts):  # with narrow vectors it costs the same
+    if any("avx512" in line["kernel"] for line in relayouts):
         assert len(relayouts) == 2 and relayouts[1]["value"] == relayouts[0]["as"], relayouts
+    else:  # two plans cost the same
+        print("skipped: a relayout that reads another one's result, without AVX-512")
     assert abs(sum(line["ps"] for line in relayouts) - shared[0]["estimate_ps"]) < 1000, (relayouts, shared[0])
     with open(path, "w", encoding="utf-8") as to:
         to.write(SHORT)  # no extent is less than none, whatever the hints
@@ -263,10 +265,11 @@ def check_model():
     steps = [kernel for kernel in kernels if kernel != "weft_placed"]  # what is placed is not moved: no step
     notes = [n["note"] for node in nodes for n in node["now"] if "in group @" in n.get("note", "")]
     groups = {re.search("in group @([^,]*), by weft_", note).group(1) for note in notes}
-    assert 40 < len(steps) + len(groups) <= lines[0]["steps"], (len(steps), len(groups))
+    wide = any("avx512" in kernel for kernel in kernels)
+    assert (60 if wide else 40) < len(steps) + len(groups) <= lines[0]["steps"], (len(steps), len(groups))
     listed = [n for node in nodes for n in node["now"] if "choices" in n]
     alone = [n for n in listed if "kernel" in n]  # the first node of a group lists the group's
-    assert alone and all(n["choices"][0]["kernel"] == n["kernel"] for n in alone)
+    assert len(alone) > (5 if wide else 0) and all(n["choices"][0]["kernel"] == n["kernel"] for n in alone)
     assert all(n["choices"][0]["predicted_ps"] > 0 for n in listed)
     text = explain(model, "--node", "246")
     assert "choices of group, best first:\n      1 weft_conv" in text and "weft_conv_f32__ref" in text, text

@@ -277,8 +277,9 @@ static bool is_narrow(const struct weft_conv_shape *s, enum weft_conv_form form)
     return s->o <= 8 && (form == WEFT_CONV_DIRECT || form == WEFT_CONV_TRANSPOSED);
 }
 
-/* Units of which parts read nothing in common that takes long, as the transformed tiles of a block or the rows around
- * those that a window slides along do. */
+/* How many parts the units may be cut into, for threads that steal parts, such that little is computed or read twice
+ * at the cuts: whole blocks of Winograd tiles, and at least ROWS rows of results, whose windows overlap those of the
+ * next part. 0: the form is not cut finer than one part a thread. */
 static int64_t turn_units(const struct weft_conv *conv, const struct weft_conv_shape *s, enum weft_conv_form form,
                           int64_t units)
 {

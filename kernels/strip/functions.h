@@ -32,26 +32,38 @@ INLINE vf vroot(vi place) { return vat(place, (const vf_any *)roots); }
 INLINE vf vroot_rest(vi place) { return vat(place, (const vf_any *)roots_rest); }
 #define SIXTEENTHS 0x1.8p19f /* added: to the nearest sixteenth, whose low four bits are the place in ROOTS */
 
-/* The low bits of x + SIXTEENTHS are those of n, x to the nearest sixteenth: four of them the place of the root, above
- * them those of floor(n). */
 #if WEFT_LEVEL == 1
-/* m 2^floor(n) where that is normal: a quarter of the operations of vscale. */
-INLINE vf vadd_exponent(vf m, vf t) { return (vf)((vu)m + ((vu)t << 19 & 0xff800000)); }
-/* Are all lanes of x below the bound in magnitude? As good as always. */
+/* Are all lanes of x below the bound in magnitude? NaN is not. The branch is laid out for yes. */
 INLINE int vall_within(vf x, float bound)
 {
     return __builtin_expect(__builtin_ia32_movmskps256((vf)((vi)vabs(x) >= (vi)vall(bound))) == 0, 1);
 }
+/* m 2^floor(n) where that is normal, for t = n + SIXTEENTHS: bits 4 and up of t are those of floor(n), which is added
+ * to the exponent. A quarter of the operations of vscale. */
+INLINE vf vadd_exponent(vf m, vf t) { return (vf)((vu)m + ((vu)t << 19 & 0xff800000)); }
 #endif
 
-/* exp x = 2^floor(n) m, m in about [1, 2), for |x| < 2^14: x = n ln2 + r with n in sixteenths, m = root (1 + p(r)). */
-INLINE vf vexp_parts(vf x, vf *ret_n, vf *ret_t)
+/* m 2^floor(n) for t = n + SIXTEENTHS, a function of x whose results are normal for |x| below the bound. */
+INLINE vf vscale_sixteenths(vf m, vf t, vf x, float bound)
+{
+#if WEFT_LEVEL == 1
+    if (vall_within(x, bound))
+        return vadd_exponent(m, t);
+#else
+    (void)x, (void)bound;
+#endif
+    return vscale(m, t - SIXTEENTHS);
+}
+
+/* exp x = 2^floor(n) m, m in about [1, 2), for |x| < 2^14: x = n ln2 + r with n in sixteenths, m = root (1 + p(r)).
+ * *ret_t is n + SIXTEENTHS. */
+INLINE vf vexp_parts(vf x, vf *ret_t)
 {
     const vf t = vfma(x, vall(0x1.715476p+0f), vall(SIXTEENTHS)), n = t - SIXTEENTHS;
     const vf r = vfma(n, vall(-0x1.7f7d1cp-20f), vfma(n, vall(-0x1.62e400p-1f), x));
     const vf q = vfma(vall(0x1.555754p-3f), r, vall(0x1.000220p-1f)), p = vfma(q, r * r, r);
     const vf root = vroot((vi)t);
-    *ret_n = n, *ret_t = t;
+    *ret_t = t;
     return root + vfma(root, p, vroot_rest((vi)t));
 }
 
@@ -61,30 +73,30 @@ INLINE vf vexp_parts(vf x, vf *ret_n, vf *ret_t)
 #if WEFT_LEVEL == 2
 INLINE vf vexp_below(vf x)
 {
-    vf n, t;
-    const vf m = vexp_parts(x, &n, &t);
-    return vscale_from(m, n, x, -104.f);
+    vf t;
+    const vf m = vexp_parts(x, &t);
+    return vscale_from(m, t - SIXTEENTHS, x, -104.f);
 }
 INLINE vf vexp(vf x) { return vexp_below(vmin_x86(vall(89.f), x)); }
 #else
 INLINE vf vexp_any(vf x)
 {
     const vi some = ~(x < -104.f);
-    vf n, t;
-    const vf m = vexp_parts(vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x)), &n, &t);
-    return vscale((vf)((vi)m & some), n);
+    vf t;
+    const vf m = vexp_parts(vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x)), &t);
+    return vscale((vf)((vi)m & some), t - SIXTEENTHS);
 }
 INLINE vf vexp_any_below(vf x)
 {
-    vf n, t;
-    const vf m = vexp_parts(vmax_x86(vall(-104.f), x), &n, &t);
-    return vscale(m, n);
+    vf t;
+    const vf m = vexp_parts(vmax_x86(vall(-104.f), x), &t);
+    return vscale(m, t - SIXTEENTHS);
 }
 #if WEFT_LEVEL == 1
 INLINE vf vexp_normal(vf x)
 {
-    vf n, t;
-    const vf m = vexp_parts(x, &n, &t);
+    vf t;
+    const vf m = vexp_parts(x, &t);
     return vadd_exponent(m, t);
 }
 INLINE vf vexp(vf x) { return vall_within(x, 87.f) ? vexp_normal(x) : vexp_any(x); }
@@ -205,12 +217,7 @@ INLINE vf vgelu(vf x)
     const vf t = vfma(q, a, vall(SIXTEENTHS - 1.f)), n = t - SIXTEENTHS, r = vfma(q, a, -1.f - n);
     vf p = vfma(vall(0x1.c6af26p-5f), r, vall(0x1.ebfff4p-3f));
     p = vfma(p, r, vall(0x1.62e430p-1f)) * r;
-    const vf root = vroot((vi)t), m = vfma(root, p, root);
-#if WEFT_LEVEL == 1
-    const vf h = vall_within(x, 12.f) ? vadd_exponent(m, t) : vscale(m, n);
-#else
-    const vf h = vscale(m, n);
-#endif
+    const vf root = vroot((vi)t), h = vscale_sixteenths(vfma(root, p, root), t, x, 12.f);
     return vcopysign(vfma(-a, h, vfma(vall(0.5f), x, 0.5f * b)), x);
 }
 

@@ -156,8 +156,8 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
     }
 }
 
-/* And scans. */
-static void begin_folds(const struct weft_program_worker *w, const struct weft_program_stage *stage, int64_t n)
+static void begin_folds_and_scans(const struct weft_program_worker *w, const struct weft_program_stage *stage,
+                                  int64_t n)
 {
     const struct weft_program *p = w->program;
     for (int i = stage->first; i < stage->first + stage->ops; i++)
@@ -233,7 +233,7 @@ static void run_along_inner(struct weft_program_worker *w, const struct weft_pro
             row += some;
             continue;
         }
-        begin_folds(w, stage, 1);
+        begin_folds_and_scans(w, stage, 1);
         for (int64_t line = 0; line < lines; line++) {
             if (lines > 1)
                 seek(w, row, line);
@@ -254,7 +254,7 @@ static void run_along_outer(struct weft_program_worker *w, const struct weft_pro
     const bool folds = p->inner_rank > 0;
     const int64_t most = p->block > p->strip ? p->block / points : 1;
     if (folds)
-        begin_folds(w, stage, points);
+        begin_folds_and_scans(w, stage, points);
     for (int64_t i = 0; i < p->folded;) {
         const int64_t some = p->folded - i < most ? p->folded - i : most > 1 ? most : 1;
         if (p->inner_rank > 1 || i == 0 || stage->backwards)

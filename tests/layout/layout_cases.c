@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout_cases.c: runs files of layout cases and says how many passed.
  *
- *   layout_cases [--kinds a,b,…] [--passes a,b,…] [--wide a,b,…] [--if-there] [--quiet] FILE…
+ *   layout_cases [--kinds a,b,…] [--passes a,b,…] [--if-there] [--quiet] FILE…
  *
  * Each expectation that does not hold is a line: case, kind, what was expected, what there is. Values are compared in
  * every case, whatever it expects. Then come a table by kind, and "N passed, N failed, N skipped", in cases: one passes
@@ -9,10 +9,8 @@
  *
  * --kinds: only expectations of these kinds decide; the others are asked too, and stand in the table, where one sees
  * how far they are. A case that does not hold only for them is skipped. --passes: run on the graph before it is
- * planned, so that one sees what a pass does that is not in the pipeline. --wide: cases of these names are skipped with
- * a word on CPUs without AVX-512, where another plan costs as little as the one that they expect. --if-there: a file
- * that is not there is skipped with a word, and with 77 for an exit status. --quiet: no lines for expectations that do
- * not decide. */
+ * planned, so that one sees what a pass does that is not in the pipeline. --if-there: a file that is not there is
+ * skipped with a word, and with 77 for an exit status. --quiet: no lines for expectations that do not decide. */
 #include "layout_cases.h"
 
 #include <stdlib.h>
@@ -21,7 +19,7 @@
 
 struct tally {
     bool decides[KINDS], quiet;
-    const char *passes, *wide;
+    const char *passes;
     int held[KINDS], missed[KINDS];
     int passed, failed, skipped;
 };
@@ -93,21 +91,6 @@ static enum verdict run_one(struct tally *tally, const struct layout_case *c, st
     return verdict;
 }
 
-/* Is it one of the cases that expect vectors which this CPU has not? */
-static bool is_too_wide(const struct tally *tally, const struct layout_case *c)
-{
-    const char *const at = tally->wide ? strstr(tally->wide, c->name) : NULL;
-    const size_t length = strlen(c->name);
-    if (!at || (at > tally->wide && at[-1] != ',') || (at[length] && at[length] != ','))
-        return false;
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512vl"))
-        return false;
-#endif
-    printf("%s: skipped: this CPU has no AVX-512\n", c->name);
-    return true;
-}
-
 static int run_file(struct tally *tally, const char *path, struct weft_context *context)
 {
     json_error_t error;
@@ -123,10 +106,6 @@ static int run_file(struct tally *tally, const char *path, struct weft_context *
         const char *message = read_case(json, &c);
         if (message)
             printf("%s: case %zu: %s\n", path, i, message);
-        else if (is_too_wide(tally, &c)) {
-            tally->skipped++;
-            continue;
-        }
         const enum verdict verdict = message ? FAILED : run_one(tally, &c, context);
         *(verdict == PASSED ? &tally->passed : verdict == OPEN ? &tally->skipped : &tally->failed) += 1;
     }
@@ -176,8 +155,6 @@ int main(int argc, char **argv)
             status = take_kinds(&tally, argv[++i]) ? 0 : 2;
         } else if (strcmp(argv[i], "--passes") == 0 && i + 1 < argc) {
             tally.passes = argv[++i];
-        } else if (strcmp(argv[i], "--wide") == 0 && i + 1 < argc) {
-            tally.wide = argv[++i];
         } else if (strcmp(argv[i], "--if-there") == 0) {
             if_there = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
@@ -193,8 +170,7 @@ int main(int argc, char **argv)
     }
     weft_close(context);
     if (status == 0 && files == 0) {
-        fprintf(stderr, "usage: layout_cases [--kinds a,b,…] [--passes a,b,…] [--wide a,b,…] [--if-there] [--quiet] "
-                        "FILE…\n");
+        fprintf(stderr, "usage: layout_cases [--kinds a,b,…] [--passes a,b,…] [--if-there] [--quiet] FILE…\n");
         return 2;
     }
     print_table(&tally);
