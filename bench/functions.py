@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Vector mathematics beside torch eager: time and error of exp, log, tanh, sigmoid, erf-gelu and silu·up.
+"""Vector mathematics beside torch eager: time and error of exp, log, tanh, sigmoid, erf-gelu, silu·up and others.
 
 usage: functions.py [--library build/libweft.so] [--floats 65536] [--turns N] [--types f32,bf16] [--errors N]
-                    [--cpu LEVEL]
+                    [--cpu LEVEL] [--ops gelu.tanh,softplus,mish,elu,expm1]
 
 One thread, all in one process, in turns: weft interpreted, weft compiled, torch. A turn is as many calls as take 2 ms;
 the least of all turns counts, of which the table has nanoseconds per 1000 elements and torch / weft (above 1 weft is
 faster), and below it the geometric means. torch writes into a given result (its .out forms), so that it allocates
-nothing; silu·up is two calls there and one graph here.
+nothing; silu·up is two calls there and one graph here. --ops: others than the six that are named first.
 
 --errors N: also the greatest error of N bit patterns spread evenly over all floats, in ULP of f32, against float64
 (numpy's functions, and of torch in float64 for erf): where the result is normal and x at least -1, where it is
@@ -36,7 +36,13 @@ OPS = {
     "sigmoid": ["%y: {t} = sigmoid %x"],
     "gelu": ["%y: {t} = gelu %x"],
     "silu·up": ["%s: {t} = silu %x", "%y: {t} = mul %s, %up"],
+    "gelu.tanh": ["%y: {t} = gelu %x form=tanh"],
+    "softplus": ["%y: {t} = softplus %x"],
+    "mish": ["%y: {t} = mish %x"],
+    "elu": ["%y: {t} = elu %x"],
+    "expm1": ["%y: {t} = expm1 %x"],
 }
+SIX = "exp,log,tanh,sigmoid,gelu,silu·up"
 
 
 class Weft:
@@ -87,8 +93,12 @@ class Weft:
 
 def torch_call(op, inputs, result):
     x, up = inputs[0], inputs[-1]
-    if op == "gelu":
-        return lambda: torch.ops.aten.gelu.out(x, out=result)
+    if op in ("gelu", "gelu.tanh"):
+        form = "tanh" if "tanh" in op else "none"
+        return lambda: torch.ops.aten.gelu.out(x, approximate=form, out=result)
+    if op in ("softplus", "mish", "elu"):
+        out = getattr(torch.ops.aten, op).out
+        return lambda: out(x, out=result)
     if op == "silu·up":
         half = torch.empty_like(x)
         return lambda: (torch.ops.aten.silu.out(x, out=half), torch.mul(half, up, out=result))
@@ -121,12 +131,12 @@ def least_in_turns(calls, turns):
     return least
 
 
-def measure(weft, types, count, turns):
+def measure(weft, ops, types, count, turns):
     print("| type | op | interpreted | compiled | torch | torch / interpreted | torch / compiled |")
     print("|---|---|---|---|---|---|---|")
     for name in types:
         dtype, ratios = {"f32": torch.float32, "bf16": torch.bfloat16}[name], []
-        for op in OPS:
+        for op in ops:
             inputs = inputs_of(op, dtype, count)
             results = [torch.empty(count, dtype=dtype) for _ in range(3)]
             calls = [weft.call(op, name, INTERPRETED, inputs, results[0]), weft.call(op, name, 0, inputs, results[1]),
@@ -147,11 +157,17 @@ def measure(weft, types, count, turns):
 def exact(op, x):
     """In float64, with no step that loses what f32 shows."""
     with numpy.errstate(all="ignore"):
-        if op in ("exp", "log", "tanh"):
+        if op in ("exp", "log", "tanh", "expm1"):
             return getattr(numpy, op)(x)
         if op == "gelu":
             return 0.5 * x * torch.special.erfc(torch.from_numpy(-x * math.sqrt(0.5))).numpy()
-        return (x if "silu" in op else 1.0) / (1.0 + numpy.exp(-x))
+        if op == "elu":
+            return numpy.where(x < 0, numpy.expm1(x), x)
+        softplus = numpy.maximum(x, 0.0) + numpy.log1p(numpy.exp(-numpy.abs(x)))
+        if op in ("softplus", "mish"):
+            return softplus if op == "softplus" else x * numpy.tanh(softplus)
+        y = 2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3) if op == "gelu.tanh" else x
+        return (x if op in ("silu", "gelu.tanh") else 1.0) / (1.0 + numpy.exp(-y))
 
 
 def ulps(got, want):
@@ -164,15 +180,13 @@ def ulps(got, want):
         return numpy.where(numpy.isnan(got) & numpy.isnan(want), 0.0, numpy.where(numpy.isnan(error), numpy.inf, error))
 
 
-def worst_errors(weft, count):
+def worst_errors(weft, ops, count):
     """silu stands for silu·up, whose product is rounded once more by both."""
     print(f"\n| f32, {count} patterns | weft ULP, x >= -1 | normal | all | torch ULP, x >= -1 | normal | all |")
     print("|---|---|---|---|---|---|---|")
     OPS["silu"] = OPS["silu·up"]
     chunk = 1 << 20
-    for op in OPS:
-        if op == "silu·up":
-            continue
+    for op in ["silu" if op == "silu·up" else op for op in ops]:
         x, ones = torch.empty(chunk), torch.ones(chunk)
         inputs = [x, ones] if op == "silu" else [x]
         results = [torch.empty(chunk), torch.empty(chunk)]
@@ -201,14 +215,15 @@ def main():
     parser.add_argument("--types", default="f32,bf16")
     parser.add_argument("--errors", type=int, default=0)
     parser.add_argument("--cpu", default="")
+    parser.add_argument("--ops", default=SIX)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     weft = Weft(options.library, options.cpu)
     if options.turns:
-        measure(weft, options.types.split(","), options.floats, options.turns)
+        measure(weft, options.ops.split(","), options.types.split(","), options.floats, options.turns)
     if options.errors:
-        worst_errors(weft, options.errors)
+        worst_errors(weft, options.ops.split(","), options.errors)
     return 0
 
 

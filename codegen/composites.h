@@ -8,7 +8,8 @@
 /* By place of a node: a chain that ends there has a word; the nodes before its end are inside of it. */
 struct weft_composite {
     const char *word;      /* NULL: an instruction of its own */
-    uint8_t operand;       /* of the end: what the word is a function of */
+    uint8_t operand;       /* what the word is a function of: this operand of the node at place `at` */
+    uint32_t at;           /* the end, or a node inside of the chain */
     bool inside;           /* computed by a chain that ends later */
 };
 /* An entry for each node of `fit`, in `arena`. */

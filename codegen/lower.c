@@ -211,7 +211,7 @@ static void add_member(struct lowering *l, uint32_t p)
     if (whole->word)
         op.ins = 1;
     for (unsigned k = 0; k < op.ins; k++)
-        op.in[k] = operand_of(l, p, whole->word ? whole->operand : k);
+        op.in[k] = whole->word ? operand_of(l, whole->at, whole->operand) : operand_of(l, p, k);
     if (cuts || weft_opcode_of(g, n) == WEFT_OP_cast)
         op.dtype = (uint8_t)dtype;
     if (is_made(l, p, op.in[0], dtype)) {

@@ -43,16 +43,23 @@ INLINE int vall_within(vf x, float bound)
 INLINE vf vadd_exponent(vf m, vf t) { return (vf)((vu)m + ((vu)t << 19 & 0xff800000)); }
 #endif
 
-/* m 2^floor(n) for t = n + SIXTEENTHS, a function of x whose results are normal for |x| below the bound. */
-INLINE vf vscale_sixteenths(vf m, vf t, vf x, float bound)
+/* m 2^floor(n) for t = n + SIXTEENTHS, where n >= -125, and 0 elsewhere: results are normal or 0, since those that are
+ * neither take a hundred cycles of microcode. n is a function of x that is above -125 for |x| below the bound. */
+INLINE vf vscale_or_0(vf m, vf t, vf x, float bound)
 {
+    const vf n = t - SIXTEENTHS;
+#if WEFT_LEVEL == 2
+    (void)x, (void)bound;
+    return vscale_from(m, n, n, -125.f);
+#else
 #if WEFT_LEVEL == 1
     if (vall_within(x, bound))
         return vadd_exponent(m, t);
 #else
     (void)x, (void)bound;
 #endif
-    return vscale(m, t - SIXTEENTHS);
+    return vscale((vf)((vi)m & ~(n < -125.f)), n);
+#endif
 }
 
 /* exp x = 2^floor(n) m, m in about [1, 2), for |x| < 2^14: x = n ln2 + r with n in sixteenths, m = root (1 + p(r)).
@@ -79,18 +86,12 @@ INLINE vf vexp_below(vf x)
 }
 INLINE vf vexp(vf x) { return vexp_below(vmin_x86(vall(89.f), x)); }
 #else
-INLINE vf vexp_any(vf x)
+INLINE vf vexp_any(vf x) /* x <= 89 or NaN */
 {
     const vi some = ~(x < -104.f);
     vf t;
-    const vf m = vexp_parts(vmax_x86(vall(-104.f), vmin_x86(vall(89.f), x)), &t);
-    return vscale((vf)((vi)m & some), t - SIXTEENTHS);
-}
-INLINE vf vexp_any_below(vf x)
-{
-    vf t;
     const vf m = vexp_parts(vmax_x86(vall(-104.f), x), &t);
-    return vscale(m, t - SIXTEENTHS);
+    return vscale((vf)((vi)m & some), t - SIXTEENTHS);
 }
 #if WEFT_LEVEL == 1
 INLINE vf vexp_normal(vf x)
@@ -99,11 +100,11 @@ INLINE vf vexp_normal(vf x)
     const vf m = vexp_parts(x, &t);
     return vadd_exponent(m, t);
 }
-INLINE vf vexp(vf x) { return vall_within(x, 87.f) ? vexp_normal(x) : vexp_any(x); }
-INLINE vf vexp_below(vf x) { return vall_within(x, 87.f) ? vexp_normal(x) : vexp_any_below(x); }
+INLINE vf vexp(vf x) { return vall_within(x, 87.f) ? vexp_normal(x) : vexp_any(vmin_x86(vall(89.f), x)); }
+INLINE vf vexp_below(vf x) { return vall_within(x, 87.f) ? vexp_normal(x) : vexp_any(x); }
 #else
-INLINE vf vexp(vf x) { return vexp_any(x); }
-INLINE vf vexp_below(vf x) { return vexp_any_below(x); }
+INLINE vf vexp(vf x) { return vexp_any(vmin_x86(vall(89.f), x)); }
+INLINE vf vexp_below(vf x) { return vexp_any(x); }
 #endif
 #endif
 
@@ -217,13 +218,58 @@ INLINE vf vgelu(vf x)
     const vf t = vfma(q, a, vall(SIXTEENTHS - 1.f)), n = t - SIXTEENTHS, r = vfma(q, a, -1.f - n);
     vf p = vfma(vall(0x1.c6af26p-5f), r, vall(0x1.ebfff4p-3f));
     p = vfma(p, r, vall(0x1.62e430p-1f)) * r;
-    const vf root = vroot((vi)t), h = vscale_sixteenths(vfma(root, p, root), t, x, 12.f);
+    const vf root = vroot((vi)t), h = vscale_or_0(vfma(root, p, root), t, x, 12.f);
     return vcopysign(vfma(-a, h, vfma(vall(0.5f), x, 0.5f * b)), x);
 }
 
+/* ½ x (1 + tanh u) = x sigmoid(2u). */
 INLINE vf vgelu_tanh(vf x)
 {
-    const vf h = 0.5f * x, cube = x * x * x;
-    return vfma(h, vtanh(0x1.988454p-1f * vfma(vall(0x1.6e4e26p-5f), cube, x)), h);
+    const vf twice = 0x1.988454p+0f * vfma(vall(0x1.6e4e26p-5f), x * x * x, x), e = vexp_below(-vabs(twice));
+    return vby_sign(x, x * e, x) / (1.f + e);
+}
+
+/* log(1 + x) for x in [0, 1] or NaN: x + q(e) e². Subnormal operands take long, so e is 0 where x² is nothing. */
+INLINE vf vlog1p_to_1(vf x)
+{
+    const vf e = (vf)((vi)x & (x >= 0x1p-60f));
+    vf q = vfma(vall(-0x1.b2f58cp-9f), e, vall(0x1.4b083cp-6f));
+    q = vfma(q, e, vall(-0x1.d8632ep-5f));
+    q = vfma(q, e, vall(0x1.b579cap-4f));
+    q = vfma(q, e, vall(-0x1.3a7a84p-3f));
+    q = vfma(q, e, vall(0x1.935ca2p-3f));
+    q = vfma(q, e, vall(-0x1.ff26e2p-3f));
+    q = vfma(q, e, vall(0x1.554df0p-2f));
+    q = vfma(q, e, vall(-0x1.ffffd2p-2f));
+    return vfma(e * q, e, x);
+}
+/* exp -|x|, for what adds it to 1 or more where x is positive: there neither it nor its half gets subnormal, which
+ * would take long. */
+INLINE vf vexp_beside(vf x)
+{
+    const vf y = -vabs(x);
+    return vexp_below(vby_sign(x, y, vmax_x86(vall(-80.f), y)));
+}
+INLINE vf vsoftplus(vf x) { return vmax_x86(vall(0.f), x) + vlog1p_to_1(vexp_beside(x)); }
+
+/* tanh(log(1 + exp x)) = (e² + 2e) / (e² + 2e + 2) with e = exp x, or (1 + 2e) / (1 + 2e + 2e²) with e = exp -x. */
+INLINE vf vmish(vf x)
+{
+    const vf e = vexp_beside(x), twice = e + e, n = vby_sign(x, vfma(e, e, twice), 1.f + twice);
+    return x * n / vfma(vby_sign(x, vall(2.f), twice), vby_sign(x, vall(1.f), e), n);
+}
+
+/* exp x - 1 = 2^n p + (2^n - 1), x = n ln2 + r, p = exp r - 1. Half of it is computed, since 2^n may be 2^128. */
+INLINE vf vexpm1(vf x)
+{
+    const vf a = vmax_x86(vall(-18.f), vmin_x86(vall(89.f), x));
+    const vf t = vfma(a, vall(0x1.715476p+0f), vall(0x1.8000fcp23f)); /* the low bits hold n + 126 */
+    const vf n = t - 0x1.8000fcp23f, r = vfma(n, vall(-0x1.7f7d1cp-20f), vfma(n, vall(-0x1.62e400p-1f), a));
+    vf q = vfma(vall(0x1.6bebf4p-10f), r, vall(0x1.1227f6p-7f));
+    q = vfma(q, r, vall(0x1.555674p-5f));
+    q = vfma(q, r, vall(0x1.5554b0p-3f));
+    q = vfma(q, r, vall(0x1.fffffep-2f));
+    const vf half = (vf)((vu)t << 23), y = vfma(half, vfma(q * r, r, r), half - 0.5f);
+    return vsel(vabs(x) < 0x1p-100f, x, y + y); /* half of those may be subnormal; and -0 stays */
 }
 #endif

@@ -161,16 +161,6 @@ INLINE vd vd_log1p(vd x)
     return vd_nan(x < -1.0, vdsel(x == -1.0, vdall(-__builtin_inf()), finite));
 }
 
-INLINE vd vd_softplus(vd x) { return vdsel(x > 0.0, x, vdall(0.0)) + vd_log1p(vd_exp(-vdabs(x))); }
-INLINE vd vd_log_sigmoid(vd x) { return -vd_softplus(-x); }
-
-/* tanh(log(1 + e)) = (e² + 2e) / (e² + 2e + 2); nothing is left of e at -inf. */
-INLINE vd vd_mish(vd x)
-{
-    const vd e = vdsel(x < -1000.0, vdall(0.0), vd_exp(x)), n = e * (e + 2.0);
-    return x * (n / (n + 2.0));
-}
-
 INLINE vd vd_sigmoid(vd x) { return 1.0 / (vdsel(x < -1000.0, vdall(__builtin_inf()), vd_exp(-x)) + 1.0); }
 INLINE vf vswish(vf x, vf alpha)
 {

@@ -217,7 +217,7 @@ static bool has_composite(const struct weft_plan *plan)
     for (uint32_t i = 0; i < plan->steps; i++)
         for (uint32_t k = 0; weft_step_form(&plan->step[i]) && k < weft_step_form(&plan->step[i])->ops; k++) {
             const char *const word = weft_step_form(&plan->step[i])->op[k].word;
-            has |= word && (!strcmp(word, "silu") || !strcmp(word, "gelu"));
+            has |= word && (!strcmp(word, "silu") || !strcmp(word, "mish") || !strncmp(word, "gelu", 4));
         }
     return has;
 }
