@@ -35,6 +35,7 @@ enum {
     BAND_DEPTH = 512,
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
     PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
+    MOST_PLACE_ROWS = 192,
     PACK_ROWS = 200,     /* from so many rows on, packing a panel of B costs less than reading it in place */
     PACK_FAR = 48,       /* the same where there are more than PACK_K terms: */
     PACK_K = 1024,       /* terms from which a panel in place, a few lines of each page, has no room in that cache */
@@ -224,6 +225,15 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     return rows;
 }
 
+/* Of A in place: what the second-level cache holds beside a panel of a constant B and the next one, within bounds. */
+static int64_t place_rows(const struct weft_gemm *g, const struct weft_gemm_loops *l)
+{
+    const int64_t terms = larger(1, smaller(l->k, l->kc)), panels = 2 * g->kernel->columns;
+    if (!l->b_panels || g->kernel->columns != WEFT_GEMM_COLUMNS)
+        return PLACE_ROWS;
+    return larger(PLACE_ROWS, smaller(MOST_PLACE_ROWS, within_cache(g, NEAR_BLOCK) / terms - panels));
+}
+
 static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
     const struct weft_gemm_kernel *kernel = g->kernel;
@@ -257,7 +267,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
         const int64_t near = PLACE_ROWS + 2 * kernel->columns;
         if (l->b_panels && kernel->columns == WEFT_GEMM_COLUMNS && near * l->k > within_cache(g, NEAR_FLOATS))
             l->kc = within_cache(g, NEAR_BLOCK) / near;
-        l->mc = l->k > SHORT_K || l->pack_b ? PLACE_ROWS
+        l->mc = l->k > SHORT_K || l->pack_b ? place_rows(g, l)
                 : flat_far                  ? within_cache(g, FETCH_FLOATS) / larger(1, l->k)
                                             : l->rows;
     }
@@ -320,7 +330,9 @@ static void choose_parts(struct weft_gemm *g, int workers)
     }
     g->parts = l->cut[0] * l->cut[1] * l->cut[2];
     l->least = l->m / larger(1, l->units[1]), l->spare = l->m % larger(1, l->units[1]);
-    l->band = l->mc / l->rows;
+    /* Bands of a part are as high as each other: a low one would read all of B for a few tiles. */
+    const int64_t tiles = weft_pieces(l->units[1], larger(1, l->cut[1])), most = larger(1, l->mc / l->rows);
+    l->band = larger(1, weft_pieces(tiles, larger(1, weft_pieces(tiles, most))));
 }
 
 /* The tiles of a product that needs nothing else. */

@@ -16,6 +16,7 @@ enum { LANES = 16 };
 
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
 #define POINTER_PIN(p) __asm__("" : "+r"(p))
+#define FOUR_TERMS (VECTORS >= 2) /* have tiles a loop of four terms an iteration? See WEFT_ONE_TERM. */
 
 static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm512_set1_ps(x); }

@@ -17,6 +17,7 @@ enum { LANES = 8 };
 
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
 #define POINTER_PIN(p) __asm__("" : "+r"(p))
+#define FOUR_TERMS false
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
