@@ -194,6 +194,20 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
     }
 }
 
+/* The packed panel that is read behind a band's last one: the first one again, by the next band or in the next block of
+ * k; or that behind the part's columns, since most workers have parts side by side. */
+static const float *panel_behind(const struct work *w, int64_t tile_end, int64_t column, int64_t column_end,
+                                 int64_t depth, int64_t k)
+{
+    const struct weft_gemm_loops *const l = w->l;
+    const int64_t whole = w->gemm->kernel->columns;
+    if (tile_end < w->tile_end)
+        return w->b + column * l->k + depth * whole;
+    if (depth + k < w->k_end)
+        return w->b + column * l->k + (depth + k) * whole;
+    return column_end < l->n ? w->b + column_end * l->k + w->k_begin * whole : NULL;
+}
+
 /* Columns [column, column_end) by all rows of the box, for one block of k. */
 static void run_block(const struct work *w, int64_t tile, int64_t column, int64_t column_end, int64_t depth, int64_t k)
 {
@@ -217,9 +231,10 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const float *const again = !l->pages && t_end < w->tile_end ? w->b + column * l->k + depth * whole : NULL;
-            const float *const next = !l->ahead ? NULL : j + whole >= column_end ? again
-                                      : b + (l->pages ? whole : l->k * whole);
+            const float *const next = !l->ahead                ? NULL
+                                      : j + whole < column_end ? b + (l->pages ? whole : l->k * whole)
+                                      : l->pages               ? NULL
+                                                               : panel_behind(w, t_end, column, column_end, depth, k);
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
@@ -284,8 +299,11 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const float *const again = !l->pages && t_end < end[1] ? b + begin[2] * whole * b_step : NULL;
-                const float *const next = !l->ahead ? NULL : j + whole < column_end ? b + (j + whole) * b_step : again;
+                const float *const behind = t_end < end[1]      ? b + begin[2] * whole * b_step
+                                            : column_end < l->n ? b + column_end * b_step : NULL; /* as panel_behind */
+                const float *const next = !l->ahead                ? NULL
+                                          : j + whole < column_end ? b + (j + whole) * b_step
+                                                                   : l->pages ? NULL : behind;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     if (prefetches)
