@@ -505,10 +505,19 @@ struct weft_gemm {
 /* What one run works on. `bias` may be NULL; `residual` is only looked at where the descriptor says that there is one;
  * `user` is for the hooks. `shared` is zero in its first 64 bytes before the first part runs and after the last; each
  * part runs once. */
+/* Weights that a worker reads next, in a later step: the tiles prefetch them into the second-level cache while they
+ * compute. data NULL: none. */
+struct weft_later {
+    const float *data;
+    int64_t floats;
+};
+enum { WEFT_LATER_MOST = 64 << 10 }; /* floats: of a cache of 1 MiB, what the product's own operands leave */
+
 struct weft_gemm_data {
     float *c;
     const float *a, *b, *bias, *residual;
     void *user, *scratch, *shared;
+    struct weft_later later;
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
@@ -521,6 +530,8 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_
 void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
 /* `parts` may differ from gemm->parts only where nothing is shared. */
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
+/* What a part reads first of a packed B, at most WEFT_LATER_MOST; nothing where B is not packed in panels. */
+struct weft_later weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
 uint32_t weft_gemm_cpu(const struct weft_gemm *gemm);
 

@@ -115,6 +115,33 @@ static bool steals(const struct weft_walker *walker, const struct weft_scope *sc
     return scope->plan == walker->run->execution->plan && scope->frame->step[number].parts > walker->workers;
 }
 
+/* The first of the parts that are a worker's own. */
+static int own_part(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+{
+    const struct weft_frame_step *step = &scope->frame->step[number];
+    const int turn = walker->worker - step->first % walker->workers;
+    return steals(walker, scope, number) ? (int)((int64_t)walker->worker * step->parts / walker->workers)
+                                         : turn < 0 ? turn + walker->workers : turn;
+}
+
+/* What the worker reads first of the weights of the next step that has any: step `number` prefetches it, since a step
+ * that begins with weights from memory waits for them. */
+static struct weft_later later_of(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+{
+    enum { NEAR = 6 }; /* steps: what these read would displace it */
+    const struct weft_plan *const plan = scope->plan;
+    for (uint32_t i = number + 1; i < plan->steps && i <= number + NEAR; i++) {
+        const struct weft_step *const step = &plan->step[i];
+        if (!step->pack)
+            continue;
+        if (!step->kind->reads_first || scope->frame->step[i].parts == 0)
+            break;
+        return step->kind->reads_first(weft_frame_descriptor(scope->frame, step), plan->pack[step->pack].data,
+                                       own_part(walker, scope, i));
+    }
+    return (struct weft_later){.data = NULL};
+}
+
 /* Work stealing: the next part that nobody has begun, or the number of parts. A worker's own parts lie side by side,
  * since what it reads of them, or wrote in the step before, is then in its core's cache. A worker that has done its own
  * steals the next one of another, which may be slower or be doing something else. `taken` counts the parts of all
@@ -154,13 +181,18 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
         const void *const descriptor = weft_frame_descriptor(scope->frame, call.step);
+        const struct weft_later none = {.data = NULL};
+        const struct weft_later later = call.step->kind->reads_first ? later_of(walker, scope, number) : none;
         if (steals(walker, scope, number)) {
-            while (!weft_run_stopped(walker->run) && (call.part = next_part(walker, scope, number)) < parts)
+            const int last = (int)((int64_t)(walker->worker + 1) * parts / walker->workers) - 1;
+            while (!weft_run_stopped(walker->run) && (call.part = next_part(walker, scope, number)) < parts) {
+                call.later = call.part == last ? later : none;
                 call.step->kind->run(descriptor, &call);
+            }
             return;
         }
-        const int turn = walker->worker - scope->frame->step[number].first % walker->workers;
-        for (call.part = turn < 0 ? turn + walker->workers : turn; call.part < parts && !weft_run_stopped(walker->run);
+        call.later = later;
+        for (call.part = own_part(walker, scope, number); call.part < parts && !weft_run_stopped(walker->run);
              call.part += walker->workers)
             call.step->kind->run(descriptor, &call);
     }

@@ -275,13 +275,19 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
         const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .residual = residual ? residual + more : NULL,
-                                            .scratch = call->scratch, .shared = call->shared};
+                                            .scratch = call->scratch, .shared = call->shared,
+                                            .later = p == 0 ? call->later : (struct weft_later){.data = NULL}};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         if (s->program)
             finishing.run.row += lines;
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }
+}
+
+static struct weft_later first_of_gemm(const void *descriptor, const void *packed, int part)
+{
+    return weft_gemm_reads_first(&((const struct gemm_step *)descriptor)->gemm, packed, part);
 }
 
 static uint32_t cpu_gemm(const void *descriptor)
@@ -327,5 +333,6 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED, .bytes = bytes_gemm, .program = program_gemm, .bind = bind_gemm,
-    .run = run_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
+    .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm,
+    .forms = forms_gemm,
     .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

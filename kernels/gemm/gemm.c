@@ -30,7 +30,7 @@
 #include <assert.h>
 
 enum {
-    CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: see within_cache */
+    CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: within_cache */
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
@@ -95,7 +95,7 @@ uint32_t weft_gemm_cpu(const struct weft_gemm *gemm) { return gemm->kernel->cpu;
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What was measured with a second-level cache of 1 MiB, for the one that there is. */
-static int64_t within_cache(const struct weft_gemm *g, int64_t measured)
+int64_t weft_gemm_within_cache(const struct weft_gemm *g, int64_t measured)
 {
     const int64_t cache = g->cache == 0           ? CACHE
                           : g->cache < LEAST_CACHE ? LEAST_CACHE
@@ -217,7 +217,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
     const int64_t moved = g->batch * (l->m * l->n + l->k * (l->m + l->n));
-    if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > within_cache(g, FAR) || l->k <= THIN_K) &&
+    if (l->k <= SHORT_K && l->n > FLAT_COLUMNS && (moved > weft_gemm_within_cache(g, FAR) || l->k <= THIN_K) &&
         kernel->columns == WEFT_GEMM_COLUMNS)
         rows = FLAT_ROWS;
     while (!weft_gemm_tile(kernel, l->k, rows, columns))
@@ -231,7 +231,7 @@ static int64_t place_rows(const struct weft_gemm *g, const struct weft_gemm_loop
     const int64_t terms = larger(1, smaller(l->k, l->kc)), panels = 2 * g->kernel->columns;
     if (!l->b_panels || g->kernel->columns != WEFT_GEMM_COLUMNS)
         return PLACE_ROWS;
-    return larger(PLACE_ROWS, smaller(MOST_PLACE_ROWS, within_cache(g, NEAR_BLOCK) / terms - panels));
+    return larger(PLACE_ROWS, smaller(MOST_PLACE_ROWS, weft_gemm_within_cache(g, NEAR_BLOCK) / terms - panels));
 }
 
 static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
@@ -245,15 +245,16 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
-                 g->batch * l->m * l->n > within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
+                 g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
                kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
-    l->ahead = (l->b_panels || l->pages) && l->n > kernel->columns && l->k * l->n > within_cache(g, AHEAD_FLOATS);
+    l->ahead = (l->b_panels || l->pages) && l->n > kernel->columns &&
+               l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
                     kernel->columns == WEFT_GEMM_COLUMNS &&
-                    (l->ahead || g->batch * l->m * l->n > within_cache(g, AHEAD_FLOATS));
+                    (l->ahead || g->batch * l->m * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS));
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
-    l->kc = within_cache(g, kernel->depth);
+    l->kc = weft_gemm_within_cache(g, kernel->depth);
     if (l->b_lines) {
         l->mc = l->m;
     } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
@@ -261,14 +262,14 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     } else if (few && l->b_panels) {
         l->nc = kernel->columns;
     } else if (l->pack_a && !(few && strided)) {
-        l->mc = BAND_ROWS, l->kc = within_cache(g, smaller(kernel->depth, BAND_DEPTH));
+        l->mc = BAND_ROWS, l->kc = weft_gemm_within_cache(g, smaller(kernel->depth, BAND_DEPTH));
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else {
         const int64_t near = PLACE_ROWS + 2 * kernel->columns;
-        if (l->b_panels && kernel->columns == WEFT_GEMM_COLUMNS && near * l->k > within_cache(g, NEAR_FLOATS))
-            l->kc = within_cache(g, NEAR_BLOCK) / near;
+        if (l->b_panels && kernel->columns == WEFT_GEMM_COLUMNS && near * l->k > weft_gemm_within_cache(g, NEAR_FLOATS))
+            l->kc = weft_gemm_within_cache(g, NEAR_BLOCK) / near;
         l->mc = l->k > SHORT_K || l->pack_b ? place_rows(g, l)
-                : flat_far                  ? within_cache(g, FETCH_FLOATS) / larger(1, l->k)
+                : flat_far                  ? weft_gemm_within_cache(g, FETCH_FLOATS) / larger(1, l->k)
                                             : l->rows;
     }
     l->mc = g->block_m ? g->block_m : l->mc;
@@ -389,6 +390,20 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plainly(gemm, data, begin, end);
     else
         weft_gemm_run_tiles(gemm, data, begin, end);
+}
+
+/* Where panels are prefetched the first one, else all of them. */
+struct weft_later weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    const int64_t panel = gemm->kernel->columns * l->k;
+    int64_t begin[3], end[3];
+    if (!packed || !l->b_panels || gemm->slices > 1 || gemm->lanes > 1 ||
+        !weft_gemm_box(l->units, l->cut, part, begin, end))
+        return (struct weft_later){.data = NULL};
+    const int64_t all = l->ahead ? gemm->kernel->columns * smaller(l->k, l->kc) : (end[2] - begin[2]) * panel;
+    return (struct weft_later){.data = packed + begin[2] * panel,
+                               .floats = smaller(all, weft_gemm_within_cache(gemm, WEFT_LATER_MOST))};
 }
 
 /* All of it, by one part: what slices a product into pieces is known by heart, since a small product is over in the

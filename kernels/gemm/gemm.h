@@ -32,6 +32,9 @@
 
 #include "kernels/kernels.h"
 
+/* So many floats of a cache of 1 MiB, in the second-level cache that there is. */
+int64_t weft_gemm_within_cache(const struct weft_gemm *g, int64_t measured);
+
 /* --- what is asked for ahead ---
  *
  * The first tile of each panel of B would wait for the last cache, or memory: so the tiles of the panel before ask for

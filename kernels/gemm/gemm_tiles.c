@@ -107,18 +107,18 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of the panel `next` of so
- * many floats (NULL: no panel), and its rows of C, unless it begins by reading them (from_c). Of a panel in place,
- * whose rows are pages apart, each tile prefetches another line of all rows. False: nothing. */
+/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of `next`, and its rows of
+ * C, unless it begins by reading them (from_c). Of a panel in place, whose rows are pages apart, each tile prefetches
+ * another line of all rows. False: nothing. */
 static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
-                          int64_t tiles, const float *next, int64_t floats, bool from_c)
+                          int64_t tiles, const struct weft_later *next, bool from_c)
 {
-    if (l->pages) {
+    if (l->ahead && l->pages) {
         to->ahead_step = l->b_row, to->ahead_lines = WEFT_AHEAD_TERMS;
-        to->ahead = next && t * WEFT_AHEAD_LINE < WEFT_GEMM_COLUMNS ? next + t * WEFT_AHEAD_LINE : NULL;
+        to->ahead = next->data && t * WEFT_AHEAD_LINE < WEFT_GEMM_COLUMNS ? next->data + t * WEFT_AHEAD_LINE : NULL;
     } else {
         to->ahead_step = WEFT_AHEAD_LINE;
-        to->ahead = weft_ahead(next, floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
+        to->ahead = weft_ahead(next->data, next->floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
     }
     to->prefetch_c = l->prefetch_c && !from_c;
     return to->ahead || to->prefetch_c;
@@ -127,7 +127,8 @@ static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
-                      const float *b, int64_t b_row, const float *next, int64_t column, int64_t depth, int64_t k)
+                      const float *b, int64_t b_row, const struct weft_later *next, int64_t column, int64_t depth,
+                      int64_t k)
 {
     const int64_t whole = w->gemm->kernel->columns, columns = smaller(whole, w->column_end - column);
     const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
@@ -147,7 +148,7 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
             const struct weft_gemm_last *ending = last ? last_at(w, &end, i, column) : NULL;
             struct weft_gemm_last only = {.ahead = NULL}, *const to = ending ? &end : &only;
             const bool from_c = depth > w->k_begin;
-            if (plan_prefetch(w->l, to, k, t - tile, tile_end - tile, next, k * whole, from_c))
+            if (plan_prefetch(w->l, to, k, t - tile, tile_end - tile, next, from_c))
                 ending = to;
             run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, from_c, ending);
             if (w->finish && last)
@@ -194,18 +195,40 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
     }
 }
 
-/* The packed panel that is read behind a band's last one: the first one again, by the next band or in the next block of
- * k; or that behind the part's columns, since most workers have parts side by side. */
-static const float *panel_behind(const struct work *w, int64_t tile_end, int64_t column, int64_t column_end,
-                                 int64_t depth, int64_t k)
+/* Piece `piece` of so many of what is read later. */
+static struct weft_later piece_of(const struct weft_later *later, int64_t piece, int64_t pieces)
+{
+    const int64_t lines = weft_pieces(later->floats, WEFT_AHEAD_LINE);
+    const int64_t begin = weft_cut(lines, pieces, piece), end = weft_cut(lines, pieces, piece + 1);
+    return (struct weft_later){.data = later->data ? later->data + begin * WEFT_AHEAD_LINE : NULL,
+                               .floats = (end - begin) * WEFT_AHEAD_LINE};
+}
+
+/* What the tiles of panel j of columns [column, column_end) prefetch, up to tile_end, for a block of k: the next panel
+ * of a large B, be it the first one again for the next band or block of k. Behind the last one, and instead of panels
+ * of a small B: what the worker reads in a later step, if somebody knows; or what is behind the part's columns, since
+ * workers have parts side by side. */
+static struct weft_later panel_behind(const struct work *w, int64_t tile_end, int64_t j, int64_t column,
+                                      int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm_loops *const l = w->l;
-    const int64_t whole = w->gemm->kernel->columns;
+    const struct weft_later *const later = &w->data->later;
+    const int64_t whole = w->gemm->kernel->columns, terms = depth * whole;
+    const bool last = tile_end == w->tile_end && depth + k == w->k_end;
+    if (!l->ahead)
+        return last ? piece_of(later, (j - column) / whole, weft_pieces(column_end - column, whole))
+                    : (struct weft_later){.data = NULL};
+    if (j + whole < column_end)
+        return (struct weft_later){w->b + (l->pages ? j + whole + depth * l->b_row : (j + whole) * l->k + terms),
+                                   k * whole};
+    if (l->pages)
+        return (struct weft_later){.data = NULL};
     if (tile_end < w->tile_end)
-        return w->b + column * l->k + depth * whole;
-    if (depth + k < w->k_end)
-        return w->b + column * l->k + (depth + k) * whole;
-    return column_end < l->n ? w->b + column_end * l->k + w->k_begin * whole : NULL;
+        return (struct weft_later){w->b + column * l->k + terms, k * whole};
+    if (!last)
+        return (struct weft_later){w->b + column * l->k + terms + k * whole, k * whole};
+    const float *const behind = column_end < l->n ? w->b + column_end * l->k + w->k_begin * whole : NULL;
+    return later->data ? *later : (struct weft_later){behind, k * whole};
 }
 
 /* Columns [column, column_end) by all rows of the box, for one block of k. */
@@ -231,12 +254,9 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const float *const next = !l->ahead                ? NULL
-                                      : j + whole < column_end ? b + (l->pages ? whole : l->k * whole)
-                                      : l->pages               ? NULL
-                                                               : panel_behind(w, t_end, column, column_end, depth, k);
+            const struct weft_later next = panel_behind(w, t_end, j, column, column_end, depth, k);
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
-                      w->block || l->b_panels ? whole : l->b_row, next, j, depth, k);
+                      w->block || l->b_panels ? whole : l->b_row, &next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
             if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= WEFT_HANDED_RESULTS)) {
                 weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
@@ -285,29 +305,28 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                            const int64_t end[3])
 {
     const struct weft_gemm_loops *l = &gemm->loops;
-    const int64_t whole = gemm->kernel->columns, column_end = smaller(l->n, end[2] * whole);
+    const int64_t whole = gemm->kernel->columns, column = begin[2] * whole, column_end = smaller(l->n, end[2] * whole);
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     struct weft_gemm_last end_of_tile = last_of(gemm, data);
-    const bool prefetches = l->ahead || l->prefetch_c;
+    const bool prefetches = l->ahead || l->prefetch_c || data->later.data;
     const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || prefetches ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
+        const struct work w = {.gemm = gemm, .data = data, .l = l, .b = b, .tile_end = end[1], .k_end = l->k};
         for (int64_t t = begin[1], t_end, row = first, i = first; t < end[1]; t = t_end, row = i) {
             t_end = smaller(t + l->band, end[1]);
-            for (int64_t j = begin[2] * whole; j < column_end; j += whole) {
+            for (int64_t j = column; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const float *const behind = t_end < end[1]      ? b + begin[2] * whole * b_step
-                                            : column_end < l->n ? b + column_end * b_step : NULL; /* as panel_behind */
-                const float *const next = !l->ahead                ? NULL
-                                          : j + whole < column_end ? b + (j + whole) * b_step
-                                                                   : l->pages ? NULL : behind;
+                const struct weft_later none = {.data = NULL};
+                const struct weft_later next =
+                    prefetches ? panel_behind(&w, t_end, j, column, column_end, 0, l->k) : none;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     if (prefetches)
-                        plan_prefetch(l, &end_of_tile, l->k, u - t, t_end - t, next, l->k * whole, false);
+                        plan_prefetch(l, &end_of_tile, l->k, u - t, t_end - t, &next, false);
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;

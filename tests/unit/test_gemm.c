@@ -178,6 +178,73 @@ static void a_forced_grid_is_taken(void **state)
     assert_int_equal(g.loops.kc, 16);
 }
 
+/* Bands are even, and one where the cache has room: of 128 rows no second one reads all of B for the last 32. */
+static void bands_are_even(void **state)
+{
+    static const struct {
+        int64_t m, k;
+        int32_t band; /* tiles of 6 rows */
+    } cases[] = {{128, 768, 22}, {197, 768, 17}, {512, 768, 29}, {1000, 1000, 17}, {40, 768, 7}, {1, 768, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_gemm g = product(cases[i].m, 3072, cases[i].k);
+        g.cpu = WEFT_CPU_AVX2 | WEFT_CPU_AVX512, g.b_packed = true, g.cache = 2 << 20;
+        weft_gemm_prepare(&g, 1);
+        assert_int_equal(g.loops.band, cases[i].band);
+    }
+    struct weft_gemm none = product(0, 3072, 768);
+    none.b_packed = true;
+    weft_gemm_prepare(&none, 2);
+    assert_in_range(none.loops.band, 1, 32);
+}
+
+/* Each part says where it begins to read, and how much at most; what it prefetches for a later step changes nothing. */
+static void later_weights_are_prefetched(void **state)
+{
+    static const int64_t shapes[][3] = {{128, 768, 768}, {7, 130, 64}, {50, 640, 1500}, {1, 512, 4096}, {130, 65, 33}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        struct weft_gemm g = product(m, n, k);
+#ifdef __x86_64__
+        g.cpu = __builtin_cpu_supports("avx512vl") ? WEFT_CPU_AVX2 | WEFT_CPU_AVX512
+                : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? WEFT_CPU_AVX2 : 0;
+#endif
+        g.b_packed = true;
+        weft_gemm_prepare(&g, 3);
+        float *const a = calloc((size_t)(m * k), sizeof *a), *const b = calloc((size_t)(n * k), sizeof *b);
+        float *const c = calloc((size_t)(2 * m * n), sizeof *c), *const later = calloc(1000, sizeof *later);
+        float *const pack = aligned_alloc(64, (weft_gemm_pack_bytes(&g) + 63) / 64 * 64);
+        char *const scratch = calloc(1, g.scratch + g.shared + 64);
+        assert_true(a && b && c && later && pack && scratch);
+        for (int64_t j = 0; j < m * k; j++)
+            a[j] = (float)(j * 37 % 101 - 50) / 64;
+        for (int64_t j = 0; j < n * k; j++)
+            b[j] = (float)(j * 53 % 97 - 48) / 64;
+        weft_gemm_pack(&g, pack, (const weft_loose_f32 *)b);
+        for (int turn = 0; turn < 2; turn++)
+            for (int part = 0; part < g.parts; part++) {
+                const struct weft_later first = weft_gemm_reads_first(&g, pack, part);
+                if (first.data) {
+                    const int64_t panel = g.kernel->columns * k;
+                    int64_t begin[3], end[3];
+                    assert_true(weft_gemm_box(g.loops.units, g.loops.cut, part, begin, end));
+                    assert_ptr_equal(first.data, pack + begin[2] * panel);
+                    assert_in_range(first.floats, 1, (end[2] - begin[2]) * panel);
+                }
+                const struct weft_gemm_data data = {.c = c + turn * m * n, .a = a, .b = pack, .scratch = scratch,
+                                                    .shared = scratch + g.scratch,
+                                                    .later = {turn ? later : NULL, turn ? 1000 : 0}};
+                weft_gemm_run(&g, &data, part, g.parts);
+            }
+        assert_memory_equal(c, c + m * n, (size_t)(m * n) * sizeof *c);
+        assert_true(c[0] != 0 && c[m * n - 1] != 0);
+        free(a), free(b), free(c), free(later), free(pack), free(scratch);
+    }
+    struct weft_gemm g = product(128, 768, 768);
+    g.cpu = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
+    weft_gemm_prepare(&g, 2);
+    assert_null(weft_gemm_reads_first(&g, NULL, 0).data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +256,8 @@ int main(void)
         cmocka_unit_test(one_chain_is_one_chain),
         cmocka_unit_test(packs_do_not_depend_on_rows),
         cmocka_unit_test(a_forced_grid_is_taken),
+        cmocka_unit_test(bands_are_even),
+        cmocka_unit_test(later_weights_are_prefetched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
