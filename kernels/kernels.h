@@ -507,17 +507,17 @@ struct weft_gemm {
  * part runs once. */
 /* Weights that a worker reads next, in a later step: the tiles prefetch them into the second-level cache while they
  * compute. data NULL: none. */
-struct weft_later {
+struct weft_prefetch {
     const float *data;
     int64_t floats;
 };
-enum { WEFT_LATER_MOST = 64 << 10 }; /* floats: of a cache of 1 MiB, what the product's own operands leave */
+enum { WEFT_PREFETCH_MOST = 64 << 10 }; /* floats: of a cache of 1 MiB, what the product's own operands leave */
 
 struct weft_gemm_data {
     float *c;
     const float *a, *b, *bias, *residual;
     void *user, *scratch, *shared;
-    struct weft_later later;
+    struct weft_prefetch prefetch;
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
@@ -530,8 +530,8 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_
 void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
 /* `parts` may differ from gemm->parts only where nothing is shared. */
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
-/* What a part reads first of a packed B, at most WEFT_LATER_MOST; nothing where B is not packed in panels. */
-struct weft_later weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part);
+/* What a part reads first of a packed B, at most WEFT_PREFETCH_MOST; nothing where B is not packed in panels. */
+struct weft_prefetch weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part);
 const char *weft_gemm_name(const struct weft_gemm *gemm);
 uint32_t weft_gemm_cpu(const struct weft_gemm *gemm);
 

@@ -125,12 +125,13 @@ static int own_part(const struct weft_walker *walker, const struct weft_scope *s
 }
 
 /* What the worker reads first of the weights of the next step that has any: step `number` prefetches it, since a step
- * that begins with weights from memory waits for them. */
-static struct weft_later later_of(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t number)
+ * that begins with weights from memory waits for them. Nobody looks at steps that are bound while the plan runs. */
+static struct weft_prefetch next_weights(const struct weft_walker *walker, const struct weft_scope *scope,
+                                         uint32_t number)
 {
     enum { NEAR = 6 }; /* steps: what these read would displace it */
     const struct weft_plan *const plan = scope->plan;
-    for (uint32_t i = number + 1; i < plan->steps && i <= number + NEAR; i++) {
+    for (uint32_t i = number + 1; i < plan->steps && i < plan->late && i <= number + NEAR; i++) {
         const struct weft_step *const step = &plan->step[i];
         if (!step->pack)
             continue;
@@ -139,7 +140,7 @@ static struct weft_later later_of(const struct weft_walker *walker, const struct
         return step->kind->reads_first(weft_frame_descriptor(scope->frame, step), plan->pack[step->pack].data,
                                        own_part(walker, scope, i));
     }
-    return (struct weft_later){.data = NULL};
+    return (struct weft_prefetch){.data = NULL};
 }
 
 /* Work stealing: the next part that nobody has begun, or the number of parts. A worker's own parts lie side by side,
@@ -181,17 +182,17 @@ static void work_on_step(const struct weft_walker *walker, const struct weft_sco
         struct weft_call call;
         fill_call(walker->run, scope, number, walker->worker, &call);
         const void *const descriptor = weft_frame_descriptor(scope->frame, call.step);
-        const struct weft_later none = {.data = NULL};
-        const struct weft_later later = call.step->kind->reads_first ? later_of(walker, scope, number) : none;
+        const struct weft_prefetch none = {.data = NULL};
+        const struct weft_prefetch next = call.step->kind->reads_first ? next_weights(walker, scope, number) : none;
         if (steals(walker, scope, number)) {
             const int last = (int)((int64_t)(walker->worker + 1) * parts / walker->workers) - 1;
             while (!weft_run_stopped(walker->run) && (call.part = next_part(walker, scope, number)) < parts) {
-                call.later = call.part == last ? later : none;
+                call.prefetch = call.part == last ? next : none;
                 call.step->kind->run(descriptor, &call);
             }
             return;
         }
-        call.later = later;
+        call.prefetch = next;
         for (call.part = own_part(walker, scope, number); call.part < parts && !weft_run_stopped(walker->run);
              call.part += walker->workers)
             call.step->kind->run(descriptor, &call);

@@ -112,7 +112,7 @@ struct weft_call {
     void *out;              /* of the first result */
     const void *in[WEFT_STEP_POINTERS];
     const void *packed;     /* operand 1 as it was packed, or NULL */
-    struct weft_later later; /* what the worker reads next of the packed operand of a later step */
+    struct weft_prefetch prefetch; /* what the worker reads next of the packed operand of a later step */
     void *scratch;          /* of this worker */
     void *shared;           /* of all parts; a step leaves the first 64 bytes as it found them: zero */
     int64_t *symbols;       /* the live ones of the run */
@@ -199,8 +199,8 @@ struct weft_step_kind {
      * NULL: never. */
     bool (*by_lines)(const void *descriptor);
     /* What a part reads first of the packed operand, for earlier steps to prefetch. NULL: nothing, and steps of the
-     * kind prefetch nothing for others (call->later). */
-    struct weft_later (*reads_first)(const void *descriptor, const void *packed, int part);
+     * kind prefetch nothing for others (call->prefetch). */
+    struct weft_prefetch (*reads_first)(const void *descriptor, const void *packed, int part);
     /* NULL: one step, as it was chosen. */
     void (*expand)(const struct weft_graph *graph, const struct weft_step *step, struct weft_step_sink *sink);
     /* Finds the values of the data symbols that the node defines, into call->symbols. NULL: the evaluator does. */

@@ -276,7 +276,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .residual = residual ? residual + more : NULL,
                                             .scratch = call->scratch, .shared = call->shared,
-                                            .later = p == 0 ? call->later : (struct weft_later){.data = NULL}};
+                                            .prefetch = p == 0 ? call->prefetch : (struct weft_prefetch){.data = NULL}};
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         if (s->program)
             finishing.run.row += lines;
@@ -285,7 +285,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     }
 }
 
-static struct weft_later first_of_gemm(const void *descriptor, const void *packed, int part)
+static struct weft_prefetch first_of_gemm(const void *descriptor, const void *packed, int part)
 {
     return weft_gemm_reads_first(&((const struct gemm_step *)descriptor)->gemm, packed, part);
 }

@@ -393,17 +393,17 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
 }
 
 /* Where panels are prefetched the first one, else all of them. */
-struct weft_later weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part)
+struct weft_prefetch weft_gemm_reads_first(const struct weft_gemm *gemm, const float *packed, int part)
 {
     const struct weft_gemm_loops *l = &gemm->loops;
     const int64_t panel = gemm->kernel->columns * l->k;
     int64_t begin[3], end[3];
     if (!packed || !l->b_panels || gemm->slices > 1 || gemm->lanes > 1 ||
         !weft_gemm_box(l->units, l->cut, part, begin, end))
-        return (struct weft_later){.data = NULL};
+        return (struct weft_prefetch){.data = NULL};
     const int64_t all = l->ahead ? gemm->kernel->columns * smaller(l->k, l->kc) : (end[2] - begin[2]) * panel;
-    return (struct weft_later){.data = packed + begin[2] * panel,
-                               .floats = smaller(all, weft_gemm_within_cache(gemm, WEFT_LATER_MOST))};
+    return (struct weft_prefetch){.data = packed + begin[2] * panel,
+                               .floats = smaller(all, weft_gemm_within_cache(gemm, WEFT_PREFETCH_MOST))};
 }
 
 /* All of it, by one part: what slices a product into pieces is known by heart, since a small product is over in the

@@ -111,7 +111,7 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
  * C, unless it begins by reading them (from_c). Of a panel in place, whose rows are pages apart, each tile prefetches
  * another line of all rows. False: nothing. */
 static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
-                          int64_t tiles, const struct weft_later *next, bool from_c)
+                          int64_t tiles, const struct weft_prefetch *next, bool from_c)
 {
     if (l->ahead && l->pages) {
         to->ahead_step = l->b_row, to->ahead_lines = WEFT_AHEAD_TERMS;
@@ -127,7 +127,7 @@ static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
-                      const float *b, int64_t b_row, const struct weft_later *next, int64_t column, int64_t depth,
+                      const float *b, int64_t b_row, const struct weft_prefetch *next, int64_t column, int64_t depth,
                       int64_t k)
 {
     const int64_t whole = w->gemm->kernel->columns, columns = smaller(whole, w->column_end - column);
@@ -195,40 +195,40 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
     }
 }
 
-/* Piece `piece` of so many of what is read later. */
-static struct weft_later piece_of(const struct weft_later *later, int64_t piece, int64_t pieces)
+/* Piece `piece` of so many. */
+static struct weft_prefetch piece_of(const struct weft_prefetch *all, int64_t piece, int64_t pieces)
 {
-    const int64_t lines = weft_pieces(later->floats, WEFT_AHEAD_LINE);
+    const int64_t lines = weft_pieces(all->floats, WEFT_AHEAD_LINE);
     const int64_t begin = weft_cut(lines, pieces, piece), end = weft_cut(lines, pieces, piece + 1);
-    return (struct weft_later){.data = later->data ? later->data + begin * WEFT_AHEAD_LINE : NULL,
-                               .floats = (end - begin) * WEFT_AHEAD_LINE};
+    return (struct weft_prefetch){.data = all->data ? all->data + begin * WEFT_AHEAD_LINE : NULL,
+                                  .floats = (end - begin) * WEFT_AHEAD_LINE};
 }
 
 /* What the tiles of panel j of columns [column, column_end) prefetch, up to tile_end, for a block of k: the next panel
  * of a large B, be it the first one again for the next band or block of k. Behind the last one, and instead of panels
- * of a small B: what the worker reads in a later step, if somebody knows; or what is behind the part's columns, since
+ * of a small B: what the caller says the worker reads in its next step; or what is behind the part's columns, since
  * workers have parts side by side. */
-static struct weft_later panel_behind(const struct work *w, int64_t tile_end, int64_t j, int64_t column,
-                                      int64_t column_end, int64_t depth, int64_t k)
+static struct weft_prefetch panel_prefetch(const struct work *w, int64_t tile_end, int64_t j, int64_t column,
+                                           int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm_loops *const l = w->l;
-    const struct weft_later *const later = &w->data->later;
+    const struct weft_prefetch *const next_step = &w->data->prefetch;
     const int64_t whole = w->gemm->kernel->columns, terms = depth * whole;
     const bool last = tile_end == w->tile_end && depth + k == w->k_end;
     if (!l->ahead)
-        return last ? piece_of(later, (j - column) / whole, weft_pieces(column_end - column, whole))
-                    : (struct weft_later){.data = NULL};
+        return last ? piece_of(next_step, (j - column) / whole, weft_pieces(column_end - column, whole))
+                    : (struct weft_prefetch){.data = NULL};
     if (j + whole < column_end)
-        return (struct weft_later){w->b + (l->pages ? j + whole + depth * l->b_row : (j + whole) * l->k + terms),
-                                   k * whole};
+        return (struct weft_prefetch){w->b + (l->pages ? j + whole + depth * l->b_row : (j + whole) * l->k + terms),
+                                      k * whole};
     if (l->pages)
-        return (struct weft_later){.data = NULL};
+        return (struct weft_prefetch){.data = NULL};
     if (tile_end < w->tile_end)
-        return (struct weft_later){w->b + column * l->k + terms, k * whole};
+        return (struct weft_prefetch){w->b + column * l->k + terms, k * whole};
     if (!last)
-        return (struct weft_later){w->b + column * l->k + terms + k * whole, k * whole};
+        return (struct weft_prefetch){w->b + column * l->k + terms + k * whole, k * whole};
     const float *const behind = column_end < l->n ? w->b + column_end * l->k + w->k_begin * whole : NULL;
-    return later->data ? *later : (struct weft_later){behind, k * whole};
+    return next_step->data ? *next_step : (struct weft_prefetch){behind, k * whole};
 }
 
 /* Columns [column, column_end) by all rows of the box, for one block of k. */
@@ -254,7 +254,7 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const struct weft_later next = panel_behind(w, t_end, j, column, column_end, depth, k);
+            const struct weft_prefetch next = panel_prefetch(w, t_end, j, column, column_end, depth, k);
             run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, &next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
@@ -309,7 +309,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     const int64_t b_row = l->b_panels ? whole : l->b_row, b_step = l->b_panels ? l->k : 1;
     const int64_t first = begin[1] * l->least + smaller(begin[1], l->spare);
     struct weft_gemm_last end_of_tile = last_of(gemm, data);
-    const bool prefetches = l->ahead || l->prefetch_c || data->later.data;
+    const bool prefetches = l->ahead || l->prefetch_c || data->prefetch.data;
     const struct weft_gemm_last *const last = weft_gemm_unfinished(gemm, data) || prefetches ? &end_of_tile : NULL;
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
@@ -320,9 +320,9 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = column; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const struct weft_later none = {.data = NULL};
-                const struct weft_later next =
-                    prefetches ? panel_behind(&w, t_end, j, column, column_end, 0, l->k) : none;
+                const struct weft_prefetch none = {.data = NULL};
+                const struct weft_prefetch next =
+                    prefetches ? panel_prefetch(&w, t_end, j, column, column_end, 0, l->k) : none;
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     if (prefetches)

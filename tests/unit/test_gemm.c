@@ -222,7 +222,7 @@ static void later_weights_are_prefetched(void **state)
         weft_gemm_pack(&g, pack, (const weft_loose_f32 *)b);
         for (int turn = 0; turn < 2; turn++)
             for (int part = 0; part < g.parts; part++) {
-                const struct weft_later first = weft_gemm_reads_first(&g, pack, part);
+                const struct weft_prefetch first = weft_gemm_reads_first(&g, pack, part);
                 if (first.data) {
                     const int64_t panel = g.kernel->columns * k;
                     int64_t begin[3], end[3];
@@ -232,7 +232,7 @@ static void later_weights_are_prefetched(void **state)
                 }
                 const struct weft_gemm_data data = {.c = c + turn * m * n, .a = a, .b = pack, .scratch = scratch,
                                                     .shared = scratch + g.scratch,
-                                                    .later = {turn ? later : NULL, turn ? 1000 : 0}};
+                                                    .prefetch = {turn ? later : NULL, turn ? 1000 : 0}};
                 weft_gemm_run(&g, &data, part, g.parts);
             }
         assert_memory_equal(c, c + m * n, (size_t)(m * n) * sizeof *c);
