@@ -43,9 +43,9 @@ int64_t weft_gemm_within_cache(const struct weft_gemm *g, int64_t measured);
  * first-level cache, one each 16 terms: all at once before the sums they would delay the first loads of A and B. */
 enum { WEFT_AHEAD_TERMS = 16, WEFT_AHEAD_LINE = 16, WEFT_AHEAD_MOST = 24 };
 
-/* So many terms a tile sums one at a time; of more, four in an iteration. The branch that ends the loop every
- * WEFT_AHEAD_TERMS terms is predicted as long as the tile is short; beyond, mispredictions took 7 % of the time of the
- * 6x64 tile on Intel. With four terms of few the tile takes 3 % longer. */
+/* So many terms a wide AVX-512 tile sums one at a time; of more, four in an iteration. The branch that ends the loop
+ * every WEFT_AHEAD_TERMS terms is predicted as long as the tile is short; beyond, mispredictions took 7 % of the time
+ * of the 6x64 tile on Intel. With four terms of few the tile takes 3 % longer. (AVX2: FOUR_TERMS, vector_avx2.h.) */
 enum { WEFT_ONE_TERM = 96 };
 
 /* Tile `tile` of `tiles` that have so many turns of WEFT_AHEAD_TERMS terms: where its part of `floats` from `next` on

@@ -17,6 +17,9 @@ enum { LANES = 16 };
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
 #define POINTER_PIN(p) __asm__("" : "+r"(p))
 #define FOUR_TERMS (VECTORS >= 2) /* have tiles a loop of four terms an iteration? See WEFT_ONE_TERM. */
+#define ANY_STRIDE 1
+#define TURNS      1
+#define VECTOR_ADD_PRODUCT(sum, x, y) ((sum) = vector_fma(x, y, sum))
 
 static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm512_set1_ps(x); }

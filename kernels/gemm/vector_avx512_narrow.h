@@ -18,6 +18,9 @@ enum { LANES = 8 };
 #define VECTOR_PIN(v) __asm__("" : "+v"(v))
 #define POINTER_PIN(p) __asm__("" : "+r"(p))
 #define FOUR_TERMS false
+#define ANY_STRIDE 1
+#define TURNS      1
+#define VECTOR_ADD_PRODUCT(sum, x, y) ((sum) = vector_fma(x, y, sum))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }
 static inline vector vector_set(float x) { return _mm256_set1_ps(x); }
