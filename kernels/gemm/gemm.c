@@ -44,6 +44,8 @@ enum {
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
+    STREAM_ROWS = 4,     /* up to which AVX2's narrow panels are read as fast as hardware fetches them: 30 GB/s from
+                          * memory on a Zen 4, 20 where tiles prefetch every line of the next one */
     WAYS_COLUMNS = 32,
     SHORT_K = 128,
     THIN_K = 16,
@@ -249,6 +251,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
                kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
     l->ahead = (l->b_panels || l->pages) && l->n > kernel->columns &&
+               (l->m > STREAM_ROWS || kernel->columns == WEFT_GEMM_COLUMNS) &&
                l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
                     kernel->columns == WEFT_GEMM_COLUMNS &&

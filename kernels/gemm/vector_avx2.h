@@ -26,12 +26,14 @@ enum { LANES = 8 };
  * term alone is 25 instructions, one of four is 21. A core that has its instruction slots to itself runs both at the
  * same speed; one that shares them with another hardware thread takes a tenth longer for 25.
  * ANY_STRIDE: the same loop for any distance between rows of weights; else that of a panel is in the instructions.
- * TURNS: a tile prefetches every TURNS * WEFT_AHEAD_TERMS terms, since each time costs 25 instructions.
+ * TURNS: a tile that prefetches a line every WEFT_AHEAD_TERMS terms does so every TURNS times as many, since each
+ * time costs 25 instructions; more lines at once would keep its own loads waiting.
  * VECTOR_ADD_PRODUCT: sum += x * y, in assembly, because in a loop of four terms gcc 12 prefers the form that
  * overwrites a factor, and then moves sums from register to register. */
 #define FOUR_TERMS (VECTORS == 2)
 #define ANY_STRIDE 0
 #define TURNS      4
+#define FEW_LINES  1
 #define VECTOR_ADD_PRODUCT(sum, x, y) __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }

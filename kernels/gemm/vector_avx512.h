@@ -19,6 +19,7 @@ enum { LANES = 16 };
 #define FOUR_TERMS (VECTORS >= 2) /* have tiles a loop of four terms an iteration? See WEFT_ONE_TERM. */
 #define ANY_STRIDE 1
 #define TURNS      1
+#define FEW_LINES  0
 #define VECTOR_ADD_PRODUCT(sum, x, y) ((sum) = vector_fma(x, y, sum))
 
 static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
