@@ -127,6 +127,7 @@ static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
     }
     to->rewrites = from->rewrites;
     to->rewrite_limit = from->rewrite_limit;
+    to->fixed_labels = from->fixed_labels;
 }
 
 void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_graph)

@@ -144,6 +144,8 @@ struct weft_graph {
     weft_node first, last;
     uint32_t live_nodes;
     bool returned;               /* a return line was seen */
+    bool fixed_labels;           /* root: values without a name are called by their ids in remarks (weft_value_labels),
+                                  * so that a remark names the same value whatever is moved later */
     const struct weft_plan_note *end; /* right of the return line, or NULL */
     uint32_t index;              /* of a body: where its parent lists it */
     bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */

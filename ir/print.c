@@ -81,6 +81,8 @@ const char *weft_value_text(const struct weft_graph *graph, weft_val value)
         return "no value";
     if (graph->value[value.id].name)
         weft_text_name(&text, '%', graph->value[value.id].name);
+    else if (graph->root->fixed_labels)
+        weft_text_format(&text, "%%_%" PRIu32, value.id);
     else
         print_number(&text, number_values(graph, NULL, value));
     return text.data;
@@ -88,12 +90,14 @@ const char *weft_value_text(const struct weft_graph *graph, weft_val value)
 
 const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena *arena)
 {
+    const bool fixed = graph->root->fixed_labels;
     uint32_t *number = weft_new(arena, uint32_t, graph->values);
     const char **label = weft_new(arena, const char *, graph->values);
-    number_values(graph, number, WEFT_NO_VALUE);
+    if (!fixed)
+        number_values(graph, number, WEFT_NO_VALUE);
     for (uint32_t i = 1; i < graph->values; i++) {
         const char *name = graph->value[i].name;
-        label[i] = name ? name : weft_arena_format(arena, "%" PRIu32, number[i]);
+        label[i] = name ? name : weft_arena_format(arena, "%s%" PRIu32, fixed ? "_" : "", fixed ? i : number[i]);
     }
     return label;
 }

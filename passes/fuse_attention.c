@@ -40,7 +40,10 @@ static bool has_factor(const struct weft_graph *g, weft_val v, int depth)
            !weft_is_decided(g, weft_def(g, v)) && has_factor(g, weft_operand(g, weft_def(g, v), 0), depth - 1);
 }
 
-enum { VIEWS = 4 }; /* so many between a product and a factor */
+enum {
+    VIEWS = 4,  /* so many between a product and a factor */
+    PARTS = 32, /* so many values, at most, are said to be parts of an attention */
+};
 
 /* v without its factors, which go into *factor. Views of them are built again. */
 static weft_val unscaled(struct weft_rewriting *r, weft_val v, int depth, double *factor)
@@ -198,6 +201,45 @@ static weft_val build(struct weft_rewriting *r, struct weft_attention_match *f, 
     return weft_build_binary(b, WEFT_OP_mul, y, weft_build_splat(b, weft_type_of(g, y), f->weight_factor));
 }
 
+/* Values that attention computes on the way, from the result back. */
+struct parts {
+    weft_val value[PARTS];
+    unsigned count;
+};
+
+static bool is_operand(const struct weft_attention_match *f, weft_val v)
+{
+    bool is = v.id == f->q.id || v.id == f->k.id || v.id == f->v.id || v.id == f->scale.id;
+    for (unsigned i = 0; i < f->terms; i++)
+        is |= v.id == f->term[i].value.id;
+    return is;
+}
+
+/* Each once: an opened softmax reads scores and exponentials twice. */
+static void add_part(struct parts *parts, const struct weft_graph *g, const struct weft_attention_match *f, weft_val v)
+{
+    bool known = parts->count == PARTS || is_operand(f, v) || (weft_op_of(g, weft_def(g, v))->traits & WEFT_SOURCE);
+    for (unsigned i = 0; i < parts->count && !known; i++)
+        known = parts->value[i].id == v.id;
+    if (!known)
+        parts->value[parts->count++] = v;
+}
+
+/* Says of all that stands between the operands that were matched and the result that attention computes it. */
+static void say_joined(struct weft_rewriting *r, const struct weft_attention_match *f, weft_val result)
+{
+    struct weft_graph *const g = r->graph;
+    struct parts parts = {.value = {result}, .count = 1};
+    for (unsigned at = 0; at < parts.count; at++) {
+        const weft_node n = weft_def(g, parts.value[at]);
+        for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+            add_part(&parts, g, f, weft_operand(g, n, i));
+        if (at > 0 && g->value[parts.value[at].id].name)
+            weft_add_remark(g, r->pass, parts.value[at], "joined", "part of the attention that computes %s",
+                            weft_value_text(g, result));
+    }
+}
+
 static weft_val attention(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *const g = r->graph;
@@ -228,6 +270,7 @@ static weft_val attention(struct weft_rewriting *r, weft_node n)
     }
     if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
+    say_joined(r, &f, result);
     const weft_val y = build(r, &f, &axes, &query, &scores);
     struct weft_type whole = type;
     whole.dtype = WEFT_F32;

@@ -116,10 +116,12 @@ void weft_say_stored(struct weft_placing *p, weft_val v)
         WEFT_RECALL(f, WEFT_RECALL_TEXT, f->written[v.id], (uint64_t)(uintptr_t)f->chosen[v.id],
                     (uint64_t)f->written_ps[v.id], f->second[v.id], (uint64_t)(uintptr_t)f->second_own[v.id],
                     (uint64_t)f->second_ps[v.id]);
+    const int64_t own = f->written_ps[v.id] < 500 ? 0 : f->written_ps[v.id]; /* what would be printed as 0.000 */
     if (!known->answer)
-        known->answer = weft_arena_format(f->arena, "%s, %s us to write and read; %s would cost %s us more",
+        known->answer = weft_arena_format(f->arena, "%s%s%s%s; %s would cost %s us more",
                                           choice_text(p, v, f->written[v.id], f->chosen[v.id]),
-                                          us_text(p, f->written_ps[v.id]),
+                                          own > 0 ? ", " : "", own > 0 ? us_text(p, own) : "",
+                                          own > 0 ? " us to write and read" : "",
                                           choice_text(p, v, f->second[v.id], f->second_own[v.id]),
                                           us_text(p, f->second_ps[v.id]));
     note(p, v, "stored", known->answer);

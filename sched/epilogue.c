@@ -27,13 +27,15 @@ bool weft_epilogue_is_in(const struct weft_graph *g, const struct weft_unit *uni
 
 /* Splits the list; two contractions are not finished at once. */
 static const char *split(const struct weft_graph *g, const weft_node *node, uint32_t count, struct weft_group_fit *ret,
-                         uint32_t *ret_rest)
+                         uint32_t *ret_rest, weft_val *ret_where)
 {
     uint32_t rest = 0;
     for (uint32_t i = 0; i < count; i++) {
         const bool is_head = weft_epilogue_takes(g, node[i]);
-        if (is_head && ret->head.id)
+        if (is_head && ret->head.id) {
+            *ret_where = weft_result(g, node[i], 0);
             return "would be the second contraction";
+        }
         if (is_head)
             ret->head = node[i];
         else
@@ -131,7 +133,8 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     ret->out = WEFT_NO_VALUE;
     ret->fold = WEFT_NO_NODE;
     *ret_where = weft_result(g, node[count - 1], 0);
-    const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes" : split(g, node, count, ret, &rest);
+    const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes"
+                                                : split(g, node, count, ret, &rest, ret_where);
     if (why)
         return why;
     if (!ret->head.id)

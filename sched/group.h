@@ -46,6 +46,11 @@ struct weft_cluster {
     const char *why;        /* it has none, or none that pays */
     int64_t ps, alone;      /* as one, if that pays, or one by one; one by one */
 };
+/* Why two nodes were not joined when that was tried. */
+struct weft_refusal {
+    weft_node reader, other;
+    const char *reason;
+};
 struct weft_grouping {
     struct weft_graph *graph;
     const struct weft_target *target;
@@ -60,6 +65,8 @@ struct weft_grouping {
     uint32_t clusters;
     uint32_t *visit, visits; /* by node id: of the last search that came by */
     const char **text, **label; /* by value: its name, for remarks; without % */
+    struct weft_refusal *refusal; /* what has come together all the same in the end is no remark */
+    uint32_t refusals, refusal_capacity;
     weft_node *list, *open; /* room: nodes of a union; nodes that a search has yet to look at */
     uint32_t list_capacity, open_capacity;
 };

@@ -152,7 +152,7 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     if (!why && !group.head.id)
         why = check_rows(g, fit);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
-        why = "a node outside reads one and feeds the other";
+        why = "is connected with it through a node outside too: the one kernel would wait for itself";
     const uint32_t place = weft_member_place(g->members, maker);
     *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .folds = group.fold.id != 0};
     if (!why && place != UINT32_MAX)
@@ -160,19 +160,42 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     return why;
 }
 
-/* NULL, or why two clusters are no faster as one. */
-static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count)
+/* NULL, or why two clusters are no faster as one, said of *where, which becomes NO_VALUE if it is said of both. */
+static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where)
 {
     struct weft_cluster one = {.node = g->list, .count = count};
     weft_group_price(g, &g->cluster[a]);
     weft_group_price(g, &g->cluster[b]);
     weft_group_price(g, &one);
     const int64_t apart = g->cluster[a].ps + g->cluster[b].ps;
-    if (one.why)
+    if (one.why || one.ps < apart)
         return one.why;
-    return one.ps < apart ? NULL
-                          : weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
-                                              (double)one.ps * 1e-6, (double)apart * 1e-6);
+    *where = WEFT_NO_VALUE;
+    return weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
+                             (double)one.ps * 1e-6, (double)apart * 1e-6);
+}
+
+/* `why` is said of `where`, or of both if that is NO_VALUE. shared: what both read, or NO_VALUE. */
+static void keep_refusal(struct weft_grouping *g, weft_node reader, weft_node other, weft_val shared, weft_val where,
+                         const char *why)
+{
+    g->refusal = weft_grow(g->arena, g->refusal, &g->refusal_capacity, g->refusals + 1, sizeof *g->refusal);
+    const char *const reason = weft_arena_format(
+        g->arena, "not joined with %s%s%s%s: %s%s%s", g->text[weft_result(g->graph, other, 0).id],
+        shared.id ? ", which reads " : "", shared.id ? g->text[shared.id] : "", shared.id ? " too" : "",
+        where.id ? g->text[where.id] : "", where.id ? " " : "", why);
+    g->refusal[g->refusals++] = (struct weft_refusal){reader, other, reason};
+}
+
+/* What came together by another way is not refused. */
+static void say_refused(const struct weft_grouping *g)
+{
+    for (uint32_t i = 0; i < g->refusals; i++) {
+        const struct weft_refusal *const r = &g->refusal[i];
+        if (g->of[r->reader.id] != g->of[r->other.id] || !g->of[r->other.id])
+            weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, r->reader, 0).id], "refused", "%s",
+                               r->reason);
+    }
 }
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
@@ -222,12 +245,10 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
         return false;
     if (!why && (is.uneven || is.folds)) {
         where = weft_result(g->graph, reader, 0);
-        why = weigh(g, a, b, count);
+        why = weigh(g, a, b, count, &where);
     }
     if (why)
-        weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, reader, 0).id], "refused",
-                           "not joined with %s: %s %s", g->text[weft_result(g->graph, other, 0).id],
-                           g->text[where.id], why);
+        keep_refusal(g, reader, other, WEFT_NO_VALUE, where, why);
     else
         join(g, a, b, count);
     return true;
@@ -269,14 +290,12 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
     const char *why = check(g, a, b, count, &where, other, &is);
     if (!why) {
         where = weft_result(g->graph, reader, 0);
-        why = weigh(g, a, b, count);
+        why = weigh(g, a, b, count, &where);
     }
     if (!why)
         join(g, a, b, count);
     else
-        weft_add_remark_at(g->graph, g->who, g->label[weft_result(g->graph, reader, 0).id], "refused",
-                           "not joined with %s, which reads %s too: %s %s",
-                           g->text[weft_result(g->graph, other, 0).id], g->text[v.id], g->text[where.id], why);
+        keep_refusal(g, reader, other, v, where, why);
 }
 
 /* A parameter that is updated is mostly written over by one of its readers, which may not do so in a group with the
@@ -368,4 +387,5 @@ void weft_group_join(struct weft_grouping *g)
         if (weft_opcode_of(graph, n) == WEFT_OP_fold_chunks && g->of[n.id] && !g->cluster[g->of[n.id]].fixed)
             join_readers(g, n);
     join_beside(g);
+    say_refused(g);
 }

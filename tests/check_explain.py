@@ -198,6 +198,30 @@ PLANNED = """graph @planned(%x: f32[8,8]{1 0}) {
 """
 
 
+ATTENTION = """graph @a(%q: f32[2,8,4], %k: f32[2,8,4], %v: f32[2,8,4]) {
+  %s: f32[2,8,8] = matmul %q, %k trans_b=1
+  %w: f32[2,8,8] = softmax %s axis=2
+  %y: f32[2,8,4] = matmul %w, %v
+  %n: f32[2,8,4] = layer_norm %y axis=2
+  return %n
+}
+"""
+
+
+def check_joined(folder):
+    """Parts of an attention are joined and not dropped; remarks name values as the listing does."""
+    path = os.path.join(folder, "attention.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write(ATTENTION)
+    nodes = {line["node"]: line for line in objects(path) if line["kind"] == "node"}
+    assert [nodes[name]["fate"] for name in ("%s", "%w", "%y", "%n")] == ["joined", "joined", "rewritten", "rewritten"]
+    text = explain(path)
+    assert "fuse_attention joined at %w: part of the attention that computes %y\n" in text, text
+    assert "dce dropped at %w" not in text and " passes changed nothing, " in text, text
+    now, stored = (re.findall(rf"{word} %(_[0-9]+): ", text) for word in ("  now", "stored at"))
+    assert len(stored) >= 5 and set(stored) <= set(now), text
+
+
 def check_relayouts(folder):
     """What was inserted: where, for whom, at which price; of a constant once, and then it is no part of the sum."""
     path = os.path.join(folder, "layouts.weft")
@@ -220,7 +244,8 @@ def check_relayouts(folder):
     assert f"  %d as %{moved['as']}: {{0 2 3 1}} to row-major, 150.5 kB, " in text and "parts=1" in text, text
     assert " us once, by weft_relayout_" in text and "when=load" in text and "parts=2" not in text, text
     stored = [r["reason"] for line in lines for r in line.get("remarks", []) if r["verdict"] == "stored"]
-    assert len(stored) >= 5 and all(" us to write and read; " in r and r.endswith(" us more") for r in stored), stored
+    assert len(stored) >= 5 and all(" would cost " in r and r.endswith(" us more") for r in stored), stored
+    assert any(" us to write and read; " in r for r in stored) and not any(" 0.000 us" in r for r in stored), stored
     assert "winograd" in text and "winograd" not in explain(path, "--no-winograd")
     assert "exclude each other" in explain(path, "--no-winograd", "--winograd-4", code=2)
     assert "out of range" in explain(path, "--size", "N=9", code=1)
@@ -286,6 +311,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_refusals(folder)
     check_constants(folder)
     check_bodies(folder)
+    check_joined(folder)
     check_relayouts(folder)
 check_model()
-print("8 passed, 0 failed, 0 skipped")
+print("9 passed, 0 failed, 0 skipped")

@@ -17,6 +17,7 @@ static int name_nodes(void *arg)
 {
     const struct request *r = arg;
     explain_name_nodes(r->model.graph);
+    r->model.graph->fixed_labels = true;
     return WEFT_OK;
 }
 

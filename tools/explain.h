@@ -19,6 +19,7 @@ enum explain_fate {
     EXPLAIN_REWRITTEN, /* other nodes stand for some of it */
     EXPLAIN_FOLDED,    /* computed while compiling: only constants are left, of it or of what is computed from it */
     EXPLAIN_CANCELLED, /* another node's value stands for it */
+    EXPLAIN_JOINED,    /* another node computes it as a part of what it does: scores of an attention */
     EXPLAIN_DROPPED,   /* nothing needs it */
 };
 extern const char *const explain_fates[];
@@ -60,6 +61,8 @@ void explain_collect(struct explain *explain);
 /* The origin of this name, or that of the value (with or without %); NULL after an error with the nearest names. */
 const struct explain_origin *explain_find(const struct explain *explain, const char *name);
 
+/* Is it constants alone, of which nothing is left? */
+bool explain_is_unused_constant(const struct explain *explain, const struct explain_origin *origin);
 /* What a node will cost by plain counting, for the hinted sizes: every operand and result moves once. */
 struct explain_cost {
     double operations, bytes;

@@ -9,7 +9,8 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const explain_fates[] = {"constant", "kept", "rewritten", "folded", "cancelled", "dropped"};
+const char *const explain_fates[] = {"constant", "kept", "rewritten", "folded", "cancelled", "joined",
+                                     "dropped"};
 
 void explain_name_nodes(struct weft_graph *graph)
 {
@@ -62,6 +63,30 @@ static void list_nodes(struct explain *e, struct explain_pair *pair)
     }
 }
 
+/* Node k in the order of `from` was made node k of the copy. */
+static uint32_t *ranks(const struct explain *e, const struct weft_graph *from)
+{
+    uint32_t *rank = weft_new(e->arena, uint32_t, from->nodes), next = 1;
+    weft_foreach_node(from, n)
+        rank[n.id] = next++;
+    return rank;
+}
+
+/* Names of the values of `from`; what has none is called like its copy. */
+static const char **labels_as_copied(const struct explain *e, const struct weft_graph *from,
+                                     const struct weft_graph *to, const char **to_label)
+{
+    const char **label = weft_value_labels(from, e->arena);
+    const uint32_t *rank = ranks(e, from);
+    weft_foreach_node(from, n)
+        for (uint32_t i = 0; i < from->node[n.id].results; i++) {
+            const uint32_t v = from->node[n.id].first_result + i, copy = to->node[rank[n.id]].first_result + i;
+            if (!from->value[v].name && !to->value[copy].name)
+                label[v] = to_label[copy];
+        }
+    return label;
+}
+
 /* The origins of one graph stand together: those of its bodies come behind. */
 static void add_pair(struct explain *e, const struct weft_graph *from, const struct weft_graph *to, const char *inside)
 {
@@ -70,10 +95,10 @@ static void add_pair(struct explain *e, const struct weft_graph *from, const str
     *pair = (struct explain_pair){.from = from,
                                   .to = to,
                                   .inside = inside,
-                                  .from_label = weft_value_labels(from, e->arena),
                                   .to_label = weft_value_labels(to, e->arena),
                                   .next_source = weft_new(e->arena, uint32_t, from->nodes),
                                   .next_final = weft_new(e->arena, uint32_t, to->nodes)};
+    pair->from_label = labels_as_copied(e, from, to, pair->to_label);
     list_nodes(e, pair);
     for (uint32_t i = 0; i < from->bodies && i < to->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         add_pair(e, from->body[i], to->body[i], from->body[i]->name);
@@ -138,6 +163,20 @@ static bool only_constants(const struct weft_graph *graph, const uint32_t *next,
     return true;
 }
 
+bool explain_is_unused_constant(const struct explain *e, const struct explain_origin *origin)
+{
+    const struct explain_pair *const pair = &e->pair[origin->pair];
+    return !origin->final && only_constants(pair->from, pair->next_source, origin->source);
+}
+
+static bool has_verdict(const struct explain *e, const struct explain_origin *origin, const char *verdict)
+{
+    for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1])
+        if (strcmp(e->to->root->remark[r - 1].verdict, verdict) == 0)
+            return true;
+    return false;
+}
+
 static enum explain_fate fate_of(const struct explain *e, const struct explain_origin *origin, const uint32_t *rank)
 {
     const struct explain_pair *pair = &e->pair[origin->pair];
@@ -150,24 +189,12 @@ static enum explain_fate fate_of(const struct explain *e, const struct explain_o
     }
     for (uint32_t n = origin->final; n; n = pair->next_final[n])
         after++;
-    if (after == 0) {
-        bool dropped = source_only;
-        for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1])
-            dropped = dropped || strcmp(e->to->root->remark[r - 1].verdict, "dropped") == 0;
-        return dropped ? EXPLAIN_DROPPED : EXPLAIN_CANCELLED;
-    }
+    if (after == 0)
+        return has_verdict(e, origin, "joined")                   ? EXPLAIN_JOINED
+               : source_only || has_verdict(e, origin, "dropped") ? EXPLAIN_DROPPED : EXPLAIN_CANCELLED;
     if (only_constants(pair->to, pair->next_final, origin->final))
         return source_only ? EXPLAIN_CONSTANT : EXPLAIN_FOLDED;
     return same == before && after == before ? EXPLAIN_KEPT : EXPLAIN_REWRITTEN;
-}
-
-/* Node k in the order of `from` was made node k of the copy. */
-static uint32_t *ranks(const struct explain *e, const struct weft_graph *from)
-{
-    uint32_t *rank = weft_new(e->arena, uint32_t, from->nodes), next = 1;
-    weft_foreach_node(from, n)
-        rank[n.id] = next++;
-    return rank;
 }
 
 /* What a node of the model was computed into, while compiling. */

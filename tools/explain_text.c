@@ -12,8 +12,10 @@
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-static void print_refusals(const struct explain *e, const char *pass, struct weft_text *text)
+/* A line for each reason. False: the pass refused nothing. */
+static bool print_refusals(const struct explain *e, const char *pass, struct weft_text *text)
 {
+    bool any = false;
     for (uint32_t i = 0; i < e->to->root->remarks; i++) {
         const struct weft_remark *remark = &e->to->root->remark[i];
         if (strcmp(remark->verdict, "refused") != 0 || !explain_is_by(remark, pass))
@@ -22,12 +24,37 @@ static void print_refusals(const struct explain *e, const char *pass, struct wef
         if (count)
             weft_text_format(text, "    refused %u time%s by %s: %s\n", count, weft_tool_plural(count), remark->who,
                              count > 1 ? explain_common_reason(e, remark->reason) : remark->reason);
+        any |= count > 0;
     }
+    return any;
+}
+
+/* A line for each pass that did or refused something, and one for all others. */
+static void print_passes(const struct explain *e, struct weft_text *text)
+{
+    struct weft_text idle = {.context = e->context, .arena = e->arena};
+    struct explain_pass pass;
+    uint32_t idles = 0;
+    int64_t idle_ns = 0;
+    for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
+        struct weft_text refusals = {.context = e->context, .arena = e->arena};
+        if (!print_refusals(e, pass.name, &refusals) && pass.rewrites == 0) {
+            weft_text_format(&idle, "%s%s", idles++ ? ", " : "", pass.name);
+            idle_ns += pass.ns;
+            continue;
+        }
+        weft_text_format(text, "  %-23s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,
+                         weft_tool_plural(pass.rewrites), pass.runs, weft_tool_plural(pass.runs),
+                         (double)pass.ns / 1e6);
+        weft_text_addn(text, refusals.data, refusals.length);
+    }
+    if (idles)
+        weft_text_format(text, "  %u pass%s changed nothing, %.3f ms: %s\n", idles, idles == 1 ? "" : "es",
+                         (double)idle_ns / 1e6, idle.data);
 }
 
 static void print_summary(const struct explain *e, struct weft_text *text)
 {
-    struct explain_pass pass;
     weft_text_format(text, "%s: %u node%s read, %u planned as %u step%s, %d of them in the reference evaluator\n",
                      e->path, e->from->live_nodes, weft_tool_plural(e->from->live_nodes), e->to->live_nodes,
                      e->plan->steps, weft_tool_plural(e->plan->steps), e->plan->fallbacks);
@@ -37,12 +64,7 @@ static void print_summary(const struct explain *e, struct weft_text *text)
                          e->plan->kernel_units - e->plan->unexpected_units, e->plan->kernel_units);
     weft_text_format(text, "passes: %lld rewrite%s\n", (long long)e->to->root->rewrites,
                      weft_tool_plural(e->to->root->rewrites));
-    for (uint32_t i = 0; explain_pass_at(e, i, &pass); i++) {
-        weft_text_format(text, "  %-23s %6lld rewrite%s in %u run%s, %.3f ms\n", pass.name, (long long)pass.rewrites,
-                         weft_tool_plural(pass.rewrites), pass.runs, weft_tool_plural(pass.runs),
-                         (double)pass.ns / 1e6);
-        print_refusals(e, pass.name, text);
-    }
+    print_passes(e, text);
     for (uint32_t i = 0; i < e->to->root->remarks; i++)
         if (!e->to->root->remark[i].where || e->to->root->remark[i].where[0] != '%')
             weft_text_format(text, "%s %s: %s\n", e->to->root->remark[i].who, e->to->root->remark[i].verdict,
@@ -122,7 +144,9 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
                      pair->inside);
     for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1]) {
         const struct weft_remark *remark = &e->to->root->remark[r - 1];
-        if (strcmp(remark->who, "plan") != 0 || strcmp(remark->verdict, "chosen") != 0)
+        const bool is_choice = strcmp(remark->who, "plan") == 0 && strcmp(remark->verdict, "chosen") == 0;
+        const bool is_drop = origin->fate == EXPLAIN_JOINED && strcmp(remark->verdict, "dropped") == 0;
+        if (!is_choice && !is_drop)
             weft_text_format(text, "  %s %s at %s: %s\n", remark->who, remark->verdict, remark->where, remark->reason);
     }
     for (uint32_t n = origin->final; n; n = pair->next_final[n]) {
@@ -134,11 +158,19 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
 
 void explain_print_text(const struct explain *e, const struct explain_origin *only, struct weft_text *text)
 {
+    uint32_t unused = 0;
     print_summary(e, text);
     print_relayouts(e, text);
-    for (uint32_t i = 0; i < e->origins; i++)
-        if (only ? &e->origin[i] == only : e->origin[i].fate != EXPLAIN_CONSTANT)
-            print_origin(e, &e->origin[i], /* with_choices= */ only, text);
+    for (uint32_t i = 0; i < e->origins; i++) {
+        const struct explain_origin *const origin = &e->origin[i];
+        const bool is_unused = explain_is_unused_constant(e, origin);
+        unused += !only && is_unused;
+        if (only ? origin == only : origin->fate != EXPLAIN_CONSTANT && !is_unused)
+            print_origin(e, origin, /* with_choices= */ only, text);
+    }
+    if (unused)
+        weft_text_format(text, "not listed: %u constant%s of the file that nothing uses any more\n", unused,
+                         weft_tool_plural(unused));
     if (e->measured)
         explain_measured_text(e, text);
 }
