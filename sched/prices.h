@@ -24,7 +24,7 @@
 #include "kernels/kernels.h"
 
 enum weft_price {
-#define PRICE(name, unit, zen, intel, help) WEFT_PRICE_##name,
+#define PRICE(name, unit, zen, intel, avx2, help) WEFT_PRICE_##name,
 #include "sched/prices.def"
 #undef PRICE
     WEFT_PRICE_COUNT
@@ -46,9 +46,9 @@ struct weft_prices {
     int32_t threads;                  /* by so many */
     int32_t lanes;                    /* of f32 in the vectors of the kernels that were measured */
     int32_t price[WEFT_PRICE_COUNT];
-    char from[192];                   /* "shipped", "shipped for Intel", or the end of the file's path: for messages */
+    char from[192];                   /* for messages: "shipped", "shipped for Intel", the end of a path */
 };
-extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel;
+extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel, weft_prices_shipped_avx2;
 
 /* The shipped prices for a CPU of which kernels may use the levels in `flags`. */
 const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags);

@@ -383,7 +383,7 @@ expect 0 '^lanes [0-9]' cat quick.prices
 expect 0 'written to narrow.prices' "$weft" calibrate --shipped --cpu baseline -o narrow.prices
 expect 0 '^lanes 16$' cat narrow.prices # where they were measured, whatever the level that will use them
 expect 0 'resize by weights' "$weft" calibrate --list
-expect 0 'read_shared  *7760 ' "$weft" calibrate --list --cpu avx2
+expect 0 'read_shared  *8930 ' "$weft" calibrate --list --cpu avx2
 expect 2 "no CPU level" "$weft" calibrate --list --cpu avx3
 expect 1 'nowhere' "$weft" calibrate --shipped -o folder/that/is/nowhere/a.prices
 expect 2 'one word too many' "$weft" calibrate here

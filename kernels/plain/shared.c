@@ -36,16 +36,11 @@ static double cubic_weight(double d)
     return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-void weft_k_sample_axis(const struct weft_k_sampling *s, int64_t extent, double g, int64_t *element, double *weight)
+void weft_k_sample_any(const struct weft_k_sampling *s, int64_t extent, double g, int64_t *element, double *weight)
 {
     const double length = (double)extent, low = s->corners ? 0 : -0.5, high = length - (s->corners ? 1 : 0.5);
     g = isnan(g) ? -1 : g < -1e15 ? -1e15 : g > 1e15 ? 1e15 : g;
-    double x = s->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
-    if (s->form == WEFT_K_LINEAR && x >= 0 && x < length - 1) { /* as below, without calls */
-        element[0] = (int64_t)x, element[1] = element[0] + 1;
-        weight[0] = 1 - (x - (double)element[0]), weight[1] = 1 - ((double)element[1] - x);
-        return;
-    }
+    double x = weft_k_sample_place(s, length, g);
     if (s->form == WEFT_K_NEAREST)
         x = rint(x);
     const bool each = s->border == WEFT_K_ZEROS || (s->form == WEFT_K_CUBIC && s->border == WEFT_K_EDGE);

@@ -26,8 +26,26 @@ static inline int weft_k_taps(enum weft_k_form form)
 }
 /* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. Element -1: outside, which
  * reads as 0. */
-void weft_k_sample_axis(const struct weft_k_sampling *sampling, int64_t extent, double g, int64_t *element,
-                        double *weight);
+static inline void weft_k_sample_axis(const struct weft_k_sampling *sampling, int64_t extent, double g,
+                                      int64_t *element, double *weight);
+
+void weft_k_sample_any(const struct weft_k_sampling *sampling, int64_t extent, double g, int64_t *element,
+                       double *weight);
+static inline double weft_k_sample_place(const struct weft_k_sampling *sampling, double length, double g)
+{
+    return sampling->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
+}
+static inline void weft_k_sample_axis(const struct weft_k_sampling *sampling, int64_t extent, double g,
+                                      int64_t *element, double *weight)
+{
+    const double x = weft_k_sample_place(sampling, (double)extent, g);
+    if (sampling->form != WEFT_K_LINEAR || !(x >= 0 && x < (double)extent - 1)) {
+        weft_k_sample_any(sampling, extent, g, element, weight);
+        return;
+    }
+    element[0] = (int64_t)x, element[1] = element[0] + 1; /* as weft_k_sample_any, without its calls */
+    weight[0] = 1 - (x - (double)element[0]), weight[1] = 1 - ((double)element[1] - x);
+}
 
 /* --- roi_align ---------------------------------------------------------------------------------------------------- */
 

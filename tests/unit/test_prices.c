@@ -270,9 +270,12 @@ static void shipped_prices_follow_the_cpu(void **state)
     const struct weft_cpu amd = {.vendor = "AuthenticAMD"}, intel = {.vendor = "GenuineIntel"};
     assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX512), &weft_prices_shipped);
     assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX512), &weft_prices_shipped_intel);
-    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX2), &weft_prices_shipped);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX2), &weft_prices_shipped_avx2);
+    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX2), &weft_prices_shipped_avx2);
+    assert_ptr_equal(weft_prices_shipped_for(&amd, 0), &weft_prices_shipped);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
-        assert_true(weft_prices_shipped.price[i] > 0 && weft_prices_shipped_intel.price[i] > 0);
+        assert_true(weft_prices_shipped.price[i] > 0 && weft_prices_shipped_intel.price[i] > 0 &&
+                    weft_prices_shipped_avx2.price[i] > 0);
 }
 
 /* What is stored how in a plan by prices in which one order costs 100 times the other. */
