@@ -91,12 +91,22 @@ double weft_fit_points(const struct weft_members *m, const struct weft_fit *fit,
     return points;
 }
 
+/* What the arithmetic of an elementwise node takes for an element, if weft_program_arithmetic_ns counts it; else 0. */
+static double counted_ns(const struct weft_members *m, weft_node n)
+{
+    const struct weft_strip_kernel *const kernel = weft_pointwise_kernel(m->graph, n, m->cpu, m->arena);
+    return kernel ? weft_strip_ns(kernel) : 0;
+}
+
 /* For computing the node at place p at each point of these axes, besides once for each number that it has. */
 static double repeated_ns(const struct weft_members *m, const struct weft_fit *fit, uint32_t p, uint16_t axes)
 {
     const uint16_t own = fit->member[p].axes;
     const double more = weft_fit_points(m, fit, axes) - weft_fit_points(m, fit, own);
-    return own == axes ? 0 : more * weft_pointwise_ns(m->graph, fit->node[p]);
+    if (own == axes)
+        return 0;
+    const double counted = counted_ns(m, fit->node[p]), simple = weft_pointwise_ns(m->graph, fit->node[p]);
+    return more * (counted > simple ? counted : simple);
 }
 
 /* Where nothing is folded: what has fewer axes than others, and takes long to compute again at each point, is outside.
@@ -193,7 +203,9 @@ static const char *place_member(const struct weft_members *m, struct weft_fit *f
     if (kind_of(m, fit, p) == WEFT_MEMBER_SCAN)
         return !scanned_by(m, fit, p)        ? "scans an axis of one element"
                : member->axes != fit->all ? "scans a value with fewer axes than the group" : NULL;
-    fit->again_ns += repeated_ns(m, fit, p, member->inside ? fit->all : fit->outer);
+    const double again = repeated_ns(m, fit, p, member->inside ? fit->all : fit->outer);
+    fit->again_ns += again;
+    fit->simple_ns += again != 0 && counted_ns(m, fit->node[p]) == 0 ? again : 0;
     fit->uneven |= fit->again_ns > 0;
     return NULL;
 }

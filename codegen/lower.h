@@ -42,7 +42,8 @@ struct weft_fit {
     weft_dim chunk;        /* elements of a chunk */
     bool uneven;           /* nothing is folded, and yet nodes have fewer axes than others; or again_ns is above 0; or
                             * elements are looked up: prices have to say whether that pays */
-    double again_ns;       /* of one worker, at the hints, for what is computed at more points than it has numbers */
+    double again_ns;       /* of one worker, at the hints, for what is computed at more points than it has numbers; */
+    double simple_ns;      /* of it for ops of few instructions, which weft_program_arithmetic_ns does not count */
     struct weft_fit_member member[WEFT_MOST_MEMBERS]; /* by place */
 };
 /* NULL, or why no kernel computes these nodes as one, with the value that stands in the way. What it finds holds until

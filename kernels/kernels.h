@@ -94,6 +94,8 @@ struct weft_strip_kernel {
 };
 /* The best kernel for op and dtypes within `cpu`, or NULL. */
 const struct weft_strip_kernel *weft_strip_find(const char *op, int in_dtype, int out_dtype, uint32_t cpu);
+/* Nanoseconds that an element takes one thread besides loading and storing it; 0 for a few instructions. */
+double weft_strip_ns(const struct weft_strip_kernel *kernel);
 
 struct weft_map {
     const struct weft_strip_kernel *kernel;

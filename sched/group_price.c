@@ -58,7 +58,7 @@ static const char *choose(struct weft_grouping *g, const struct weft_cluster *cl
     *ret_choices = weft_format_choice_of(&g->formats, g->symbols, &step);
     if (!*ret_choices)
         return "no kernel takes these layouts";
-    *ret_ps = (*ret_choices)->choice[0].ps + (int64_t)(fit->again_ns * 1e3 / g->target->threads);
+    *ret_ps = (*ret_choices)->choice[0].ps + (int64_t)(fit->simple_ns * 1e3 / g->target->threads);
     return NULL;
 }
 

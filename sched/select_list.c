@@ -109,7 +109,7 @@ static double shared_by(const struct weft_select *s, const struct weft_bind *bin
     return (double)weft_prices_of(s->target)->threads / (workers > 1 ? workers : 1);
 }
 
-/* The longer one of arithmetic and memory, since they go on at the same time. */
+/* The longer one of products and memory, since they go on at the same time; then what strips compute. */
 static int64_t predict(const struct weft_select *s, const struct weft_bind *bind, const void *descriptor,
                        const struct weft_account *account)
 {
@@ -125,12 +125,13 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
             i < WEFT_STEP_POINTERS ? bind->in[i] : weft_bind_tensor(bind, bind->step->in[i]);
         memory += stream_ps(s->target, &in, most_read(s, bind, i), WEFT_PRICE_read_private, slower);
     }
+    const int workers = bind->parts < s->workers ? bind->parts : s->workers;
     double ps = account->count * (double)weft_price_of(s->target, account->price) * 1e-3 * slower;
     if (account->signature.arithmetic == WEFT_ARITHMETIC_PLAIN ||
         account->signature.arithmetic == WEFT_ARITHMETIC_EVALUATOR)
-        ps = one_by_one_ps(s, bind) / (bind->parts < s->workers ? bind->parts : s->workers);
+        ps = one_by_one_ps(s, bind) / workers;
     ps = (ps > memory ? ps : memory) + (double)weft_price_of(s->target, WEFT_PRICE_step) * 1e3 +
-         account->overhead_ns * 1e3 / (bind->parts < s->workers ? bind->parts : s->workers);
+         (account->overhead_ns + account->arithmetic_ns) * 1e3 / workers;
     return (int64_t)(ps < most ? ps : most);
 }
 

@@ -158,7 +158,8 @@ struct weft_signature {
 /* What a bound step has to do besides reading and writing memory, and how it rounds. */
 struct weft_account {
     double overhead_ns;       /* on one worker, besides what is counted: calls, short lines */
-    double count;             /* so many of what the price is for; 0: memory is all that takes time */
+    double arithmetic_ns;     /* on one worker, of elementwise ops, besides memory */
+    double count;             /* so many of what the price is for; 0: none */
     enum weft_price price;
     struct weft_signature signature;
 };

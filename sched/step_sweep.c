@@ -36,9 +36,16 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
     return ((const struct weft_map *)descriptor)->kernel->name;
 }
 
+static void account_map(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    const struct weft_map *const map = descriptor;
+    ret->arithmetic_ns = weft_strip_ns(map->kernel) * weft_tensor_elements(&bind->out);
+    ret->signature.arithmetic = WEFT_ARITHMETIC_OP;
+}
+
 const struct weft_step_kind weft_step_map = {
     .name = "map", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_map), .bind = bind_map,
-    .run = run_map, .kernel = name_map, .cpu = cpu_map, .arithmetic = WEFT_ARITHMETIC_OP};
+    .run = run_map, .kernel = name_map, .cpu = cpu_map, .account = account_map};
 
 /* --- reduce ------------------------------------------------------------------------------------------------------- */
 

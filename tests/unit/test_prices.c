@@ -278,6 +278,30 @@ static void shipped_prices_follow_the_cpu(void **state)
                     weft_prices_shipped_avx2.price[i] > 0);
 }
 
+/* Rows are found by bisection and name kernels that there are. With wider vectors none takes more than half as long
+ * again, which square roots do. */
+static void arithmetic_of_ops_is_priced(void **state)
+{
+    static const struct {
+        const char *op;
+        int eight, sixteen;
+    } row[] = {
+#define STRIP_PRICE(op, eight, sixteen) {op, eight, sixteen},
+#include "kernels/strip/op_price.def"
+    };
+    const uint32_t avx2 = WEFT_CPU_AVX2, avx512 = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        assert_true(i == 0 || strcmp(row[i - 1].op, row[i].op) < 0);
+        const struct weft_strip_kernel *const kernel = weft_strip_find(row[i].op, WEFT_K_F32, WEFT_K_F32, avx2);
+        assert_non_null(kernel);
+        assert_true(weft_strip_ns(kernel) == 1e-3 * row[i].eight && row[i].eight > 0);
+        const double wide = weft_strip_ns(weft_strip_find(row[i].op, WEFT_K_F32, WEFT_K_F32, avx512));
+        assert_true(wide == 1e-3 * row[i].sixteen && 10 * row[i].sixteen <= 15 * row[i].eight);
+        assert_true(weft_strip_ns(weft_strip_find(row[i].op, WEFT_K_F32, WEFT_K_F32, 0)) > weft_strip_ns(kernel));
+    }
+    assert_true(weft_strip_ns(weft_strip_find("add", WEFT_K_F32, WEFT_K_F32, avx2)) == 0);
+}
+
 /* What is stored how in a plan by prices in which one order costs 100 times the other. */
 static void plan_by(void **state, const char *dear, char ret_text[4096])
 {
@@ -343,7 +367,7 @@ int main(void)
         cmocka_unit_test(prices_of_other_levels),
         cmocka_unit_test(files_that_are_none),
         cmocka_unit_test(where_they_are_looked_for),
-        cmocka_unit_test(shipped_prices_follow_the_cpu),
+        cmocka_unit_test(shipped_prices_follow_the_cpu), cmocka_unit_test(arithmetic_of_ops_is_priced),
         cmocka_unit_test(prices_decide),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
