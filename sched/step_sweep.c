@@ -40,6 +40,7 @@ static void account_map(const struct weft_bind *bind, const void *descriptor, st
 {
     const struct weft_map *const map = descriptor;
     ret->arithmetic_ns = weft_strip_ns(map->kernel) * weft_tensor_elements(&bind->out);
+    ret->overhead_ns = weft_map_overhead_ns(map);
     ret->signature.arithmetic = WEFT_ARITHMETIC_OP;
 }
 

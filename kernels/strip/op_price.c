@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_price.c: what the arithmetic of elementwise ops takes. The contract: kernels.h, program.h. */
+/* op_price.c: what elementwise ops take besides reading and writing. The contract: kernels.h, program.h. */
 #include "kernels/strip/program.h"
 
 #include <stdlib.h>
@@ -26,6 +26,14 @@ double weft_strip_ns(const struct weft_strip_kernel *kernel)
         return 0;
     return 1e-3 * (kernel->cpu & WEFT_CPU_AVX512 ? row->sixteen
                    : kernel->cpu & WEFT_CPU_AVX2 ? row->eight : PLAIN_TIMES * row->eight);
+}
+
+double weft_map_overhead_ns(const struct weft_map *map)
+{
+    double lines = 1;
+    for (int i = 0; i + 1 < map->rank; i++)
+        lines *= (double)map->extent[i];
+    return lines * WEFT_STRIP_CALL_NS;
 }
 
 double weft_program_arithmetic_ns(const struct weft_program *p)

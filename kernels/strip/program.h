@@ -187,6 +187,7 @@ void weft_program_stream(struct weft_program *program, size_t cache);
 /* What calls, tiles and lines take on one worker besides reading, writing and computing, in nanoseconds, by estimates
  * for Zen 4: for who weighs the program against its ops one by one. Of a prepared program. */
 double weft_program_overhead_ns(const struct weft_program *program);
+enum { WEFT_STRIP_CALL_NS = 15 }; /* of a strip kernel on a few elements: an estimate */
 /* Nanoseconds of one thread for the arithmetic of its elementwise ops (kernels.h, weft_strip_ns). */
 double weft_program_arithmetic_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read where codegen/form_over.c says so; else it overlaps

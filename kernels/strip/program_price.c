@@ -4,17 +4,10 @@
 
 #include <math.h>
 
-/* Estimates, held against a few kernels: a call of a strip kernel; to open a tile, for each of its values; a fold's
- * line; an element that lies apart from the next. The others stand for loops that the ops have by themselves and
+/* Estimates, held against a few kernels: to open a tile, for each of its values; a fold's line; an element that lies
+ * apart from the next. The others stand for loops that the ops have by themselves and
  * programs do not, and are large enough to keep such groups apart. */
-enum { CALL_NS = 15, TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4, SMALL_TILES = 16 };
-enum { SMALL_TILE = 256, MANY_TILES = 64, LONG_COLUMNS = 256 };
-
-/* Tiles of few points: map_joined.c goes over such rows in one, 2.7 times as fast in a group norm. */
-static bool has_small_tiles(const struct weft_program *p, double tile, double tiles)
-{
-    return tile * (double)p->folded < SMALL_TILE && tiles > MANY_TILES;
-}
+enum { TILE_NS = 40, VALUE_NS = 2, LINE_NS = 10, APART_NS = 1, NARROW_NS = 4, LONG_COLUMNS = 256 };
 
 /* Long folds of few columns: what workers share out are pieces of lines, where reductions cut slices and are three
  * times as fast. */
@@ -72,7 +65,7 @@ double weft_program_overhead_ns(const struct weft_program *p)
         calls = ceil(lines * length / (double)p->block);
     double ns = TILE_NS + VALUE_NS * p->values;
     for (int s = 0; s < p->stages; s++)
-        ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * CALL_NS;
+        ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * WEFT_STRIP_CALL_NS;
     ns = tiles * (ns + p->folds * (p->along_inner ? lines : calls) * LINE_NS);
     for (int v = 0; v < p->values; v++)
         if (weft_program_is_memory(&p->value[v]) && p->value[v].stride != 0 && p->value[v].stride != 1)
@@ -80,5 +73,5 @@ double weft_program_overhead_ns(const struct weft_program *p)
     ns += look_up_ns(p, length) + scan_ns(p, tiles);
     if (is_narrow(p))
         ns += (double)p->points * (double)p->folded * NARROW_NS;
-    return has_small_tiles(p, tile, tiles) ? SMALL_TILES * ns : ns;
+    return ns;
 }
