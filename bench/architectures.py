@@ -3,7 +3,10 @@
 """Architectures of Hugging Face transformers, with few layers and random weights: does weft run them, how right, how
 fast?
 
-    python3 bench/architectures.py [--weft build/weft] [--folder out/architectures] [--rounds 3] [--both] [NAME…]
+    python3 bench/architectures.py [--weft build/weft] [--folder out/architectures] [--rounds 3] [--both] [--more]
+                                   [NAME…]
+
+--more: those of more_architectures.py instead, which names select too.
 
 Each model is built from its configuration class (nothing is downloaded), exported by torch.onnx (dynamo, and the older
 exporter where that fails; --both: by both), and kept in FOLDER/NAME with its inputs and PyTorch's outputs. Then
@@ -342,10 +345,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=int, default=400, help="seconds for an export")
     parser.add_argument("--both", action="store_true", help="the older exporter too, not only if the other fails")
+    parser.add_argument("--more", action="store_true", help="the models of more_architectures.py instead")
     parser.add_argument("--export", help=argparse.SUPPRESS)
     parser.add_argument("--older", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    sys.modules["architectures"] = sys.modules[__name__] # which more_architectures imports
+    more = __import__("more_architectures").MODELS
+    own = more if arguments.more else MODELS
+    names = arguments.names or list(own)
+    MODELS.update(more)
     if arguments.export:
         export(arguments.export, arguments.folder, not arguments.older)
         return 0
@@ -356,7 +365,7 @@ def main():
           "| relayout % |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     bad = 0
-    for name in arguments.names or MODELS:
+    for name in names:
         for dynamo in (True, False):
             folder = arguments.folder / (name if dynamo else f"{name}-older")
             if dynamo and not arguments.both and (arguments.folder / f"{name}-older" / "model.onnx").exists():

@@ -273,8 +273,16 @@ struct weft_frame_control {
     bool goes_on;
 };
 /* Everything that depends on sizes; one block of memory, and one for each body. */
+/* How long runs take, for runtime/pace.c. All zero: nothing is known. */
+struct weft_pace {
+    int64_t least_ns, last_ns;  /* of runs by all workers */
+    int64_t alone_ns;           /* the least of the runs by one worker that were done since the last one by all */
+    int32_t alone, next;        /* runs that one worker has yet to do; how many it was given. 0: none */
+    bool slow;                  /* the last run by all was */
+};
 struct weft_frame {
     size_t bytes;
+    struct weft_pace pace;
     uint64_t used;              /* for replacing the one that was not used for longest */
     int64_t *symbols;           /* when inputs are bound; data symbols at their bounds */
     int64_t *live;              /* the same, with what data symbols turned out to be in the current run */

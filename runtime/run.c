@@ -311,11 +311,16 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
     if (e->poison)
         weft_poison_results(e);
     const bool few = plan->late == plan->steps && e->frame->most_parts < plan->workers;
-    const int workers = few ? e->frame->most_parts : plan->workers;
-    if (workers > 1 && !weft_gang_is_concurrent(plan->context))
+    const int most = few ? e->frame->most_parts : plan->workers;
+    if (most > 1 && !weft_gang_is_concurrent(plan->context)) {
         work_by_forks(&run);
-    else
+    } else {
+        const int workers = weft_pace_workers(&e->frame->pace, most);
+        const int64_t start = most > 1 ? weft_now_ns() : 0;
         weft_gang_run(plan->context, workers, work, &run);
+        if (most > 1)
+            weft_pace_tell(&e->frame->pace, workers, weft_now_ns() - start);
+    }
     for (uint32_t i = 0; i < plan->graph->returns; i++) {
         e->result[i] = e->output[i];
         if (plan->late < plan->steps)

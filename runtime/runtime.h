@@ -35,6 +35,10 @@ void weft_executor_default(struct weft_executor *ret); /* OpenMP */
  * and the context's threads, and is what the executor really gave. A gang that is busy with another run gives n = 1.
  * Those n may meet at the context's barrier, each as often as all others. */
 void weft_gang_run(struct weft_context *context, int workers, void (*fn)(void *arg, int i, int n), void *arg);
+/* pace.c: by how many of `workers` the next run of a frame is to be done, 1 or all; and what a run took, with by how
+ * many it was to be done. A run has the same bits by any number of workers. */
+int weft_pace_workers(const struct weft_pace *pace, int workers);
+void weft_pace_tell(struct weft_pace *pace, int workers, int64_t ns);
 
 /* --- barrier.c ---------------------------------------------------------------------------------------------------- */
 
