@@ -276,8 +276,9 @@ struct weft_frame_control {
 /* How long runs take, for runtime/pace.c. All zero: nothing is known. */
 struct weft_pace {
     int64_t least_ns, last_ns;  /* of runs by all workers */
-    int64_t alone_ns;           /* the least of the runs by one worker that were done since the last one by all */
+    int64_t alone_ns;           /* the mean of the runs by one worker since the last one by all */
     int32_t alone, next;        /* runs that one worker has yet to do; how many it was given. 0: none */
+    int32_t rest, last_rest;    /* runs by all until one worker may be tried again; how many it was last time */
     bool slow;                  /* the last run by all was */
 };
 struct weft_frame {

@@ -318,7 +318,7 @@ static int work_with_gang(struct weft_execution *e, int64_t *ns)
         const int workers = weft_pace_workers(&e->frame->pace, most);
         const int64_t start = most > 1 ? weft_now_ns() : 0;
         weft_gang_run(plan->context, workers, work, &run);
-        if (most > 1)
+        if (most > 1 && !weft_run_stopped(&run))
             weft_pace_tell(&e->frame->pace, workers, weft_now_ns() - start);
     }
     for (uint32_t i = 0; i < plan->graph->returns; i++) {

@@ -65,6 +65,10 @@ static void longer_runs_are_not_a_busy_machine(void **state)
     assert_int_equal(count_alone(&pace, 0, 80 * MS), 4);
     for (int i = 0; i < 50; i++)
         assert_int_equal(run(&pace, 20 * MS, 80 * MS), ALL);
+    int alone = 0;
+    for (int i = 0; i < 5000; i++) /* two of three runs have more to do */
+        alone += run(&pace, i % 3 ? 20 * MS : MS, i % 3 ? 80 * MS : 4 * MS) == 1;
+    assert_in_range(alone, 4, 40);
 }
 
 int main(void)
