@@ -6,7 +6,7 @@ fast?
     python3 bench/architectures.py [--weft build/weft] [--folder out/architectures] [--rounds 3] [--both] [--more]
                                    [NAME…]
 
---more: those of more_architectures.py instead, which names select too.
+--more: the models of more_architectures.py instead. A NAME may be of either file.
 
 Each model is built from its configuration class (nothing is downloaded), exported by torch.onnx (dynamo, and the older
 exporter where that fails; --both: by both), and kept in FOLDER/NAME with its inputs and PyTorch's outputs. Then
@@ -350,11 +350,9 @@ def main():
     parser.add_argument("--older", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    sys.modules["architectures"] = sys.modules[__name__] # which more_architectures imports
-    more = __import__("more_architectures").MODELS
-    own = more if arguments.more else MODELS
-    names = arguments.names or list(own)
-    MODELS.update(more)
+    import more_architectures # which imports this file
+    names = arguments.names or list(more_architectures.MODELS if arguments.more else MODELS)
+    MODELS.update(more_architectures.MODELS)
     if arguments.export:
         export(arguments.export, arguments.folder, not arguments.older)
         return 0

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """More models for architectures.py --more: builders by name, each gives a module and its inputs."""
 from architectures import GROUPED, SMALL, VISION, numbers, picture, text, tokens, wrap

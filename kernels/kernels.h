@@ -116,7 +116,7 @@ struct weft_map {
  * work). */
 void weft_map_prepare(struct weft_map *map, int workers);
 void weft_map_run(const struct weft_map *map, void *out, const void *const *in, int part, int parts);
-/* Nanoseconds of one thread for what a prepared map takes besides that and memory: a call for each row. */
+/* Nanoseconds of one thread for what a prepared map takes besides arithmetic and memory: a call a row. */
 double weft_map_overhead_ns(const struct weft_map *map);
 
 /* --- strip/reduce.c: sums, means, products, extremes -------------------------------------------------------------- */

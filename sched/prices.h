@@ -46,7 +46,7 @@ struct weft_prices {
     int32_t threads;                  /* by so many */
     int32_t lanes;                    /* of f32 in the vectors of the kernels that were measured */
     int32_t price[WEFT_PRICE_COUNT];
-    char from[192];                   /* for messages: "shipped", "shipped for Intel", the end of a path */
+    char from[192];                   /* for messages: "shipped", "shipped for …", the end of a path */
 };
 extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel, weft_prices_shipped_avx2;
 

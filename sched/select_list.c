@@ -131,7 +131,7 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
         account->signature.arithmetic == WEFT_ARITHMETIC_EVALUATOR)
         ps = one_by_one_ps(s, bind) / workers;
     ps = (ps > memory ? ps : memory) + (double)weft_price_of(s->target, WEFT_PRICE_step) * 1e3 +
-         (account->overhead_ns + account->arithmetic_ns) * 1e3 / workers;
+         account->overhead_ns * 1e3 / workers;
     return (int64_t)(ps < most ? ps : most);
 }
 

@@ -157,8 +157,7 @@ struct weft_signature {
 
 /* What a bound step has to do besides reading and writing memory, and how it rounds. */
 struct weft_account {
-    double overhead_ns;       /* on one worker, besides what is counted: calls, short lines */
-    double arithmetic_ns;     /* on one worker, of elementwise ops, besides memory */
+    double overhead_ns;       /* on one worker, besides what is counted: calls, short lines, elementwise arithmetic */
     double count;             /* so many of what the price is for; 0: none */
     enum weft_price price;
     struct weft_signature signature;

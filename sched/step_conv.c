@@ -249,9 +249,8 @@ static void account_conv(const struct weft_bind *bind, const void *descriptor, s
     *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN,
                                                .winograd = (uint8_t)weft_conv_winograd(conv)}};
     ret->count = weft_step_conv_products(conv, &ret->price, &modelled);
-    ret->overhead_ns = fold_ns(bind, descriptor);
     const struct weft_program *const program = program_conv(descriptor);
-    ret->arithmetic_ns = program ? weft_program_arithmetic_ns(program) : 0;
+    ret->overhead_ns = fold_ns(bind, descriptor) + (program ? weft_program_arithmetic_ns(program) : 0);
 }
 
 static void run_conv(const void *descriptor, struct weft_call *call)

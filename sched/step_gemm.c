@@ -238,7 +238,7 @@ static void account_gemm(const struct weft_bind *bind, const void *descriptor, s
     *ret = (struct weft_account){
         .count = (double)g->m * (double)g->n * (double)g->batch * (double)g->k * weft_step_gemm_waste(g),
         .price = WEFT_PRICE_product,
-        .arithmetic_ns = s->program ? weft_program_arithmetic_ns(s->program) : 0,
+        .overhead_ns = s->program ? weft_program_arithmetic_ns(s->program) : 0,
         .signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN, .lanes = (uint16_t)g->lanes, .slices = (uint16_t)g->slices}};
     for (int i = 0; i < s->walked; i++)
         ret->count *= (double)s->extent[i];

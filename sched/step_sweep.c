@@ -39,8 +39,7 @@ static const char *name_map(const void *descriptor, const struct weft_step *step
 static void account_map(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
     const struct weft_map *const map = descriptor;
-    ret->arithmetic_ns = weft_strip_ns(map->kernel) * weft_tensor_elements(&bind->out);
-    ret->overhead_ns = weft_map_overhead_ns(map);
+    ret->overhead_ns = weft_map_overhead_ns(map) + weft_strip_ns(map->kernel) * weft_tensor_elements(&bind->out);
     ret->signature.arithmetic = WEFT_ARITHMETIC_OP;
 }
 

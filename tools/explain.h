@@ -52,6 +52,7 @@ struct explain_pair {
     const char *inside;                  /* name of the body, or "" */
     const char **from_label, **to_label; /* names of values, by id, without sigil */
     uint32_t *next_source, *next_final;  /* by node id */
+    uint32_t *rank;                      /* by node id of `from`: the node of `to` that was its copy */
 };
 
 /* Gives each node of a graph, bodies included, a name: its own, or that of its first result. Before compiling. */

@@ -73,16 +73,15 @@ static uint32_t *ranks(const struct explain *e, const struct weft_graph *from)
 }
 
 /* Names of the values of `from`; what has none is called like its copy. */
-static const char **labels_as_copied(const struct explain *e, const struct weft_graph *from,
-                                     const struct weft_graph *to, const char **to_label)
+static const char **labels_as_copied(const struct explain *e, const struct explain_pair *pair)
 {
+    const struct weft_graph *const from = pair->from, *const to = pair->to;
     const char **label = weft_value_labels(from, e->arena);
-    const uint32_t *rank = ranks(e, from);
     weft_foreach_node(from, n)
         for (uint32_t i = 0; i < from->node[n.id].results; i++) {
-            const uint32_t v = from->node[n.id].first_result + i, copy = to->node[rank[n.id]].first_result + i;
+            const uint32_t v = from->node[n.id].first_result + i, copy = to->node[pair->rank[n.id]].first_result + i;
             if (!from->value[v].name && !to->value[copy].name)
-                label[v] = to_label[copy];
+                label[v] = pair->to_label[copy];
         }
     return label;
 }
@@ -98,7 +97,8 @@ static void add_pair(struct explain *e, const struct weft_graph *from, const str
                                   .to_label = weft_value_labels(to, e->arena),
                                   .next_source = weft_new(e->arena, uint32_t, from->nodes),
                                   .next_final = weft_new(e->arena, uint32_t, to->nodes)};
-    pair->from_label = labels_as_copied(e, from, to, pair->to_label);
+    pair->rank = ranks(e, from);
+    pair->from_label = labels_as_copied(e, pair);
     list_nodes(e, pair);
     for (uint32_t i = 0; i < from->bodies && i < to->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         add_pair(e, from->body[i], to->body[i], from->body[i]->name);
@@ -177,13 +177,13 @@ static bool has_verdict(const struct explain *e, const struct explain_origin *or
     return false;
 }
 
-static enum explain_fate fate_of(const struct explain *e, const struct explain_origin *origin, const uint32_t *rank)
+static enum explain_fate fate_of(const struct explain *e, const struct explain_origin *origin)
 {
     const struct explain_pair *pair = &e->pair[origin->pair];
     const bool source_only = only_constants(pair->from, pair->next_source, origin->source);
     uint32_t before = 0, same = 0, after = 0;
     for (uint32_t n = origin->source; n; n = pair->next_source[n]) {
-        const struct weft_node_info *now = &pair->to->node[rank[n]];
+        const struct weft_node_info *now = &pair->to->node[pair->rank[n]];
         before++;
         same += !now->dead && now->op == pair->from->node[n].op;
     }
@@ -201,7 +201,7 @@ static enum explain_fate fate_of(const struct explain *e, const struct explain_o
 struct into {
     const struct explain *e;
     const struct explain_pair *pair;
-    const uint32_t *rank, *origin; /* by node of the model: its number in the copy; and its origin + 1, or 0 */
+    const uint32_t *origin; /* by node of the model: its origin + 1, or 0 */
     bool *known;                   /* by node: constants alone decide it */
     bool *read, *gone;             /* by value: a constant was computed from it; and nothing else reads it */
 };
@@ -211,7 +211,7 @@ static bool goes_into_constant(const struct into *in, weft_node n)
 {
     const struct weft_graph *g = in->pair->from;
     const struct weft_node_info *info = &g->node[n.id];
-    bool read = false, gone = in->known[n.id] && in->pair->to->node[in->rank[n.id]].dead;
+    bool read = false, gone = in->known[n.id] && in->pair->to->node[in->pair->rank[n.id]].dead;
     for (unsigned i = 0; i < info->results; i++) {
         const uint32_t v = info->first_result + i;
         read |= in->read[v];
@@ -248,12 +248,12 @@ static void find_known(const struct into *in)
 }
 
 /* Of origins [first, end), all of one graph: what is gone, and only constants were computed from, is folded too. */
-static void find_folded(struct explain *e, uint32_t first, uint32_t end, const uint32_t *rank)
+static void find_folded(struct explain *e, uint32_t first, uint32_t end)
 {
     const struct explain_pair *pair = &e->pair[e->origin[first].pair];
     const struct weft_graph *g = pair->from;
     uint32_t *origin = weft_new(e->arena, uint32_t, g->nodes);
-    const struct into in = {e, pair, rank, origin, weft_new(e->arena, bool, g->nodes),
+    const struct into in = {e, pair, origin, weft_new(e->arena, bool, g->nodes),
                             weft_new(e->arena, bool, g->values), weft_new(e->arena, bool, g->values)};
     for (uint32_t i = first; i < end; i++)
         for (uint32_t n = e->origin[i].source; n; n = pair->next_source[n])
@@ -278,10 +278,9 @@ void explain_collect(struct explain *e)
     add_pair(e, e->from, e->to, "");
     list_remarks(e);
     for (uint32_t first = 0, end = 0; first < e->origins; first = end) {
-        const uint32_t *rank = ranks(e, e->pair[e->origin[first].pair].from);
         for (; end < e->origins && e->origin[end].pair == e->origin[first].pair; end++)
-            e->origin[end].fate = fate_of(e, &e->origin[end], rank);
-        find_folded(e, first, end, rank);
+            e->origin[end].fate = fate_of(e, &e->origin[end]);
+        find_folded(e, first, end);
     }
 }
 

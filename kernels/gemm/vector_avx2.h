@@ -26,8 +26,8 @@ enum { LANES = 8 };
  * term alone is 25 instructions, one of four is 21. A core that has its instruction slots to itself runs both at the
  * same speed; one that shares them with another hardware thread takes a tenth longer for 25.
  * ANY_STRIDE: the same loop for any distance between rows of weights; else that of a panel is in the instructions.
- * TURNS: a tile that prefetches a line every WEFT_AHEAD_TERMS terms does so every TURNS times as many, since each
- * time costs 25 instructions; more lines at once would keep its own loads waiting.
+ * TURNS: a tile that prefetches at most FEW_LINES lines every WEFT_AHEAD_TERMS terms does so every TURNS times as
+ * many, since each time costs 25 instructions; more lines at once would keep its own loads waiting.
  * VECTOR_ADD_PRODUCT: sum += x * y, in assembly, because in a loop of four terms gcc 12 prefers the form that
  * overwrites a factor, and then moves sums from register to register. */
 #define FOUR_TERMS (VECTORS == 2)

@@ -24,17 +24,16 @@ static inline int weft_k_taps(enum weft_k_form form)
 {
     return form == WEFT_K_LINEAR ? 2 : form == WEFT_K_NEAREST ? 1 : WEFT_K_TAPS;
 }
-/* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. Element -1: outside, which
- * reads as 0. */
-static inline void weft_k_sample_axis(const struct weft_k_sampling *sampling, int64_t extent, double g,
-                                      int64_t *element, double *weight);
-
+/* weft_k_sample_axis for any form and place. */
 void weft_k_sample_any(const struct weft_k_sampling *sampling, int64_t extent, double g, int64_t *element,
                        double *weight);
+/* Where the coordinate g lies along an axis, in elements from the first one. */
 static inline double weft_k_sample_place(const struct weft_k_sampling *sampling, double length, double g)
 {
     return sampling->corners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
 }
+/* Elements and weights along one axis for the coordinate g in [-1, 1]; a NaN counts as -1. Element -1: outside, which
+ * reads as 0. */
 static inline void weft_k_sample_axis(const struct weft_k_sampling *sampling, int64_t extent, double g,
                                       int64_t *element, double *weight)
 {
