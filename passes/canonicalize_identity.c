@@ -58,7 +58,11 @@ static weft_val one_term(struct weft_rewriting *r, weft_node n, bool sum)
 static weft_val resize_same(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
-    for (int axis = 0; axis < result_type(r, n).rank; axis++)
+    const struct weft_type type = result_type(r, n);
+    if (weft_attr_int(g, n, WEFT_ATTR_form) != WEFT_RESIZE_NEAREST && weft_dtype_bits(type.dtype) == 64 &&
+        !weft_dtype_is_float(type.dtype)) /* interpolated in f64, which has fewer bits */
+        return WEFT_NO_VALUE;
+    for (int axis = 0; axis < type.rank; axis++)
         if (!weft_resize_keeps(g, n, axis))
             return WEFT_NO_VALUE;
     return to_first(r, n);

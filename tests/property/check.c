@@ -17,29 +17,31 @@ static void add_way(struct weft_machine *machine, struct weft_context *context, 
     machine->choice[machine->ways++] = choice;
 }
 
-bool weft_machine_open(struct weft_machine *machine, bool choices)
+bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_wishes *wishes)
 {
     static const char *const levels[] = {"avx512+bf16+fp16", "avx512", "avx2", "baseline"};
     uint32_t last = UINT32_MAX;
-    machine->contexts = machine->ways = 0;
+    const int most = wishes->thorough ? 4 : 2;
+    *machine = (struct weft_machine){.compiled = wishes->thorough};
     for (unsigned i = 0; i < sizeof levels / sizeof levels[0]; i++)
-        for (int threads = 2; threads > 0; threads--) {
+        for (int threads = most; threads > 0; threads--) {
             struct weft_context_options options = {.size = sizeof options, .threads = threads,
                                                    .cpu = i ? levels[i] : NULL};
             struct weft_context *context;
             if (weft_open(&options, &context) != WEFT_OK)
                 return false;
-            if (threads == 2 && context->target.cpu == last && i) { /* the machine has no more than the level before */
+            if (threads == most && context->target.cpu == last && i) { /* no more than the level before */
                 weft_close(context);
                 break;
             }
             last = context->target.cpu;
             snprintf(machine->name[machine->ways], sizeof machine->name[0], "%s, %d thread%s",
                      i ? levels[i] : "everything", threads, threads > 1 ? "s" : "");
+            machine->repeats[machine->ways] = threads < most;
             add_way(machine, context, 1);
         }
     machine->contexts = machine->ways;
-    for (int choice = 2; choices && choice <= WEFT_LAST_CHOICE; choice++) {
+    for (int choice = 2; wishes->choices && choice <= WEFT_LAST_CHOICE; choice++) {
         snprintf(machine->name[machine->ways], sizeof machine->name[0], "everything, choice %d", choice);
         add_way(machine, machine->context[0], choice);
     }
@@ -208,6 +210,19 @@ static int compile(const struct weft_trial *trial, int i, struct weft_plan **ret
     return status;
 }
 
+/* Which nodes form groups may depend on the number of threads, and a group of 16-bit values rounds less often. */
+static bool have_same_graphs(const struct weft_plan *a, const struct weft_plan *b)
+{
+    const struct weft_print_options options = {.all_inline = true};
+    struct weft_text first = {.context = a->context}, second = {.context = b->context};
+    weft_print_graph(a->graph, &options, &first);
+    weft_print_graph(b->graph, &options, &second);
+    const bool same = first.length == second.length && memcmp(first.data, second.data, first.length) == 0;
+    weft_text_close(&first);
+    weft_text_close(&second);
+    return same;
+}
+
 static enum weft_outcome make_plans(struct weft_trial *trial)
 {
     for (int i = 0; i < trial->machine->ways; i++) {
@@ -220,6 +235,7 @@ static enum weft_outcome make_plans(struct weft_trial *trial)
                                    weft_last_error(trial->graph->context));
         if (weft_execution_create(planned->plan, &planned->execution) != WEFT_OK)
             return weft_trial_fail(trial, WEFT_FAILS_COMPILE, "no execution for %s", trial->machine->name[i]);
+        planned->same = i && have_same_graphs(trial->planned[i - 1].plan, planned->plan);
         trial->plans = i + 1;
     }
     return check_fallbacks(trial);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* noise.c: the graph evaluated with each value moved by what a kernel may be off there, up or down at random.
  *
- * How far a kernel may be off one op, in units of the last place of the result's type:
- *   nothing   what copies, chooses, compares or counts; integers
- *   1         + - x / and roots: the rounding itself, which a kernel that keeps a wider intermediate leaves out
- *   4         functions
- *   n         sums of n terms, of the sum of the terms' magnitudes: found by evaluating the node on the magnitudes of
- *             its operands. If that sum is beyond the type, a kernel's partial sums may be too: then anything may come
- *             out. n is 4 and the root of the operand's elements (Higham and Mary, 2019: roundings of mixed signs).
- * Ops that are computed through several roundings inside (attention, norms that nobody opened) have their operands
- * moved as well, which brings in how they are conditioned. Zeros stay zeros, but for ops which may give either zero.
+ * How far a kernel may be off one op: noise.h. Every second time 16-bit values are mostly kept in f32 (wide.c), as a
+ * group of fused nodes keeps them: not rounded, and with the range of f32.
  *
  * Bodies are entered, so that a loop is moved in each trip; the recursion is that of bodies in bodies. */
-#include "tests/property/random_graph.h"
+#include "tests/property/noise.h"
 #include "eval/eval.h"
 
 #include <float.h>
@@ -25,6 +18,8 @@ struct noise_run {
     struct weft_context *context;
     int64_t *symbols;
     uint64_t *state; /* 0: no noise */
+    bool still;      /* wide, and nothing else */
+    bool wide;       /* 16-bit values may stay f32 */
     bool nans;       /* only signs that nobody promises are turned: of NaNs, and of zeros that ops may give either of */
 };
 
@@ -34,42 +29,6 @@ static uint64_t next_bits(uint64_t *state)
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
-}
-
-/* --- how far ops are off ------------------------------------------------------------------------------------------ */
-
-enum amount { NOTHING, EITHER_ZERO, ROUNDING, FUNCTION, SUM, OPAQUE };
-
-static enum amount amount_of(int op)
-{
-    switch (op) {
-    case WEFT_OP_abs: case WEFT_OP_neg: case WEFT_OP_sign: case WEFT_OP_ceil: case WEFT_OP_floor: case WEFT_OP_round:
-    case WEFT_OP_trunc: case WEFT_OP_not: case WEFT_OP_bit_not: case WEFT_OP_is_nan: case WEFT_OP_is_inf:
-    case WEFT_OP_bitcast: case WEFT_OP_copysign: case WEFT_OP_select: case WEFT_OP_relu: case WEFT_OP_sort:
-    case WEFT_OP_top_k: case WEFT_OP_hardmax: case WEFT_OP_quantize: case WEFT_OP_bernoulli: case WEFT_OP_multinomial:
-    case WEFT_OP_max_pool_index: case WEFT_OP_arg_max: case WEFT_OP_arg_min: case WEFT_OP_cast:
-    case WEFT_OP_rand_uniform:
-        return NOTHING;
-    case WEFT_OP_min: case WEFT_OP_max: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min: case WEFT_OP_max_pool:
-    case WEFT_OP_cummax: case WEFT_OP_cummin: case WEFT_OP_clamp: case WEFT_OP_roi_max_pool:
-        return EITHER_ZERO;
-    case WEFT_OP_add: case WEFT_OP_sub: case WEFT_OP_mul: case WEFT_OP_div: case WEFT_OP_sqrt: case WEFT_OP_fma:
-    case WEFT_OP_mod: case WEFT_OP_floor_div: case WEFT_OP_recip:
-        return ROUNDING;
-    case WEFT_OP_dequantize: /* opened it rounds both integers, their difference and the product */
-        return FUNCTION;
-    case WEFT_OP_fold_chunks:
-    case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_cumsum: case WEFT_OP_cumprod:
-    case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_mean_pool: case WEFT_OP_col2im:
-    case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd:
-        return SUM;
-    default:
-        break;
-    }
-    const uint32_t traits = weft_ops[op].traits;
-    if (op != WEFT_OP_resize && traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_SOURCE | WEFT_DATA | WEFT_CONTROL))
-        return NOTHING;
-    return traits & WEFT_ELEMENTWISE || traits & WEFT_RANDOM ? FUNCTION : OPAQUE;
 }
 
 static double unit_of(int dtype)
@@ -101,14 +60,48 @@ static void move(struct noise_run *run, const struct weft_tensor *tensor, double
         const double x = weft_load_real(tensor->dtype, tensor->data, i), size = scale ? scale[i] : fabs(x);
         const uint64_t bits = next_bits(run->state);
         if (scale && size > most) {
-            static const double any[] = {INFINITY, -INFINITY, NAN, 0};
-            weft_store_real(tensor->dtype, tensor->data, i, bits & 4 ? any[bits & 3] : x);
+            static const double any[] = {INFINITY, -INFINITY, NAN, 0, 1};
+            weft_store_real(tensor->dtype, tensor->data, i, bits & 8 ? any[(bits >> 4) % 5] : x);
         } else if (isfinite(x) && size > 0) { /* below the normal numbers, units are what they are there */
             const double part = bits & 2 ? 1 : (double)(bits >> 40) * 0x1p-24; /* or periods would hide all between */
             const double step = part * units * unit * (size > least ? size : least);
             weft_store_real(tensor->dtype, tensor->data, i, bits & 1 ? x + step : x - step);
         }
     }
+}
+
+static void forget_overflows(struct noise_run *run, const struct weft_tensor *tensor, const double *size)
+{
+    for (int64_t i = weft_tensor_count(tensor) - 1; i >= 0; i--)
+        if (size[i] > most_of(tensor->dtype) && next_bits(run->state) & 1)
+            weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? NAN : INFINITY);
+}
+
+static struct weft_tensor packed_copy(const struct weft_tensor *tensor)
+{
+    struct weft_tensor copy = *tensor;
+    weft_tensor_dense(&copy);
+    copy.data = calloc(weft_tensor_bytes(&copy) + 8, 1);
+    if (!copy.data)
+        abort();
+    weft_tensor_copy(&copy, 0, tensor, 0);
+    return copy;
+}
+
+/* Norms divide by a root of a sum of squares, which may be beyond the type: then the quotient is 0. */
+static void forget_squares(struct noise_run *run, const struct weft_tensor *in, const struct weft_tensor *out)
+{
+    const double most = most_of(in->dtype == WEFT_F64 ? WEFT_F64 : WEFT_F32);
+    double sum = 0;
+    if (!can_move(in))
+        return;
+    const struct weft_tensor packed = packed_copy(in);
+    for (int64_t i = weft_tensor_count(in) - 1; i >= 0; i--)
+        sum += pow(weft_load_real(in->dtype, packed.data, i), 2);
+    free(packed.data);
+    for (int64_t i = weft_tensor_count(out) - 1; i >= 0 && sum > most; i--)
+        if (next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, 0);
 }
 
 static void turn_zeros(struct noise_run *run, const struct weft_tensor *tensor)
@@ -141,23 +134,14 @@ static bool evaluate_plainly(struct noise_run *run, weft_node node, const struct
     return weft_eval_node(&eval);
 }
 
-static struct weft_tensor packed_copy(const struct weft_tensor *tensor)
-{
-    struct weft_tensor copy = *tensor;
-    weft_tensor_dense(&copy);
-    copy.data = calloc(weft_tensor_bytes(&copy) + 8, 1);
-    if (!copy.data)
-        abort();
-    weft_tensor_copy(&copy, 0, tensor, 0);
-    return copy;
-}
+enum change { MOVED, MAGNITUDES, AT_LEAST_1 }; /* AT_LEAST_1: magnitudes, those below 1 are 1 */
 
 /* A packed copy with its elements' magnitudes as doubles, or moved. */
-static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, bool magnitudes)
+static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, enum change change)
 {
     struct weft_tensor copy = packed_copy(tensor);
     const int64_t count = weft_tensor_count(&copy);
-    if (!magnitudes || !can_move(&copy)) {
+    if (change == MOVED || !can_move(&copy)) {
         if (can_move(&copy))
             move(run, &copy, 2, NULL);
         return copy;
@@ -167,20 +151,23 @@ static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tenso
     double *size = wide.data = calloc((size_t)count + 1, sizeof *size);
     if (!size)
         abort();
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         size[i] = fabs(weft_load_real(copy.dtype, copy.data, i));
+        if (size[i] < 1 && change == AT_LEAST_1)
+            size[i] = 1;
+    }
     free(copy.data);
     return wide;
 }
 
 /* Evaluates on changed operands: moved ones, or on their magnitudes into doubles. */
 static void evaluate_changed(struct noise_run *run, weft_node node, const struct weft_tensor *in,
-                             struct weft_tensor *out, bool magnitudes)
+                             struct weft_tensor *out, enum change change)
 {
     const unsigned operands = weft_node_of(run->graph, node)->operands;
     struct weft_tensor changed[8];
     for (unsigned i = 0; i < operands && i < 8; i++)
-        changed[i] = copy_of(run, &in[i], magnitudes);
+        changed[i] = copy_of(run, &in[i], change);
     if (!evaluate_plainly(run, node, changed, out))
         abort();
     for (unsigned i = 0; i < operands && i < 8; i++)
@@ -195,15 +182,16 @@ static void spread_infinities(struct noise_run *run, unsigned operands, const st
 {
     bool finite = true;
     for (unsigned i = 0; i < operands; i++) {
-        const struct weft_tensor packed = copy_of(run, &in[i], true);
+        const struct weft_tensor packed = copy_of(run, &in[i], MAGNITUDES);
         for (int64_t k = weft_tensor_count(&in[i]) - 1; k >= 0 && finite; k--)
             finite = isfinite(weft_load_real(packed.dtype, packed.data, k));
         free(packed.data);
     }
-    const bool all = next_bits(run->state) % 4 == 0; /* an infinite weight meets zeros in every sum */
+    static const uint64_t eighths[] = {1, 4, 8, 8}; /* an infinite weight may meet zeros in every sum */
+    const uint64_t often = eighths[next_bits(run->state) % 4];
     for (int64_t i = weft_tensor_count(out) - 1; i >= 0 && !finite; i--)
-        if (all || next_bits(run->state) & 1)
-            weft_store_real(out->dtype, out->data, i, NAN);
+        if (next_bits(run->state) % 8 < often) /* zeros that are known are left out, and with them NaN */
+            weft_store_real(out->dtype, out->data, i, next_bits(run->state) & 3 ? NAN : 0.5);
 }
 
 /* A transform by factors of its length adds up all of a line for each result, and takes away again what has no part in
@@ -239,6 +227,18 @@ static void forget_wholes(struct noise_run *run, const struct weft_tensor *in, c
     free(exponent.data);
 }
 
+/* A factor of a function, like the exponential in x / (1 + exp(x)), may be 0 where the result is far below the normal
+ * numbers. */
+static void forget_smallest(struct noise_run *run, const struct weft_tensor *out)
+{
+    const double least = least_of(out->dtype) * 0x1p-8;
+    for (int64_t i = weft_tensor_count(out) - 1; i >= 0; i--) {
+        const double x = weft_load_real(out->dtype, out->data, i);
+        if (fabs(x) < least && next_bits(run->state) & 1)
+            weft_store_real(out->dtype, out->data, i, copysign(0, x));
+    }
+}
+
 /* Nor is anything there too large for 16 bits. */
 static void forget_ends(struct noise_run *run, const struct weft_tensor *out)
 {
@@ -252,42 +252,50 @@ static void forget_ends(struct noise_run *run, const struct weft_tensor *out)
 static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const int op = weft_opcode_of(run->graph, node);
-    const enum amount amount = amount_of(op);
-    if (amount == NOTHING || !can_move(out) || weft_tensor_count(out) == 0)
+    const enum weft_noise_amount amount = weft_noise_amount_of(op);
+    if (amount == WEFT_NOISE_NOTHING || !can_move(out) || weft_tensor_count(out) == 0)
         return;
     const unsigned results = weft_node_of(run->graph, node)->results;
-    if (amount == EITHER_ZERO)
+    if (amount == WEFT_NOISE_EITHER_ZERO)
         turn_zeros(run, out);
     else if (results > 1) { /* recurrent networks: they are bounded, so that what counts is how operands move them */
-        evaluate_changed(run, node, in, out, false);
+        evaluate_changed(run, node, in, out, MOVED);
         for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
             turn_zeros(run, &out[i]); /* a product that is below the type has a sign on the way, or is a zero */
             spread_infinities(run, weft_node_of(run->graph, node)->operands, in, &out[i]);
         }
     }
-    else if (amount == ROUNDING || amount == FUNCTION) {
-        move(run, out, amount == ROUNDING ? 1 : 4, NULL);
+    else if (amount == WEFT_NOISE_ROUNDING || amount == WEFT_NOISE_FUNCTION) {
+        move(run, out, amount == WEFT_NOISE_ROUNDING ? 1 : 4, NULL);
+        if (amount == WEFT_NOISE_FUNCTION)
+            forget_smallest(run, out);
         if (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16)
             forget_ends(run, out);
         if (op == WEFT_OP_pow && (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16))
             forget_wholes(run, in, out);
     }
     else {
-        if (amount == OPAQUE)
-            evaluate_changed(run, node, in, out, false);
+        if (amount == WEFT_NOISE_OPAQUE)
+            evaluate_changed(run, node, in, out, MOVED);
         struct weft_tensor sums = *out;
         sums.dtype = WEFT_F64;
         sums.data = calloc((size_t)weft_tensor_count(out) + 1, sizeof(double));
         if (!sums.data)
             abort();
         const double terms = (double)weft_tensor_count(&in[0]);
-        evaluate_changed(run, node, in, &sums, true);
+        if (op == WEFT_OP_prod || op == WEFT_OP_cumprod) { /* in another order it may overflow before it meets a 0 */
+            evaluate_changed(run, node, in, &sums, AT_LEAST_1);
+            forget_overflows(run, out, sums.data);
+        }
+        evaluate_changed(run, node, in, &sums, MAGNITUDES);
         if (op == WEFT_OP_dft)
             level_lines(run->graph, node, &sums);
         move(run, out, 4 + sqrt(terms), sums.data);
-        if (amount == OPAQUE)
+        if (amount == WEFT_NOISE_OPAQUE) {
             move(run, out, 4, NULL);
+            forget_squares(run, in, out);
+        }
         turn_zeros(run, out);
         if (op == WEFT_OP_attention || op == WEFT_OP_conv_transpose)
             spread_infinities(run, op == WEFT_OP_attention ? 3 : 2, in, out);
@@ -378,13 +386,11 @@ static bool run_loop(struct noise_run *run, weft_node node, const struct weft_te
 
 /* --- a graph ------------------------------------------------------------------------------------------------------ */
 
-static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *value)
+static bool run_on(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out,
+                   bool wide)
 {
     const struct weft_node_info *info = weft_node_of(run->graph, node);
-    struct weft_tensor in[16];
     const int op = info->op;
-    for (unsigned i = 0; i < info->operands && i < 16; i++)
-        in[i] = value[weft_operand(run->graph, node, i).id];
     struct weft_eval eval = {.graph = run->graph, .node = node, .symbols = run->symbols, .context = run->context,
                              .in = in};
     char message[256];
@@ -392,9 +398,12 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
         (!weft_eval_define_symbols(&eval) ||
          !weft_check_sizes_found(run->graph, node, run->symbols, message, sizeof message)))
         return false;
-    struct weft_tensor *out = &value[info->first_result];
     for (unsigned i = 0; i < info->results; i++) {
         weft_tensor_of(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
+        if (wide && op != WEFT_OP_cast && weft_is_16_bits(out[i].dtype)) {
+            out[i].dtype = WEFT_F32;
+            weft_tensor_dense(&out[i]);
+        }
         out[i].data = weft_trial_allocate(run->context, &out[i]);
         if (!out[i].data)
             return false;
@@ -404,13 +413,29 @@ static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *
     if (!evaluate_plainly(run, node, in, out))
         return false;
     if (run->state) {
-        if (!run->nans)
+        if (!run->nans && !run->still)
             add_noise(run, node, in, out);
-        else if (amount_of(op) == EITHER_ZERO && can_move(out))
+        else if (weft_noise_amount_of(op) == WEFT_NOISE_EITHER_ZERO && can_move(out))
             turn_zeros(run, out);
         turn_nans(run, out);
     }
     return true;
+}
+
+static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *value)
+{
+    const struct weft_node_info *info = weft_node_of(run->graph, node);
+    struct weft_tensor in[16];
+    const bool wide = run->wide && weft_may_be_wide(run->graph, node) && next_bits(run->state) & 3;
+    for (unsigned i = 0; i < info->operands && i < 16; i++) {
+        const weft_val operand = weft_operand(run->graph, node, i);
+        in[i] = weft_widened(run->graph, operand, &value[operand.id], wide);
+    }
+    const bool done = run_on(run, node, in, &value[info->first_result], wide);
+    for (unsigned i = 0; i < info->operands && i < 16; i++)
+        if (in[i].data != value[weft_operand(run->graph, node, i).id].data)
+            free(in[i].data);
+    return done;
 }
 
 static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struct weft_tensor *out)
@@ -423,12 +448,15 @@ static bool run_graph(struct noise_run *run, const struct weft_tensor *in, struc
     weft_foreach_node(g, node) done = done && run_node(run, node, value);
     for (uint32_t i = 0; i < g->returns && done; i++) {
         const struct weft_tensor *from = &value[g->ret[i].value.id];
-        out[i] = *from;
+        const struct weft_tensor narrow = weft_widened(g, g->ret[i].value, from, false);
+        out[i] = narrow;
         weft_tensor_dense(&out[i]);
         out[i].data = weft_trial_allocate(run->context, &out[i]);
         done = out[i].data;
         if (done)
-            weft_tensor_copy(&out[i], 0, from, 0);
+            weft_tensor_copy(&out[i], 0, &narrow, 0);
+        if (narrow.data != from->data)
+            free(narrow.data);
     }
     for (uint32_t i = 1; value && i < g->values; i++)
         if (g->value[i].def.id)
@@ -442,6 +470,7 @@ bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const
 {
     uint64_t state = seed;
     struct noise_run run = {.graph = graph, .context = graph->context, .symbols = symbols,
-                            .state = seed ? &state : NULL, .nans = nans};
+                            .state = seed ? &state : NULL, .nans = nans,
+                            .wide = seed % 2 && !nans, .still = seed % 4 == 3 && !nans};
     return run_graph(&run, in, out);
 }

@@ -6,7 +6,8 @@
  *   random --shrink SEED    makes the failing graph of a seed small and prints it
  *   random FILE.weft…       holds kept graphs to the same
  *
- * `--choices` in front of any of these has every graph also run with the second to the ninth choice of every unit.
+ * `--choices` in front of any of these has every graph also run with the second to the ninth choice of every unit;
+ * `--thorough` waits for compiled code in each second run, and adds runs with 4 and 3 threads.
  *
  * `--first OP` in front of them has every graph begin with what is drawn for this op: of attention two times of three
  * the primitives that it is made of.
@@ -27,7 +28,7 @@
 
 enum { BATCH = 25, MOST_WORKERS = 16, SECONDS = 60 };
 
-static bool choices_too; /* --choices */
+static struct weft_machine_wishes wishes; /* --choices, --thorough */
 
 struct drawing {
     struct weft_context *context;
@@ -78,7 +79,7 @@ static int outcome_of(struct weft_draws *choices, uint64_t seed)
     if (child == 0) {
         struct weft_machine machine;
         alarm(SECONDS / 3);
-        if (!weft_machine_open(&machine, choices_too) || !freopen("/dev/null", "w", stderr))
+        if (!weft_machine_open(&machine, &wishes) || !freopen("/dev/null", "w", stderr))
             _exit(120);
         choices->next = 0;
         _exit((int)check_choices(&machine, choices, seed, NULL, true));
@@ -103,7 +104,7 @@ static void show(struct weft_draws *choices, uint64_t seed)
     const pid_t child = fork();
     if (child == 0) {
         struct weft_machine machine;
-        if (!weft_machine_open(&machine, choices_too))
+        if (!weft_machine_open(&machine, &wishes))
             _exit(120);
         choices->next = 0;
         struct drawing d = {.context = machine.context[0], .choices = choices, .name = seed};
@@ -119,17 +120,43 @@ static void show(struct weft_draws *choices, uint64_t seed)
     waitpid(child, &status, 0);
 }
 
+/* Draws the sequence of a seed in a child, which writes it down: a process that has opened a context has children whose
+ * plans run on one thread, so that what fails with two would hold. */
+static bool draw_apart(uint64_t seed, struct weft_draws *choices)
+{
+    FILE *const file = tmpfile();
+    const pid_t child = file ? fork() : -1;
+    if (child == 0) {
+        struct weft_machine machine;
+        if (!weft_machine_open(&machine, &wishes))
+            _exit(1);
+        struct drawing d = {.context = machine.context[0], .choices = choices, .name = seed};
+        weft_protected(d.context, draw, &d);
+        fwrite(choices, sizeof *choices, 1, file);
+        fwrite(choices->value, sizeof *choices->value, choices->count, file);
+        _exit(fflush(file) != 0);
+    }
+    int status = 1;
+    bool read = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    if (read) {
+        rewind(file);
+        read = fread(choices, sizeof *choices, 1, file) == 1;
+        choices->value = read ? malloc((choices->capacity + 1) * sizeof *choices->value) : NULL;
+        read = choices->value && fread(choices->value, sizeof *choices->value, choices->count, file) == choices->count;
+    }
+    if (file)
+        fclose(file);
+    return read;
+}
+
 static int shrink_seed(uint64_t seed)
 {
     struct weft_draws choices;
     weft_choices_seed(&choices, seed);
-    struct weft_machine machine;
-    if (!weft_machine_open(&machine, choices_too))
+    if (!draw_apart(seed, &choices)) {
+        fprintf(stderr, "seed %llu cannot be drawn\n", (unsigned long long)seed);
         return 1;
-    struct drawing d = {.context = machine.context[0], .choices = &choices, .name = seed};
-    weft_protected(d.context, draw, &d);
-    weft_graph_destroy(d.graph);
-    weft_machine_close(&machine);
+    }
     choices.replay = true;
     struct reproduction r = {.seed = seed, .outcome = outcome_of(&choices, seed)};
     if (r.outcome == 0) {
@@ -161,10 +188,17 @@ struct board {
     _Atomic uint32_t passed, failed, drawn[WEFT_OP_COUNT];
 };
 
+/* The options that a seed needs to fail again. */
+static const char *wishes_text(void)
+{
+    static const char *const text[2][2] = {{"", "--thorough "}, {"--choices ", "--choices --thorough "}};
+    return text[wishes.choices][wishes.thorough];
+}
+
 static void report(uint64_t seed, const char *how)
 {
     printf("seed %llu %s; ./dev random %s--shrink %llu makes it small\n", (unsigned long long)seed, how,
-           choices_too ? "--choices " : "", (unsigned long long)seed);
+           wishes_text(), (unsigned long long)seed);
     fflush(stdout);
 }
 
@@ -172,7 +206,7 @@ static void work_at(struct board *board, int worker, uint64_t last)
 {
     struct weft_machine machine;
     uint32_t drawn[WEFT_OP_COUNT] = {0};
-    if (!weft_machine_open(&machine, choices_too))
+    if (!weft_machine_open(&machine, &wishes))
         _exit(1);
     for (;;) {
         if (board->at[worker] == 0 || board->at[worker] >= board->end[worker]) {
@@ -280,7 +314,7 @@ static int check_files(char **path, int paths)
 {
     struct weft_machine machine;
     int passed = 0, failed = 0;
-    if (!weft_machine_open(&machine, choices_too))
+    if (!weft_machine_open(&machine, &wishes))
         return 1;
     for (int i = 0; i < paths; i++) {
         struct weft_graph *graph;
@@ -324,10 +358,8 @@ int main(int argc, char **argv)
 {
     uint64_t count, seed = 1;
     wait_asleep(argv);
-    if (argc > 1 && strcmp(argv[1], "--choices") == 0) {
-        choices_too = true;
-        argc--, argv++;
-    }
+    for (; argc > 1 && (strcmp(argv[1], "--choices") == 0 || strcmp(argv[1], "--thorough") == 0); argc--, argv++)
+        *(argv[1][2] == 'c' ? &wishes.choices : &wishes.thorough) = true;
     if (argc > 2 && strcmp(argv[1], "--first") == 0) {
         for (int op = 1; op < WEFT_OP_COUNT; op++)
             weft_draw_first = strcmp(weft_ops[op].name, argv[2]) == 0 && weft_is_drawn(op) ? op : weft_draw_first;
@@ -342,6 +374,7 @@ int main(int argc, char **argv)
         return check_seeds(count, seed);
     if (argc > 1 && strstr(word, ".weft"))
         return check_files(argv + 1, argc - 1);
-    fprintf(stderr, "usage: random [--choices] [--first OP] COUNT [SEED] | --show SEED | --shrink SEED | FILE.weft…\n");
+    fprintf(stderr, "usage: random [--choices] [--thorough] [--first OP] COUNT [SEED] | --show SEED | --shrink SEED |"
+                    " FILE.weft…\n");
     return 2;
 }

@@ -254,19 +254,22 @@ enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct w
     enum weft_outcome failure = WEFT_HOLDS;
     char message[256];
     struct weft_noise *const noises[] = {&noise[trial->variants - 1], &noise[trial->variants]}; /* all passes, none */
-    if (!run_once(trial, planned, false, got) || !run_once(trial, planned, true, again))
+    if (!run_once(trial, planned, false, got) ||
+        (trial->machine->compiled && weft_plan_wait(planned->plan) != WEFT_OK) ||
+        !run_once(trial, planned, true, again))
         failure = weft_trial_fail(trial, WEFT_FAILS_RUN, "plan for %s, %s: does not run: %s", name, trial->what,
                                   weft_execution_error(planned->execution));
     else if (!weft_judge(want, got, returns, noises, 2, false, message, sizeof message))
         failure = weft_trial_fail(trial, WEFT_FAILS_RESULT, "plan for %s, %s: %s", name, trial->what, message);
     else if (!same_bits(trial, got, again, message, sizeof message))
         failure = weft_trial_fail(trial, WEFT_FAILS_AGAIN,
-                                  "plan for %s, %s: bound results have other bits than unbound ones: %s", name,
-                                  trial->what, message);
-    else if (p < trial->machine->contexts && p % 2 &&
+                                  "plan for %s, %s: bound results%s have other bits than unbound ones: %s", name,
+                                  trial->what, trial->machine->compiled ? " of compiled code" : "", message);
+    else if (trial->machine->repeats[p] && planned->same &&
              !same_bits(trial, got, trial->first, message, sizeof message))
-        failure = weft_trial_fail(trial, WEFT_FAILS_THREADS, "plan for %s, %s: other bits than with 2 threads: %s",
-                                  name, trial->what, message);
+        failure = weft_trial_fail(trial, WEFT_FAILS_THREADS,
+                                  "plan for %s, %s: other bits than with one thread more: %s", name, trial->what,
+                                  message);
     release(trial, again);
     release(trial, trial->first);
     trial->first = got;
