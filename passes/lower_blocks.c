@@ -361,6 +361,15 @@ static void put_in_place(struct lowering *l, weft_val v, weft_val whole)
     weft_replace_uses(g, v, whole);
 }
 
+/* Elements below a byte are stored row-major only, so that no operand of such ones can be converted. */
+static bool can_split_operands(const struct weft_graph *g, weft_node n)
+{
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+        if (weft_dtype_bits(weft_type_of(g, weft_operand(g, n, i))->dtype) < 8)
+            return false;
+    return true;
+}
+
 /* True if others stand for the node now. */
 static bool lower_node(struct lowering *l, weft_node n)
 {
@@ -372,7 +381,8 @@ static bool lower_node(struct lowering *l, weft_node n)
         l->whole[v.id] = weft_operand(g, n, 0); /* split where somebody reads it so */
         return true;
     }
-    const weft_val plain = b && g->node[n.id].results == 1 ? find_plain(l, n, b) : WEFT_NO_VALUE;
+    const bool can_split = b && g->node[n.id].results == 1 && can_split_operands(g, n);
+    const weft_val plain = can_split ? find_plain(l, n, b) : WEFT_NO_VALUE;
     if (plain.id) {
         weft_set_value_layout(l->graph, plain, &b->layout);
         l->plain[v.id] = plain;
