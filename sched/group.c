@@ -128,7 +128,10 @@ static bool rejoin_chunks(struct weft_grouping *g, weft_node n)
     for (unsigned i = 0; reduces && i < axes->count; i++)
         has_axis |= weft_dim_value(axes->integers[i]) == axis;
     const weft_val in = weft_operand(graph, n, 0);
-    if (!has_axis || weft_type_of(graph, in)->dtype != weft_type_of(graph, partial)->dtype ||
+    const int dtype = weft_type_of(graph, partial)->dtype;
+    if (!weft_dtype_is_float(dtype)) /* chunks wrap around at their own width */
+        reduces &= weft_type_of(graph, weft_result(graph, whole, 0))->dtype == dtype;
+    if (!has_axis || !reduces || weft_type_of(graph, in)->dtype != dtype ||
         !weft_permit(graph, g->who, partial))
         return false;
     weft_add_remark(graph, g->who, partial, "refused", "no row reduction to fuse with: reduced without chunks");
