@@ -11,10 +11,10 @@
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, (vb) __builtin_convertvector(mask, vsb) & 1); }
+INLINE void store_mask(uint8_t *out, vi mask) { vbstore(out, vmask_bytes(mask)); }
 INLINE void store_mask_tail(uint8_t *out, int n, vi mask)
 {
-    const vb bytes = (vb) __builtin_convertvector(mask, vsb) & 1;
+    const vb bytes = vmask_bytes(mask);
     for (int lane = 0; lane < n; lane++)
         out[lane] = bytes[lane];
 }

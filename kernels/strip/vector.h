@@ -78,17 +78,27 @@ INLINE void vhstore(uint16_t *p, vh x) { *(vh_any *)p = x; }
 INLINE vb vbload(const uint8_t *p) { return *(const vb_any *)p; }
 INLINE void vbstore(uint8_t *p, vb x) { *(vb_any *)p = x; }
 
-/* LANES bytes as integers. gcc 12 converts such vectors an element at a time, so the levels say how. */
+/* LANES bytes as integers, and masks (all or no bits of a lane) as bytes 0 and 1. gcc 12 converts such vectors an
+ * element at a time (of AVX-512 only when they widen), so the levels say how. */
 #if WEFT_LEVEL == 2 && !defined __clang__
 typedef char v16c __attribute__((vector_size(16)));
 INLINE vi vwiden(vb x) { return __builtin_ia32_pmovzxbd512_mask((v16c)x, (vi){0}, (uint16_t)-1); }
+INLINE vb vmask_bytes(vi mask) { return (vb)__builtin_convertvector(mask, vsb) & 1; }
 #elif WEFT_LEVEL == 1 && !defined __clang__
 typedef char v16c __attribute__((vector_size(16)));
 typedef int64_t v2l __attribute__((vector_size(16)));
 typedef int64_t v1l __attribute__((vector_size(8)));
 INLINE vi vwiden(vb x) { return __builtin_ia32_pmovzxbd256((v16c)(v2l){((v1l)x)[0], 0}); }
+INLINE vb vmask_bytes(vi mask) /* packed, the bytes of each half are the lowest four of its half */
+{
+    typedef short v16w __attribute__((vector_size(32)));
+    const v16w words = (v16w)__builtin_ia32_packssdw256(mask, mask);
+    const vi bytes = (vi)__builtin_ia32_packsswb256(words, words);
+    return (vb)((uint64_t)(uint32_t)bytes[0] | (uint64_t)(uint32_t)bytes[4] << 32) & 1;
+}
 #else
 INLINE vi vwiden(vb x) { return __builtin_convertvector(x, vi); }
+INLINE vb vmask_bytes(vi mask) { return (vb)__builtin_convertvector(mask, vsb) & 1; }
 #endif
 
 /* --- choice: masks have all or no bits of a lane set, as comparisons give them ------------------------------------ */
@@ -324,6 +334,17 @@ INLINE vf vquiet(vf x, vf rounded)
 {
     return (vf)__builtin_ia32_pord512_mask((vi)x, viall(0x400000), (vi)rounded, WEFT_NAN(x));
 }
+#elif WEFT_LEVEL == 1 && !defined __clang__ /* gcc 12 widens half by half, and clears what is clear */
+typedef short v8s __attribute__((vector_size(16)));
+typedef long long v4l __attribute__((vector_size(32)));
+INLINE vf vfrom_bf16(vh x) { return (vf)((vu)__builtin_ia32_pmovzxwd256((v8s)x) << 16); }
+INLINE vh vtop_bf16(vf x)
+{
+    const vi top = (vi)((vu)x >> 16);
+    const v4l packed = __builtin_ia32_permdi256((v4l)__builtin_ia32_packusdw256(top, top), 0xd8);
+    return (vh)__builtin_shufflevector(packed, packed, 0, 1);
+}
+INLINE vf vquiet(vf x, vf rounded) { return (vf)((vu)rounded | (vu)(x != x)); }
 #else
 INLINE vf vfrom_bf16(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
 INLINE vh vtop_bf16(vf x) { return __builtin_convertvector((vu)x >> 16, vh); } /* without rounding */
