@@ -122,6 +122,8 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_reductions,
         weft_decompose_contractions,
         weft_decompose_quantised,
+        weft_decompose_narrow,
     };
-    return weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
+    const bool changed = weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
+    return weft_decompose_orders(graph) || changed;
 }

@@ -245,7 +245,25 @@ INLINE vf vatan2(vf y, vf x) { return vjoin(vd_atan2(vlow(y), vlow(x)), vd_atan2
         r[lane] = expression;                                                                                          \
     return r
 INLINE vf verfc(vf x) { EACH_OF((float)erfc((double)x[lane])); }
-INLINE vf vmod_trunc(vf x, vf y) { EACH_OF(fmodf(x[lane], y[lane])); }
+INLINE vf vmod_each(vf x, vf y) { EACH_OF(fmodf(x[lane], y[lane])); }
+
+/* x / y of f32 values, cut to a whole number. Below 2^28 it is exact: unless x / y is whole, it is 2^-24 or more away
+ * from the next whole number, and the f64 quotient is off by at most 2^-25. The product with y has 52 bits, so that the
+ * remainder is exact, too. *far: lanes where that does not hold. */
+INLINE vd vd_cut_quotient(vd x, vd y, vl *far)
+{
+    typedef int32_t whole __attribute__((vector_size(2 * LANES)));
+    const vd q = x / y;
+    *far |= ~((vdabs(q) < 0x1p28) & (vdabs(y) < 0x1p128));
+    return __builtin_convertvector(__builtin_convertvector(q, whole), vd);
+}
+INLINE vf vmod_trunc(vf x, vf y)
+{
+    vl far = {0};
+    const vd low = vlow(x) - vd_cut_quotient(vlow(x), vlow(y), &far) * vlow(y);
+    const vd high = vhigh(x) - vd_cut_quotient(vhigh(x), vhigh(y), &far) * vhigh(y);
+    return __builtin_expect(vany_from((vu)far, 1), 0) ? vmod_each(x, y) : vcopysign(vjoin(low, high), x);
+}
 INLINE vf vmod_floor(vf x, vf y)
 {
     const vf r = vmod_trunc(x, y);
@@ -258,5 +276,17 @@ INLINE float floored_quotient(double x, double y)
     const double r = fmod(x, y), quotient = (x - r) / y - (r != 0 && (r < 0) != (y < 0));
     return (float)(y == 0 ? x / y : quotient == 0 ? copysign(0, x / y) : nearbyint(quotient));
 }
-INLINE vf vfloor_div(vf x, vf y) { EACH_OF(floored_quotient((double)x[lane], (double)y[lane])); }
+INLINE vf vfloor_div_each(vf x, vf y) { EACH_OF(floored_quotient((double)x[lane], (double)y[lane])); }
+INLINE vd vd_floor_div(vd x, vd y, vl *far)
+{
+    const vd q = vd_cut_quotient(x, y, far), r = x - q * y;
+    const vl below = (r != 0.0) & (((vl)r ^ (vl)y) < 0); /* the signs differ */
+    return vdcopysign(q - vdsel(below, vdall(1.0), vdall(0.0)), x / y);
+}
+INLINE vf vfloor_div(vf x, vf y)
+{
+    vl far = {0};
+    const vd low = vd_floor_div(vlow(x), vlow(y), &far), high = vd_floor_div(vhigh(x), vhigh(y), &far);
+    return __builtin_expect(vany_from((vu)far, 1), 0) ? vfloor_div_each(x, y) : vjoin(low, high);
+}
 #endif

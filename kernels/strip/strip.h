@@ -10,6 +10,8 @@
 extern const struct weft_strip_kernel weft_strip_table__ref[], weft_strip_table_rows__ref[];
 extern const struct weft_strip_kernel weft_strip_table__avx2[], weft_strip_table_rows__avx2[];
 extern const struct weft_strip_kernel weft_strip_table__avx512[], weft_strip_table_rows__avx512[];
+extern const struct weft_strip_kernel weft_strip_table_cast_by__ref[], weft_strip_table_cast_by__avx2[],
+                                      weft_strip_table_cast_by__avx512[];
 extern const struct weft_strip_kernel weft_strip_table_plain__ref[], weft_strip_table_cast__ref[];
 
 /* Kernel i of all levels, plain C first, or NULL past the end. */

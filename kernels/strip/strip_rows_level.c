@@ -20,15 +20,6 @@
 INLINE double at_most(double x, double bound) { return x > bound ? bound : x; }
 INLINE double at_least(double x, double bound) { return x < bound ? bound : x; }
 
-/* Truncated to 64 bits, the nearest of them where it lies beyond; of NaN 0. Only what fits is converted, so that no
- * branch is needed. */
-INLINE int64_t whole(float x)
-{
-    const int64_t inside = (int64_t)(fabsf(x) < 0x1p63f ? x : 0);
-    return x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : inside;
-}
-#define WHOLE(x) (uint64_t)whole(x)
-
 /* A bound in an integer type of so many bits: rounded inwards, and no further than the end of the type. NaN is no
  * bound. */
 static uint64_t integer_bound(double bound, int bits, bool has_sign, bool is_low)
