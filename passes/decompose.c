@@ -80,12 +80,19 @@ weft_val weft_widen(struct weft_builder *b, weft_val x)
 {
     const struct weft_type *type = weft_type_of(b->graph, x);
     const bool narrow = weft_dtype_is_float(type->dtype) && weft_dtype_bits(type->dtype) < 32;
-    return narrow ? weft_build_cast(b, x, WEFT_F32) : x;
+    const weft_val before = weft_before_rounding(b->graph, x);
+    return before.id ? before : narrow ? weft_build_cast(b, x, WEFT_F32) : x;
 }
 
 weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype)
 {
-    return weft_type_of(b->graph, x)->dtype == dtype ? x : weft_build_cast(b, x, dtype);
+    struct weft_type type = *weft_type_of(b->graph, x);
+    const bool is_loose = type.dtype == WEFT_F32 && (dtype == WEFT_F16 || dtype == WEFT_BF16);
+    const struct weft_attr loose = weft_attr_of_int(WEFT_ATTR_loose, 1);
+    if (type.dtype == dtype)
+        return x;
+    type.dtype = (uint8_t)dtype;
+    return weft_build(b, WEFT_OP_cast, 1, &x, is_loose, &loose, &type);
 }
 
 /* --- powers ------------------------------------------------------------------------------------------------------- */
@@ -123,6 +130,7 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_contractions,
         weft_decompose_quantised,
         weft_decompose_narrow,
+        weft_decompose_rounding,
     };
     const bool changed = weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
     return weft_decompose_orders(graph) || changed;

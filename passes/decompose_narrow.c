@@ -21,9 +21,11 @@
 
 static const char exact[] = "kernels are of f32, which holds the elements exactly";
 
+static bool is_16(int dtype) { return dtype == WEFT_F16 || dtype == WEFT_BF16; }
+
 static bool is_narrow(int dtype)
 {
-    return dtype == WEFT_F16 || dtype == WEFT_BF16 || dtype == WEFT_I16 || dtype == WEFT_U16 || dtype == WEFT_I8 ||
+    return is_16(dtype) || dtype == WEFT_I16 || dtype == WEFT_U16 || dtype == WEFT_I8 ||
            dtype == WEFT_U8;
 }
 
@@ -36,7 +38,9 @@ static weft_node build_wide(struct weft_builder *b, weft_node n)
     const unsigned operands = g->node[n.id].operands, attrs = g->node[n.id].attrs;
     weft_assert(operands <= 2);
     for (unsigned i = 0; i < operands; i++)
-        operand[i] = weft_build_cast(b, weft_operand(g, n, i), WEFT_F32);
+        operand[i] = is_16(weft_type_of(g, weft_operand(g, n, i))->dtype)
+                         ? weft_widen(b, weft_operand(g, n, i))
+                         : weft_build_cast(b, weft_operand(g, n, i), WEFT_F32);
     memcpy(attr, g->node[n.id].attr, attrs * sizeof *attr);
     struct weft_type stated = *weft_type_of(g, weft_result(g, n, 0));
     stated.dtype = WEFT_F32;
@@ -48,9 +52,9 @@ static weft_val in_f32(struct weft_rewriting *r, weft_node n)
 {
     struct weft_graph *g = r->graph;
     const int dtype = weft_type_of(g, weft_operand(g, n, 0))->dtype;
-    if ((dtype != WEFT_F16 && dtype != WEFT_BF16) || !weft_rewrite_begin(r))
+    if (!is_16(dtype) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
-    return weft_build_cast(&r->build, weft_result(g, build_wide(&r->build, n), 0), dtype);
+    return weft_narrow(&r->build, weft_result(g, build_wide(&r->build, n), 0), dtype);
 }
 
 static weft_val resize_in_f32(struct weft_rewriting *r, weft_node n)
@@ -73,7 +77,7 @@ static weft_val max_pool_in_f32(struct weft_rewriting *r, weft_node n)
         const struct weft_type type = *weft_type_of(g, most);
         most = weft_build_binary(b, WEFT_OP_max, most, weft_build_splat(b, &type, least));
     }
-    return weft_build_cast(b, most, dtype);
+    return weft_narrow(b, most, dtype);
 }
 
 static const struct weft_rule rules[] = {
@@ -102,7 +106,7 @@ static bool order_in_f32(struct weft_graph *g, weft_node n)
     if (g->value[elements.id].name)
         weft_add_remark(g, who, elements, "done", "%s", exact);
     const weft_node wide = build_wide(&b, n);
-    const weft_val narrow = weft_build_cast(&b, weft_result(g, wide, 0), dtype);
+    const weft_val narrow = weft_narrow(&b, weft_result(g, wide, 0), dtype);
     if (is_used(g, places))
         weft_substitute(g, places, weft_result(g, wide, 1));
     if (is_used(g, elements))

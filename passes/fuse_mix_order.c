@@ -213,7 +213,8 @@ static void rewrite(struct weft_graph *g, const struct candidate *c)
         const struct weft_type type = *weft_type_of(g, total);
         total = weft_build_binary(&b, WEFT_OP_div, total, count_terms(&b, &type, &from, c->axes));
     }
-    total = weft_narrow(&b, total, to.dtype);
+    if (weft_type_of(b.graph, total)->dtype != to.dtype) /* not loose: decompose, which follows loose casts, is over */
+        total = weft_build_cast(&b, total, to.dtype);
     if (!weft_type_same(weft_type_of(g, total), &to))
         total = weft_build_reshape(&b, total, &to); /* keepdims */
     weft_replace_uses(g, out, total);

@@ -175,6 +175,9 @@ extern const struct weft_rule_set weft_decompose_activations;   /* decompose_act
 extern const struct weft_rule_set weft_decompose_reductions;    /* decompose_reduce.c */
 extern const struct weft_rule_set weft_decompose_contractions;  /* decompose_contraction.c */
 extern const struct weft_rule_set weft_decompose_quantised;     /* decompose_quantize.c */
+extern const struct weft_rule_set weft_decompose_rounding;      /* decompose_rounding.c */
+/* What a loose cast rounds: whoever reads the cast's result may read this instead. Or none. */
+weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v);
 extern const struct weft_rule_set weft_decompose_narrow;        /* decompose_narrow.c */
 /* The same for sort and top_k, whose two results no rule can replace. */
 bool weft_decompose_orders(struct weft_graph *graph);
