@@ -65,7 +65,8 @@ static void move(struct noise_run *run, const struct weft_tensor *tensor, double
         } else if (isfinite(x) && size > 0) { /* below the normal numbers, units are what they are there */
             const double part = bits & 2 ? 1 : (double)(bits >> 40) * 0x1p-24; /* or periods would hide all between */
             const double step = part * units * unit * (size > least ? size : least);
-            weft_store_real(tensor->dtype, tensor->data, i, bits & 1 ? x + step : x - step);
+            const double moved = bits & 1 ? x + step : x - step;
+            weft_store_real(tensor->dtype, tensor->data, i, step >= fabs(x) && bits & 4 ? 0 : moved);
         }
     }
 }
