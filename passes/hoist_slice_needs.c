@@ -134,11 +134,19 @@ static bool has_axes_from_operands(const struct weft_graph *g, weft_node n, cons
     return missing == 0;
 }
 
+/* Attention without heads is no op. */
+static bool keeps_heads(struct weft_graph *g, weft_node n, const struct weft_cut *cut)
+{
+    const struct weft_type *const type = weft_type_of(g, weft_result(g, n, 0));
+    return weft_opcode_of(g, n) != WEFT_OP_attention || weft_part_is_whole(type, cut, 1) ||
+           weft_dim_at_most(g->dims, weft_dim_add(g->dims, cut->start[1], weft_dim_of(1)), cut->end[1]);
+}
+
 bool weft_part_find_needs(struct weft_graph *g, weft_node n, const struct weft_cut *cut, struct weft_part_needs *ret)
 {
     int8_t cut_axis[WEFT_SPACE_AXES];
     ret->pads = false;
-    if (!weft_part_is_computed(g, n) || !find_cut_axes(g, n, cut, cut_axis))
+    if (!weft_part_is_computed(g, n) || !find_cut_axes(g, n, cut, cut_axis) || !keeps_heads(g, n, cut))
         return false;
     const bool by_row = weft_opcode_of(g, n) == WEFT_OP_attention && weft_attr_int(g, n, WEFT_ATTR_causal);
     const bool grouped = weft_opcode_of(g, n) == WEFT_OP_conv && weft_attr_int(g, n, WEFT_ATTR_groups) != 1;
