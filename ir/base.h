@@ -183,6 +183,7 @@ bool weft_dtype_is_float(int dtype);
 bool weft_dtype_is_int(int dtype);     /* signed or unsigned, not bool */
 bool weft_dtype_is_signed(int dtype);  /* signed integers */
 bool weft_dtype_is_storage_only(int dtype);
+bool weft_dtype_is_half(int dtype);    /* f16 or bf16 */
 /* Element i of a packed array: as double for floats, exact for integers. Unaligned data is fine. */
 double weft_load_real(int dtype, const void *data, int64_t i);
 int64_t weft_load_integer(int dtype, const void *data, int64_t i); /* u64 as its bits; floats truncated, saturating */

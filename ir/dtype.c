@@ -42,6 +42,7 @@ bool weft_dtype_is_float(int dtype) { return known(dtype) && types[dtype].real; 
 bool weft_dtype_is_int(int dtype) { return known(dtype) && types[dtype].integer; }
 bool weft_dtype_is_signed(int dtype) { return known(dtype) && types[dtype].is_signed; }
 bool weft_dtype_is_storage_only(int dtype) { return known(dtype) && types[dtype].storage; }
+bool weft_dtype_is_half(int dtype) { return dtype == WEFT_F16 || dtype == WEFT_BF16; }
 
 int weft_dtype_from_name(const char *name)
 {

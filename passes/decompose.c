@@ -87,12 +87,31 @@ weft_val weft_widen(struct weft_builder *b, weft_val x)
 weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype)
 {
     struct weft_type type = *weft_type_of(b->graph, x);
-    const bool is_loose = type.dtype == WEFT_F32 && (dtype == WEFT_F16 || dtype == WEFT_BF16);
+    const bool is_loose = type.dtype == WEFT_F32 && weft_dtype_is_half(dtype);
     const struct weft_attr loose = weft_attr_of_int(WEFT_ATTR_loose, 1);
     if (type.dtype == dtype)
         return x;
     type.dtype = (uint8_t)dtype;
     return weft_build(b, WEFT_OP_cast, 1, &x, is_loose, &loose, &type);
+}
+
+weft_val weft_build_wide(struct weft_builder *b, weft_node n)
+{
+    struct weft_graph *const g = b->graph;
+    const unsigned operands = g->node[n.id].operands;
+    weft_val *const operand = weft_new(&g->root->scratch, weft_val, operands);
+    struct weft_type type = *weft_type_of(g, weft_result(g, n, 0));
+    type.dtype = WEFT_F32;
+    for (unsigned i = 0; i < operands; i++)
+        operand[i] = weft_widen(b, weft_operand(g, n, i));
+    return weft_rebuild(b, n, operand, &type);
+}
+
+weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v)
+{
+    const weft_node n = weft_def(graph, v);
+    const bool is_loose = n.id && weft_opcode_of(graph, n) == WEFT_OP_cast && weft_attr_int(graph, n, WEFT_ATTR_loose);
+    return is_loose ? weft_operand(graph, n, 0) : WEFT_NO_VALUE;
 }
 
 /* --- powers ------------------------------------------------------------------------------------------------------- */
@@ -130,8 +149,8 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_contractions,
         weft_decompose_quantised,
         weft_decompose_narrow,
+        weft_decompose_orders,
         weft_decompose_rounding,
     };
-    const bool changed = weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
-    return weft_decompose_orders(graph) || changed;
+    return weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
 }

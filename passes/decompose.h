@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* decompose.h: what the files of the pass decompose share: an activation as a chain of steps.
- *
- * All steps have one type, the operand's or f32 where that is narrower, and constants are uniform. */
+/* decompose.h: what the files of the pass decompose share: f32 in the place of 16 bits, an activation as a chain. */
 #ifndef WEFT_DECOMPOSE_H
 #define WEFT_DECOMPOSE_H
 
 #include "passes/passes.h"
 
-extern const struct weft_rule_set weft_decompose_activations, weft_decompose_pieces;
+extern const struct weft_rule_set weft_decompose_activations, weft_decompose_pieces, weft_decompose_narrow,
+                                  weft_decompose_orders, weft_decompose_rounding;
 
+/* The first result of the node's op on f32: its operands of 16-bit floats are widened. */
+weft_val weft_build_wide(struct weft_builder *b, weft_node node);
+/* What a loose cast rounds, or none. */
+weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v);
+
+/* Steps of an activation. All have one type, the operand's or f32 where that is narrower; constants are uniform. */
 struct weft_chain {
     struct weft_builder *b;
     struct weft_type type;

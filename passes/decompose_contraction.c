@@ -10,7 +10,7 @@
  *
  * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
  * becomes 1. Needs and keeps: nothing. */
-#include "passes/passes.h"
+#include "passes/decompose.h"
 
 #include <math.h>
 
@@ -212,16 +212,8 @@ static weft_val scaled(struct weft_builder *b, weft_val x, double factor)
 /* The same of f32, between casts. */
 static weft_val attention_in_f32(struct weft_rewriting *r, weft_node n)
 {
-    struct weft_graph *g = r->graph;
-    struct weft_attr attr[8];
-    weft_val operand[4];
-    for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        operand[i] = weft_widen(&r->build, weft_operand(g, n, i));
-    for (unsigned i = 0; i < g->node[n.id].attrs; i++)
-        attr[i] = g->node[n.id].attr[i];
-    const weft_val result = weft_build(&r->build, WEFT_OP_attention, g->node[n.id].operands, operand,
-                                       g->node[n.id].attrs, attr, NULL);
-    return weft_narrow(&r->build, result, weft_type_of(g, weft_result(g, n, 0))->dtype);
+    const int dtype = weft_type_of(r->graph, weft_result(r->graph, n, 0))->dtype;
+    return weft_narrow(&r->build, weft_build_wide(&r->build, n), dtype);
 }
 
 static weft_val attention(struct weft_rewriting *r, weft_node n)
@@ -268,7 +260,7 @@ static weft_val in_f32(struct weft_rewriting *r, weft_node n)
     const int from = weft_type_of(g, left)->dtype, to = weft_type_of(g, weft_result(g, n, 0))->dtype;
     struct weft_attr attr[8];
     unsigned count = 0;
-    if ((from != WEFT_F16 && from != WEFT_BF16) || (to != from && to != WEFT_F32) || !weft_rewrite_begin(r))
+    if (!weft_dtype_is_half(from) || (to != from && to != WEFT_F32) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     for (unsigned i = 0; i < g->node[n.id].attrs; i++)
         if (g->node[n.id].attr[i].key != WEFT_ATTR_acc)

@@ -13,20 +13,7 @@
  *
  * A group of fused nodes leaves the same roundings out (codegen/strips.c). Casts that the graph had are not loose: they
  * round. Needs and keeps: nothing. */
-#include "passes/passes.h"
-
-#include <string.h>
-
-enum { MOST_OPERANDS = 8 };
-
-static bool is_16_bits(int dtype) { return dtype == WEFT_F16 || dtype == WEFT_BF16; }
-
-weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v)
-{
-    const weft_node n = weft_def(graph, v);
-    const bool is_loose = n.id && weft_opcode_of(graph, n) == WEFT_OP_cast && weft_attr_int(graph, n, WEFT_ATTR_loose);
-    return is_loose ? weft_operand(graph, n, 0) : WEFT_NO_VALUE;
-}
+#include "passes/decompose.h"
 
 static weft_val cast_back(struct weft_rewriting *r, weft_node n)
 {
@@ -59,35 +46,22 @@ static bool is_worth_it(const struct weft_graph *g, weft_node n)
         const weft_val v = weft_operand(g, n, i);
         const bool is_loose = weft_before_rounding(g, v).id;
         any |= is_loose;
-        if (moves && !is_loose && is_16_bits(weft_type_of(g, v)->dtype) && !weft_is_const(g, v))
+        if (moves && !is_loose && weft_dtype_is_half(weft_type_of(g, v)->dtype) && !weft_is_const(g, v))
             return false;
     }
     return any;
 }
 
-static weft_val later(struct weft_rewriting *r, weft_node n)
+static weft_val round_behind(struct weft_rewriting *r, weft_node n)
 {
-    struct weft_graph *g = r->graph;
-    const struct weft_type *type = weft_type_of(g, weft_result(g, n, 0));
-    const unsigned operands = g->node[n.id].operands, attrs = g->node[n.id].attrs;
-    struct weft_attr attr[WEFT_ATTR_COUNT];
-    weft_val operand[MOST_OPERANDS];
-    if (!is_16_bits(type->dtype) || operands > MOST_OPERANDS || !can_be_wide(g, n) || !is_worth_it(g, n) ||
-        !weft_rewrite_begin(r))
+    const int dtype = weft_type_of(r->graph, weft_result(r->graph, n, 0))->dtype;
+    if (!weft_dtype_is_half(dtype) || !can_be_wide(r->graph, n) || !is_worth_it(r->graph, n) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
-    struct weft_type stated = *type;
-    const int dtype = stated.dtype;
-    stated.dtype = WEFT_F32;
-    for (unsigned i = 0; i < operands; i++)
-        operand[i] = weft_widen(&r->build, weft_operand(g, n, i));
-    memcpy(attr, g->node[n.id].attr, attrs * sizeof *attr);
-    const bool is_stated = weft_op_of(g, n)->traits & WEFT_STATED;
-    return weft_narrow(&r->build, weft_build(&r->build, weft_opcode_of(g, n), operands, operand, attrs, attr,
-                                             is_stated ? &stated : NULL), dtype);
+    return weft_narrow(&r->build, weft_build_wide(&r->build, n), dtype);
 }
 
 static const struct weft_rule rules[] = {
-    {"cast_back", WEFT_OP_cast, cast_back, "not rounded to 16 bits before it is f32 again"},
-    {"rounding",  WEFT_OP_NONE, later,     "computed in f32, and rounded to 16 bits behind it"},
+    {"cast_back", WEFT_OP_cast, cast_back,    "not rounded to 16 bits before it is f32 again"},
+    {"rounding",  WEFT_OP_NONE, round_behind, "computed in f32, and rounded to 16 bits behind it"},
 };
 const struct weft_rule_set weft_decompose_rounding = WEFT_RULE_SET(rules);

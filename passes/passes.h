@@ -78,7 +78,7 @@ struct weft_rewriting {
     bool permitted;
 };
 
-/* Looks at one node. If the rule fits, `apply` returns the value that takes the place of the node's only result:
+/* Looks at one node. If the rule fits, `apply` returns the value that takes the place of the node's result:
  * one that was there before (weft_rewrite_to), one that it builds (after weft_rewrite_begin), or the result itself
  * if it altered the node in place (also after weft_rewrite_begin). Else none. */
 struct weft_rule {
@@ -90,8 +90,10 @@ struct weft_rule {
 struct weft_rule_set {
     const struct weft_rule *rule;
     unsigned count;
+    bool several;                 /* also of nodes with several results: `apply` substitutes those behind the first */
 };
-#define WEFT_RULE_SET(rules) {(rules), sizeof(rules) / sizeof((rules)[0])}
+#define WEFT_RULE_SET(rules) {(rules), sizeof(rules) / sizeof((rules)[0]), false}
+#define WEFT_RULE_SET_SEVERAL(rules) {(rules), sizeof(rules) / sizeof((rules)[0]), true}
 
 /* Applies the rules everywhere, in order of execution, until none fits. Nodes in groups or with a kernel are left
  * alone: what has been decided is not rewritten. Old nodes without uses are erased; their operands are left to
@@ -151,14 +153,17 @@ bool weft_has_no_negative_zero(const struct weft_graph *graph, weft_val value);
 /* Can this slice fail for no sizes? One that starts at N is an error where N is beyond the extent, and stays one. */
 bool weft_slice_is_safe(struct weft_graph *graph, weft_node slice);
 
-/* Composites of 16-bit floats are computed in f32 (decompose.c): casts where needed. */
+/* Composites of 16-bit floats are computed in f32 (decompose.c): casts where needed. Those to 16 bits are loose:
+ * whoever reads one may read its operand instead. */
 weft_val weft_widen(struct weft_builder *b, weft_val x);
 weft_val weft_narrow(struct weft_builder *b, weft_val x, int dtype);
 
-/* rebuild.c. A reduction of these axes of x, else as the node's, which has at most WEFT_REBUILD_ATTRS attributes;
- * without keepdims. An elementwise node's op on other operands, over this shape. Nodes in the order in which they run.
+/* rebuild.c. The node's op with its attributes on other operands; the type counts where the op does not infer it. A
+ * reduction of these axes of x, else as the node's, which has at most WEFT_REBUILD_ATTRS attributes; without keepdims.
+ * An elementwise node's op on other operands, over this shape. Nodes in the order in which they run.
  * A size, maybe of symbols, as each element of the type. */
 enum { WEFT_REBUILD_ATTRS = 8 };
+weft_val weft_rebuild(struct weft_builder *b, weft_node node, const weft_val *operand, const struct weft_type *type);
 weft_val weft_rebuild_reduction(struct weft_builder *b, weft_node node, weft_val x, unsigned axes, const int64_t *axis);
 weft_val weft_rebuild_elementwise(struct weft_builder *b, weft_node node, const weft_val *operand,
                                   const struct weft_type *shape);
@@ -175,11 +180,5 @@ extern const struct weft_rule_set weft_decompose_activations;   /* decompose_act
 extern const struct weft_rule_set weft_decompose_reductions;    /* decompose_reduce.c */
 extern const struct weft_rule_set weft_decompose_contractions;  /* decompose_contraction.c */
 extern const struct weft_rule_set weft_decompose_quantised;     /* decompose_quantize.c */
-extern const struct weft_rule_set weft_decompose_rounding;      /* decompose_rounding.c */
-/* What a loose cast rounds: whoever reads the cast's result may read this instead. Or none. */
-weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v);
-extern const struct weft_rule_set weft_decompose_narrow;        /* decompose_narrow.c */
-/* The same for sort and top_k, whose two results no rule can replace. */
-bool weft_decompose_orders(struct weft_graph *graph);
 
 #endif

@@ -18,14 +18,19 @@ weft_val weft_rebuild_reduction(struct weft_builder *b, weft_node n, weft_val x,
     return weft_build(b, weft_opcode_of(g, n), 1, &x, attrs, attr, NULL);
 }
 
+weft_val weft_rebuild(struct weft_builder *b, weft_node n, const weft_val *operand, const struct weft_type *type)
+{
+    const struct weft_node_info *const info = &b->graph->node[n.id];
+    return weft_build(b, info->op, info->operands, operand, info->attrs, info->attr,
+                      weft_op_of(b->graph, n)->traits & WEFT_STATED ? type : NULL);
+}
+
 weft_val weft_rebuild_elementwise(struct weft_builder *b, weft_node n, const weft_val *operand,
                                   const struct weft_type *shape)
 {
-    const struct weft_node_info *const info = &b->graph->node[n.id];
     struct weft_type type = *shape;
     type.dtype = weft_type_of(b->graph, weft_result(b->graph, n, 0))->dtype;
-    return weft_build(b, info->op, info->operands, operand, info->attrs, info->attr,
-                      weft_op_of(b->graph, n)->traits & WEFT_STATED ? &type : NULL);
+    return weft_rebuild(b, n, operand, &type);
 }
 
 static int by_place(const void *a, const void *b)

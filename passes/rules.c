@@ -83,6 +83,7 @@ struct weft_rule_index {
     uint32_t run;
     unsigned count;
     const struct weft_rule *rule[MAX_RULES];
+    bool several[MAX_RULES];
     uint8_t first[WEFT_OP_COUNT], last[WEFT_OP_COUNT], chain[MAX_RULES];
 };
 
@@ -104,6 +105,7 @@ static void make_index(struct weft_rule_index *index, const char *pass, const st
             if (skips && is_skipped(pass, rule))
                 continue;
             weft_assert(rules < MAX_RULES);
+            index->several[rules] = sets[s].several;
             index->rule[rules++] = rule;
             if (index->last[rule->op])
                 index->chain[index->last[rule->op] - 1] = (uint8_t)rules;
@@ -174,6 +176,8 @@ static bool try_chain(struct weft_rewriting *rewriting, const struct weft_rule_i
     struct weft_graph *graph = rewriting->graph;
     const weft_node node = rewriting->node;
     for (unsigned i = index->first[op]; i; i = index->chain[i - 1]) {
+        if (graph->node[node.id].results != 1 && !index->several[i - 1])
+            continue;
         rewriting->rule = index->rule[i - 1];
         rewriting->permitted = false;
         rewriting->build = (struct weft_builder){graph, node};
@@ -196,10 +200,10 @@ static bool try_chain(struct weft_rewriting *rewriting, const struct weft_rule_i
 static bool is_open(const struct weft_graph *graph, weft_node node)
 {
     const struct weft_node_info *info = &graph->node[node.id];
-    if (info->dead || info->results != 1 || weft_is_decided(graph, node))
-        return false;
-    const struct weft_value *result = &graph->value[info->first_result];
-    return result->uses > 0 || result->returns > 0;
+    bool is_read = false;
+    for (unsigned i = 0; i < info->results; i++)
+        is_read |= graph->value[info->first_result + i].uses > 0 || graph->value[info->first_result + i].returns > 0;
+    return is_read && !info->dead && !weft_is_decided(graph, node);
 }
 
 bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count)
