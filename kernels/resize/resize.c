@@ -47,7 +47,7 @@ void weft_blend_prepare(struct weft_blend *b, int workers)
     b->parts = weft_parts_for(units * (b->columns + b->in_columns) * b->inner * 8, workers);
     b->parts = b->parts > units ? (int32_t)(units > 0 ? units : 1) : b->parts;
     b->scratch = (size_t)row_floats(b) * sizeof(float) +
-                 (size_t)count_pairs(b, 1) * sizeof(struct weft_blend_pairs);
+                 (size_t)count_pairs(b, /* taps= */ 1) * sizeof(struct weft_blend_pairs); /* at most */
 }
 
 /* Row r before its columns are blended; the operand's columns may lie apart. */
@@ -64,24 +64,22 @@ static void blend_rows(const struct weft_blend *b, weft_blend_row_fn row, float 
         row(to + c * b->inner, in + c * b->column_in, b->inner, rows->count[r], place, weight);
 }
 
-/* The pairs of the first `lanes` results of a table. */
-static void find_pairs(const struct weft_blend_table *columns, int32_t lanes, struct weft_blend_pairs *pairs)
+/* Of the results [c, c + lanes). */
+static void find_pairs(const struct weft_blend_table *columns, int64_t c, int32_t lanes, struct weft_blend_pairs *pairs)
 {
     int64_t least = INT64_MAX, most = 0;
-    for (int32_t i = 0; i < lanes; i++) {
-        const int64_t *const place = columns->place + i * columns->taps;
-        const int64_t last = place[columns->count[i] - 1];
-        least = place[0] < least ? place[0] : least;
-        least = last < least ? last : least;
-        most = place[0] > most ? place[0] : most;
-        most = last > most ? last : most;
-    }
+    for (int32_t i = 0; i < lanes; i++)
+        for (int32_t k = 0; k < columns->count[c + i]; k++) {
+            const int64_t place = columns->place[(c + i) * columns->taps + k];
+            least = place < least ? place : least;
+            most = place > most ? place : most;
+        }
     pairs->base = most - least < lanes ? least : -1;
     for (int32_t i = 0; i < lanes; i++) {
-        const int64_t at = i * columns->taps, last = at + columns->count[i] - 1;
+        const int64_t at = (c + i) * columns->taps, last = at + columns->count[c + i] - 1;
         pairs->first[i] = (int32_t)(columns->place[at] - least);
         pairs->second[i] = (int32_t)(columns->place[last] - least);
-        pairs->both[i] = columns->count[i] > 1 ? -1 : 0;
+        pairs->both[i] = columns->count[c + i] > 1 ? -1 : 0;
         pairs->first_weight[i] = columns->weight[at];
         pairs->second_weight[i] = columns->weight[last];
     }
@@ -117,10 +115,7 @@ void weft_blend_run(const struct weft_blend *b, float *out, const float *in, con
         units *= b->extent[i];
     weft_share(units, 1, part, parts, &begin, &end);
     for (int64_t p = 0; p < pairs && begin < end; p++)
-        find_pairs(&(struct weft_blend_table){.taps = columns->taps, .count = columns->count + p * lanes,
-                                                 .place = columns->place + p * lanes * columns->taps,
-                                                 .weight = columns->weight + p * lanes * columns->taps},
-                   level->lanes, &pair[p]);
+        find_pairs(columns, p * lanes, level->lanes, &pair[p]);
     for (; begin < end; begin++) {
         const int64_t r = begin % b->rows;
         int64_t rest = begin / b->rows, to = r * b->row_out, from = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip_cast.c: casts between all types of whole bytes, in scalar C. The frequent ones have vectors (strip.def), and
- * win since their tables come first.
+/* strip_cast.c: casts between all types of whole bytes, in scalar C. The frequent ones have vectors (strip.def,
+ * strip_cast_by.def), and win since their tables come first.
  *
  * A cast goes by way of one number that holds the operand exactly, or as much of it as the result can tell:
  *

@@ -6,7 +6,7 @@
  * holds operands of up to 16 bits exactly. Others are rounded to odd, which 16 bits cannot tell from the operand
  * (kernels/small.h). */
 #include "kernels/small.h"
-#include "kernels/strip/access.h"
+#include "kernels/strip/halves.h"
 #include "kernels/strip/rows.h"
 
 #if defined __GNUC__ && !defined __clang__
@@ -23,11 +23,7 @@ enum { CHUNK = 256 };
 #define FROM_16(id)                                                                                                    \
     static const float *from_##id(float *buffer, const type_##id *in, int64_t n)                                       \
     {                                                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= n; i += LANES)                                                                             \
-            vstore(buffer + i, vfrom_##id(vhload(in + i)));                                                            \
-        const int live = (int)(n - i);                                                                                 \
-        vstorem(buffer + i, live, vfrom_##id(load_16_tail(in + i, live)));                                             \
+        widen_##id(buffer, in, n);                                                                                     \
         return buffer;                                                                                                 \
     }
 #define FROM(id, value)                                                                                                \
@@ -59,17 +55,8 @@ FROM(truth, x ? 1.f : 0.f)
 
 /* --- from f32 ----------------------------------------------------------------------------------------------------- */
 
-#define TO_16(id)                                                                                                      \
-    static void to_##id(type_##id *out, const float *x, int64_t n)                                                     \
-    {                                                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= n; i += LANES)                                                                             \
-            vhstore(out + i, vto_##id(vload(x + i)));                                                                  \
-        const int live = (int)(n - i);                                                                                 \
-        store_16_tail(out + i, live, vto_##id(vloadm(x + i, live, 0.f)));                                              \
-    }
-TO_16(bf16)
-TO_16(f16)
+static void to_bf16(type_bf16 *out, const float *x, int64_t n) { narrow_bf16(out, x, n); }
+static void to_f16(type_f16 *out, const float *x, int64_t n) { narrow_f16(out, x, n); }
 
 /* Cut to whole numbers; false where one is not of 32 bits. */
 static bool cut_all(int32_t *out, const float *x, int64_t n)
@@ -89,12 +76,6 @@ static bool cut_all(int32_t *out, const float *x, int64_t n)
     return fit;
 }
 
-/* Beyond 64 bits the nearest of them; of NaN 0. Shorter types take the low bits. */
-static int64_t whole(float x)
-{
-    return x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : x == x ? (int64_t)x : 0;
-}
-
 #define TO_INTEGER(id)                                                                                                 \
     static void to_##id(type_##id *out, const float *x, int64_t n)                                                     \
     {                                                                                                                  \
@@ -104,7 +85,7 @@ static int64_t whole(float x)
         INDEPENDENT for (int64_t i = 0; i < fast; i++)                                                                 \
             out[i] = (type_##id)cut[i];                                                                                \
         for (int64_t i = fast; i < n; i++)                                                                             \
-            out[i] = (type_##id)(uint64_t)whole(x[i]);                                                                 \
+            out[i] = (type_##id)(uint64_t)weft_whole_part((double)x[i]);                                               \
     }
 TO_INTEGER(i64)
 TO_INTEGER(i32)

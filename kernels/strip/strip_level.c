@@ -8,6 +8,7 @@
 #include "kernels/strip/access.h"
 #include "kernels/strip/functions.h"
 #include "kernels/strip/functions_double.h"
+#include "kernels/strip/halves.h"
 #include "kernels/strip/strip.h"
 
 typedef vf (*function1)(vf x, vf p, vf q);
@@ -207,40 +208,26 @@ static void LEVEL(weft_strip_select_f32)(const struct weft_strip_args *args)
 
 /* --- casts between f32 and narrow types --------------------------------------------------------------------------- */
 
-#define FROM_16(id, convert)                                                                                           \
+#define FROM_16(id)                                                                                                    \
     static void LEVEL(weft_strip_cast_##id##_f32)(const struct weft_strip_args *args)                                  \
     {                                                                                                                  \
-        if (args->stride[0] != 1 || args->stride[1] != 1) {                                                            \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                                              \
+            widen_##id(args->out, args->in[0], args->n);                                                               \
+        else                                                                                                           \
             weft_strip_strided(args, LEVEL(weft_strip_cast_##id##_f32), 1, sizes_from_16);                             \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const uint16_t *const x = args->in[0];                                                                         \
-        float *const out = args->out;                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= args->n; i += LANES)                                                                       \
-            vstore(out + i, convert(vhload(x + i)));                                                                   \
-        const int live = (int)(args->n - i);                                                                           \
-        vstorem(out + i, live, convert(load_16_tail(x + i, live)));                                                    \
     }
-#define TO_16(id, convert)                                                                                             \
+#define TO_16(id)                                                                                                      \
     static void LEVEL(weft_strip_cast_f32_##id)(const struct weft_strip_args *args)                                    \
     {                                                                                                                  \
-        if (args->stride[0] != 1 || args->stride[1] != 1) {                                                            \
+        if (args->stride[0] == 1 && args->stride[1] == 1)                                                              \
+            narrow_##id(args->out, args->in[0], args->n);                                                              \
+        else                                                                                                           \
             weft_strip_strided(args, LEVEL(weft_strip_cast_f32_##id), 1, sizes_to_16);                                 \
-            return;                                                                                                    \
-        }                                                                                                              \
-        const float *const x = args->in[0];                                                                            \
-        uint16_t *const out = args->out;                                                                               \
-        int64_t i = 0;                                                                                                 \
-        for (; i + LANES <= args->n; i += LANES)                                                                       \
-            vhstore(out + i, convert(vload(x + i)));                                                                   \
-        const int live = (int)(args->n - i);                                                                           \
-        store_16_tail(out + i, live, convert(vloadm(x + i, live, 0.f)));                                               \
     }
-FROM_16(bf16, vfrom_bf16)
-FROM_16(f16, vfrom_f16)
-TO_16(bf16, vto_bf16)
-TO_16(f16, vto_f16)
+FROM_16(bf16)
+FROM_16(f16)
+TO_16(bf16)
+TO_16(f16)
 
 static void LEVEL(weft_strip_cast_bool_f32)(const struct weft_strip_args *args)
 {

@@ -83,7 +83,6 @@ INLINE void vbstore(uint8_t *p, vb x) { *(vb_any *)p = x; }
 #if WEFT_LEVEL == 2 && !defined __clang__
 typedef char v16c __attribute__((vector_size(16)));
 INLINE vi vwiden(vb x) { return __builtin_ia32_pmovzxbd512_mask((v16c)x, (vi){0}, (uint16_t)-1); }
-INLINE vb vmask_bytes(vi mask) { return (vb)__builtin_convertvector(mask, vsb) & 1; }
 #elif WEFT_LEVEL == 1 && !defined __clang__
 typedef char v16c __attribute__((vector_size(16)));
 typedef int64_t v2l __attribute__((vector_size(16)));
@@ -98,6 +97,8 @@ INLINE vb vmask_bytes(vi mask) /* packed, the bytes of each half are the lowest 
 }
 #else
 INLINE vi vwiden(vb x) { return __builtin_convertvector(x, vi); }
+#endif
+#if WEFT_LEVEL != 1 || defined __clang__
 INLINE vb vmask_bytes(vi mask) { return (vb)__builtin_convertvector(mask, vsb) & 1; }
 #endif
 
