@@ -272,7 +272,6 @@ struct weft_frame_control {
     bool result_first;          /* trip 0 writes to the results themselves, and not to the second places */
     bool goes_on;
 };
-/* Everything that depends on sizes; one block of memory, and one for each body. */
 /* How long runs take, for runtime/pace.c. All zero: nothing is known. */
 struct weft_pace {
     int64_t least_ns, last_ns;  /* of runs by all workers */
@@ -281,6 +280,7 @@ struct weft_pace {
     int32_t rest, last_rest;    /* runs by all until one worker may be tried again; how many it was last time */
     bool slow;                  /* the last run by all was */
 };
+/* Everything that depends on sizes; one block of memory, and one for each body. */
 struct weft_frame {
     size_t bytes;
     struct weft_pace pace;

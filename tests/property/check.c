@@ -17,18 +17,17 @@ static void add_way(struct weft_machine *machine, struct weft_context *context, 
     machine->choice[machine->ways++] = choice;
 }
 
-bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_wishes *wishes)
+bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_options *options)
 {
     static const char *const levels[] = {"avx512+bf16+fp16", "avx512", "avx2", "baseline"};
     uint32_t last = UINT32_MAX;
-    const int most = wishes->thorough ? 4 : 2;
-    *machine = (struct weft_machine){.compiled = wishes->thorough};
+    const int most = options->thorough ? 4 : 2;
+    *machine = (struct weft_machine){.compiled = options->thorough};
     for (unsigned i = 0; i < sizeof levels / sizeof levels[0]; i++)
         for (int threads = most; threads > 0; threads--) {
-            struct weft_context_options options = {.size = sizeof options, .threads = threads,
-                                                   .cpu = i ? levels[i] : NULL};
+            struct weft_context_options of = {.size = sizeof of, .threads = threads, .cpu = i ? levels[i] : NULL};
             struct weft_context *context;
-            if (weft_open(&options, &context) != WEFT_OK)
+            if (weft_open(&of, &context) != WEFT_OK)
                 return false;
             if (threads == most && context->target.cpu == last && i) { /* no more than the level before */
                 weft_close(context);
@@ -41,7 +40,7 @@ bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_w
             add_way(machine, context, 1);
         }
     machine->contexts = machine->ways;
-    for (int choice = 2; wishes->choices && choice <= WEFT_LAST_CHOICE; choice++) {
+    for (int choice = 2; options->choices && choice <= WEFT_LAST_CHOICE; choice++) {
         snprintf(machine->name[machine->ways], sizeof machine->name[0], "everything, choice %d", choice);
         add_way(machine, machine->context[0], choice);
     }
@@ -235,7 +234,7 @@ static enum weft_outcome make_plans(struct weft_trial *trial)
                                    weft_last_error(trial->graph->context));
         if (weft_execution_create(planned->plan, &planned->execution) != WEFT_OK)
             return weft_trial_fail(trial, WEFT_FAILS_COMPILE, "no execution for %s", trial->machine->name[i]);
-        planned->same = i && have_same_graphs(trial->planned[i - 1].plan, planned->plan);
+        planned->same = trial->machine->repeats[i] && have_same_graphs(trial->planned[i - 1].plan, planned->plan);
         trial->plans = i + 1;
     }
     return check_fallbacks(trial);

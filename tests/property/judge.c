@@ -139,8 +139,6 @@ static bool is_right(const struct weft_tensor *want, const struct weft_tensor *g
         moved = fmax(moved, spread->moved[i]);
         known = true;
     }
-    if (real && isfinite(x) && isinf(y) && 2 * moved >= fabs(x))
-        return true; /* what moves by half of itself may be a quotient by something near 0 */
     if (!known || !real || !isfinite(x) || !isfinite(y) || (x == 0 && y == 0 && moved == 0))
         return false; /* a zero that moves has no sign that counts */
     return fabs(x - y) <= SAFETY * moved + (moved > 0 ? rounding(want->dtype, x) : 0);

@@ -18,8 +18,8 @@ struct noise_run {
     struct weft_context *context;
     int64_t *symbols;
     uint64_t *state; /* 0: no noise */
-    bool still;      /* wide, and nothing else */
     bool wide;       /* 16-bit values may stay f32 */
+    bool only_wide;  /* and nothing is moved */
     bool nans;       /* only signs that nobody promises are turned: of NaNs, and of zeros that ops may give either of */
 };
 
@@ -78,17 +78,6 @@ static void forget_overflows(struct noise_run *run, const struct weft_tensor *te
             weft_store_real(tensor->dtype, tensor->data, i, next_bits(run->state) & 1 ? NAN : INFINITY);
 }
 
-static struct weft_tensor packed_copy(const struct weft_tensor *tensor)
-{
-    struct weft_tensor copy = *tensor;
-    weft_tensor_dense(&copy);
-    copy.data = calloc(weft_tensor_bytes(&copy) + 8, 1);
-    if (!copy.data)
-        abort();
-    weft_tensor_copy(&copy, 0, tensor, 0);
-    return copy;
-}
-
 /* Norms divide by a root of a sum of squares, which may be beyond the type: then the quotient is 0. */
 static void forget_squares(struct noise_run *run, const struct weft_tensor *in, const struct weft_tensor *out)
 {
@@ -96,7 +85,7 @@ static void forget_squares(struct noise_run *run, const struct weft_tensor *in, 
     double sum = 0;
     if (!can_move(in))
         return;
-    const struct weft_tensor packed = packed_copy(in);
+    const struct weft_tensor packed = weft_packed_copy(in);
     for (int64_t i = weft_tensor_count(in) - 1; i >= 0; i--)
         sum += pow(weft_load_real(in->dtype, packed.data, i), 2);
     free(packed.data);
@@ -140,7 +129,7 @@ enum change { MOVED, MAGNITUDES, AT_LEAST_1 }; /* AT_LEAST_1: magnitudes, those 
 /* A packed copy with its elements' magnitudes as doubles, or moved. */
 static struct weft_tensor copy_of(struct noise_run *run, const struct weft_tensor *tensor, enum change change)
 {
-    struct weft_tensor copy = packed_copy(tensor);
+    struct weft_tensor copy = weft_packed_copy(tensor);
     const int64_t count = weft_tensor_count(&copy);
     if (change == MOVED || !can_move(&copy)) {
         if (can_move(&copy))
@@ -218,7 +207,7 @@ static void level_lines(const struct weft_graph *graph, weft_node node, const st
  * then, or has the other sign. */
 static void forget_wholes(struct noise_run *run, const struct weft_tensor *in, const struct weft_tensor *out)
 {
-    const struct weft_tensor base = packed_copy(&in[0]), exponent = packed_copy(&in[1]);
+    const struct weft_tensor base = weft_packed_copy(&in[0]), exponent = weft_packed_copy(&in[1]);
     const double fractions = 1 / unit_of(out->dtype);
     for (int64_t i = weft_tensor_count(out) - 1; i >= 0; i--)
         if (weft_load_real(base.dtype, base.data, i) < 0 &&
@@ -271,9 +260,9 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
         move(run, out, amount == WEFT_NOISE_ROUNDING ? 1 : 4, NULL);
         if (amount == WEFT_NOISE_FUNCTION)
             forget_smallest(run, out);
-        if (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16)
+        if (weft_dtype_is_half(out->dtype))
             forget_ends(run, out);
-        if (op == WEFT_OP_pow && (out->dtype == WEFT_F16 || out->dtype == WEFT_BF16))
+        if (op == WEFT_OP_pow && weft_dtype_is_half(out->dtype))
             forget_wholes(run, in, out);
     }
     else {
@@ -401,7 +390,7 @@ static bool run_on(struct noise_run *run, weft_node node, const struct weft_tens
         return false;
     for (unsigned i = 0; i < info->results; i++) {
         weft_tensor_of(run->graph, weft_type_of(run->graph, weft_result(run->graph, node, i)), run->symbols, &out[i]);
-        if (wide && op != WEFT_OP_cast && weft_is_16_bits(out[i].dtype)) {
+        if (wide && op != WEFT_OP_cast && weft_dtype_is_half(out[i].dtype)) {
             out[i].dtype = WEFT_F32;
             weft_tensor_dense(&out[i]);
         }
@@ -414,7 +403,7 @@ static bool run_on(struct noise_run *run, weft_node node, const struct weft_tens
     if (!evaluate_plainly(run, node, in, out))
         return false;
     if (run->state) {
-        if (!run->nans && !run->still)
+        if (!run->nans && !run->only_wide)
             add_noise(run, node, in, out);
         else if (weft_noise_amount_of(op) == WEFT_NOISE_EITHER_ZERO && can_move(out))
             turn_zeros(run, out);
@@ -472,6 +461,6 @@ bool weft_noisy_evaluate(const struct weft_graph *graph, int64_t *symbols, const
     uint64_t state = seed;
     struct noise_run run = {.graph = graph, .context = graph->context, .symbols = symbols,
                             .state = seed ? &state : NULL, .nans = nans,
-                            .wide = seed % 2 && !nans, .still = seed % 4 == 3 && !nans};
+                            .wide = seed % 2 && !nans, .only_wide = seed % 4 == 3 && !nans};
     return run_graph(&run, in, out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* noise.h: how far a kernel may be off one op, in units of the last place of the result's type. For noise.c. */
+/* noise.h: how far a kernel may be off one op, in units of the last place of the result's type; 16-bit values in f32.
+ * For noise.c. */
 #ifndef WEFT_NOISE_H
 #define WEFT_NOISE_H
 
@@ -19,5 +20,16 @@ enum weft_noise_amount {
 };
 /* Zeros stay zeros, but for ops which may give either zero. */
 enum weft_noise_amount weft_noise_amount_of(int op);
+
+/* --- wide.c ------------------------------------------------------------------------------------------------------- */
+
+/* A packed copy; its data is for free. */
+struct weft_tensor weft_packed_copy(const struct weft_tensor *tensor);
+/* May the node's 16-bit operands and results be f32? Views, movement, elementwise ops and folds do; a cast keeps what
+ * it casts to. */
+bool weft_may_be_wide(const struct weft_graph *graph, weft_node node);
+/* The value's tensor, or where its type is not that of the value (f32 for 16 bits if `wide`) a packed copy for free. */
+struct weft_tensor weft_widened(const struct weft_graph *graph, weft_val value, const struct weft_tensor *tensor,
+                                bool wide);
 
 #endif

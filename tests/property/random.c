@@ -28,7 +28,7 @@
 
 enum { BATCH = 25, MOST_WORKERS = 16, SECONDS = 60 };
 
-static struct weft_machine_wishes wishes; /* --choices, --thorough */
+static struct weft_machine_options options; /* --choices, --thorough */
 
 struct drawing {
     struct weft_context *context;
@@ -79,7 +79,7 @@ static int outcome_of(struct weft_draws *choices, uint64_t seed)
     if (child == 0) {
         struct weft_machine machine;
         alarm(SECONDS / 3);
-        if (!weft_machine_open(&machine, &wishes) || !freopen("/dev/null", "w", stderr))
+        if (!weft_machine_open(&machine, &options) || !freopen("/dev/null", "w", stderr))
             _exit(120);
         choices->next = 0;
         _exit((int)check_choices(&machine, choices, seed, NULL, true));
@@ -104,7 +104,7 @@ static void show(struct weft_draws *choices, uint64_t seed)
     const pid_t child = fork();
     if (child == 0) {
         struct weft_machine machine;
-        if (!weft_machine_open(&machine, &wishes))
+        if (!weft_machine_open(&machine, &options))
             _exit(120);
         choices->next = 0;
         struct drawing d = {.context = machine.context[0], .choices = choices, .name = seed};
@@ -128,7 +128,7 @@ static bool draw_apart(uint64_t seed, struct weft_draws *choices)
     const pid_t child = file ? fork() : -1;
     if (child == 0) {
         struct weft_machine machine;
-        if (!weft_machine_open(&machine, &wishes))
+        if (!weft_machine_open(&machine, &options))
             _exit(1);
         struct drawing d = {.context = machine.context[0], .choices = choices, .name = seed};
         weft_protected(d.context, draw, &d);
@@ -189,16 +189,16 @@ struct board {
 };
 
 /* The options that a seed needs to fail again. */
-static const char *wishes_text(void)
+static const char *options_text(void)
 {
     static const char *const text[2][2] = {{"", "--thorough "}, {"--choices ", "--choices --thorough "}};
-    return text[wishes.choices][wishes.thorough];
+    return text[options.choices][options.thorough];
 }
 
 static void report(uint64_t seed, const char *how)
 {
     printf("seed %llu %s; ./dev random %s--shrink %llu makes it small\n", (unsigned long long)seed, how,
-           wishes_text(), (unsigned long long)seed);
+           options_text(), (unsigned long long)seed);
     fflush(stdout);
 }
 
@@ -206,7 +206,7 @@ static void work_at(struct board *board, int worker, uint64_t last)
 {
     struct weft_machine machine;
     uint32_t drawn[WEFT_OP_COUNT] = {0};
-    if (!weft_machine_open(&machine, &wishes))
+    if (!weft_machine_open(&machine, &options))
         _exit(1);
     for (;;) {
         if (board->at[worker] == 0 || board->at[worker] >= board->end[worker]) {
@@ -314,7 +314,7 @@ static int check_files(char **path, int paths)
 {
     struct weft_machine machine;
     int passed = 0, failed = 0;
-    if (!weft_machine_open(&machine, &wishes))
+    if (!weft_machine_open(&machine, &options))
         return 1;
     for (int i = 0; i < paths; i++) {
         struct weft_graph *graph;
@@ -358,8 +358,12 @@ int main(int argc, char **argv)
 {
     uint64_t count, seed = 1;
     wait_asleep(argv);
-    for (; argc > 1 && (strcmp(argv[1], "--choices") == 0 || strcmp(argv[1], "--thorough") == 0); argc--, argv++)
-        *(argv[1][2] == 'c' ? &wishes.choices : &wishes.thorough) = true;
+    for (bool known = true; argc > 1 && known; argc -= known, argv += known) {
+        const bool choices = strcmp(argv[1], "--choices") == 0, thorough = strcmp(argv[1], "--thorough") == 0;
+        options.choices |= choices;
+        options.thorough |= thorough;
+        known = choices || thorough;
+    }
     if (argc > 2 && strcmp(argv[1], "--first") == 0) {
         for (int op = 1; op < WEFT_OP_COUNT; op++)
             weft_draw_first = strcmp(weft_ops[op].name, argv[2]) == 0 && weft_is_drawn(op) ? op : weft_draw_first;

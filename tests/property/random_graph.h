@@ -25,7 +25,7 @@
  *   layouts  as chosen they cost no more than row-major or channels-last throughout, and no less than the bound
  *   plans    kernels compute it, at each CPU level of the machine; with 1 and 2 threads (--thorough: to 4, and
  *            compiled code in the second run); a second run, with bound results, gives the bits of the first, and so
- *            does another number of threads where the same nodes form groups
+ *            does another number of threads where the same nodes form groups (in 19 of 20)
  *   choices  (--choices) so they do where every unit takes its second choice, its third, up to its ninth (WEFT_CHOICE)
  *
  * How far a result may be off is measured (noise.c): the graph, as it stands and after its passes, is evaluated again
@@ -185,7 +185,7 @@ int64_t weft_run_size(const struct weft_symbol_info *symbol, int i);
  * too, and their order depends on threads, so that these plans have bits of their own. */
 enum { WEFT_MOST_LEVELS = 16, WEFT_LAST_CHOICE = 9, WEFT_MOST_WAYS = WEFT_MOST_LEVELS + WEFT_LAST_CHOICE - 1 };
 /* What a machine tries beyond its CPU levels with 2 and 1 threads. */
-struct weft_machine_wishes {
+struct weft_machine_options {
     bool choices;  /* the second to the ninth choice of every unit */
     bool thorough; /* compiled code, and 4 and 3 threads */
 };
@@ -193,25 +193,15 @@ struct weft_machine {
     struct weft_context *context[WEFT_MOST_WAYS];
     char name[WEFT_MOST_WAYS][40];
     int choice[WEFT_MOST_WAYS]; /* that every unit takes, from 1 */
-    bool repeats[WEFT_MOST_WAYS]; /* the way before, with one thread less: must give the same bits */
+    bool repeats[WEFT_MOST_WAYS]; /* the way before, with one thread less */
     int contexts;               /* that are open: those of the choices are the first */
     int ways;
     bool compiled; /* each second run waits for compiled code, which must give the bits of the interpreted first */
 };
-bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_wishes *wishes);
+bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_options *options);
 void weft_machine_close(struct weft_machine *machine);
 /* Holds a graph to everything above; says on stdout what fails, unless quiet. */
 enum weft_outcome weft_check_graph(const struct weft_machine *machine, const struct weft_graph *graph, bool quiet);
-
-/* --- wide.c ------------------------------------------------------------------------------------------------------- */
-
-bool weft_is_16_bits(int dtype);
-/* May the node's 16-bit operands and results be f32? Views, movement, elementwise ops and folds do; a cast keeps what
- * it casts to. */
-bool weft_may_be_wide(const struct weft_graph *graph, weft_node node);
-/* The value's tensor, or where its type is not that of the value (f32 for 16 bits if `wide`) a packed copy for free. */
-struct weft_tensor weft_widened(const struct weft_graph *graph, weft_val value, const struct weft_tensor *tensor,
-                                bool wide);
 
 /* --- shrink.c ----------------------------------------------------------------------------------------------------- */
 

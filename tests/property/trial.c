@@ -265,8 +265,7 @@ enum weft_outcome weft_trial_run(struct weft_trial *trial, int p, const struct w
         failure = weft_trial_fail(trial, WEFT_FAILS_AGAIN,
                                   "plan for %s, %s: bound results%s have other bits than unbound ones: %s", name,
                                   trial->what, trial->machine->compiled ? " of compiled code" : "", message);
-    else if (trial->machine->repeats[p] && planned->same &&
-             !same_bits(trial, got, trial->first, message, sizeof message))
+    else if (planned->same && !same_bits(trial, got, trial->first, message, sizeof message))
         failure = weft_trial_fail(trial, WEFT_FAILS_THREADS,
                                   "plan for %s, %s: other bits than with one thread more: %s", name, trial->what,
                                   message);

@@ -15,7 +15,7 @@ struct weft_variant {
 struct weft_planned {
     struct weft_plan *plan;
     struct weft_execution *execution;
-    bool same; /* the plan's graph, with its groups and layouts, is that of the plan before */
+    bool same; /* but for the threads it is the plan before, with its groups and layouts: the bits must be the same */
 };
 struct weft_trial {
     const struct weft_machine *machine;
