@@ -464,6 +464,7 @@ struct weft_gemm_loops {
     bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
     bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */
     bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
+    bool expands;            /* a packed B has elements of 16 bits; blocks of it are converted to scratch */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
     weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
 };
@@ -476,6 +477,7 @@ struct weft_gemm {
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
     bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1); b_row, b_col are those before */
+    uint8_t b_half;          /* the pack's elements: WEFT_K_F16 or WEFT_K_BF16, which hold B exactly; 0: f32 */
     bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
@@ -525,6 +527,10 @@ struct weft_gemm_data {
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
+/* After prepare with b_packed and without b_half: the type of 16 bits to pack B in, WEFT_K_F16 or WEFT_K_BF16, if that
+ * holds each of the k x n numbers from `b` on exactly and a product of few rows, which waits for memory, is faster with
+ * half of the bytes; else 0. Results have the same bits either way. */
+uint8_t weft_gemm_half_of(const struct weft_gemm *gemm, const weft_loose_f32 *b);
 /* After prepare: is the packing the same whatever m and the strides of A and C are? */
 bool weft_gemm_packs_one_way(const struct weft_gemm *gemm);
 /* b unpacked, by b_row and b_col */

@@ -94,6 +94,15 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
     }
 }
 
+/* "packed"; "kept": and as they are too; with the type of the pack's elements where that is no f32. */
+static const char *weights_word(const struct weft_plan *plan, const struct weft_step *step)
+{
+    const char *const word = step->plain ? "kept" : "packed";
+    const struct weft_packing *const packing = plan->pack[step->pack].packing;
+    return packing->dtype == WEFT_K_F32
+               ? word : weft_arena_format(plan->graph->arena, "%s_%s", word, weft_dtype_name((int)packing->dtype));
+}
+
 /* `value`: of "at", "parts", "steps"; one step is not worth saying. */
 static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
                           const char *const *value)
@@ -107,7 +116,7 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
     }
     if (step->pack) {
         keys[count] = "weights";
-        values[count++] = step->plain ? "kept" : "packed";
+        values[count++] = weights_word(plan, step);
     }
     if (step->epilogue && step->epilogue->residual.id) { /* what the contraction's kernel adds itself */
         keys[count] = "residual";

@@ -101,13 +101,15 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
     if (storage->kind != WEFT_IN_CONSTANT || /* a relayout that is returned, say, is made in each run */
         !weft_select_pack(&select, step, &how) || (alone && how.plain))
         return;
+    const weft_loose_f32 *const elements = (const weft_loose_f32 *)elements_of(plan, storage) +
+                                           weft_dim_value(plan->home[weights.id].layout->offset);
+    if (step->kind->shrink_pack)
+        step->kind->shrink_pack(&how, elements);
     step->pack = weft_plan_add_pack(plan, how.bytes);
     struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
     *packing = *how.packing;
     plan->pack[step->pack].packing = packing;
-    step->kind->write_pack(&how, plan->pack[step->pack].data,
-                           (const weft_loose_f32 *)elements_of(plan, storage) +
-                               weft_dim_value(plan->home[weights.id].layout->offset),
+    step->kind->write_pack(&how, plan->pack[step->pack].data, elements,
                            storage->load ? NULL : constant_of(plan, storage));
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */

@@ -215,6 +215,8 @@ struct weft_step_kind {
     uint32_t (*forms)(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form);
     /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
     bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
+    /* Or NULL. Of a planned pack, with the weights at hand: may make it smaller. */
+    void (*shrink_pack)(struct weft_step_pack *how, const weft_loose_f32 *data);
     /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if any. */
     void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                        const struct weft_constant *source);

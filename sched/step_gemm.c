@@ -205,11 +205,13 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     struct gemm_step *s = descriptor;
     fill_gemm(bind, s);
     s->gemm.b_packed = bind->packed && s->gemm.batch == 1 && !s->walked;
+    s->gemm.b_half = s->gemm.b_packed && bind->packed->dtype != WEFT_K_F32 ? (uint8_t)bind->packed->dtype : 0;
     s->gemm.one_chain = bind->step->form == ONE_CHAIN;
     s->gemm.takes_turns = true;
     weft_gemm_prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !weft_bind_serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
+        s->gemm.b_half = 0;
         weft_gemm_prepare(&s->gemm, bind->workers);
     }
     bind->parts = s->gemm.parts;
@@ -319,6 +321,17 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
     return ret->bytes > 0;
 }
 
+/* Weights of f32 that are all numbers of f16 or bf16, as those of a model of that type are behind casts, are packed as
+ * such if few rows are multiplied. */
+static void shrink_gemm_pack(struct weft_step_pack *how, const weft_loose_f32 *data)
+{
+    how->gemm.b_half = weft_gemm_half_of(&how->gemm, data);
+    if (!how->gemm.b_half)
+        return;
+    weft_gemm_prepare(&how->gemm, 1);
+    how->bytes = weft_gemm_pack_bytes(&how->gemm);
+}
+
 static void write_gemm_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                             const struct weft_constant *source)
 {
@@ -336,4 +349,4 @@ const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED, .bytes = bytes_gemm, .program = program_gemm, .bind = bind_gemm,
     .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm,
     .forms = forms_gemm,
-    .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};
+    .plan_pack = plan_gemm_pack, .shrink_pack = shrink_gemm_pack, .write_pack = write_gemm_pack};

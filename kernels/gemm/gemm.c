@@ -16,6 +16,8 @@
  *          fastest at, while the rows of C stay in the second-level cache.
  *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
  *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
+ *   B of 16 bits   A packed constant whose numbers are f16 or bf16 (weft_gemm_half_of). Up to four rows read it as it
+ *          is (gemm_half.c); for more, blocks of it are converted to scratch.
  *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place. Where
  *          C is larger than the second-level cache, bands are taller and its lines are prefetched instead (gemm.h),
  *          which is worth 5 to 20 % of the time while they are in no cache: then a panel of B stays in the first-level
@@ -41,6 +43,7 @@ enum {
     PACK_K = 1024,       /* terms from which a panel in place, a few lines of each page, has no room in that cache */
     PACK_FLOATS = 32 << 10, /* a smaller B of short k stays near in place */
     FEW_ROWS = 12,
+    EXPANDED = 4 << 10,  /* floats: half of the first-level cache */
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
@@ -157,7 +160,10 @@ static bool few_lines(const struct weft_gemm *g)
 static struct weft_packing packing_of(const struct weft_gemm *g)
 {
     const bool lines = is_column(g) || few_lines(g);
-    return weft_gemm_packing(g->kernel, lines ? WEFT_PACK_LINES : WEFT_PACK_PANELS, g->k, g->n);
+    struct weft_packing packing = weft_gemm_packing(g->kernel, lines ? WEFT_PACK_LINES : WEFT_PACK_PANELS, g->k, g->n);
+    if (g->b_half)
+        packing.dtype = g->b_half;
+    return packing;
 }
 
 bool weft_gemm_packs_one_way(const struct weft_gemm *gemm)
@@ -187,7 +193,7 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
         .b_batch = g->b_batch, .b_row = b_row, .b_col = b_col, .c_batch = g->c_batch, .c_row = g->c_row,
         .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col, .r_batch = g->r_batch, .r_row = g->r_row,
         .r_col = g->r_col,
-        .b_panels = g->b_packed && !lines && !panel};
+        .b_panels = g->b_packed && !lines && !panel, .expands = g->b_packed && g->b_half};
     if (g->swapped) {
         l.m = g->n, l.n = g->m;
         l.a_batch = g->b_batch, l.a_row = b_col, l.a_col = b_row;
@@ -215,6 +221,8 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->b_lines)
         return l->m;
     const int64_t columns = larger(1, smaller(l->n, kernel->columns));
+    if (l->expands && l->m <= WEFT_GEMM_HALF_ROWS)
+        return larger(1, l->m);
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
         rows = kernel->rows;
@@ -243,14 +251,14 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool few = l->m <= FEW_ROWS;
     l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
     const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
-    l->pack_b = (strided && !l->b_lines) || (g->swapped ? g->prologue_a : g->prologue_b) ||
+    l->pack_b = (strided && !l->b_lines) || l->expands || (g->swapped ? g->prologue_a : g->prologue_b) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
                kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
-    l->ahead = (l->b_panels || l->pages) && l->n > kernel->columns &&
+    l->ahead = (l->b_panels || l->pages) && !l->expands && l->n > kernel->columns &&
                (l->m > STREAM_ROWS || kernel->columns == WEFT_GEMM_COLUMNS) &&
                l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
@@ -260,6 +268,9 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->kc = weft_gemm_within_cache(g, kernel->depth);
     if (l->b_lines) {
         l->mc = l->m;
+    } else if (l->expands) {
+        l->mc = l->pack_a ? BAND_ROWS : place_rows(g, l);
+        l->kc = EXPANDED / kernel->columns;
     } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
         l->kc = STREAMS;
     } else if (few && l->b_panels) {
@@ -356,6 +367,7 @@ static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
 {
     assert(!gemm->b_packed || (gemm->batch == 1 && !gemm->prologue_b));
+    assert(!gemm->b_half || gemm->b_packed);
     gemm->kernel = weft_gemm_find(gemm->cpu);
     gemm->slices = weft_gemm_slices(gemm);
     gemm->lanes = weft_gemm_lanes(gemm);
@@ -389,6 +401,8 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
+    else if (gemm->loops.expands && gemm->loops.rows == gemm->loops.m && !gemm->loops.pack_a)
+        weft_gemm_run_half(gemm, data, begin, end);
     else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
         weft_gemm_run_plainly(gemm, data, begin, end);
     else
@@ -405,8 +419,11 @@ struct weft_prefetch weft_gemm_reads_first(const struct weft_gemm *gemm, const f
         !weft_gemm_box(l->units, l->cut, part, begin, end))
         return (struct weft_prefetch){.data = NULL};
     const int64_t all = l->ahead ? gemm->kernel->columns * smaller(l->k, l->kc) : (end[2] - begin[2]) * panel;
-    return (struct weft_prefetch){.data = packed + begin[2] * panel,
-                               .floats = smaller(all, weft_gemm_within_cache(gemm, WEFT_PREFETCH_MOST))};
+    const int64_t most = weft_gemm_within_cache(gemm, WEFT_PREFETCH_MOST);
+    if (l->expands)
+        return (struct weft_prefetch){.data = weft_gemm_half_at(packed, begin[2] * panel),
+                                      .floats = smaller(all / 2, most)};
+    return (struct weft_prefetch){.data = packed + begin[2] * panel, .floats = smaller(all, most)};
 }
 
 /* All of it, by one part: what slices a product into pieces is known by heart, since a small product is over in the

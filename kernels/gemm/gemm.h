@@ -109,6 +109,11 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
  * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. `beyond` is
  * by [columns / 8][1, 2, or 3 and 4 columns more][rows - 1]: NULL where it gains nothing. The reference has none. */
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64, WEFT_GEMM_BEYOND = 3 };
+enum { WEFT_GEMM_HALF_ROWS = 4 };
+/* c[i·c_row + j] = the sum of a[i·a_row + p] · b[j / columns · panel + p · columns + j % columns] for all columns of
+ * one or two panels of elements of 16 bits, `panel` elements apart. */
+typedef void weft_gemm_half_fn(int64_t k, const float *a, int64_t a_row, const uint16_t *b, int64_t panel, float *c,
+                               int64_t c_row);
 struct weft_gemm_code {
     weft_gemm_tile_fn *const *beyond[WEFT_GEMM_WIDTHS][WEFT_GEMM_BEYOND];
     weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *ragged[WEFT_GEMM_WIDTHS];
@@ -119,6 +124,8 @@ struct weft_gemm_code {
     weft_gemm_panel_dots_fn *panel_dots; /* 8 lanes */
     weft_gemm_finish_fn *finish;
     weft_gemm_add_fn *add;
+    weft_gemm_half_fn *const (*bf16)[WEFT_GEMM_HALF_ROWS], *const (*f16)[WEFT_GEMM_HALF_ROWS]; /* by panels - 1, then
+                                                                                             * by rows - 1 */
 };
 #define WEFT_GEMM(name, cpu, rows, columns, lanes, depth) extern const struct weft_gemm_code name;
 #include "kernels/gemm/gemm.def"
@@ -206,6 +213,12 @@ void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t 
 /* The packing of a B[k,n] in an order of gemm, and how many floats it takes. */
 struct weft_packing weft_gemm_packing(const struct weft_gemm_kernel *kernel, enum weft_pack_order order, int64_t k,
                                       int64_t n);
+/* Elements of 16 bits: where element i is, and `count` of them as floats, by the kernel's CPU level. */
+static inline const float *weft_gemm_half_at(const float *pack, int64_t i)
+{
+    return (const float *)(const void *)((const uint16_t *)(const void *)pack + i);
+}
+void weft_gemm_widen(const struct weft_gemm *gemm, float *to, const float *from, int64_t count);
 int64_t weft_gemm_packed_size(const struct weft_packing *packing);
 /* Part `part` of `parts` of the pack (weft_gemm_pack_part), from elements b[p·b_row + j·b_col]. `by` does the work. */
 void weft_gemm_pack_as(const struct weft_packing *packing, const struct weft_gemm_kernel *by, float *pack,
@@ -243,6 +256,9 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
 /* gemm_lanes.c */
 void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
+/* gemm_half.c: few rows by a packed B of elements of 16 bits. */
+void weft_gemm_run_half(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                        const int64_t end[3]);
 /* gemm_ref.c: by plain loops. */
 void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);

@@ -39,6 +39,7 @@
 #define PANEL 16
 #include "kernels/gemm/gemm_finish.inc"
 #include "kernels/gemm/gemm_lanes.inc"
+#include "kernels/gemm/gemm_halves.inc"
 
 static weft_gemm_tile_fn *const whole_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 0);
@@ -58,4 +59,6 @@ const struct weft_gemm_code weft_gemm_f32_6x16__avx2 = {
     .panel_dots = panel_dots,
     .finish = finish,
     .add = add,
+    .bf16 = half_bf16,
+    .f16 = half_f16,
 };

@@ -84,6 +84,17 @@ static inline vector vector_even(vector a, vector b)
     return _mm256_castpd_ps(_mm256_permute4x64_pd(quarters, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
+/* Eight numbers of 16 bits. */
+static inline vector vector_load_bf16(const uint16_t *p)
+{
+    const __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+static inline vector vector_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
 /* For symmetry: vector_avx512.h adds the upper eight lanes to the lower. */
 static inline __m256 vector_halves(vector v) { return v; }
 

@@ -66,4 +66,15 @@ static inline __m256 vector_halves(vector v)
     return _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
 }
 
+/* Sixteen numbers of 16 bits. */
+static inline vector vector_load_bf16(const uint16_t *p)
+{
+    const __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+static inline vector vector_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
 #endif
