@@ -401,7 +401,7 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
-    else if (gemm->loops.expands && gemm->loops.rows == gemm->loops.m && !gemm->loops.pack_a)
+    else if (gemm->loops.expands && gemm->loops.m <= WEFT_GEMM_HALF_ROWS && !gemm->loops.pack_a)
         weft_gemm_run_half(gemm, data, begin, end);
     else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
         weft_gemm_run_plainly(gemm, data, begin, end);

@@ -295,7 +295,7 @@ static void check_half(const char *cpu, const char *dtype, const char *one, int6
              (long long)hint, dtype, one);
     struct level l;
     open_level(&l, cpu, text);
-    for (int64_t m = 1; m <= 100; m = 2 * m + 1) {
+    for (int64_t m = 1; m <= 100; m += m < 10 ? 1 : 29) {
         const struct weft_tensor in = tensor_of(numbers, 2, (const int64_t[]){m, 600});
         assert_true(run_level(&l, cpu, &in, 1).packed);
     }
