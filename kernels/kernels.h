@@ -530,7 +530,7 @@ size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of 
 /* After prepare with b_packed and without b_half: the type of 16 bits to pack B in, WEFT_K_F16 or WEFT_K_BF16, if that
  * holds each of the k x n numbers from `b` on exactly and a product of few rows, which waits for memory, is faster with
  * half of the bytes; else 0. Results have the same bits either way. */
-uint8_t weft_gemm_half_of(const struct weft_gemm *gemm, const weft_loose_f32 *b);
+uint8_t weft_gemm_half_of(const struct weft_gemm *gemm, const weft_loose_f32 *b, int workers);
 /* After prepare: is the packing the same whatever m and the strides of A and C are? */
 bool weft_gemm_packs_one_way(const struct weft_gemm *gemm);
 /* b unpacked, by b_row and b_col */

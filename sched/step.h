@@ -134,6 +134,7 @@ struct weft_step_pack {
     size_t bytes;
     const struct weft_packing *packing; /* of the member that is meant */
     const char *plain;      /* why other sizes may want another packing; NULL: none does */
+    int workers;            /* that the step is for */
 };
 
 /* --- what a choice says of itself (sched/select.h) ---------------------------------------------------------------- */

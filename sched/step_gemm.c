@@ -316,7 +316,7 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
     s.gemm.one_chain = bind->step->form == ONE_CHAIN;
     weft_gemm_prepare(&s.gemm, bind->workers);
     *ret = (struct weft_step_pack){.gemm = s.gemm, .bytes = weft_gemm_pack_bytes(&s.gemm),
-                                   .plain = why_gemm_differs(bind, &s.gemm)};
+                                   .plain = why_gemm_differs(bind, &s.gemm), .workers = bind->workers};
     ret->packing = &ret->gemm.packing;
     return ret->bytes > 0;
 }
@@ -325,10 +325,10 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
  * such if few rows are multiplied. */
 static void shrink_gemm_pack(struct weft_step_pack *how, const weft_loose_f32 *data)
 {
-    how->gemm.b_half = weft_gemm_half_of(&how->gemm, data);
+    how->gemm.b_half = weft_gemm_half_of(&how->gemm, data, how->workers);
     if (!how->gemm.b_half)
         return;
-    weft_gemm_prepare(&how->gemm, 1);
+    weft_gemm_prepare(&how->gemm, how->workers);
     how->bytes = weft_gemm_pack_bytes(&how->gemm);
 }
 

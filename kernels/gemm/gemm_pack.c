@@ -105,12 +105,15 @@ static bool is_half(const struct weft_gemm_kernel *kernel, const weft_loose_f32 
     return same;
 }
 
-uint8_t weft_gemm_half_of(const struct weft_gemm *g, const weft_loose_f32 *b)
+uint8_t weft_gemm_half_of(const struct weft_gemm *g, const weft_loose_f32 *b, int workers)
 {
+    /* What many workers share lies in their second-level caches. */
+    const int64_t one = g->m < WEFT_GEMM_HALF_ROWS ? HALF_FLOATS : HALF_FLOATS_OF_FOUR;
+    const int64_t least = one * (workers < 4 ? 4 : workers) / 4;
     /* By rows, and no handful of columns: others may be dot products, or exchanged with A, where rows are more. */
     const bool dense = g->b_col == 1 && g->b_row == g->n && g->n >= WEFT_GEMM_COLUMNS;
     if (!g->kernel->code->transpose || g->packing.order != WEFT_PACK_PANELS || !dense || g->m > WEFT_GEMM_HALF_ROWS ||
-        g->swapped || g->scaled || g->k * g->n < (g->m < WEFT_GEMM_HALF_ROWS ? HALF_FLOATS : HALF_FLOATS_OF_FOUR))
+        g->swapped || g->scaled || g->k * g->n < least)
         return 0;
     return is_half(g->kernel, b, g->k * g->n, WEFT_K_BF16)  ? WEFT_K_BF16
            : is_half(g->kernel, b, g->k * g->n, WEFT_K_F16) ? WEFT_K_F16 : 0;
