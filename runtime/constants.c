@@ -23,7 +23,8 @@
 
 /* --- the budget --------------------------------------------------------------------------------------------------- */
 
-/* Recursion is as deep as bodies are nested. */
+/* Of what is stored, as f32 where it is f16 or bf16: products of these read weights of f32 (passes/decompose.c).
+ * Recursion is as deep as bodies are nested. */
 static int64_t stored_bytes(const struct weft_graph *g)
 {
     int64_t bytes = 0;
@@ -31,8 +32,9 @@ static int64_t stored_bytes(const struct weft_graph *g)
         bytes += stored_bytes(g->body[i]);
     weft_foreach_node(g, n) {
         const struct weft_constant *constant = g->node[n.id].constant;
+        const weft_val v = weft_result(g, n, 0);
         if (constant && constant->kind != WEFT_CONST_SPLAT)
-            bytes += weft_value_bytes(g, weft_result(g, n, 0));
+            bytes += weft_value_bytes(g, v) * (weft_dtype_is_half(weft_type_of(g, v)->dtype) ? 2 : 1);
     }
     return bytes;
 }

@@ -500,9 +500,9 @@ struct weft_compile_options {
     uint32_t reserved;
     int64_t constant_bytes;           /* weft_compile computes values that depend on constants alone once, where that
                                          saves time in runs; they may add so many bytes. 0: as many as the graph's
-                                         constants have, plus 64 MiB; below 0: none, each run computes them. Values
-                                         at most 64 KiB larger than their operands are folded in any case and do
-                                         not count */
+                                         constants have, those of f16 and bf16 counted as f32, plus 64 MiB; below
+                                         0: none, each run computes them. Values at most 64 KiB larger than their
+                                         operands are folded in any case and do not count */
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it is, without passes */
 #define WEFT_COMPILE_REFERENCE 2u   /* run every node in the reference evaluator: slow, for comparison */
