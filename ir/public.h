@@ -25,6 +25,8 @@ static inline weft_node weft_node_out(const struct weft_graph *graph, weft_node 
 {
     return (weft_node){.id = node.id, .graph = node.id ? graph->number : 0};
 }
+/* enum weft_constant_state of weft.h. */
+int32_t weft_constant_state_of(const struct weft_graph *graph, weft_val value);
 /* Is it a live value, or node, of this graph? One without a number may be. */
 bool weft_value_is_in(const struct weft_graph *graph, weft_val value);
 bool weft_node_is_in(const struct weft_graph *graph, weft_node node);

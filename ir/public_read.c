@@ -145,7 +145,8 @@ int weft_value_read(const struct weft_graph *graph, weft_val value, struct weft_
     const struct weft_value *info = &graph->value[value.id];
     struct weft_value_facts facts = {.name = info->name, .node = weft_node_out(graph, info->def),
                                      .dtype = info->type.dtype,
-                                     .rank = info->type.rank, .uses = (size_t)info->uses + info->returns};
+                                     .rank = info->type.rank, .uses = (size_t)info->uses + info->returns,
+                                     .constant = weft_constant_state_of(graph, value)};
     for (int i = 0; i < facts.rank; i++) {
         facts.extent[i] = info->type.extent[i];
         facts.hint[i] = weft_dim_hint(graph->dims, info->type.extent[i]);

@@ -4,7 +4,7 @@
  * The file is written beside its place and renamed, so that a program that starts meanwhile reads the old prices or the
  * new ones. Prices that were measured wrongly do no harm to results: they choose between right plans. */
 #include "tools/calibrate.h"
-#include "tools/file.h"
+#include "ir/file.h"
 #include "tools/tools.h"
 
 #include <errno.h>

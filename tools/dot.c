@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dot.c: weft dot: a model as a picture. DOT is written by libweft-viz; what is not DOT is rendered by Graphviz's
  * `dot`, as a process of its own. */
-#include "tools/file.h"
+#include "ir/file.h"
 #include "tools/tools.h"
 
 #include "weft/viz.h"

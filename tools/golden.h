@@ -18,7 +18,7 @@
 #define WEFT_GOLDEN_H
 
 #include "ir/ir.h"
-#include "tools/file.h"
+#include "ir/file.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* interrupt.c: Ctrl-C and its like. A run is cancelled, so that the command ends as after any other error; outside of
  * runs, and at the second signal, the command dies at once. Either way no half of a file is left behind, and whoever
  * waits for the command sees that a signal ended it. */
-#include "tools/file.h"
+#include "ir/file.h"
 #include "tools/tools.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "tools/npy.h"
 
 #include "ir/ir.h"
-#include "tools/file.h"
+#include "ir/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -325,8 +325,37 @@ struct weft_value_facts {
     struct weft_storage_axis storage[WEFT_MAX_STORAGE];
     int64_t offset;        /* of the first element, in elements */
     size_t uses;           /* how many operands and results of the graph are this value */
+    int32_t constant;      /* enum weft_constant_state */
+};
+enum weft_constant_state {
+    WEFT_CONSTANT_NONE = 0, /* the value is no constant */
+    WEFT_CONSTANT_STORED,   /* its elements lie in memory or in a mapped file */
+    WEFT_CONSTANT_SPLAT,    /* all elements are one number */
+    WEFT_CONSTANT_RANDOM,   /* elements follow from a seed */
+    WEFT_CONSTANT_GIVEN_UP  /* of a plan's graph: kernels have packed them, and nothing else was kept */
 };
 WEFT_API int weft_value_read(const struct weft_graph *graph, weft_val value, struct weft_value_facts *ret_facts);
+
+/* Elements of a constant, also of one that a pass has folded, dense row-major. As weft_evaluate's outputs: if
+ * `tensor->data` is set, it has room for all of them; if it is NULL, memory is allocated, which the caller frees with
+ * weft_tensor_free. The rest of the tensor is filled in. WEFT_ERR_ARGUMENT: no constant, or extents with symbols;
+ * WEFT_ERR_INVALID: WEFT_CONSTANT_GIVEN_UP. */
+WEFT_API int weft_constant_read(const struct weft_graph *graph, weft_val value, struct weft_tensor *tensor);
+/* An extent as the graph prints it, "N*(H/2 + 1)", to be freed with weft_free_text. */
+WEFT_API int weft_extent_text(const struct weft_graph *graph, weft_dim extent, char **ret_text);
+/* An extent for given sizes of symbols; symbols that are not given have their hints. */
+struct weft_size {
+    const char *symbol;
+    int64_t value;
+};
+WEFT_API int weft_extent_at(const struct weft_graph *graph, weft_dim extent, const struct weft_size *sizes,
+                            size_t count, int64_t *ret_extent);
+/* Writes the graph as text to `path` and the elements of its constants (of those with more than 64) to `path`.bin,
+ * which the text names; files that constants are mapped from are copied, so the two are all that is needed. weft_load
+ * of `path` gives an equal graph, in any process, and maps the elements. A plan's graph (weft_plan_graph of a plan made
+ * with WEFT_COMPILE_KEEP_CONSTANTS) keeps its layouts and groups: WEFT_COMPILE_NO_PASSES compiles it again as it is.
+ * Files that are there are replaced when all is written. WEFT_ERR_IO names the file that could not be. */
+WEFT_API int weft_save(const struct weft_graph *graph, const char *path);
 
 /* --- passes ------------------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
  * refused once. */
 #include "tests/unit/nomem_builder.h"
 #include "tests/unit/nomem_passes.h"
+#include "tests/unit/nomem_read.h"
 #include "tests/unit/nomem_world.h"
 
 #ifdef WITH_VIZ
@@ -132,26 +133,6 @@ static int own_kernel(struct world *w)
     weft_graph_destroy(copy);
     weft_target_destroy(target);
     return status < 0 ? status : WEFT_OK;
-}
-
-/* Nothing is needed but where a stride is an expression that the graph does not have yet. */
-static int read_graph(struct world *w)
-{
-    struct weft_node_facts node = {.size = sizeof node};
-    struct weft_value_facts value = {.size = sizeof value};
-    struct weft_attribute attribute;
-    int status = WEFT_OK;
-    for (weft_node n = weft_next_node(w->graph, (weft_node){0}); n.id && status == WEFT_OK;
-         n = weft_next_node(w->graph, n)) {
-        status = weft_node_read(w->graph, n, &node);
-        if (status == WEFT_OK)
-            status = weft_value_read(w->graph, weft_node_result(w->graph, n, 0), &value);
-        (void)weft_node_attribute(w->graph, n, "axis", &attribute);
-        assert_true(weft_node_operand(w->graph, n, node.operands).id == 0);
-    }
-    assert_true(weft_graph_param(w->graph, weft_graph_params(w->graph)).id == 0);
-    assert_true(weft_graph_return(w->graph, weft_graph_returns(w->graph)).id == 0);
-    return status;
 }
 
 /* An ONNX model with an `if` whose condition is known. */
@@ -355,6 +336,8 @@ static const struct entry {
      "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
      "weft_node_operand weft_node_result weft_node_attribute weft_value_read",
      false},
+    {read_numbers, "weft_constant_read weft_extent_text weft_extent_at", true},
+    {save, "weft_save", true},
     {load_fixed, "weft_load_fixed", true},
     {parse, "weft_parse", true},
     {parse_long, "weft_parse", true},

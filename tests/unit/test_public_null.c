@@ -10,7 +10,8 @@ static const char *const null_functions =
     "weft_dtype_from_name weft_open weft_close weft_last_error weft_context_target weft_free_text weft_load "
     "weft_load_fixed weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
     "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
-    "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_target_create weft_target_destroy "
+    "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_constant_read weft_extent_text "
+    "weft_extent_at weft_save weft_target_create weft_target_destroy "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy "
@@ -98,6 +99,18 @@ static void refuse_null_readings(struct builder *b)
     assert_null_refused(weft_node_attribute(b->graph, node, NULL, &attribute));
     assert_null_refused(weft_node_attribute(b->graph, node, "value", NULL));
     assert_null_refused(weft_value_read(b->graph, v, NULL));
+    struct weft_tensor tensor = {0};
+    char *text;
+    int64_t extent;
+    assert_null_refused(weft_constant_read(NULL, v, &tensor));
+    assert_null_refused(weft_constant_read(b->graph, v, NULL));
+    assert_null_refused(weft_extent_text(NULL, weft_extent(1), &text));
+    assert_null_refused(weft_extent_text(b->graph, weft_extent(1), NULL));
+    assert_null_refused(weft_extent_at(NULL, weft_extent(1), NULL, 0, &extent));
+    assert_null_refused(weft_extent_at(b->graph, weft_extent(1), NULL, 1, &extent));
+    assert_null_refused(weft_extent_at(b->graph, weft_extent(1), NULL, 0, NULL));
+    assert_null_refused(weft_save(NULL, "x.weft"));
+    assert_null_refused(weft_save(b->graph, NULL));
     assert_null_refused(weft_target_create(NULL, &target));
     assert_null_refused(weft_target_create(b->context, NULL));
     assert_null_refused(weft_target_add(NULL, &kernel));

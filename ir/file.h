@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file.h: files that come out whole or not at all. */
-#ifndef WEFT_TOOLS_FILE_H
-#define WEFT_TOOLS_FILE_H
+#ifndef WEFT_IR_FILE_H
+#define WEFT_IR_FILE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,47 +4,48 @@
  * A full disk, a signal or a crash in the middle of writing would leave the beginning of a file under its name, and
  * what was there before would be gone. So a file is written beside its place and renamed into it when all of it is
  * there. What is no file, a device or a pipe, is written in place: a rename would replace it. */
-#include "tools/file.h"
+#include "ir/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names of files in the making, for a handler of signals: written before the file is made, cleared when it is gone. */
-enum { MOST = 8 };
+/* Names of files in the making, for a handler of signals: written before the file is made, cleared when it is gone.
+ * Threads take places of their own; what finds none is not removed by a signal. */
+enum { MOST = 8, FREE = 0, TAKEN, NAMED };
 static struct {
-    volatile sig_atomic_t used;
+    atomic_int state;
     char path[WEFT_FILE_PATH + 32];
 } making[MOST];
 
 void weft_file_discard_all(void)
 {
     for (int i = 0; i < MOST; i++)
-        if (making[i].used)
+        if (atomic_load(&making[i].state) == NAMED)
             unlink(making[i].path);
 }
 
-static bool take_slot(struct weft_file *file)
+static void take_slot(struct weft_file *file)
 {
-    for (file->slot = 0; file->slot < MOST; file->slot++)
-        if (!making[file->slot].used) {
+    for (file->slot = 0; file->slot < MOST; file->slot++) {
+        int state = FREE;
+        if (atomic_compare_exchange_strong(&making[file->slot].state, &state, TAKEN)) {
             memcpy(making[file->slot].path, file->beside, sizeof file->beside);
-            making[file->slot].used = 1;
-            return true;
+            atomic_store(&making[file->slot].state, NAMED);
+            return;
         }
-    errno = EMFILE;
-    return false;
+    }
 }
 
 static void give_slot(const struct weft_file *file)
 {
     if (file->slot >= 0 && file->slot < MOST)
-        making[file->slot].used = 0;
+        atomic_store(&making[file->slot].state, FREE);
 }
 
 /* Where links lead; a path that nothing is at stays as it is. False, with errno, if it is too long. */
@@ -66,8 +67,7 @@ static bool open_beside(struct weft_file *file, const struct stat *old)
     int made = -1;
     for (unsigned i = 0; made < 0 && i < 1000; i++) {
         snprintf(file->beside, sizeof file->beside, "%s.%ld-%u", file->path, (long)getpid(), i);
-        if (!take_slot(file))
-            return false;
+        take_slot(file);
         made = open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (made < 0)
             give_slot(file);
