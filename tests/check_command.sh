@@ -313,7 +313,23 @@ expect 0 '^differs$' "$weft" conform "$cases" --list
 expect 2 'something is missing' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
-expect 0 '"min_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
+expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
+expect 0 '"runs": 7, .*"executions": 0, "throughput": null' \
+    "$weft" bench small.weft --json --iterations 7 --warmup 0 --no-verify
+expect 0 '"executions": 3, "throughput": [1-9]' "$weft" bench small.weft --json --seconds 0 --executions 3 --no-verify
+expect 0 'ms for 90 % of the runs' "$weft" bench small.weft --seconds 0 --no-verify
+expect 2 'wants a whole number from 1' "$weft" bench small.weft --iterations 0
+expect 1 'cannot share' "$weft" bench state.weft --seconds 0 --executions 2 --no-verify
+
+# A timeline is JSON, whose events follow each other; nothing is left of one that cannot be written.
+expect 0 '^time ' "$weft" run small.weft --trace trace.json
+expect 0 '' grep '^{"displayTimeUnit": "ms", "traceEvents": \[$' trace.json
+expect 0 '' grep '"ph": "X", "pid": 1, "tid": 2, .*"name":"weft_.*"value":"y", "read": [1-9]' trace.json
+expect 0 '' grep '"ph": "C".*"arena"' trace.json
+if command -v python3 >/dev/null; then
+    expect 0 '' python3 -c 'import json; json.load(open("trace.json"))'
+fi
+expect 1 'nowhere/trace.json: No such file' "$weft" run small.weft --trace nowhere/trace.json
 expect 0 '"agrees": true' "$weft" bench small.weft --json --seconds 0.01
 expect 0 '"agrees": true' "$weft" bench "$model/model.onnx" --check "$model" --json --seconds 0
 expect 1 'got f32' "$weft" bench "$model/model.onnx" --check folder --seconds 0

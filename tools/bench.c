@@ -9,7 +9,7 @@
  *   peak memory             from the kernel's high-water mark, before anything below disturbs it
  *   without groups          a plan of the same model with --no-fuse, half as long: unfused_ms
  *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees */
-#include "tools/tools.h"
+#include "tools/bench.h"
 
 #include "ir/ir.h"
 
@@ -19,73 +19,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_RUNS 100000
-
 enum { NOISY_PCT = 20 };
 
 struct figures {
-    double median_ms, min_ms, spread_pct; /* spread: between the quartiles, of the median */
+    struct weft_bench_runs runs;
+    double throughput;            /* runs a second of `executions` side by side; 0: not measured */
+    int executions;
     double ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
     double fallback_pct, plain_pct, relayout_pct, unfused_ms;
     int32_t groups, compiled;
     char uncompiled[200];         /* why not all groups are, or empty */
     struct weft_comparison worst; /* of the outputs, if they were compared */
     bool compared;
-    int kernels, threads, runs;
+    int kernels, threads;
 };
 
 static bool failed_run(const struct weft_model *model)
 {
     fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
     return false;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void show_progress(const char *what, int runs)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (what)
-        fprintf(stderr, "\r\033[K%s", what);
-    if (what && runs)
-        fprintf(stderr, ", %d", runs);
-    if (!what)
-        fprintf(stderr, "\r\033[K");
-    fflush(stderr);
-}
-
-/* Runs for `seconds`, at least three times, after two that do not count. */
-static bool measure_runs(struct weft_model *model, double seconds, struct figures *figures)
-{
-    double *ms = malloc(MAX_RUNS * sizeof *ms), shown = 0;
-    bool ok = ms;
-    for (int warm = 0; ok && warm < 2; warm++)
-        ok = weft_run(model->execution) >= 0 || failed_run(model);
-    int runs = 0;
-    const double start = weft_tool_now_ms();
-    while (ok && runs < MAX_RUNS && (runs < 3 || weft_tool_now_ms() - start < 1e3 * seconds)) {
-        const double before = weft_tool_now_ms();
-        ok = weft_run(model->execution) >= 0 || failed_run(model);
-        ms[runs++] = weft_tool_now_ms() - before;
-        if (before - shown > 100) {
-            show_progress("runs", runs);
-            shown = before;
-        }
-    }
-    if (ok) {
-        qsort(ms, (size_t)runs, sizeof *ms, compare_doubles);
-        figures->min_ms = ms[0];
-        figures->median_ms = runs % 2 ? ms[runs / 2] : (ms[runs / 2 - 1] + ms[runs / 2]) / 2;
-        figures->spread_pct = 100 * (ms[3 * (runs - 1) / 4] - ms[(runs - 1) / 4]) / fmax(figures->median_ms, 1e-9);
-        figures->runs = runs;
-    }
-    free(ms);
-    return ok;
 }
 
 static bool measure_shares(struct weft_model *model, struct figures *figures)
@@ -200,10 +152,11 @@ static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
     print_string(path);
-    printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"spread_pct\": %.1f, \"runs\": %d, \"ready_ms\": %.2f, "
-           "\"compile_ms\": %.2f, \"first_ms\": %.3f, "
+    printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"p90_ms\": %.4f, \"p99_ms\": %.4f, \"spread_pct\": %.1f, "
+           "\"runs\": %d, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",
-           f->median_ms, f->min_ms, f->spread_pct, f->runs, f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
+           f->runs.median_ms, f->runs.min_ms, f->runs.p90_ms, f->runs.p99_ms, f->runs.spread_pct, f->runs.runs,
+           f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
            f->weights_mb, f->arena_mb);
     print_number(f->compared, f->worst.max_abs);
     printf(", \"max_rel_err\": ");
@@ -211,6 +164,8 @@ static void print_json(const struct figures *f, const char *path)
     printf(", \"bound\": ");
     print_number(f->compared, f->worst.bound);
     printf(", \"agrees\": %s", !f->compared ? "null" : f->worst.same ? "true" : "false");
+    printf(", \"executions\": %d, \"throughput\": ", f->executions);
+    print_number(f->throughput > 0, f->throughput);
     printf(", \"unfused_ms\": ");
     print_number(f->unfused_ms > 0, f->unfused_ms);
     printf(", \"groups\": %d, \"compiled\": %d", f->groups, f->compiled);
@@ -223,12 +178,17 @@ static void print_lines(const struct figures *f, const char *path)
 {
     printf("%s: %d kernel%s on %d thread%s\n", path, f->kernels, weft_tool_plural(f->kernels), f->threads,
            weft_tool_plural(f->threads));
-    printf("  %.3f ms median of %d runs, %.3f ms at best, %.3f ms the first time\n", f->median_ms, f->runs, f->min_ms,
-           f->first_ms);
-    if (f->spread_pct > NOISY_PCT || f->median_ms > (1 + NOISY_PCT / 100.0) * f->min_ms)
+    const struct weft_bench_runs *const runs = &f->runs;
+    printf("  %.3f ms median of %d run%s, %.3f ms at best, %.3f ms the first time\n", runs->median_ms, runs->runs,
+           weft_tool_plural(runs->runs), runs->min_ms, f->first_ms);
+    printf("  %.3f ms for 90 %% of the runs, %.3f ms for 99 %%\n", runs->p90_ms, runs->p99_ms);
+    if (f->throughput > 0)
+        printf("  %.1f runs a second of %d executions side by side; of one alone %.1f\n", f->throughput, f->executions,
+               1e3 / fmax(runs->median_ms, 1e-9));
+    if (runs->spread_pct > NOISY_PCT || runs->median_ms > (1 + NOISY_PCT / 100.0) * runs->min_ms)
         printf("  noisy: half of the runs span %.0f %% of the median, which is %.1f times the best; compare the best,\n"
-               "  or measure again when the machine has nothing else to do\n", f->spread_pct,
-               f->median_ms / fmax(f->min_ms, 1e-9));
+               "  or measure again when the machine has nothing else to do\n", runs->spread_pct,
+               runs->median_ms / fmax(runs->min_ms, 1e-9));
     printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
            f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
     if (f->groups)
@@ -252,7 +212,7 @@ static bool wait_for_code(struct weft_model *model, struct figures *figures)
 {
     const double before = weft_tool_now_ms();
     const char *why = NULL;
-    show_progress("compiling groups", 0);
+    weft_bench_progress("compiling groups", 0);
     const bool ok = weft_plan_wait(model->plan) >= 0;
     figures->compile_ms = figures->ready_ms + weft_tool_now_ms() - before;
     weft_plan_compiled(model->plan, &figures->compiled, &figures->groups, &why);
@@ -262,32 +222,40 @@ static bool wait_for_code(struct weft_model *model, struct figures *figures)
     return ok;
 }
 
-static bool measure_unfused(const struct weft_model_options *options, double seconds, struct figures *figures)
+static bool measure_unfused(const struct weft_model_options *options, const struct weft_bench_length *length,
+                            struct figures *figures)
 {
     struct weft_model_options unfused = *options;
     struct weft_model model;
-    struct figures own = {0};
+    struct weft_bench_length half = *length;
+    struct weft_bench_runs own = {0};
+    half.seconds /= 2;
     unfused.no_fuse = true;
-    show_progress("without groups", 0);
-    const bool ok = weft_model_open(&unfused, &model) == WEFT_EXIT_OK && measure_runs(&model, seconds, &own);
+    weft_bench_progress("without groups", 0);
+    const bool ok = weft_model_open(&unfused, &model) == WEFT_EXIT_OK && weft_bench_runs(&model, &half, &own);
     weft_model_close(&model);
     figures->unfused_ms = own.median_ms;
     return ok;
 }
 
 static bool measure(const struct weft_model_options *options, struct weft_model *model, const char *check, bool verify,
-                    double seconds, struct figures *figures)
+                    const struct weft_bench_length *length, struct figures *figures)
 {
     figures->ready_ms = model->load_ms + model->compile_ms + model->create_ms;
     const double before = weft_tool_now_ms();
     if (weft_run(model->execution) < 0)
         return failed_run(model);
     figures->first_ms = weft_tool_now_ms() - before;
-    if (!wait_for_code(model, figures) || !measure_runs(model, seconds, figures) || !measure_shares(model, figures))
+    if (!wait_for_code(model, figures) || !weft_bench_runs(model, length, &figures->runs) ||
+        !measure_shares(model, figures))
+        return false;
+    weft_bench_progress("side by side", 0);
+    if (figures->executions && !weft_bench_throughput(model, figures->executions, fmax(length->seconds, 0.1),
+                                                      &figures->throughput))
         return false;
     figures->peak_rss_mb = peak_memory_mb();
     figures->weights_mb = weight_bytes(model->graph) * 1e-6;
-    if (figures->groups && !measure_unfused(options, seconds / 2, figures))
+    if (figures->groups && !measure_unfused(options, length, figures))
         return false;
     if (!check && !verify)
         return true;
@@ -295,36 +263,43 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
         return false;
     if (check)
         return compare_with_files(model, check, figures);
-    show_progress("comparing with the reference evaluator", 0);
+    weft_bench_progress("comparing with the reference evaluator", 0);
     return compare_with_reference(model, figures);
 }
 
 /* Other work on the machine only ever adds time: a median far from the best is no figure of the model. */
 static void warn_of_noise(const struct figures *f)
 {
-    if (isatty(STDERR_FILENO) && f->median_ms > 2 * f->min_ms)
+    if (isatty(STDERR_FILENO) && f->runs.median_ms > 2 * f->runs.min_ms)
         fprintf(stderr, "weft bench: the median is %.1f times the best: the machine is busy with other things\n",
-                f->median_ms / f->min_ms);
+                f->runs.median_ms / f->runs.min_ms);
 }
 
 int weft_cmd_bench(int argc, char **argv)
 {
     struct weft_model_options options = {0};
     const char *check = NULL;
-    double seconds = 2;
+    struct weft_bench_length length = {.seconds = 2, .warmup = 2};
+    struct figures figures = {0};
     bool json = false, no_verify = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
         {"--check", WEFT_OPTION_WORD, &check, "DIR", "inputs and expected outputs are input_N.npy, output_N.npy there"},
         {"--no-verify", WEFT_OPTION_FLAG, &no_verify, NULL, "do not compare with the slow reference evaluator"},
-        {"--seconds", WEFT_OPTION_REAL, &seconds, "S", "how long to measure (2)"},
+        {"--seconds", WEFT_OPTION_REAL, &length.seconds, "S", "how long to measure (2)"},
+        {"--iterations", WEFT_OPTION_COUNT, &length.iterations, "N", "measure so many runs instead"},
+        {"--warmup", WEFT_OPTION_NUMBER, &length.warmup, "N", "runs before those that count (2)"},
+        {"--executions", WEFT_OPTION_COUNT, &figures.executions, "N",
+         "also count the runs a second of so many executions side by side, each on a thread of its own"},
         {"--json", WEFT_OPTION_FLAG, &json, NULL, "one line of JSON"},
         {0},
     };
     const struct weft_usage usage = {
         "weft bench MODEL [options]",
-        "Measures a model. The line of JSON has: median_ms and min_ms of a run, spread_pct between its\n"
-        "quartiles in percent of the median, and runs, how many there were; ready_ms from the start of\n"
+        "Measures a model. The line of JSON has: median_ms and min_ms of a run, p90_ms and p99_ms, which so many\n"
+        "per cent of the runs do not exceed, spread_pct between the quartiles in percent of the median, and\n"
+        "runs, how many there were; executions and throughput, the runs a second of these side by side, null\n"
+        "without --executions; ready_ms from the start of\n"
         "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
         "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
         "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
@@ -342,12 +317,11 @@ int weft_cmd_bench(int argc, char **argv)
     options.path = words.word[0];
     options.folder = check;
     struct weft_model model;
-    struct figures figures = {0};
-    show_progress("compiling", 0);
+    weft_bench_progress("compiling", 0);
     code = weft_model_open(&options, &model);
-    if (code == WEFT_EXIT_OK && !measure(&options, &model, check, !no_verify, seconds, &figures))
+    if (code == WEFT_EXIT_OK && !measure(&options, &model, check, !no_verify, &length, &figures))
         code = WEFT_EXIT_FAILED;
-    show_progress(NULL, 0);
+    weft_bench_progress(NULL, 0);
     weft_model_close(&model);
     if (code != WEFT_EXIT_OK)
         return code;

@@ -111,8 +111,8 @@ static void show_model(const struct weft_model *model, const char *path)
     }
 }
 
-/* Runs once; with `kernels`, again under a clock. */
-static bool run_model(struct weft_model *model, const char *path, bool kernels)
+/* Runs once; with `kernels`, or a file for a trace, again under a clock. */
+static bool run_model(struct weft_model *model, const char *path, bool kernels, const char *trace)
 {
     const double before = weft_tool_now_ms();
     if (weft_tool_run(model->execution) < 0) {
@@ -122,11 +122,13 @@ static bool run_model(struct weft_model *model, const char *path, bool kernels)
     const double first = weft_tool_now_ms() - before;
     show_model(model, path);
     printf("time      load %.1f ms, compile %.1f ms, first run %.2f ms\n", model->load_ms, model->compile_ms, first);
-    if (!kernels)
+    if (!kernels && !trace)
         return true;
     struct weft_profile profile;
-    const bool ok = weft_profile_measure(model, 20, &profile);
-    if (ok) {
+    bool ok = weft_profile_measure(model, 20, &profile);
+    if (ok && trace)
+        ok = weft_trace_write(model, &profile, trace);
+    if (ok && kernels) {
         weft_profile_print(model, &profile, stdout);
         weft_profile_print_plain(model, &profile, stdout);
     }
@@ -152,7 +154,7 @@ int weft_cmd_run(int argc, char **argv)
 {
     struct weft_model_options options = {0};
     struct weft_words checks = {0};
-    const char *folder = NULL;
+    const char *folder = NULL, *trace = NULL;
     bool kernels = false, keep = false;
     const struct weft_option table[] = {
         WEFT_MODEL_OPTIONS(&options),
@@ -160,6 +162,8 @@ int weft_cmd_run(int argc, char **argv)
         {"--keep-inputs", WEFT_OPTION_FLAG, &keep, NULL, "with -o: write input_N.npy too, so that --check finds them"},
         {"--check", WEFT_OPTION_WORDS, &checks, "DIR", "compare with output_N.npy; inputs: -i, or input_N.npy there"},
         {"--kernels", WEFT_OPTION_FLAG, &kernels, NULL, "also show the time of each kernel"},
+        {"--trace", WEFT_OPTION_WORD, &trace, "F.json",
+         "also write passes, steps and memory as a timeline for chrome://tracing or ui.perfetto.dev"},
         {0},
     };
     const struct weft_usage usage = {
@@ -188,7 +192,7 @@ int weft_cmd_run(int argc, char **argv)
     options.folder = check;
     struct weft_model model;
     code = weft_model_open(&options, &model);
-    bool ok = code == WEFT_EXIT_OK && run_model(&model, options.path, kernels);
+    bool ok = code == WEFT_EXIT_OK && run_model(&model, options.path, kernels, trace);
     if (ok && checks.count > 1)
         printf("folder    %s\n", check);
     ok = ok && (!keep || keep_inputs(&model, folder)) && handle_outputs(&model, folder, check);

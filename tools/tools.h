@@ -229,6 +229,11 @@ bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profil
 void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
 
+/* --- trace.c: a timeline ------------------------------------------------------------------------------------------ */
+
+/* Writes what was measured of a model that has run, as trace events. False after saying what went wrong. */
+bool weft_trace_write(const struct weft_model *model, const struct weft_profile *profile, const char *path);
+
 /* --- plain.c: which steps have no fast kernel --------------------------------------------------------------------- */
 
 /* Values of a graph with the nodes that make them, by name. */
