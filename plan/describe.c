@@ -103,16 +103,38 @@ static const char *weights_word(const struct weft_plan *plan, const struct weft_
                ? word : weft_arena_format(plan->graph->arena, "%s_%s", word, weft_dtype_name((int)packing->dtype));
 }
 
-/* `value`: of "at", "parts", "steps"; one step is not worth saying. */
+/* "%x" or "[%x %y]": what the last `steps` steps up to one read in another order than they write; NULL: nothing. Of a
+ * relayout that goes without saying. */
+static const char *turned_text(const struct weft_plan *plan, const struct weft_frame *frame,
+                               const struct weft_step *last, uint32_t steps)
+{
+    struct weft_text text = {.context = plan->context, .arena = plan->graph->arena};
+    uint32_t count = 0;
+    weft_val turned[WEFT_MOST_TURNED];
+    if (last->node.id && weft_opcode_of(plan->graph, last->node) == WEFT_OP_relayout && !last->code)
+        return NULL;
+    for (const struct weft_step *step = last + 1 - steps; step <= last; step++) {
+        const uint32_t more = weft_plan_list_turned(plan, frame, step, turned);
+        for (uint32_t i = 0; i < more; i++)
+            weft_text_format(&text, "%s%%%s", count++ ? " " : "", plan->label[turned[i].id]);
+    }
+    return count == 0 ? NULL : count == 1 ? text.data : weft_arena_format(plan->graph->arena, "[%s]", text.data);
+}
+
+/* `value`: of "at", "parts", "steps", "turns"; one step is not worth saying, nor that nothing is turned. */
 static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
                           const char *const *value)
 {
-    const char *keys[6] = {"at", "parts"}, *values[6] = {value[0], value[1]};
+    const char *keys[7] = {"at", "parts"}, *values[7] = {value[0], value[1]};
     uint32_t count = 2;
     const struct weft_alias *alias = &plan->alias.of[step->out[0].id];
     if (strcmp(value[2], "1") != 0) {
         keys[count] = "steps";
         values[count++] = value[2];
+    }
+    if (value[3]) {
+        keys[count] = "turns";
+        values[count++] = value[3];
     }
     if (step->pack) {
         keys[count] = "weights";
@@ -213,7 +235,8 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
         place_text(plan, frame, step->out[0], arena, place, sizeof place);
         snprintf(parts, sizeof parts, "%d", frame->step[i].parts);
         snprintf(count, sizeof count, "%u", steps);
-        annotate_step(plan, step, kernel, (const char *[]){place, parts, count});
+        annotate_step(plan, step, kernel,
+                      (const char *[]){place, parts, count, turned_text(plan, frame, step, steps)});
         steps = 1;
         const bool reference = weft_step_has(step, WEFT_STEP_EVALUATES);
         weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chosen",

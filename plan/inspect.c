@@ -109,26 +109,37 @@ static bool reads_in_other_order(const struct weft_plan *plan, const struct weft
     return order_differs(count, extent, from, to);
 }
 
+uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_frame *frame,
+                               const struct weft_step *step, weft_val ret[WEFT_MOST_TURNED])
+{
+    uint32_t count = 0;
+    if (weft_step_has(step, WEFT_STEP_MOVES)) {
+        const struct weft_copy *copy = weft_frame_descriptor(frame, step);
+        const bool by_lines = step->kind->by_lines && step->kind->by_lines(copy);
+        if (by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride))
+            ret[count++] = step->in[0];
+    } else if (step->code) {
+        for (unsigned k = 0; k < step->ins && count < WEFT_MOST_TURNED; k++)
+            if (group_reads_in_other_order(plan, frame, step, k))
+                ret[count++] = step->in[k];
+    } else if (!step->control && step->node.id && !weft_step_has(step, WEFT_STEP_FILLS)) {
+        for (unsigned k = 0; k < plan->graph->node[step->node.id].operands && count < WEFT_MOST_TURNED; k++)
+            if (reads_in_other_order(plan, frame, step, k))
+                ret[count++] = weft_operand(plan->graph, step->node, k);
+    }
+    return count;
+}
+
 int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame)
 {
     int32_t count = 0;
+    weft_val turned[WEFT_MOST_TURNED];
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        if (weft_step_has(step, WEFT_STEP_MOVES)) {
-            const struct weft_copy *copy = weft_frame_descriptor(frame, step);
-            const bool by_lines = step->kind->by_lines && step->kind->by_lines(copy);
-            count += by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride);
-        } else if (step->control) {
-            const struct weft_control *control = &plan->control[step->control];
-            for (uint32_t k = 0; k < control->bodies; k++)
-                count += weft_plan_count_order_changes(control->body[k], frame->control[step->control].body[k]);
-        } else if (step->code) {
-            for (unsigned k = 0; k < step->ins; k++)
-                count += group_reads_in_other_order(plan, frame, step, k);
-        } else if (step->node.id && !weft_step_has(step, WEFT_STEP_FILLS)) {
-            for (unsigned k = 0; k < plan->graph->node[step->node.id].operands; k++)
-                count += reads_in_other_order(plan, frame, step, k);
-        }
+        const struct weft_control *control = step->control ? &plan->control[step->control] : NULL;
+        for (uint32_t k = 0; control && k < control->bodies; k++)
+            count += weft_plan_count_order_changes(control->body[k], frame->control[step->control].body[k]);
+        count += (int32_t)weft_plan_list_turned(plan, frame, step, turned);
     }
     return count;
 }

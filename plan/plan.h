@@ -202,6 +202,10 @@ void weft_plan_describe(struct weft_plan *plan);
 /* --- inspect.c ---------------------------------------------------------------------------------------------------- */
 
 void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
+enum { WEFT_MOST_TURNED = 64 };
+/* Operands that a step reads in another order than it writes its result; bodies aside. Their number. */
+uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_frame *frame,
+                               const struct weft_step *step, weft_val ret[WEFT_MOST_TURNED]);
 /* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
 int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
 

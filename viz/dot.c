@@ -138,20 +138,38 @@ static void draw_edge(struct weft_picture *picture, Agnode_t *from, Agnode_t *to
         set(edge, picture->edge_attr[EDGE_STYLE], "dashed");
 }
 
+/* Does the plan say that the kernel of a node, or of its group, reads this value in another order than it writes? The
+ * note is "%x" or "[%x %y]". */
+static bool is_turned(const struct weft_graph *graph, weft_node node, const char *name)
+{
+    const struct weft_node_info *const info = weft_node_of(graph, node);
+    const struct weft_plan_note *const note = info->group ? graph->group[info->group].plan : info->plan;
+    const size_t length = strlen(name);
+    const char *at = NULL;
+    for (uint32_t i = 0; note && i < note->count && !at; i++)
+        at = strcmp(note->key[i], "turns") == 0 ? note->value[i] : NULL;
+    bool found = false;
+    for (; at && *at && !found; at += strcspn(at, " ")) {
+        at += strspn(at, "[ ");
+        found = strncmp(at, name, length) == 0 && (!at[length] || strchr(" ]", at[length]));
+    }
+    return found;
+}
+
 static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
 {
     const struct weft_graph *graph = scene->graph;
     weft_foreach_node(graph, n) {
         if (!scene->shown[n.id])
             continue;
-        const bool moves = weft_op_of(graph, n)->traits & WEFT_PLACEMENT;
+        const bool places = weft_op_of(graph, n)->traits & WEFT_PLACEMENT;
         for (unsigned i = 0; i < weft_node_of(graph, n)->operands; i++) {
             const weft_val value = weft_operand(graph, n, i);
             if (scene->maker[value.id])
                 draw_edge(picture, scene->maker[value.id], scene->maker[weft_result(graph, n, 0).id],
                           weft_arena_format(&picture->arena, "%s: %s", scene->text[value.id],
                                             weft_dot_type(picture, graph, value)),
-                          moves, /* control= */ false);
+                          places || is_turned(graph, n, scene->text[value.id]), /* control= */ false);
         }
     }
     for (uint32_t r = 0; r < graph->returns; r++) {

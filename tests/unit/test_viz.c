@@ -307,6 +307,45 @@ static void relayouts_have_a_price(void **state)
     weft_graph_destroy(graph);
 }
 
+/* As many red edges as the plan says that data changes its order: relayouts, reshapes that move, operands that a kernel
+ * or a group reads across. */
+static void every_change_of_order_is_red(void **state)
+{
+    static const char *const texts[] = {
+        "graph @g(%x: f32[64,48]) {\n  %y: f32[64,48] = exp %x\n  return %y\n}\n",
+        "graph @g(%x: f32[64,48]) {\n  %t: f32[48,64] = transpose %x perm=[1 0]\n  %y: f32[48,64] = exp %t\n"
+        "  return %y\n}\n",
+        "graph @g(%x: f32[64,64], %z: f32[64,64]) {\n  %t: f32[64,64] = transpose %x perm=[1 0]\n"
+        "  %y: f32[64,64] = mul %t, %z\n  %e: f32[64,64] = exp %y\n  return %e\n}\n",
+        "graph @g(%x: f32[1,8,16,16]{0 2 3 1}) {\n  %y: f32[2048] = reshape %x\n  %e: f32[2048] = tanh %y\n"
+        "  return %e\n}\n",
+        "graph @g(%x: f32[512,640], %z: f32[640,512]) {\n  %t: f32[640,512] = transpose %x perm=[1 0]\n"
+        "  %c: f32[1280,512] = concat %t, %z axis=0\n  return %c\n}\n",
+    };
+    size_t changes = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct weft_graph *graph;
+        struct weft_plan *plan;
+        char *dot;
+        assert_int_equal(weft_parse(*state, texts[i], strlen(texts[i]), "test", &graph), WEFT_OK);
+        assert_int_equal(weft_compile(graph, NULL, &plan), WEFT_OK);
+        assert_int_equal(weft_dot(weft_plan_graph(plan), NULL, &dot), WEFT_OK);
+        Agraph_t *picture = read_back(dot);
+        size_t red = 0;
+        for (Agnode_t *n = agfstnode(picture); n; n = agnxtnode(picture, n))
+            for (Agedge_t *e = agfstout(picture, n); e; e = agnxtout(picture, e))
+                red += strcmp(attribute(e, "color"), "#c00000") == 0;
+        if (red != weft_plan_relayouts(plan))
+            fail_msg("text %zu: %zu red edges, and %zu changes of order", i, red, weft_plan_relayouts(plan));
+        changes += red;
+        agclose(picture);
+        weft_free_text(*state, dot);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+    }
+    assert_true(changes >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,7 +354,7 @@ int main(void)
         cmocka_unit_test(a_group_has_one_time),
         cmocka_unit_test(times_are_shown),                    cmocka_unit_test(hostile_names_are_only_text),
         cmocka_unit_test(old_callers_options_are_accepted),   cmocka_unit_test(every_allocation_may_be_refused),
-        cmocka_unit_test(relayouts_have_a_price),
+        cmocka_unit_test(relayouts_have_a_price),             cmocka_unit_test(every_change_of_order_is_red),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
