@@ -191,8 +191,8 @@ int weft_cmd_dot(int argc, char **argv)
     const struct weft_usage usage = {
         "weft dot MODEL [options]",
         "Draws the plan of a model: op, value, type with layout and kernel in each box, weights folded into the\n"
-        "boxes that read them, one colour for each layout, layout conversions in bold red with their cost and reader, red edges where a\n"
-        "kernel reads in another order than it writes.",
+        "boxes that read them, one colour for each layout, layout conversions in bold red with their cost and reader,\n"
+        "red edges where a kernel reads in another order than it writes.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
