@@ -69,7 +69,7 @@ expect 0 '1 thread$' "$weft" run small.weft --threads 1
 expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
 expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
 expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
-for command in run check conform bench calibrate dot explain opt; do
+for command in run check conform bench calibrate dot explain report opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -289,7 +289,7 @@ graph @nan(%x: f32[1000]) {
 TEXT
 expect 0 'of 1000 are NaN' "$weft" run nan.weft
 expect 0 'weft_reference (log)' "$weft" run nan.weft --reference --kernels
-expect 0 "sum of each step's best"  "$weft" run "$model/model.onnx" --kernels
+expect 0 "sum of all steps"  "$weft" run "$model/model.onnx" --kernels
 
 # Backend tests: one of each verdict, counted and named.
 expect 1 '^2 passed, 1 failed, 2 skipped$' "$weft" conform "$cases"
@@ -330,6 +330,29 @@ if command -v python3 >/dev/null; then
     expect 0 '' python3 -c 'import json; json.load(open("trace.json"))'
 fi
 expect 1 'nowhere/trace.json: No such file' "$weft" run small.weft --trace nowhere/trace.json
+
+# A page that loads nothing, whole or not there.
+expect 0 '' "$weft" report small.weft -o small.html
+expect 0 '' grep '^</html>$' small.html
+expect 0 '' grep '^{"kind":"unit","value":"[a-z]*",' small.html
+expect 0 '' grep '^const machine = {gflops: [0-9.]*, memory: ' small.html
+expect 1 '' grep -e '@DATA@' -e '@AFTER@' -e '@BEFORE@' -e 'src=' -e '@import' small.html
+expect 1 'nowhere/a.html: No such file' "$weft" report small.weft -o nowhere/a.html
+if command -v python3 >/dev/null; then
+    cat >page.py <<'PY'
+import json, re
+page = open("small.html").read()
+script = page[page.index("<script>") + 8:]
+script = script[:script.index("</script>")]  # a string that holds </script> would end it here
+explain = re.search(r"const explain = (\[.*?\n\]);\n", script, re.S)[1]
+explain = json.loads(re.sub(r",\n\]$", "\n]", explain))
+trace = json.loads(re.search(r"const trace = (\{.*?\n\]\}\n);", script, re.S)[1])
+steps = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["tid"] == 2]
+assert explain[0]["kind"] == "model" and explain[0]["steps"] == len(steps), (explain[0], steps)
+assert "openPicture" in script
+PY
+    expect 0 '' python3 page.py
+fi
 expect 0 '"agrees": true' "$weft" bench small.weft --json --seconds 0.01
 expect 0 '"agrees": true' "$weft" bench "$model/model.onnx" --check "$model" --json --seconds 0
 expect 1 'got f32' "$weft" bench "$model/model.onnx" --check folder --seconds 0

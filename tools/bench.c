@@ -212,7 +212,7 @@ static bool wait_for_code(struct weft_model *model, struct figures *figures)
 {
     const double before = weft_tool_now_ms();
     const char *why = NULL;
-    weft_bench_progress("compiling groups", 0);
+    weft_tool_progress("compiling groups", 0);
     const bool ok = weft_plan_wait(model->plan) >= 0;
     figures->compile_ms = figures->ready_ms + weft_tool_now_ms() - before;
     weft_plan_compiled(model->plan, &figures->compiled, &figures->groups, &why);
@@ -231,7 +231,7 @@ static bool measure_unfused(const struct weft_model_options *options, const stru
     struct weft_bench_runs own = {0};
     half.seconds /= 2;
     unfused.no_fuse = true;
-    weft_bench_progress("without groups", 0);
+    weft_tool_progress("without groups", 0);
     const bool ok = weft_model_open(&unfused, &model) == WEFT_EXIT_OK && weft_bench_runs(&model, &half, &own);
     weft_model_close(&model);
     figures->unfused_ms = own.median_ms;
@@ -249,7 +249,7 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
     if (!wait_for_code(model, figures) || !weft_bench_runs(model, length, &figures->runs) ||
         !measure_shares(model, figures))
         return false;
-    weft_bench_progress("side by side", 0);
+    weft_tool_progress("side by side", 0);
     if (figures->executions && !weft_bench_throughput(model, figures->executions, fmax(length->seconds, 0.1),
                                                       &figures->throughput))
         return false;
@@ -263,7 +263,7 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
         return false;
     if (check)
         return compare_with_files(model, check, figures);
-    weft_bench_progress("comparing with the reference evaluator", 0);
+    weft_tool_progress("comparing with the reference evaluator", 0);
     return compare_with_reference(model, figures);
 }
 
@@ -317,11 +317,11 @@ int weft_cmd_bench(int argc, char **argv)
     options.path = words.word[0];
     options.folder = check;
     struct weft_model model;
-    weft_bench_progress("compiling", 0);
+    weft_tool_progress("compiling", 0);
     code = weft_model_open(&options, &model);
     if (code == WEFT_EXIT_OK && !measure(&options, &model, check, !no_verify, &length, &figures))
         code = WEFT_EXIT_FAILED;
-    weft_bench_progress(NULL, 0);
+    weft_tool_progress(NULL, 0);
     weft_model_close(&model);
     if (code != WEFT_EXIT_OK)
         return code;

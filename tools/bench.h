@@ -19,7 +19,5 @@ struct weft_bench_runs {
 bool weft_bench_runs(struct weft_model *model, const struct weft_bench_length *length, struct weft_bench_runs *ret);
 /* Runs a second of as many executions of the model's plan, each on a thread that calls weft_run again and again. */
 bool weft_bench_throughput(struct weft_model *model, int executions, double seconds, double *ret_runs_per_s);
-/* On a terminal, in a line that the next one replaces; NULL: no line any more. */
-void weft_bench_progress(const char *what, int runs);
 
 #endif

@@ -9,22 +9,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { MOST_RUNS = 100000, LEAST_RUNS = 3, SHOW_MS = 100 };
-
-void weft_bench_progress(const char *what, int runs)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (what)
-        fprintf(stderr, "\r\033[K%s", what);
-    if (what && runs)
-        fprintf(stderr, ", %d", runs);
-    if (!what)
-        fprintf(stderr, "\r\033[K");
-    fflush(stderr);
-}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -68,7 +54,7 @@ bool weft_bench_runs(struct weft_model *model, const struct weft_bench_length *l
         ok = run_once(model->execution);
         ms[runs++] = weft_tool_now_ms() - before;
         if (before - shown > SHOW_MS) {
-            weft_bench_progress("runs", runs);
+            weft_tool_progress("runs", runs);
             shown = before;
         }
     }

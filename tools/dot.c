@@ -7,14 +7,8 @@
 #include "weft/viz.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 struct request {
     const char *path, *to, *focus;
@@ -41,78 +35,24 @@ static bool write_file(const char *path, const char *text)
     return weft_file_commit(&file) || failed_at(path);
 }
 
-/* Starts dot -T<format>, which reads `in`; what it draws comes out of *ret_out. */
-static int start_dot(FILE *in, const char *format, pid_t *ret_child, int *ret_out)
-{
-    char program[] = "dot", kind[16];
-    snprintf(kind, sizeof kind, "-T%s", format);
-    char *const argv[] = {program, kind, NULL};
-    int end[2];
-    if (pipe2(end, O_CLOEXEC) != 0)
-        return errno;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fileno(in), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, end[1], STDOUT_FILENO);
-    const int error = posix_spawnp(ret_child, "dot", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(end[1]);
-    if (error)
-        close(end[0]);
-    *ret_out = end[0];
-    return error;
-}
-
-/* Whatever comes out of a pipe, to its end; what cannot be written is seen when the file is committed. */
-static void copy_all(int from, FILE *to)
-{
-    char part[4096];
-    ssize_t bytes;
-    while ((bytes = read(from, part, sizeof part)) > 0 || (bytes < 0 && errno == EINTR))
-        if (bytes > 0)
-            (void)fwrite(part, 1, (size_t)bytes, to);
-    close(from);
-}
-
-/* The text drawn by dot, which does not say whether it could write all that it drew: so we write it. */
-static bool draw_with_dot(FILE *in, const char *path, const char *format)
-{
-    struct weft_file file;
-    if (!weft_file_create(&file, path))
-        return failed_at(path);
-    pid_t child = 0;
-    int out = -1, code = 0;
-    const int error = start_dot(in, format, &child, &out);
-    if (error) {
-        weft_file_discard(&file);
-        fprintf(stderr, "weft dot: %s needs the program 'dot' of Graphviz: %s\n", path, strerror(error));
-        return false;
-    }
-    copy_all(out, file.to);
-    while (waitpid(child, &code, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFEXITED(code) && WEXITSTATUS(code) == 0)
-        return weft_file_commit(&file) || failed_at(path);
-    weft_file_discard(&file);
-    fprintf(stderr, "weft dot: 'dot' could not draw %s\n", path);
-    return false;
-}
-
 static bool render(const char *path, const char *format, const char *text)
 {
-    FILE *in = tmpfile();
-    const bool ready = in && fputs(text, in) >= 0 && !fflush(in) && !fseek(in, 0, SEEK_SET);
-    const bool right = ready ? draw_with_dot(in, path, format) : failed_at("temporary file");
-    if (in)
-        fclose(in);
-    return right;
+    struct weft_file file;
+    char message[WEFT_DRAW_MESSAGE];
+    if (!weft_file_create(&file, path))
+        return failed_at(path);
+    if (weft_tool_draw(text, format, file.to, message))
+        return weft_file_commit(&file) || failed_at(path);
+    weft_file_discard(&file);
+    fprintf(stderr, "weft dot: %s: %s\n", path, message);
+    return false;
 }
 
 static bool draw(struct weft_model *model, const struct request *request, const struct weft_graph *graph,
                  const struct weft_profile *profile)
 {
     char note[96];
-    snprintf(note, sizeof note, "best of %d run%s; best whole run %.3f ms", profile->runs,
+    snprintf(note, sizeof note, "the fastest of %d run%s; without clocks between the steps %.3f ms", profile->runs,
              weft_tool_plural(profile->runs), profile->best_ms);
     const char **name = calloc(profile->steps + 1, sizeof *name);
     int64_t *ns = calloc(profile->steps + 1, sizeof *ns);
@@ -184,7 +124,7 @@ int weft_cmd_dot(int argc, char **argv)
         {"--all", WEFT_OPTION_FLAG, &whole, NULL, "never cut"},
         {"--source", WEFT_OPTION_FLAG, &request.source, NULL, "the model as it was read, not its plan"},
         {"--time", WEFT_OPTION_FLAG, &request.time, NULL,
-         "run it and show what takes how long: the best of 20 runs or of two seconds"},
+         "run it and show what takes how long: in the fastest of 20 runs, or of two seconds"},
         WEFT_MODEL_OPTIONS(&options),
         {0},
     };

@@ -15,9 +15,9 @@ struct request {
 
 static int name_nodes(void *arg)
 {
-    const struct request *r = arg;
-    explain_name_nodes(r->model.graph);
-    r->model.graph->fixed_labels = true;
+    struct weft_graph *const graph = arg;
+    explain_name_nodes(graph);
+    graph->fixed_labels = true;
     return WEFT_OK;
 }
 
@@ -53,17 +53,18 @@ static int explain(void *arg)
     return WEFT_OK;
 }
 
-/* Loads, names, compiles, and measures if that was asked for. Returns an exit code. */
-static int plan_model(struct request *r)
+int explain_open(const struct weft_model_options *o, struct weft_model *model)
 {
-    const struct weft_model_options *const o = &r->options;
-    const int code = weft_tool_load(r->model.context, o->path, o->number, &o->fixed, &r->model.graph);
+    const double start = weft_tool_now_ms();
+    const int code = weft_tool_load(model->context, o->path, o->number, &o->fixed, &model->graph);
     if (code != WEFT_EXIT_OK)
         return code;
-    if (weft_protected_graph(r->model.graph, name_nodes, r) != WEFT_OK ||
-        weft_model_compile(o, r->model.graph, &r->model.plan) != WEFT_OK)
-        return WEFT_EXIT_FAILED;
-    return r->measure ? explain_measure(o, &r->model, &r->profile) : WEFT_EXIT_OK;
+    const double loaded = weft_tool_now_ms();
+    const bool planned = weft_protected_graph(model->graph, name_nodes, model->graph) == WEFT_OK &&
+                         weft_model_compile(o, model->graph, &model->plan) == WEFT_OK;
+    model->load_ms = loaded - start;
+    model->compile_ms = weft_tool_now_ms() - loaded;
+    return planned ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
 }
 
 int weft_cmd_explain(int argc, char **argv)
@@ -102,7 +103,9 @@ int weft_cmd_explain(int argc, char **argv)
     code = weft_tool_open(o->cpu, o->threads, &r.model.context);
     if (code != WEFT_EXIT_OK)
         return code;
-    code = plan_model(&r);
+    code = explain_open(o, &r.model);
+    if (code == WEFT_EXIT_OK && r.measure)
+        code = explain_measure(o, &r.model, &r.profile);
     weft_arena_open(&r.arena, r.model.context);
     if (code == WEFT_EXIT_OK)
         code = weft_protected(r.model.context, explain, &r) == WEFT_OK ? r.code : WEFT_EXIT_FAILED;

@@ -81,6 +81,9 @@ void explain_choices_text(const struct explain *explain, const struct explain_pa
                           struct weft_text *text);
 /* opt_code.c: the C of the kernels of groups, as weft opt --print=c has it. */
 void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text);
+/* Of one step; false where it has none. */
+bool weft_opt_step_code(const struct weft_plan *plan, const struct weft_step *step, struct weft_arena *arena,
+                        struct weft_text *text);
 /* opt_times.c: what each pass took that ran on the graph, and the rest of `whole_ns` (0: not), as --print=times
  * has it. */
 void weft_opt_print_times(const struct weft_graph *graph, int64_t whole_ns, struct weft_arena *arena,
@@ -109,6 +112,8 @@ int64_t explain_estimate_ps(const struct explain *explain);
 struct weft_model;
 struct weft_model_options;
 struct weft_profile;
+/* explain.c: loads a model into a context that is open, names its nodes, and compiles it. Returns an exit code. */
+int explain_open(const struct weft_model_options *options, struct weft_model *model);
 /* explain_measure.c: runs a model, compiled but not bound, on random inputs and times its steps. Returns an exit code,
  * after saying what is wrong; close the profile in any case. */
 int explain_measure(const struct weft_model_options *options, struct weft_model *model,

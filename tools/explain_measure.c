@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_measure.c: what units of a plan take, beside what they were predicted to take: `weft explain --measure`.
  *
- *     measured: 3 units in 132.1 us, best of 20 runs each; a whole run 134.0 us; inputs are random
+ *     measured: 3 units in 132.1 us, the fastest of 20 runs; without clocks 134.0 us; inputs are random
  *       predictions: median error 12 %, 2 of 3 within 35 %
  *       measured us  predicted  measured/predicted  GFLOP/s   GB/s  kernel  value
  *              80.1       72.3                1.11    410.2   12.1  weft_conv_f32_direct__avx512  %c: f32[1,64,56,56]
@@ -107,9 +107,9 @@ void explain_measured_text(const struct explain *e, struct weft_text *text)
     for (uint32_t i = 0; i < rows; i++)
         sum += row[i].ns;
     qsort(row, rows, sizeof *row, by_time);
-    weft_text_format(text, "measured: %u unit%s in %.1f us, best of %d run%s each; ", rows, weft_tool_plural(rows),
+    weft_text_format(text, "measured: %u unit%s in %.1f us, the fastest of %d run%s; ", rows, weft_tool_plural(rows),
                      (double)sum * 1e-3, e->measured->runs, weft_tool_plural(e->measured->runs));
-    weft_text_format(text, "a whole run %.1f us; inputs are random\n", e->measured->best_ms * 1e3);
+    weft_text_format(text, "without clocks %.1f us; inputs are random\n", e->measured->best_ms * 1e3);
     weft_text_format(text, "  predictions: median error %.0f %%, %u of %u within %.0f %%\n", 100 * v.median, v.close,
                      v.predicted, 100 * CLOSE);
     weft_text_add(text, "  measured us  predicted  measured/predicted  GFLOP/s    GB/s  kernel  value\n");

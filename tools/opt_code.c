@@ -48,11 +48,19 @@ static void print_step(const struct weft_plan *plan, const struct weft_step *ste
     weft_text_add(text, "\n");
 }
 
+bool weft_opt_step_code(const struct weft_plan *plan, const struct weft_step *step, struct weft_arena *arena,
+                        struct weft_text *text)
+{
+    if (!weft_step_form(step) && !step->epilogue)
+        return false;
+    print_step(plan, step, arena, text);
+    return true;
+}
+
 void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
 {
     for (uint32_t i = 0; i < plan->steps; i++)
-        if (weft_step_form(&plan->step[i]) || plan->step[i].epilogue)
-            print_step(plan, &plan->step[i], arena, text);
+        (void)weft_opt_step_code(plan, &plan->step[i], arena, text);
     for (uint32_t i = 1; i < plan->controls; i++) /* bodies: as deep as they are nested */
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)
             weft_opt_print_code(plan->control[i].body[k], arena, text);

@@ -171,8 +171,8 @@ int weft_cmd_run(int argc, char **argv)
         "Compiles a model (ONNX or weft text) and runs it once. With --check the exit code says whether all outputs\n"
         "agree within an error bound that follows from the lengths of the model's sums and its types; integers must\n"
         "be equal. Several --check run one plan on the inputs of each folder, which may have other sizes. --kernels\n"
-        "shows the best of 20 runs, or of as many as fit into two seconds. Steps in plain kernels (weft_…__ref) or in\n"
-        "the reference evaluator are listed one by one, with their share of the time.",
+        "shows the fastest of 20 runs, or of as many as fit into two seconds. Steps in plain kernels (weft_…__ref)\n"
+        "or in the reference evaluator are listed one by one, with their share of the time.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

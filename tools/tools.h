@@ -21,6 +21,7 @@ int weft_cmd_check(int argc, char **argv);
 int weft_cmd_conform(int argc, char **argv);
 int weft_cmd_dot(int argc, char **argv);
 int weft_cmd_explain(int argc, char **argv);
+int weft_cmd_report(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 
@@ -213,26 +214,42 @@ bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char
 
 struct weft_step_time {
     char kernel[96], value[96];
-    int64_t ns;
+    int64_t ns, now_ns;   /* in the run that is kept; in the last one */
 };
 struct weft_profile {
     struct weft_step_time *step;
     size_t steps, capacity;
     int runs;             /* that were measured */
+    int64_t sum_ns;       /* of the steps of the run that is kept: of all the least */
     double best_ms;       /* of whole runs without clocks inside */
     bool failed;
 };
-/* Runs the model in turns with a clock around each step, whose smallest time is kept, and with one around the whole:
+/* Runs the model in turns with a clock around each step, where the fastest run is kept, and with one around the whole:
  * so many times, or for about two seconds. */
 bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profile *ret_profile);
 /* One line a kernel: name, count, time, share; the slowest first. */
 void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
 
+/* --- progress.c --------------------------------------------------------------------------------------------------- */
+
+/* What the command is doing, and a count that is not 0, where standard error is a terminal: in a line that the next
+ * call replaces; NULL: no line any more. */
+void weft_tool_progress(const char *what, int count);
+
+/* --- draw.c: Graphviz --------------------------------------------------------------------------------------------- */
+
+enum { WEFT_DRAW_MESSAGE = 160 };
+/* Draws a text in DOT in a format that `dot` has ("svg") to an open file. False, with a message, if that fails. */
+bool weft_tool_draw(const char *text, const char *format, FILE *to, char message[WEFT_DRAW_MESSAGE]);
+
 /* --- trace.c: a timeline ------------------------------------------------------------------------------------------ */
 
 /* Writes what was measured of a model that has run, as trace events. False after saying what went wrong. */
 bool weft_trace_write(const struct weft_model *model, const struct weft_profile *profile, const char *path);
+struct weft_text;
+/* The text of that file. Under weft_protected. */
+void weft_trace_print(const struct weft_model *model, const struct weft_profile *profile, struct weft_text *text);
 
 /* --- plain.c: which steps have no fast kernel --------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /* trace.c: a run as a timeline for chrome://tracing and ui.perfetto.dev, in the trace event format of Chromium.
  *
  *   track "compile"   load, then the passes one after the other, then planning; the first run of all
- *   track "run"       each step, laid one behind the other: the best time of several runs. Its arguments: the value
+ *   track "run"       each step of the fastest of several runs, one behind the other. Its arguments: the value
  *                     that it computes, bytes, operations, the rates that follow from them
  *   counter           bytes of the arena that hold a value some later step reads
  *
@@ -19,6 +19,11 @@
 enum { COMPILE = 1, RUN = 2 }; /* tracks */
 
 struct trace {
+    const struct weft_model *model;
+    const struct weft_profile *profile;
+    struct weft_text *text;
+};
+struct writing {
     const struct weft_model *model;
     const struct weft_profile *profile;
     struct weft_text text;
@@ -51,18 +56,18 @@ static double add_compilation(struct trace *t)
     const struct weft_model *const m = t->model;
     double at = m->load_ms * 1e3;
     const double end = at + m->compile_ms * 1e3;
-    add_span(&t->text, COMPILE, "load", 0, at);
-    weft_text_add(&t->text, "}");
+    add_span(t->text, COMPILE, "load", 0, at);
+    weft_text_add(t->text, "}");
     const struct weft_pass_record *record;
     for (size_t i = 0; (record = weft_pass_timing(m->plan->graph, i)) != NULL; i++) {
-        add_span(&t->text, COMPILE, record->pass, at, (double)record->ns * 1e-3);
-        weft_text_format(&t->text, ", \"args\": {\"rewrites\": %lld, \"nodes\": %u}}", (long long)record->rewrites,
+        add_span(t->text, COMPILE, record->pass, at, (double)record->ns * 1e-3);
+        weft_text_format(t->text, ", \"args\": {\"rewrites\": %lld, \"nodes\": %u}}", (long long)record->rewrites,
                          record->nodes_after);
         at += (double)record->ns * 1e-3;
     }
     if (end > at) {
-        add_span(&t->text, COMPILE, "plan, pack weights", at, end - at);
-        weft_text_add(&t->text, "}");
+        add_span(t->text, COMPILE, "plan, pack weights", at, end - at);
+        weft_text_add(t->text, "}");
     }
     return (end > at ? end : at) + m->create_ms * 1e3;
 }
@@ -82,8 +87,8 @@ static int64_t live_at(const struct weft_plan *plan, const struct weft_frame *fr
 static void add_memory(struct trace *t, uint32_t step, double at)
 {
     const struct weft_frame *const frame = t->model->execution->frame;
-    open_event(&t->text, "C", RUN, at);
-    weft_text_format(&t->text, ", \"name\": \"arena\", \"args\": {\"bytes\": %lld}}",
+    open_event(t->text, "C", RUN, at);
+    weft_text_format(t->text, ", \"name\": \"arena\", \"args\": {\"bytes\": %lld}}",
                      (long long)live_at(t->model->plan, frame, step));
 }
 
@@ -99,50 +104,56 @@ static void add_steps(struct trace *t, double from)
         const struct weft_step_time *const step = &t->profile->step[i];
         const double us = (double)step->ns * 1e-3;
         add_memory(t, i, at);
-        add_span(&t->text, RUN, step->kernel, at, us);
-        weft_text_add(&t->text, ", \"args\": {\"step\": ");
-        weft_text_format(&t->text, "%u", i);
-        explain_json_pair(&t->text, "value", step->value);
+        add_span(t->text, RUN, step->kernel, at, us);
+        weft_text_add(t->text, ", \"args\": {\"step\": ");
+        weft_text_format(t->text, "%u", i);
+        explain_json_pair(t->text, "value", step->value);
         while (unit < units && counts[unit].step + counts[unit].steps <= i)
             unit++;
         if (unit < units && counts[unit].step == i) {
             const struct weft_unit_counts *const c = &counts[unit];
-            weft_text_format(&t->text, ", \"read\": %lld, \"written\": %lld, \"operations\": %lld",
+            weft_text_format(t->text, ", \"read\": %lld, \"written\": %lld, \"operations\": %lld",
                              (long long)c->read, (long long)c->written, (long long)c->flops);
             if (step->ns > 0 && c->steps == 1)
-                weft_text_format(&t->text, ", \"GB/s\": %.1f, \"GFLOP/s\": %.1f",
+                weft_text_format(t->text, ", \"GB/s\": %.1f, \"GFLOP/s\": %.1f",
                                  (double)(c->read + c->written) / (double)step->ns,
                                  (double)c->flops / (double)step->ns);
         }
-        weft_text_add(&t->text, "}}");
+        weft_text_add(t->text, "}}");
         at += us;
     }
     add_memory(t, plan->steps, at);
 }
 
+void weft_trace_print(const struct weft_model *model, const struct weft_profile *profile, struct weft_text *text)
+{
+    struct trace t = {model, profile, text};
+    weft_text_add(text, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
+    name_track(text, COMPILE, "compile");
+    name_track(text, RUN, "run");
+    add_steps(&t, add_compilation(&t));
+    weft_text_add(text, "\n]}\n");
+}
+
 static int print_trace(void *arg)
 {
-    struct trace *const t = arg;
-    t->text = (struct weft_text){.context = t->model->context, .arena = &t->model->plan->graph->scratch};
-    weft_text_add(&t->text, "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
-    name_track(&t->text, COMPILE, "compile");
-    name_track(&t->text, RUN, "run");
-    add_steps(t, add_compilation(t));
-    weft_text_add(&t->text, "\n]}\n");
+    struct writing *const w = arg;
+    w->text = (struct weft_text){.context = w->model->context, .arena = &w->model->plan->graph->scratch};
+    weft_trace_print(w->model, w->profile, &w->text);
     return WEFT_OK;
 }
 
 bool weft_trace_write(const struct weft_model *model, const struct weft_profile *profile, const char *path)
 {
-    struct trace t = {.model = model, .profile = profile};
+    struct writing w = {.model = model, .profile = profile};
     struct weft_file file;
-    if (weft_protected_graph(model->plan->graph, print_trace, &t) < 0) {
+    if (weft_protected_graph(model->plan->graph, print_trace, &w) < 0) {
         fprintf(stderr, "weft run: %s\n", weft_last_error(model->context));
         return false;
     }
     bool right = weft_file_create(&file, path);
     if (right) {
-        (void)fwrite(t.text.data, 1, t.text.length, file.to);
+        (void)fwrite(w.text.data, 1, w.text.length, file.to);
         right = weft_file_commit(&file);
     }
     if (!right)
