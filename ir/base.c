@@ -320,7 +320,7 @@ static bool reserve(struct weft_text *text, size_t more)
 
 void weft_text_addn(struct weft_text *text, const char *string, size_t length)
 {
-    if (!reserve(text, length))
+    if (!reserve(text, length) || !length)
         return;
     memcpy(text->data + text->length, string, length);
     text->length += length;

@@ -356,7 +356,10 @@ static bool print_result(struct job *job)
                        : strcmp(what, "dot") == 0     ? print_dot(job, &job->text)
                        : strcmp(what, "remarks") == 0 ? weft_protected(job->context, print_remarks, job) >= 0
                                                       : print_text(job);
-    return right && write_text(job, job->text);
+    if (right)
+        return write_text(job, job->text);
+    weft_free_text(job->context, job->text); /* NULL, or what a file beside it could not be written for */
+    return false;
 }
 
 static int run_job(struct job *job)
