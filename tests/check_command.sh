@@ -69,7 +69,7 @@ expect 0 '1 thread$' "$weft" run small.weft --threads 1
 expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
 expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
 expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
-for command in run check conform bench calibrate dot explain report opt; do
+for command in run check conform bench calibrate dot explain bisect report opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -330,6 +330,18 @@ if command -v python3 >/dev/null; then
     expect 0 '' python3 -c 'import json; json.load(open("trace.json"))'
 fi
 expect 1 'nowhere/trace.json: No such file' "$weft" run small.weft --trace nowhere/trace.json
+
+# The first decision that changes an answer: a rewrite, a kernel; none, where the model is not what files expect.
+printf 'graph @g(%%x: f32[64,100]) {\n  %%y: f32[64,100] = softmax %%x axis=1\n  return %%y\n}\n' >soft.weft
+printf 'graph @g(%%x: f32[64,100]) {\n  %%y: f32[64,100] = exp %%x\n  return %%y\n}\n' >exp.weft
+expect 0 '^answer *right: output 0 is off by ' "$weft" bisect soft.weft
+expect 1 '^decision *1: decompose.softmax at %y$' "$weft" bisect soft.weft --bound 0
+expect 1 '^          plan chosen: weft_strip_exp_f32__' "$weft" bisect exp.weft --bound 0
+expect 1 '^again *WEFT_STOP_AFTER=1 weft run exp.weft' "$weft" bisect exp.weft --bound 0
+"$weft" run exp.weft -o blame --keep-inputs >log
+cp blame/output_0.npy blame/input_0.npy # exp of itself
+expect 1 'no decision is to blame: the graph as it was read' "$weft" bisect soft.weft --check blame
+expect 1 'nowhere/output_0.npy\|nowhere/input_0.npy' "$weft" bisect soft.weft --check nowhere
 
 # A page that loads nothing, whole or not there.
 expect 0 '' "$weft" report small.weft -o small.html

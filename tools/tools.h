@@ -22,6 +22,7 @@ int weft_cmd_conform(int argc, char **argv);
 int weft_cmd_dot(int argc, char **argv);
 int weft_cmd_explain(int argc, char **argv);
 int weft_cmd_report(int argc, char **argv);
+int weft_cmd_bisect(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 
