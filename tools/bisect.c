@@ -185,10 +185,9 @@ static int bisect(struct bisecting *b)
         return halve(b, none, all);
     weft_tool_progress(NULL, 0);
     print_trial("without", &none);
-    printf("%s\n", b->folder ? "no decision is to blame: the graph as it was read, by the reference evaluator, does not "
-                               "give the expected outputs"
-                             : "no decision is to blame: the plan that evaluates each node gives another answer than "
-                               "the evaluator");
+    printf("no decision is to blame: %s\n",
+           b->folder ? "the graph as it was read, by the reference evaluator, does not give the expected outputs"
+                     : "the plan that evaluates each node gives another answer than the evaluator");
     return WEFT_EXIT_FAILED;
 }
 
@@ -206,10 +205,10 @@ int weft_cmd_bisect(int argc, char **argv)
     };
     const struct weft_usage usage = {
         "weft bisect MODEL [options]",
-        "Finds the rewrite, group or kernel that makes the answer of a model wrong: the first decision with which the\n"
-        "outputs differ from those of the reference evaluator, or from files, by more than roundings explain. Compiles\n"
-        "and runs the model about as often as the number of decisions has binary digits; what has no kernel yet then\n"
-        "runs in the slow evaluator. Exits with 0 if the answer is right.",
+        "Finds the rewrite, group or kernel that makes the answer of a model wrong: the first decision with which\n"
+        "the outputs differ from those of the reference evaluator, or from files, by more than roundings explain.\n"
+        "Compiles and runs the model about as often as the number of decisions has binary digits; what has no kernel\n"
+        "yet then runs in the slow evaluator. Exits with 0 if the answer is right.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
