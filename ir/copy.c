@@ -12,6 +12,8 @@ struct mapping {
     struct weft_graph *to;
     weft_val *value;
     uint32_t *group;
+    const bool *cut;   /* of a part with parameters: by old value, where it begins; */
+    weft_val *source;  /* by new parameter, the old value */
 };
 
 static const char *keep_text(struct weft_graph *to, const char *text)
@@ -141,6 +143,21 @@ void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_gra
 
 /* --- a part ------------------------------------------------------------------------------------------------------- */
 
+/* Does the part begin here? Parameters are cut anyway. */
+static bool is_cut(const struct mapping *m, weft_val v)
+{
+    return m->from->value[v.id].is_param || (m->cut && m->cut[v.id]);
+}
+
+static void add_cut(struct mapping *m, weft_val v)
+{
+    weft_assert(m->cut);
+    const weft_val param = weft_add_param(m->to, NULL, weft_type_of(m->from, v));
+    copy_value(m, v, param);
+    m->to->value[param.id].is_mut = false;
+    m->source[m->to->params - 1] = v;
+}
+
 /* A node on the way down from a wanted value, and its operand that comes next. */
 struct descent {
     weft_node node;
@@ -155,7 +172,9 @@ static void copy_cone(struct mapping *m, weft_val wanted)
     uint32_t count = 0, capacity = 0;
     weft_val next = wanted;
     for (;;) {
-        if (!m->value[next.id].id) {
+        if (!m->value[next.id].id && is_cut(m, next)) {
+            add_cut(m, next);
+        } else if (!m->value[next.id].id) {
             open = weft_grow(&m->from->root->scratch, open, &capacity, count + 1, sizeof *open);
             open[count++] = (struct descent){weft_def(m->from, next), 0};
         }
@@ -170,11 +189,21 @@ static void copy_cone(struct mapping *m, weft_val wanted)
 void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
                           struct weft_graph **ret_part)
 {
+    weft_graph_copy_between(graph, NULL, wanted, count, ret_part, NULL);
+}
+
+void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, const weft_val *wanted, uint32_t count,
+                             struct weft_graph **ret_part, weft_val *ret_source)
+{
     *ret_part = weft_graph_new(graph->context, graph->name);
     copy_tables(*ret_part, graph->root);
     (*ret_part)->remarks = 0; /* they are about the whole */
     (*ret_part)->file = keep_text(*ret_part, graph->root->file);
-    struct mapping m = {.from = graph, .to = *ret_part,
+    for (uint32_t i = 0; i < graph->bodies && cut; i++) {
+        struct weft_graph *body = weft_graph_new_body(*ret_part, graph->body[i]->name);
+        copy_into(body, graph->body[i]);
+    }
+    struct mapping m = {.from = graph, .to = *ret_part, .cut = cut, .source = ret_source,
                         .value = weft_new(&graph->root->scratch, weft_val, graph->values),
                         .group = weft_new(&graph->root->scratch, uint32_t, graph->groups)};
     for (uint32_t i = 0; i < count; i++)

@@ -42,10 +42,11 @@ static void take_slot(struct weft_file *file)
     }
 }
 
-static void give_slot(const struct weft_file *file)
+static void give_slot(struct weft_file *file)
 {
     if (file->slot >= 0 && file->slot < MOST)
         atomic_store(&making[file->slot].state, FREE);
+    file->slot = -1;
 }
 
 /* Where links lead; a path that nothing is at stays as it is. False, with errno, if it is too long. */

@@ -13,7 +13,7 @@ struct weft_file {
     FILE *to;                           /* to be written; NULL once it is finished */
     char path[WEFT_FILE_PATH];          /* what it will replace: behind symbolic links */
     char beside[WEFT_FILE_PATH + 32];   /* where it lies; "": written in place, since the path is a device or pipe */
-    int slot;                           /* among those that a signal removes */
+    int slot;                           /* among those that a signal removes; -1: none */
 };
 /* False, with errno, if it cannot be made. An existing file keeps its access rights, but has to be writable. */
 bool weft_file_create(struct weft_file *file, const char *path);

@@ -230,6 +230,11 @@ void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_gra
  * computed from constants alone, by nodes without bodies. Else as above. */
 void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
                           struct weft_graph **ret_part);
+/* The same with parameters, where values begin that `cut` says by id, and parameters of the graph: in the order in
+ * which they are come upon; ret_source[i], of which there is one for each value of the graph, is what parameter i was.
+ * Updated parameters are plain ones. Nodes may have bodies, all of which are copied. Of a root graph. */
+void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, const weft_val *wanted, uint32_t count,
+                             struct weft_graph **ret_part, weft_val *ret_source);
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);

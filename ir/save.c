@@ -30,6 +30,7 @@ struct saving {
     char *data_path;
     const char *name;           /* of the data, relative to the text */
     struct weft_file data, text;
+    bool begun;                 /* there is a file for data */
     uint64_t bytes;
     struct piece *piece;        /* hashed by address */
     uint32_t pieces, slots;
@@ -58,6 +59,14 @@ static void make_room(struct saving *s)
             *slot_of(s, old[i].data) = old[i];
 }
 
+static void fail(struct saving *s, const char *file)
+{
+    if (!s->failed) {
+        s->error = errno;
+        s->failed = file;
+    }
+}
+
 static const char *add_piece(void *user, const void *data, size_t bytes, uint64_t *ret_offset)
 {
     static const char zeros[ALIGN];
@@ -69,8 +78,15 @@ static const char *add_piece(void *user, const void *data, size_t bytes, uint64_
         return s->name;
     }
     const size_t padding = (size_t)(ALIGN - s->bytes % ALIGN) % ALIGN;
-    (void)fwrite(zeros, 1, padding, s->data.to); /* what cannot be written is seen when the file is finished */
-    (void)fwrite(data, 1, bytes, s->data.to);
+    if (!s->begun && !s->failed) {
+        s->begun = weft_file_create(&s->data, s->data_path);
+        if (!s->begun)
+            fail(s, s->data_path);
+    }
+    if (s->begun) { /* what cannot be written is seen when the file is finished */
+        (void)fwrite(zeros, 1, padding, s->data.to);
+        (void)fwrite(data, 1, bytes, s->data.to);
+    }
     s->pieces += !piece->data;
     *piece = (struct piece){data, bytes, s->bytes + padding};
     s->bytes += padding + bytes;
@@ -78,18 +94,12 @@ static const char *add_piece(void *user, const void *data, size_t bytes, uint64_
     return s->name;
 }
 
-static void fail(struct saving *s, const char *file)
-{
-    s->error = errno;
-    s->failed = file;
-}
-
 static void write_text(struct saving *s, const struct weft_text *text)
 {
     (void)fwrite(text->data, 1, text->length, s->text.to);
     if (!weft_file_finish(&s->text))
         fail(s, s->path);
-    else if (!weft_file_finish(&s->data) || !weft_file_place(&s->data))
+    else if (s->begun && (!weft_file_finish(&s->data) || !weft_file_place(&s->data)))
         fail(s, s->data_path);
     else if (!weft_file_place(&s->text))
         fail(s, s->path);
@@ -102,16 +112,15 @@ static int save(void *arg)
     const char *const slash = strrchr(s->path, '/');
     s->data_path = weft_arena_format(arena, "%s.bin", s->path);
     s->name = s->data_path + (slash ? slash + 1 - s->path : 0);
-    if (!weft_file_create(&s->data, s->data_path))
-        fail(s, s->data_path);
-    else if (!weft_file_create(&s->text, s->path))
+    if (!weft_file_create(&s->text, s->path)) {
         fail(s, s->path);
-    if (s->failed)
         return WEFT_OK;
+    }
     struct weft_text text = {.context = s->graph->context, .arena = arena};
     weft_text_add(&text, "weft 1\n");
     weft_print_graph(s->graph, &(struct weft_print_options){.place_blob = add_piece, .user = s}, &text);
-    write_text(s, &text);
+    if (!s->failed)
+        write_text(s, &text);
     return WEFT_OK;
 }
 
@@ -139,13 +148,14 @@ int weft_save(const struct weft_graph *graph, const char *path)
                    "WEFT_COMPILE_KEEP_CONSTANTS to save its graph");
         return WEFT_ERR_INVALID;
     }
-    struct saving s = {.graph = graph, .path = path};
+    struct saving s = {.graph = graph, .path = path, .data = {.slot = -1}, .text = {.slot = -1}};
     int status = weft_protected_graph(graph, save, &s);
     if (status == WEFT_OK && s.failed) {
         weft_error(graph->context, WEFT_ERR_IO, &(struct weft_place){.file = s.failed}, "%s", strerror(s.error));
         status = WEFT_ERR_IO;
     }
-    weft_file_discard(&s.data); /* nothing, if they are placed */
+    if (s.begun)
+        weft_file_discard(&s.data); /* nothing, if it is placed */
     weft_file_discard(&s.text);
     return status;
 }

@@ -69,7 +69,7 @@ expect 0 '1 thread$' "$weft" run small.weft --threads 1
 expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
 expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
 expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
-for command in run check conform bench calibrate dot explain bisect report opt; do
+for command in run check conform bench calibrate dot explain bisect reduce report opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -342,6 +342,27 @@ expect 1 '^again *WEFT_STOP_AFTER=1 weft run exp.weft' "$weft" bisect exp.weft -
 cp blame/output_0.npy blame/input_0.npy # exp of itself
 expect 1 'no decision is to blame: the graph as it was read' "$weft" bisect soft.weft --check blame
 expect 1 'nowhere/output_0.npy\|nowhere/input_0.npy' "$weft" bisect soft.weft --check nowhere
+
+# A wrong model made small: the exponential, with the numbers that it reads; nothing where the answer is right.
+cat >large.weft <<'TEXT'
+graph @large(%x: f32[64,100], %z: f32[64,100]) {
+  %a: f32[64,100] = add %x, %z
+  %b: f32[64,100] = relu %a
+  %w: f32[100,32] = const value=0
+  %e: f32[64,100] = exp %b
+  %t: f32[100,64] = transpose %e perm=[1 0]
+  %u: f32[100,64] = add %t, %t
+  %m: f32[64,32] = matmul %b, %w
+  return %m, %u, %a
+}
+TEXT
+expect 0 'the answer is right: nothing to reduce' "$weft" reduce large.weft -o reduced
+expect 2 '' ls reduced
+expect 1 '^1 of 6 nodes are left after [0-9]* attempts$' "$weft" reduce large.weft --bound 0 -o reduced
+expect 0 '' grep '^  %e: f32\[64,100\] = exp %b$' reduced/model.weft
+expect 0 'agrees' "$weft" run reduced/model.weft --check reduced
+expect 1 '^1 of 1 nodes are left' "$weft" reduce reduced/model.weft --check reduced --bound 0 -o reduced
+expect 1 'nowhere/reduced: No such file' "$weft" reduce large.weft --bound 0 -o nowhere/reduced
 
 # A page that loads nothing, whole or not there.
 expect 0 '' "$weft" report small.weft -o small.html

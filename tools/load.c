@@ -89,9 +89,13 @@ static bool is_readable(const char *path)
 
 /* --- contexts ----------------------------------------------------------------------------------------------------- */
 
+static bool hushed;
+
+void weft_tool_hush(bool hush) { hushed = hush; }
+
 static void show_message(void *user, const struct weft_diagnostic *d)
 {
-    if (d->severity == WEFT_NOTE && !getenv("WEFT_PRINT"))
+    if (hushed || (d->severity == WEFT_NOTE && !getenv("WEFT_PRINT")))
         return;
     fprintf(stderr, "weft: ");
     if (d->file)

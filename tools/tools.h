@@ -23,6 +23,7 @@ int weft_cmd_dot(int argc, char **argv);
 int weft_cmd_explain(int argc, char **argv);
 int weft_cmd_report(int argc, char **argv);
 int weft_cmd_bisect(int argc, char **argv);
+int weft_cmd_reduce(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 
@@ -67,6 +68,8 @@ int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) _
 
 /* A context whose errors and warnings go to stderr. Returns an exit code, after saying what is wrong. */
 int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
+/* Messages of contexts are not shown meanwhile. */
+void weft_tool_hush(bool hush);
 /* The same with the prices that weft ships, whatever the environment and the cache say. */
 int weft_tool_open_shipped(const char *cpu, int threads, struct weft_context **ret_context);
 /* Graph number `number` of a file, from 0; only weft text has more than one. `fixed` lists inputs that become

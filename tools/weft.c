@@ -24,6 +24,7 @@ static const struct command {
     {"dot", weft_cmd_dot, "draw a model's plan"},
     {"explain", weft_cmd_explain, "what became of each node, and why"},
     {"bisect", weft_cmd_bisect, "which rewrite, group or kernel makes an answer wrong"},
+    {"reduce", weft_cmd_reduce, "a model with a wrong answer made small"},
     {"report", weft_cmd_report, "all of that, with pictures and times, as one page of HTML"},
     {"opt", weft_cmd_opt, "run passes on text; run golden tests"},
     {NULL, NULL, NULL},

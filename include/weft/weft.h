@@ -350,7 +350,7 @@ struct weft_size {
 };
 WEFT_API int weft_extent_at(const struct weft_graph *graph, weft_dim extent, const struct weft_size *sizes,
                             size_t count, int64_t *ret_extent);
-/* Writes the graph as text to `path` and the elements of its constants (of those with more than 64) to `path`.bin,
+/* Writes the graph as text to `path` and the elements of its constants (if some have more than 64) to `path`.bin,
  * which the text names; files that constants are mapped from are copied, so the two are all that is needed. weft_load
  * of `path` gives an equal graph, in any process, and maps the elements. A plan's graph (weft_plan_graph of a plan made
  * with WEFT_COMPILE_KEEP_CONSTANTS) keeps its layouts and groups: WEFT_COMPILE_NO_PASSES compiles it again as it is.
