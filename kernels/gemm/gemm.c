@@ -16,8 +16,8 @@
  *          fastest at, while the rows of C stay in the second-level cache.
  *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
  *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
- *   B of 16 bits   A packed constant whose numbers are f16 or bf16 (weft_gemm_half_of). Up to four rows read it as it
- *          is (gemm_half.c); for more, blocks of it are converted to scratch.
+ *   B of 16 bits   A packed constant whose numbers are f16 or bf16 (weft_gemm_half_of). Up to sixteen rows read
+ *          it as it is (gemm_half.c); for more, blocks of it are converted to scratch.
  *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place. Where
  *          C is larger than the second-level cache, bands are taller and its lines are prefetched instead (gemm.h),
  *          which is worth 5 to 20 % of the time while they are in no cache: then a panel of B stays in the first-level
@@ -211,6 +211,12 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
     return l;
 }
 
+/* Is a pack of 16 bits read as it is? */
+static bool reads_half(const struct weft_gemm *g, const struct weft_gemm_loops *l)
+{
+    return l->expands && l->m <= WEFT_GEMM_HALF_MOST && l->a_col == 1 && !(g->swapped ? g->prologue_b : g->prologue_a);
+}
+
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
  * first-level cache leave room for, where rows lie a multiple of 4 KiB apart and B is more than two lines wide. Four
  * where little depth meets much memory: low tiles look further ahead into rows that are too short for hardware to
@@ -221,7 +227,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->b_lines)
         return l->m;
     const int64_t columns = larger(1, smaller(l->n, kernel->columns));
-    if (l->expands && l->m <= WEFT_GEMM_HALF_ROWS)
+    if (reads_half(g, l))
         return larger(1, l->m);
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
@@ -401,7 +407,7 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
-    else if (gemm->loops.expands && gemm->loops.m <= WEFT_GEMM_HALF_ROWS && !gemm->loops.pack_a)
+    else if (reads_half(gemm, &gemm->loops))
         weft_gemm_run_half(gemm, data, begin, end);
     else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
         weft_gemm_run_plainly(gemm, data, begin, end);

@@ -109,7 +109,7 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
  * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. `beyond` is
  * by [columns / 8][1, 2, or 3 and 4 columns more][rows - 1]: NULL where it gains nothing. The reference has none. */
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64, WEFT_GEMM_BEYOND = 3 };
-enum { WEFT_GEMM_HALF_ROWS = 4 };
+enum { WEFT_GEMM_HALF_ROWS = 4, WEFT_GEMM_HALF_MOST = 16 }; /* rows of a call; rows that are best done so */
 /* c[i·c_row + j] = the sum of a[i·a_row + p] · b[j / columns · panel + p · columns + j % columns] for all columns of
  * one or two panels of elements of 16 bits, `panel` elements apart. */
 typedef void weft_gemm_half_fn(int64_t k, const float *a, int64_t a_row, const uint16_t *b, int64_t panel, float *c,
