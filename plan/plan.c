@@ -202,8 +202,10 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
                    "is larger than memory can be, for the sizes that the hints give");
     else
         weft_plan_annotate(plan, plan->hinted, 0);
-    if (!plan->hinted->too_large.id)
+    if (!plan->hinted->too_large.id) {
         plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
+        weft_plan_keep_memory(plan, plan->hinted);
+    }
     if (!plan->hinted->too_large.id && plan->compiles)
         weft_tiers_open(plan);
     weft_frame_free(plan, plan->hinted);

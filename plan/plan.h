@@ -94,6 +94,9 @@ struct weft_plan {
     bool *shared;           /* by return slot: it is one, unless a tensor is bound to it */
     size_t descriptor_bytes;
     int64_t constant_bytes;
+    struct weft_plan_step *told_step;   /* by step, and blocks of the arena (memory.c); NULL: of a body */
+    struct weft_plan_block *told_block;
+    uint32_t told_blocks;
     int32_t relayouts, fallbacks;
     int32_t kernel_units;         /* units that a kernel or the evaluator computes in a run; of those the ones */
     int32_t unexpected_units;     /* that do something else than was recorded when layouts were chosen */
@@ -206,6 +209,8 @@ enum { WEFT_MOST_TURNED = 64 };
 /* Operands that a step reads in another order than it writes its result; bodies aside. Their number. */
 uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_frame *frame,
                                const struct weft_step *step, weft_val ret[WEFT_MOST_TURNED]);
+/* memory.c: keeps what weft_plan_step and weft_plan_block tell. Under weft_protected. */
+void weft_plan_keep_memory(struct weft_plan *plan, const struct weft_frame *frame);
 /* Counts what weft_plan_relayouts tells, for the sizes of the frame; bodies included. */
 int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct weft_frame *frame);
 

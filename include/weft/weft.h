@@ -616,6 +616,29 @@ WEFT_API int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft
 /* Finds the value that has this name in the graph that was compiled, or the value by which passes replaced it, which
  * then has another name. WEFT_ERR_ARGUMENT, without a message, if passes removed it. */
 WEFT_API int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value);
+/* The steps of a run in their order, with sizes at their hints; bodies of loops and branches are one step. What a step
+ * of a group computes, others read, and nothing else of the group is stored. */
+struct weft_plan_step {
+    size_t size;           /* set by the caller */
+    const char *kernel;    /* "weft_conv_f32_direct__avx2"; lives with the plan, as the others */
+    const char *value;     /* the value that it computes, as weft_plan_find takes it */
+    const char *group;     /* the group that it computes, or NULL */
+    int32_t nodes;         /* how many nodes of the planned graph that are; 0: a copy into a result */
+    int32_t parts;         /* into how many parts its work is cut */
+};
+WEFT_API size_t weft_plan_steps(const struct weft_plan *plan);
+WEFT_API int weft_plan_step(const struct weft_plan *plan, size_t i, struct weft_plan_step *ret_step);
+/* The arena with sizes at their hints: blocks, each for one storage (weft_plan_value), which holds something that is
+ * read between two steps. Blocks whose steps overlap do not overlap in memory. */
+struct weft_plan_block {
+    size_t size;           /* set by the caller */
+    const char *value;     /* the value that it was made for; NULL: what the bodies of a loop or branch work in */
+    uint32_t storage;      /* as in weft_plan_value */
+    int32_t first, last;   /* steps, numbered as by weft_plan_step; both included. first is -1: from the beginning */
+    int64_t offset, bytes; /* in the arena */
+};
+WEFT_API size_t weft_plan_blocks(const struct weft_plan *plan);
+WEFT_API int weft_plan_block(const struct weft_plan *plan, size_t i, struct weft_plan_block *ret_block);
 /* In how many places of the plan data changes its storage order, with symbols at their hints: copies, and operands
  * that a kernel reads in another order than it writes its result. Packing, when the plan is made or within products
  * and convolutions, is not counted. */

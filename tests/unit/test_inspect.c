@@ -56,6 +56,51 @@ static void test_memory(void **state)
     done(&i);
 }
 
+/* Steps in their order, blocks that do not overlap while both are alive, and whose values say the same storage. */
+static void test_steps_and_blocks(void **state)
+{
+    struct inspected i = inspect("graph @g(%x: f32[64,96], %n: i64[]) {\n"
+                                 " graph @body(%k: i64[], %s: f32[64,64]) {\n  %e: f32[64,64] = tanh %s\n"
+                                 "  %f: f32[64,64] = matmul %e, %s\n  return %f\n }\n"
+                                 " %w: f32[96,64] = const random=1\n %m: f32[64,64] = matmul %x, %w\n"
+                                 " %a: f32[64,64] = softmax %m axis=1\n %l: f32[64,64] = loop %n, %a body=@body\n"
+                                 " %o: f32[64,64] = matmul %l, %a\n %y: f32[64,64] = exp %o\n"
+                                 " %t: f32[64,64] = transpose %o perm=[1 0]\n %u: f32[64,64] = matmul %t, %m\n"
+                                 " return %y, %u\n}",
+                                 0);
+    const size_t steps = weft_plan_steps(i.plan), blocks = weft_plan_blocks(i.plan);
+    struct weft_plan_step step = {.size = sizeof step};
+    bool grouped = false, looped = false;
+    assert_true(steps > 4 && blocks > 2);
+    for (size_t k = 0; k < steps; k++) {
+        struct weft_plan_value value;
+        assert_int_equal(weft_plan_step(i.plan, k, &step), WEFT_OK);
+        assert_int_equal(weft_plan_find(i.plan, step.value, &value), WEFT_OK);
+        assert_true(step.nodes >= 1 && step.parts >= 1 && strncmp(step.kernel, "weft_", 5) == 0);
+        grouped |= step.group && step.nodes > 1;
+        looped |= strcmp(step.value, "l") == 0;
+    }
+    assert_true(grouped && looped);
+    assert_int_equal(weft_plan_step(i.plan, steps, &step), WEFT_ERR_ARGUMENT);
+    struct weft_plan_block a = {.size = sizeof a}, b = {.size = sizeof b};
+    bool works = false;
+    for (size_t k = 0; k < blocks; k++) {
+        assert_int_equal(weft_plan_block(i.plan, k, &a), WEFT_OK);
+        assert_true(a.bytes > 0 && a.offset >= 0 && a.first <= a.last && a.last < (int32_t)steps);
+        works |= !a.value;
+        if (a.value)
+            assert_int_equal(find(&i, a.value).storage, a.storage);
+        for (size_t j = 0; j < k; j++) {
+            assert_int_equal(weft_plan_block(i.plan, j, &b), WEFT_OK);
+            const bool together = a.first <= b.last && b.first <= a.last;
+            assert_false(together && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes);
+        }
+    }
+    assert_true(works); /* the loop's */
+    assert_int_equal(weft_plan_block(i.plan, blocks, &a), WEFT_ERR_ARGUMENT);
+    done(&i);
+}
+
 /* All values once, in order of definition; no more behind the last. */
 static void test_iteration(void **state)
 {
@@ -126,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_iteration),
+        cmocka_unit_test(test_steps_and_blocks), cmocka_unit_test(test_iteration),
         cmocka_unit_test(test_heirs),
         cmocka_unit_test(test_relayouts),
     };

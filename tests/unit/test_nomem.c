@@ -51,6 +51,11 @@ static int words(struct world *w)
     assert_true(weft_plan_values(w->plan) > 0 && weft_plan_relayouts(w->plan) < 100);
     assert_int_equal(weft_plan_value(w->plan, 0, &value), WEFT_OK);
     assert_int_equal(weft_plan_find(w->plan, value.name, &value), WEFT_OK);
+    struct weft_plan_step step = {.size = sizeof step};
+    struct weft_plan_block block = {.size = sizeof block};
+    assert_true(weft_plan_steps(w->plan) > 0 && weft_plan_blocks(w->plan) > 0);
+    assert_int_equal(weft_plan_step(w->plan, 0, &step), WEFT_OK);
+    assert_int_equal(weft_plan_block(w->plan, 0, &block), WEFT_OK);
     assert_true(weft_remark_count(weft_plan_graph(w->plan)) > 0);
     assert_int_equal(weft_remark_get(weft_plan_graph(w->plan), 0, &remark), WEFT_OK);
     assert_int_equal(weft_output(w->execution, 0, &tensor), WEFT_OK);
@@ -322,7 +327,7 @@ static const struct entry {
      "weft_version weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits weft_last_error "
      "weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
-     "weft_plan_relayouts weft_remark_count "
+     "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
      "weft_remark_get weft_output weft_execution_statistics weft_extent",
      false},
     {ends,

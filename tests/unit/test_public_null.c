@@ -16,6 +16,7 @@ static const char *const null_functions =
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy "
     "weft_plan_wait weft_plan_compiled weft_plan_print "
+    "weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
@@ -142,7 +143,12 @@ static void refuse_null_plans(struct builder *b)
     assert_int_equal(weft_plan_values(NULL), 0);
     assert_null_refused(weft_plan_value(NULL, 0, &value));
     assert_null_refused(weft_plan_find(NULL, "x", &value));
+    struct weft_plan_step step = {.size = sizeof step};
+    struct weft_plan_block block = {.size = sizeof block};
     assert_int_equal(weft_plan_relayouts(NULL), 0);
+    assert_int_equal(weft_plan_steps(NULL) + weft_plan_blocks(NULL), 0);
+    assert_null_refused(weft_plan_step(NULL, 0, &step));
+    assert_null_refused(weft_plan_block(NULL, 0, &block));
     assert_null_refused(weft_execution_create(NULL, &execution));
     assert_null_refused(weft_bind_input(NULL, 0, &tensor));
     assert_null_refused(weft_bind_output(NULL, 0, &tensor));
