@@ -69,7 +69,7 @@ expect 0 '1 thread$' "$weft" run small.weft --threads 1
 expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
 expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
 expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
-for command in run check conform bench calibrate dot explain bisect reduce report opt; do
+for command in run check conform bench calibrate dot explain diff bisect reduce report opt; do
     expect 0 "usage: weft $command" "$weft" $command --help
     expect 2 'weft' "$weft" $command --no-such-option
 done
@@ -342,6 +342,13 @@ expect 1 '^again *WEFT_STOP_AFTER=1 weft run exp.weft' "$weft" bisect exp.weft -
 cp blame/output_0.npy blame/input_0.npy # exp of itself
 expect 1 'no decision is to blame: the graph as it was read' "$weft" bisect soft.weft --check blame
 expect 1 'nowhere/output_0.npy\|nowhere/input_0.npy' "$weft" bisect soft.weft --check nowhere
+
+# Two plans side by side.
+expect 0 '^    kernels ' "$weft" diff soft.weft soft.weft
+expect 1 '^-  .*softmax\|^+  .*exp %x ! weft_strip_exp' "$weft" diff soft.weft exp.weft
+expect 1 '^ *0 *0.000 *1 *[0-9.]*   weft_strip_exp_f32__' "$weft" diff soft.weft exp.weft --time
+expect 2 'something is missing' "$weft" diff soft.weft
+expect 1 'nowhere.weft: cannot be read' "$weft" diff soft.weft nowhere.weft
 
 # A wrong model made small: the exponential, with the numbers that it reads; nothing where the answer is right.
 cat >large.weft <<'TEXT'

@@ -24,6 +24,7 @@ int weft_cmd_explain(int argc, char **argv);
 int weft_cmd_report(int argc, char **argv);
 int weft_cmd_bisect(int argc, char **argv);
 int weft_cmd_reduce(int argc, char **argv);
+int weft_cmd_diff(int argc, char **argv);
 int weft_cmd_opt(int argc, char **argv);
 int weft_cmd_run(int argc, char **argv);
 

@@ -23,6 +23,7 @@ static const struct command {
     {"calibrate", weft_cmd_calibrate, "measure the costs by which layouts are chosen on this machine"},
     {"dot", weft_cmd_dot, "draw a model's plan"},
     {"explain", weft_cmd_explain, "what became of each node, and why"},
+    {"diff", weft_cmd_diff, "two plans side by side, with times"},
     {"bisect", weft_cmd_bisect, "which rewrite, group or kernel makes an answer wrong"},
     {"reduce", weft_cmd_reduce, "a model with a wrong answer made small"},
     {"report", weft_cmd_report, "all of that, with pictures and times, as one page of HTML"},
