@@ -12,6 +12,7 @@
  *   written ──── (set) ──── result of reader 1
  *                  └─────── result of reader 2          with one reader: written ──── result of the reader */
 #include "sched/chooser.h"
+#include "sched/epilogue.h"
 
 /* --- sets of layouts, as bits of a value's list ------------------------------------------------------------------- */
 
@@ -35,20 +36,41 @@ static int64_t converted(const struct weft_chooser *c, weft_val v, uint32_t from
     return c->convert[v.id][from * list_of(c, v)->count + to];
 }
 
+/* Would the only reader of a contraction's result finish it in the contraction's kernel (sched/epilogue.h), if it is
+ * not converted before? */
+static bool is_finished(const struct weft_graph *g, weft_val v)
+{
+    const weft_node def = weft_def(g, v);
+    const uint32_t use = g->value[v.id].first_use;
+    if (!def.id || !weft_epilogue_takes(g, def) || g->value[v.id].returns || !use || g->slot[use - 1].next)
+        return false;
+    const weft_node reader = g->slot[use - 1].node;
+    return (weft_op_of(g, reader)->traits & WEFT_ELEMENTWISE) && !g->value[weft_result(g, reader, 0).id].stated;
+}
+
+/* What the reader takes as a kernel of its own: it is converted behind the reader rather than in front of it. */
+static int64_t apart_ps(const struct weft_formats *f, weft_val v)
+{
+    return is_finished(f->graph, v)
+               ? weft_format_rate_ps(f, (double)weft_format_bytes(f, v), WEFT_PRICE_read_private) +
+                     weft_format_rate_ps(f, (double)weft_format_bytes(f, v), WEFT_PRICE_write_private) : 0;
+}
+
 /* Where a node may convert on its way what a step of its own might convert ahead, at the same price, it is the node:
  * then there is one value less. */
 static void price_conversions(struct weft_chooser *c, weft_val v)
 {
     const struct weft_format_list *list = list_of(c, v);
+    const int64_t apart = apart_ps(c->formats, v);
     struct weft_format_known *known =
         WEFT_RECALL(c->formats, WEFT_RECALL_CONVERSIONS, c->formats->kind[v.id], list->number,
-                    (uint64_t)c->formats->weight);
+                    (uint64_t)c->formats->weight, (uint64_t)apart);
     if (!known->answer) {
         const bool once = weft_format_converts_once(c->formats, v);
         int64_t *ps = weft_new(c->formats->arena, int64_t, (size_t)list->count * list->count);
         for (uint32_t i = 0; i < list->count * list->count; i++) {
             const uint32_t from = list->layout[i / list->count], to = list->layout[i % list->count];
-            const int64_t convert = once ? 0 : weft_format_convert_ps(c->formats, v, from, to);
+            const int64_t convert = once ? 0 : weft_format_convert_ps(c->formats, v, from, to) + apart;
             ps[i] = from == to ? 0 : weft_format_weighted(c->formats, WEFT_FORMAT_TIE + convert);
         }
         known->answer = ps;
