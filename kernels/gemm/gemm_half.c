@@ -16,6 +16,8 @@ void weft_gemm_run_half(const struct weft_gemm *gemm, const struct weft_gemm_dat
     const int64_t groups = weft_pieces(l->m, WEFT_GEMM_HALF_ROWS), most = weft_pieces(l->m, groups);
     const int64_t step = (most < WEFT_GEMM_HALF_ROWS ? 2 : 1) * whole; /* the sums of four rows have no more room */
     float aside[WEFT_GEMM_HALF_ROWS * 2 * WEFT_GEMM_COLUMNS];
+    if (begin[1] == end[1])
+        return; /* rows are one unit, which another part has */
     for (int64_t slice = begin[0]; slice < end[0]; slice++) {
         const int64_t k = sliced ? weft_cut(l->k, gemm->slices, slice) : 0;
         const int64_t k_end = sliced ? weft_cut(l->k, gemm->slices, slice + 1) : l->k;
