@@ -117,6 +117,16 @@ bool weft_take_options(void *own, size_t bytes, const void *given)
     return size != 0;
 }
 
+int weft_give_facts(void *ret, const void *facts, size_t bytes)
+{
+    size_t size;
+    memcpy(&size, ret, sizeof size);
+    if (size < sizeof size)
+        return WEFT_ERR_ARGUMENT;
+    memcpy((char *)ret + sizeof size, (const char *)facts + sizeof size, (size < bytes ? size : bytes) - sizeof size);
+    return WEFT_OK;
+}
+
 struct missing {
     struct weft_context *context;
     const char *function;

@@ -103,6 +103,9 @@ _Noreturn void weft_out_of_memory(struct weft_context *context);
 /* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
  * if the size was not set. */
 bool weft_take_options(void *own, size_t bytes, const void *given);
+/* The other way round: fills a caller's struct, which begins with its size, from `facts` of ours, as far as the
+ * caller's is long. WEFT_ERR_ARGUMENT if the size was not set. */
+int weft_give_facts(void *ret, const void *facts, size_t bytes);
 /* For a public function that is given NULL, or a struct without its size: a message of that, in the place of those of
  * earlier calls, if there is a context to have it. Returns WEFT_ERR_ARGUMENT. */
 #define weft_missing(context) weft_missing_in((context), __func__)

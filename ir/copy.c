@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c: a graph again, without what is dead. Ids are dealt out anew in order of execution; everything that prints is
  * kept. Weights are shared. Copying is also how a graph that was edited much gives its memory back. A part of a graph
- * that is computed from constants alone can be copied by itself. */
+ * can be copied by itself: what is computed from constants alone, or from values that become parameters. */
 #include "ir/ir.h"
 
 #include <string.h>

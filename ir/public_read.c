@@ -40,17 +40,6 @@ weft_node weft_next_node(const struct weft_graph *graph, weft_node node)
 
 /* --- a node ------------------------------------------------------------------------------------------------------- */
 
-/* Fills a struct of the caller's, which says how long it is. */
-static int give(void *ret, const void *facts, size_t bytes)
-{
-    size_t size;
-    memcpy(&size, ret, sizeof size);
-    if (size < sizeof size)
-        return WEFT_ERR_ARGUMENT;
-    memcpy((char *)ret + sizeof size, (const char *)facts + sizeof size, (size < bytes ? size : bytes) - sizeof size);
-    return WEFT_OK;
-}
-
 int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_node_facts *ret_facts)
 {
     if (!is_node(graph, node) || !ret_facts)
@@ -66,7 +55,7 @@ int weft_node_read(const struct weft_graph *graph, weft_node node, struct weft_n
     for (uint32_t i = 0; info->plan && i < info->plan->count; i++)
         if (strcmp(info->plan->key[i], "in") == 0)
             facts.in = info->plan->value[i];
-    return give(ret_facts, &facts, sizeof facts);
+    return weft_give_facts(ret_facts, &facts, sizeof facts);
 }
 
 weft_val weft_node_operand(const struct weft_graph *graph, weft_node node, size_t i)
@@ -152,5 +141,5 @@ int weft_value_read(const struct weft_graph *graph, weft_val value, struct weft_
         facts.hint[i] = weft_dim_hint(graph->dims, info->type.extent[i]);
     }
     const int status = weft_protected_graph(graph, read_layout, &(struct reading){graph, value, &facts});
-    return status == WEFT_OK ? give(ret_facts, &facts, sizeof facts) : status;
+    return status == WEFT_OK ? weft_give_facts(ret_facts, &facts, sizeof facts) : status;
 }

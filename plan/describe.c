@@ -115,7 +115,7 @@ static const char *turned_text(const struct weft_plan *plan, const struct weft_f
         return NULL;
     for (const struct weft_step *step = last + 1 - steps; step <= last; step++) {
         const uint32_t more = weft_plan_list_turned(plan, frame, step, turned);
-        for (uint32_t i = 0; i < more; i++)
+        for (uint32_t i = 0; i < more && i < WEFT_MOST_TURNED; i++)
             weft_text_format(&text, "%s%%%s", count++ ? " " : "", plan->label[turned[i].id]);
     }
     return count == 0 ? NULL : count == 1 ? text.data : weft_arena_format(plan->graph->arena, "[%s]", text.data);

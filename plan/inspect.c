@@ -109,6 +109,13 @@ static bool reads_in_other_order(const struct weft_plan *plan, const struct weft
     return order_differs(count, extent, from, to);
 }
 
+static void add_turned(weft_val list[WEFT_MOST_TURNED], uint32_t *count, weft_val v)
+{
+    if (*count < WEFT_MOST_TURNED)
+        list[*count] = v;
+    ++*count;
+}
+
 uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_frame *frame,
                                const struct weft_step *step, weft_val ret[WEFT_MOST_TURNED])
 {
@@ -117,15 +124,15 @@ uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_f
         const struct weft_copy *copy = weft_frame_descriptor(frame, step);
         const bool by_lines = step->kind->by_lines && step->kind->by_lines(copy);
         if (by_lines || order_differs(copy->rank, copy->extent, copy->out_stride, copy->in_stride))
-            ret[count++] = step->in[0];
+            add_turned(ret, &count, step->in[0]);
     } else if (step->code) {
-        for (unsigned k = 0; k < step->ins && count < WEFT_MOST_TURNED; k++)
+        for (unsigned k = 0; k < step->ins; k++)
             if (group_reads_in_other_order(plan, frame, step, k))
-                ret[count++] = step->in[k];
+                add_turned(ret, &count, step->in[k]);
     } else if (!step->control && step->node.id && !weft_step_has(step, WEFT_STEP_FILLS)) {
-        for (unsigned k = 0; k < plan->graph->node[step->node.id].operands && count < WEFT_MOST_TURNED; k++)
+        for (unsigned k = 0; k < plan->graph->node[step->node.id].operands; k++)
             if (reads_in_other_order(plan, frame, step, k))
-                ret[count++] = weft_operand(plan->graph, step->node, k);
+                add_turned(ret, &count, weft_operand(plan->graph, step->node, k));
     }
     return count;
 }

@@ -37,22 +37,11 @@ void weft_plan_keep_memory(struct weft_plan *plan, const struct weft_frame *fram
             plan->told_block[plan->told_blocks++] = block_of(plan, frame, i);
 }
 
-/* Fills a struct of the caller's, which says how long it is. */
-static int give(void *ret, const void *facts, size_t bytes)
-{
-    size_t size;
-    memcpy(&size, ret, sizeof size);
-    if (size < sizeof size)
-        return WEFT_ERR_ARGUMENT;
-    memcpy((char *)ret + sizeof size, (const char *)facts + sizeof size, (size < bytes ? size : bytes) - sizeof size);
-    return WEFT_OK;
-}
-
 size_t weft_plan_steps(const struct weft_plan *plan) { return plan && plan->told_step ? plan->steps : 0; }
 
 int weft_plan_step(const struct weft_plan *plan, size_t i, struct weft_plan_step *ret_step)
 {
-    return ret_step && i < weft_plan_steps(plan) ? give(ret_step, &plan->told_step[i], sizeof *ret_step)
+    return ret_step && i < weft_plan_steps(plan) ? weft_give_facts(ret_step, &plan->told_step[i], sizeof *ret_step)
                                                  : WEFT_ERR_ARGUMENT;
 }
 
@@ -60,6 +49,6 @@ size_t weft_plan_blocks(const struct weft_plan *plan) { return plan ? plan->told
 
 int weft_plan_block(const struct weft_plan *plan, size_t i, struct weft_plan_block *ret_block)
 {
-    return ret_block && i < weft_plan_blocks(plan) ? give(ret_block, &plan->told_block[i], sizeof *ret_block)
+    return ret_block && i < weft_plan_blocks(plan) ? weft_give_facts(ret_block, &plan->told_block[i], sizeof *ret_block)
                                                    : WEFT_ERR_ARGUMENT;
 }

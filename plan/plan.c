@@ -184,6 +184,16 @@ uint32_t weft_plan_read_pick(void)
     return number > INT32_MAX ? INT32_MAX : number > 1 ? (uint32_t)number - 1 : 0;
 }
 
+/* What needs the frame for the hinted sizes: what the plan says of itself, and generated code. */
+static void finish_hinted(struct weft_plan *plan)
+{
+    weft_plan_annotate(plan, plan->hinted, 0);
+    plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
+    weft_plan_keep_memory(plan, plan->hinted);
+    if (plan->compiles)
+        weft_tiers_open(plan);
+}
+
 void weft_plan_build(struct weft_plan *plan, bool reference)
 {
     struct weft_graph *g = plan->graph;
@@ -201,13 +211,7 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
                    &(struct weft_place){.file = g->file, .where = weft_value_text(g, plan->hinted->too_large)},
                    "is larger than memory can be, for the sizes that the hints give");
     else
-        weft_plan_annotate(plan, plan->hinted, 0);
-    if (!plan->hinted->too_large.id) {
-        plan->order_changes = weft_plan_count_order_changes(plan, plan->hinted);
-        weft_plan_keep_memory(plan, plan->hinted);
-    }
-    if (!plan->hinted->too_large.id && plan->compiles)
-        weft_tiers_open(plan);
+        finish_hinted(plan);
     weft_frame_free(plan, plan->hinted);
     plan->hinted = NULL;
 }

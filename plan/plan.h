@@ -206,7 +206,8 @@ void weft_plan_describe(struct weft_plan *plan);
 
 void weft_plan_list_values(struct weft_plan *plan); /* of weft_plan_value */
 enum { WEFT_MOST_TURNED = 64 };
-/* Operands that a step reads in another order than it writes its result; bodies aside. Their number. */
+/* Operands that a step reads in another order than it writes its result; bodies aside. Returns their number; only the
+ * first WEFT_MOST_TURNED are listed. */
 uint32_t weft_plan_list_turned(const struct weft_plan *plan, const struct weft_frame *frame,
                                const struct weft_step *step, weft_val ret[WEFT_MOST_TURNED]);
 /* memory.c: keeps what weft_plan_step and weft_plan_block tell. Under weft_protected. */

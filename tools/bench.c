@@ -34,12 +34,6 @@ struct figures {
     int kernels, threads;
 };
 
-static bool failed_run(const struct weft_model *model)
-{
-    fprintf(stderr, "weft: %s\n", weft_execution_error(model->execution));
-    return false;
-}
-
 static bool measure_shares(struct weft_model *model, struct figures *figures)
 {
     struct weft_profile profile;
@@ -243,13 +237,16 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
 {
     figures->ready_ms = model->load_ms + model->compile_ms + model->create_ms;
     const double before = weft_tool_now_ms();
-    if (weft_run(model->execution) < 0)
-        return failed_run(model);
+    if (weft_run(model->execution) < 0) {
+        weft_tool_run_failed(model->execution);
+        return false;
+    }
     figures->first_ms = weft_tool_now_ms() - before;
     if (!wait_for_code(model, figures) || !weft_bench_runs(model, length, &figures->runs) ||
         !measure_shares(model, figures))
         return false;
-    weft_tool_progress("side by side", 0);
+    if (figures->executions)
+        weft_tool_progress("side by side", 0);
     if (figures->executions && !weft_bench_throughput(model, figures->executions, fmax(length->seconds, 0.1),
                                                       &figures->throughput))
         return false;
@@ -299,8 +296,8 @@ int weft_cmd_bench(int argc, char **argv)
         "Measures a model. The line of JSON has: median_ms and min_ms of a run, p90_ms and p99_ms, which so many\n"
         "per cent of the runs do not exceed, spread_pct between the quartiles in percent of the median, and\n"
         "runs, how many there were; executions and throughput, the runs a second of these side by side, null\n"
-        "without --executions; ready_ms from the start of\n"
-        "loading to the first runnable state; compile_ms from the same start to the last kernel in place;\n"
+        "without --executions; ready_ms from the start of loading to the first runnable state; compile_ms\n"
+        "from the same start to the last kernel in place;\n"
         "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
         "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
         "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms,\n"

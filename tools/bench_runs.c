@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,10 +26,10 @@ static double percentile(const double *ms, int runs, int percent)
 
 static bool run_once(struct weft_execution *execution)
 {
-    if (weft_run(execution) >= 0)
-        return true;
-    fprintf(stderr, "weft: %s\n", weft_execution_error(execution));
-    return false;
+    const bool ok = weft_run(execution) >= 0;
+    if (!ok)
+        weft_tool_run_failed(execution);
+    return ok;
 }
 
 static bool goes_on(const struct weft_bench_length *length, int runs, double start)
@@ -74,11 +73,11 @@ bool weft_bench_runs(struct weft_model *model, const struct weft_bench_length *l
 
 struct side {
     pthread_t thread;
-    bool started, ok;
+    bool ok;
     struct weft_execution *execution;
     pthread_barrier_t *ready;
-    double end_ms;              /* of all, written before anybody passes the barrier */
-    const double *until;
+    const double *until_ms;     /* the same for all, set between the two times that all wait at the barrier */
+    double end_ms;              /* of the last run */
     int runs;
 };
 
@@ -89,7 +88,7 @@ static void *work(void *user)
     side->ok = run_once(side->execution);
     pthread_barrier_wait(side->ready); /* all are warm */
     pthread_barrier_wait(side->ready); /* the clock is set */
-    while (side->ok && weft_tool_now_ms() < *side->until) {
+    while (side->ok && weft_tool_now_ms() < *side->until_ms) {
         side->ok = run_once(side->execution);
         side->runs++;
     }
@@ -125,15 +124,15 @@ bool weft_bench_throughput(struct weft_model *model, int executions, double seco
     struct side *const side = calloc((size_t)executions, sizeof *side);
     pthread_barrier_t ready;
     bool ok = side && shares_inputs(model) && pthread_barrier_init(&ready, NULL, (unsigned)executions + 1) == 0;
-    double until = 0, runs = 0, end = 0;
+    double until_ms = 0, runs = 0, end = 0;
     for (int i = 0; ok && i < executions; i++) {
         side[i].ready = &ready;
-        side[i].until = &until;
+        side[i].until_ms = &until_ms;
         ok = open_side(model, &side[i]);
     }
     for (int i = 0; ok && i < executions; i++) {
-        side[i].started = pthread_create(&side[i].thread, NULL, work, &side[i]) == 0;
-        if (!side[i].started) { /* those that wait at the barrier wait for ever */
+        if (pthread_create(&side[i].thread, NULL, work, &side[i]) != 0) {
+            /* Those that wait at the barrier would wait for ever. */
             fprintf(stderr, "weft bench: the system gives no thread for execution %d\n", i);
             exit(WEFT_EXIT_FAILED);
         }
@@ -141,7 +140,7 @@ bool weft_bench_throughput(struct weft_model *model, int executions, double seco
     if (ok) {
         pthread_barrier_wait(&ready);
         const double start = weft_tool_now_ms();
-        until = start + 1e3 * seconds;
+        until_ms = start + 1e3 * seconds;
         pthread_barrier_wait(&ready);
         for (int i = 0; i < executions; i++) {
             pthread_join(side[i].thread, NULL);

@@ -97,15 +97,8 @@ static bool expect_outputs(struct bisecting *b)
         return weft_evaluate(m->graph, m->input, m->inputs, b->want, m->outputs) >= 0;
     }
     bool right = true;
-    for (size_t i = 0; i < m->outputs && right; i++) {
-        char path[4096], message[WEFT_NPY_MESSAGE];
-        snprintf(path, sizeof path, "%s/output_%zu.npy", b->folder, i);
-        right = weft_npy_load(path, &b->want[i], message);
-        if (right)
-            weft_npy_narrow(&b->want[i], weft_type_of(m->graph, m->graph->ret[i].value)->dtype);
-        else
-            fprintf(stderr, "weft bisect: %s: %s\n", path, message);
-    }
+    for (size_t i = 0; i < m->outputs && right; i++)
+        right = weft_tool_load_output(m, i, b->folder, &b->want[i]);
     return right;
 }
 
@@ -147,11 +140,11 @@ static int report(struct bisecting *b, int64_t number, const struct trial *befor
     return WEFT_EXIT_FAILED;
 }
 
-/* Between `right`, so many decisions, and `wrong`. */
-static int halve(struct bisecting *b, struct trial right, struct trial wrong)
+/* Of `high` decisions, which give a wrong answer, the first that does; none at all give `right`. */
+static int halve(struct bisecting *b, struct trial right, int64_t high)
 {
     struct trial now;
-    int64_t low = 0, high = wrong.decisions;
+    int64_t low = 0;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
         if (!try_decisions(b, middle, &now))
@@ -161,7 +154,6 @@ static int halve(struct bisecting *b, struct trial right, struct trial wrong)
             right = now;
         } else {
             high = middle;
-            wrong = now;
         }
     }
     if (!try_decisions(b, high, &now)) /* its remarks */
@@ -182,7 +174,7 @@ static int bisect(struct bisecting *b)
     if (!try_decisions(b, 0, &none))
         return WEFT_EXIT_FAILED;
     if (none.right)
-        return halve(b, none, all);
+        return halve(b, none, all.decisions);
     weft_tool_progress(NULL, 0);
     print_trial("without", &none);
     printf("no decision is to blame: %s\n",
@@ -194,11 +186,10 @@ static int bisect(struct bisecting *b)
 int weft_cmd_bisect(int argc, char **argv)
 {
     struct bisecting b = {.bound = -1};
-    double bound = -1;
     const struct weft_option table[] = {
         {"--check", WEFT_OPTION_WORD, &b.folder, "DIR",
          "inputs and expected outputs are input_N.npy, output_N.npy there"},
-        {"--bound", WEFT_OPTION_REAL, &bound, "E",
+        {"--bound", WEFT_OPTION_REAL, &b.bound, "E",
          "the error that is wrong, over the largest magnitude of an output (default: what roundings explain)"},
         WEFT_MODEL_OPTIONS(&b.options),
         {0},
@@ -215,7 +206,6 @@ int weft_cmd_bisect(int argc, char **argv)
     code = code >= 0 ? code : weft_model_misused(&usage, &b.options);
     if (code >= 0)
         return code;
-    b.bound = bound;
     b.options.path = words.word[0];
     b.options.folder = b.folder;
     code = weft_model_open(&b.options, &b.model);

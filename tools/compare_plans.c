@@ -2,12 +2,12 @@
 /* compare_plans.c: weft diff: two models or texts, plan beside plan: the lines that differ, what either takes, and
  * with --time what each kernel takes in both.
  *
- *                      before        after
+ *                       first       second
  *     kernels              57           49
  *     arena            2.4 MB       1.2 MB
- *     ms              12.31        10.02     0.81
- *     count    ms   count    ms   kernel
- *        12  4.31       4  1.02   weft_gemm_f32_6x16__avx2 */
+ *     ms               12.310       10.020  0.81
+ *     count        ms   count        ms   kernel, the largest change first
+ *        12     4.310       4     1.020   weft_gemm_f32_6x16__avx2 */
 #include "tools/golden.h"
 #include "tools/tools.h"
 

@@ -2,6 +2,7 @@
 /* expect.c: the outputs of a model against files. */
 #include "tools/tools.h"
 
+#include "ir/ir.h"
 #include "tools/npy.h"
 
 bool weft_tool_compare_output(const struct weft_model *model, size_t i, const struct weft_tensor *want,
@@ -18,18 +19,23 @@ bool weft_tool_compare_output(const struct weft_model *model, size_t i, const st
     return false;
 }
 
-bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char *folder, struct weft_comparison *ret)
+bool weft_tool_load_output(const struct weft_model *model, size_t i, const char *folder, struct weft_tensor *ret)
 {
     char path[4096], message[WEFT_NPY_MESSAGE];
-    struct weft_tensor want;
     snprintf(path, sizeof path, "%s/output_%zu.npy", folder, i);
-    if (!weft_npy_load(path, &want, message)) {
+    const bool loaded = weft_npy_load(path, ret, message);
+    if (loaded)
+        weft_npy_narrow(ret, weft_type_of(model->graph, model->graph->ret[i].value)->dtype);
+    else
         fprintf(stderr, "weft: %s: %s\n", path, message);
+    return loaded;
+}
+
+bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char *folder, struct weft_comparison *ret)
+{
+    struct weft_tensor want;
+    if (!weft_tool_load_output(model, i, folder, &want))
         return false;
-    }
-    struct weft_tensor got;
-    if (weft_output(model->execution, i, &got) == WEFT_OK)
-        weft_npy_narrow(&want, got.dtype);
     const bool ok = weft_tool_compare_output(model, i, &want, ret);
     weft_npy_free(&want);
     return ok;

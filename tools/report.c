@@ -168,10 +168,11 @@ static bool write_report(struct report *r)
     if (right) {
         r->file = file.to;
         weft_tool_progress("drawing", 0);
-        const bool whole = weft_protected(r->model.context, write_page, r) == WEFT_OK;
-        if (!whole)
+        if (weft_protected(r->model.context, write_page, r) != WEFT_OK) { /* which the context has said */
             weft_file_discard(&file);
-        right = whole && weft_file_commit(&file);
+            return false;
+        }
+        right = weft_file_commit(&file);
     }
     if (!right)
         fprintf(stderr, "weft report: %s: %s\n", r->to, strerror(errno));

@@ -212,7 +212,10 @@ double weft_tool_bound(const struct weft_graph *graph, size_t output);
  * compared. */
 bool weft_tool_compare_output(const struct weft_model *model, size_t i, const struct weft_tensor *want,
                               struct weft_comparison *ret);
-/* The same with output_<i>.npy of a folder. */
+/* output_<i>.npy of a folder, in the type of that output, to be freed with weft_npy_free. False after saying why
+ * not. */
+bool weft_tool_load_output(const struct weft_model *model, size_t i, const char *folder, struct weft_tensor *ret);
+/* Compares with that file. */
 bool weft_tool_compare_file(const struct weft_model *model, size_t i, const char *folder, struct weft_comparison *ret);
 
 /* --- timing.c: which kernel takes how long ------------------------------------------------------------------------ */

@@ -23,11 +23,6 @@ struct trace {
     const struct weft_profile *profile;
     struct weft_text *text;
 };
-struct writing {
-    const struct weft_model *model;
-    const struct weft_profile *profile;
-    struct weft_text text;
-};
 
 static void open_event(struct weft_text *text, const char *phase, int track, double from_us)
 {
@@ -95,10 +90,10 @@ static void add_memory(struct trace *t, uint32_t step, double at)
 /* Units of several steps have their counts at the first. */
 static void add_steps(struct trace *t, double from)
 {
-    const struct weft_plan *const plan = t->model->plan;
+    struct weft_plan *const plan = t->model->plan;
     struct weft_arena *const arena = &plan->graph->scratch;
     uint32_t units, unit = 0;
-    const struct weft_unit_counts *const counts = weft_plan_count_units((struct weft_plan *)plan, arena, &units);
+    const struct weft_unit_counts *const counts = weft_plan_count_units(plan, arena, &units);
     double at = from;
     for (uint32_t i = 0; i < t->profile->steps && i < plan->steps; i++) {
         const struct weft_step_time *const step = &t->profile->step[i];
@@ -137,23 +132,23 @@ void weft_trace_print(const struct weft_model *model, const struct weft_profile 
 
 static int print_trace(void *arg)
 {
-    struct writing *const w = arg;
-    w->text = (struct weft_text){.context = w->model->context, .arena = &w->model->plan->graph->scratch};
-    weft_trace_print(w->model, w->profile, &w->text);
+    const struct trace *const t = arg;
+    weft_trace_print(t->model, t->profile, t->text);
     return WEFT_OK;
 }
 
 bool weft_trace_write(const struct weft_model *model, const struct weft_profile *profile, const char *path)
 {
-    struct writing w = {.model = model, .profile = profile};
+    struct weft_text text = {.context = model->context, .arena = &model->plan->graph->scratch};
+    struct trace t = {model, profile, &text};
     struct weft_file file;
-    if (weft_protected_graph(model->plan->graph, print_trace, &w) < 0) {
+    if (weft_protected_graph(model->plan->graph, print_trace, &t) < 0) {
         fprintf(stderr, "weft run: %s\n", weft_last_error(model->context));
         return false;
     }
     bool right = weft_file_create(&file, path);
     if (right) {
-        (void)fwrite(w.text.data, 1, w.text.length, file.to);
+        (void)fwrite(text.data, 1, text.length, file.to);
         right = weft_file_commit(&file);
     }
     if (!right)

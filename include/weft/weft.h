@@ -616,8 +616,8 @@ WEFT_API int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft
 /* Finds the value that has this name in the graph that was compiled, or the value by which passes replaced it, which
  * then has another name. WEFT_ERR_ARGUMENT, without a message, if passes removed it. */
 WEFT_API int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value);
-/* The steps of a run in their order, with sizes at their hints; bodies of loops and branches are one step. What a step
- * of a group computes, others read, and nothing else of the group is stored. */
+/* The steps of a run in their order, with sizes at their hints; bodies of loops and branches are one step. Of a
+ * group, only the values that nodes outside of it read are stored. */
 struct weft_plan_step {
     size_t size;           /* set by the caller */
     const char *kernel;    /* "weft_conv_f32_direct__avx2"; lives with the plan, as the others */
