@@ -17,7 +17,8 @@ try() { # what, compiler and flags, header
     fi
 }
 
-for header in weft/weft.h weft/viz.h; do
+for header in include/weft/*.h; do
+    header=${header#include/}
     try C17 "$cc -x c -std=c17 -Iinclude" $header
     if [ -n "$cxx" ]; then
         try C++17 "$cxx -x c++ -std=c++17 -Iinclude" $header

@@ -8,6 +8,7 @@
  * is destroyed, the allocator has everything back. The table is compared with the headers, so a function without an
  * entry is a failure. Under the address sanitizer each piece of an arena is an allocation (ir/base.c), and so each is
  * refused once. */
+#include "tests/unit/declarations.h"
 #include "tests/unit/nomem_builder.h"
 #include "tests/unit/nomem_passes.h"
 #include "tests/unit/nomem_read.h"
@@ -417,18 +418,6 @@ static void every_refusal_is_a_status(void **state)
 
 /* --- the headers -------------------------------------------------------------------------------------------------- */
 
-static char *read_file(const char *name)
-{
-    char place[512];
-    snprintf(place, sizeof place, "%s/%s", getenv("WEFT_SOURCE"), name);
-    FILE *file = fopen(place, "r");
-    assert_non_null(file);
-    char *text = calloc(1, 1 << 20);
-    assert_true(text && fread(text, 1, (1 << 20) - 1, file) > 0);
-    fclose(file);
-    return text;
-}
-
 static bool is_listed(const char *name, size_t length)
 {
     for (size_t i = 0; i < ENTRIES; i++)
@@ -438,29 +427,21 @@ static bool is_listed(const char *name, size_t length)
     return false;
 }
 
-/* Each declaration is `WEFT_API type name(…`: the name stands before the first parenthesis. */
-static int count_listed(const char *header)
+static void need_entry(const char *header, const char *name)
 {
-    char *text = read_file(header);
-    int functions = 0;
-    for (const char *at = strstr(text, "\nWEFT_API "); at; at = strstr(at + 1, "\nWEFT_API ")) {
-        const char *end = strchr(at, '('), *name = end;
-        while (name[-1] != ' ' && name[-1] != '*')
-            name--;
-        functions++;
-        if (!is_listed(name, (size_t)(end - name)))
-            fail_msg("%s declares %.*s, which has no entry here", header, (int)(end - name), name);
-    }
-    free(text);
-    return functions;
+    if (!is_listed(name, strlen(name)))
+        fail_msg("%s declares %s, which has no entry here", header, name);
 }
 
 static void every_function_has_an_entry(void **state)
 {
-    int functions = count_listed("include/weft/weft.h"), listed = 0;
 #ifdef WITH_VIZ
-    functions += count_listed("include/weft/viz.h");
+    const int with_viz = 1;
+#else
+    const int with_viz = 0;
 #endif
+    const int functions = public_declarations(with_viz, need_entry);
+    int listed = 0;
     for (size_t i = 0; i < ENTRIES; i++)
         for (const char *at = entries[i].functions; at; at = strchr(at, ' '), at += at != NULL)
             listed++;

@@ -2,6 +2,7 @@
 /* test_public_null.c: each function of weft.h with NULL for each object and each place of a result: a status, 0 or an
  * empty text, and nothing has changed. The list is compared with the header. */
 #include "builder_support.h"
+#include "declarations.h"
 
 #include <stdio.h>
 
@@ -212,28 +213,19 @@ static void test_null_is_a_wrong_argument(void **state)
     close_builder(&b);
 }
 
-/* Each declaration is `WEFT_API type name(…`: all names are in one of the two lists above. */
+static void need_call(const char *header, const char *name)
+{
+    char word[128];
+    snprintf(word, sizeof word, "%s ", name);
+    if (!strstr(null_functions, word) && !strstr(number_functions, word))
+        fail_msg("%s declares %s, which has no call with NULL here", header, name);
+}
+
+/* All names are in one of the two lists above. */
 static void test_every_function_is_called_with_null(void **state)
 {
     (void)state;
-    char place[512], line[256], word[128];
-    snprintf(place, sizeof place, "%s/include/weft/weft.h", getenv("WEFT_SOURCE"));
-    FILE *file = fopen(place, "r");
-    assert_non_null(file);
-    int functions = 0;
-    while (fgets(line, sizeof line, file)) {
-        const char *end = strchr(line, '('), *name = end;
-        if (strncmp(line, "WEFT_API ", 9) != 0 || !end)
-            continue;
-        while (name[-1] != ' ' && name[-1] != '*')
-            name--;
-        snprintf(word, sizeof word, "%.*s ", (int)(end - name), name);
-        if (!strstr(null_functions, word) && !strstr(number_functions, word))
-            fail_msg("%s has no call with NULL here", word);
-        functions++;
-    }
-    fclose(file);
-    assert_true(functions > 50);
+    assert_true(public_declarations(/* with_viz= */ 0, need_call) > 50);
 }
 
 /* What is said is about the call that failed last, also where that has little to say. */

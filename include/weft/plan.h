@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.h: plans: compiling a graph, and what a plan tells of itself. */
+#ifndef WEFT_PUBLIC_PLAN_H
+#define WEFT_PUBLIC_PLAN_H
+
+#include "weft/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_plan;
+struct weft_execution;
+
+struct weft_compile_options {
+    size_t size;
+    const struct weft_target *target; /* NULL: the context's */
+    uint32_t flags;                   /* WEFT_COMPILE_*; others are WEFT_ERR_ARGUMENT */
+    uint32_t reserved;
+    int64_t constant_bytes;           /* weft_compile computes values that depend on constants alone once, where that
+                                         saves time in runs; they may add so many bytes. 0: as many as the graph's
+                                         constants have, those of f16 and bf16 counted as f32, plus 64 MiB; below
+                                         0: none, each run computes them. Values at most 64 KiB larger than their
+                                         operands are folded in any case and do not count */
+};
+#define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it is, without passes */
+#define WEFT_COMPILE_REFERENCE 2u   /* run every node in the reference evaluator: slow, for comparison */
+#define WEFT_COMPILE_NO_WINOGRAD 4u /* compute 3x3 convolutions directly, up to two times slower. The default,
+                                       Winograd's F(2x2,3x3), may give NaN where the direct sum is infinite */
+#define WEFT_COMPILE_SHARE_RESULTS 8u /* do not copy a result that is a view of an input, of another result or of an
+                                         intermediate value, if its layout fits the result's ({?}: any). weft_output
+                                         then returns that memory, which changes with its owner or with the next run;
+                                         a result to which a tensor is bound is copied all the same. A layout without
+                                         strides ({1 0}; none: row-major) accepts any strides in that order, and
+                                         repeated elements */
+#define WEFT_COMPILE_WINOGRAD_4 16u /* use Winograd's F(4x4,3x3) for 3x3 convolutions where it is faster than the
+                                       default F(2x2,3x3). Its rounding error is about five times that of the direct
+                                       sum; an infinity or NaN in x makes NaNs of tiles of 4 x 4 results. Together
+                                       with WEFT_COMPILE_NO_WINOGRAD: WEFT_ERR_ARGUMENT */
+#define WEFT_COMPILE_KEEP_CONSTANTS 32u /* keep the elements of all constants, also of those that kernels read only in
+                                          packed form, so that the plan's graph can be cloned, printed with its data
+                                          and planned again: twice the memory for weights that passes computed */
+#define WEFT_COMPILE_NO_FUSE 64u    /* a kernel for each node: groups in the graph are opened, and none are formed.
+                                       Layouts and kernels are otherwise the same. For comparison */
+#define WEFT_COMPILE_NO_COMPILER 128u /* always interpret groups; never start a C compiler */
+
+/* Makes a plan. The graph is copied (weights are shared) and may be destroyed afterwards; so may the target. */
+WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
+                          struct weft_plan **ret_plan);
+/* Waits for compiled code. A plan can run at once: its groups are interpreted at first and later run as compiled C
+ * code, with the same bits. This function returns when all code that can be had is there, from the user's cache
+ * (WEFT_CACHE_DIR) or from the system's C compiler (WEFT_CC), which takes some tenths of a second. Without this call
+ * weft starts the compiler in the background after eight runs. Returns WEFT_OK also if there is no compiler:
+ * weft_plan_compiled tells. May be called by any thread, also while the plan runs. */
+WEFT_API int weft_plan_wait(const struct weft_plan *plan);
+/* How many of the plan's groups have compiled code by now, and how many groups there are; *ret_reason: why others have
+ * none, or NULL; the plan owns the text. Pointers may be NULL. */
+WEFT_API int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups,
+                                const char **ret_reason);
+/* Drops the caller's reference to the plan, which is freed with its last execution. */
+WEFT_API void weft_plan_destroy(struct weft_plan *plan);
+/* The planned graph as text, with kernels and storage right of `!`. The caller frees it with weft_free_text. */
+WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
+/* The planned graph, for iteration and remarks; owned by the plan. Constants that passes computed and that kernels read
+ * only in packed form have lost their elements (they print as a hash), unless WEFT_COMPILE_KEEP_CONSTANTS was given:
+ * cloning such a graph gives WEFT_ERR_INVALID. */
+WEFT_API const struct weft_graph *weft_plan_graph(const struct weft_plan *plan);
+
+struct weft_port {
+    const char *name;
+    int32_t dtype;
+    int32_t rank;
+    int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol */
+    int64_t stride[WEFT_MAX_RANK]; /* in elements: what a bound tensor must have; -1 where it depends on a symbol */
+    const char *text;              /* the type with symbols and layout, "f32[N,3,240,320]"; lives with the plan */
+};
+WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
+WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);
+WEFT_API int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
+WEFT_API int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
+
+/* Where a value of the planned graph is stored. Values in one storage share memory: a view and its operand, a part of a
+ * concat and the whole, the old and the new value of a buffer that is updated in place. */
+enum weft_memory {
+    WEFT_MEMORY_NONE = 0,  /* never stored */
+    WEFT_MEMORY_INPUT,     /* the caller's tensor of an input */
+    WEFT_MEMORY_OUTPUT,    /* the memory of an output */
+    WEFT_MEMORY_CONSTANT,  /* a constant, in its file or copied */
+    WEFT_MEMORY_ARENA,     /* the arena of an execution */
+};
+struct weft_plan_value {
+    const char *name;      /* as the planned graph prints it, without %; lives with the plan */
+    const char *root;      /* the name of the value that the storage was made for: its own, that of an input, … */
+    int32_t memory;        /* enum weft_memory */
+    uint32_t storage;      /* equal numbers: the same storage. 0: none */
+    int32_t port;          /* the number of that input or output */
+    int32_t copies;        /* how many copies a run makes of it at its end, for outputs and mutable inputs */
+    int32_t dtype, rank;
+    int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol; so with strides and offset */
+    int64_t stride[WEFT_MAX_RANK]; /* in elements, by logical axis */
+    int64_t offset;                /* in elements, from the start of the storage */
+};
+/* Values of the planned graph, without those of bodies, in order of definition: i from 0 to the count - 1. */
+WEFT_API size_t weft_plan_values(const struct weft_plan *plan);
+WEFT_API int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft_plan_value *ret_value);
+/* Finds the value that has this name in the graph that was compiled, or the value by which passes replaced it, which
+ * then has another name. WEFT_ERR_ARGUMENT, without a message, if passes removed it. */
+WEFT_API int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value);
+/* The steps of a run in their order, with sizes at their hints; bodies of loops and branches are one step. Of a
+ * group, only the values that nodes outside of it read are stored. */
+struct weft_plan_step {
+    size_t size;           /* set by the caller */
+    const char *kernel;    /* "weft_conv_f32_direct__avx2"; lives with the plan, as the others */
+    const char *value;     /* the value that it computes, as weft_plan_find takes it */
+    const char *group;     /* the group that it computes, or NULL */
+    int32_t nodes;         /* how many nodes of the planned graph that are; 0: a copy into a result */
+    int32_t parts;         /* into how many parts its work is cut */
+};
+WEFT_API size_t weft_plan_steps(const struct weft_plan *plan);
+WEFT_API int weft_plan_step(const struct weft_plan *plan, size_t i, struct weft_plan_step *ret_step);
+/* The arena with sizes at their hints: blocks, each for one storage (weft_plan_value), which holds something that is
+ * read between two steps. Blocks whose steps overlap do not overlap in memory. */
+struct weft_plan_block {
+    size_t size;           /* set by the caller */
+    const char *value;     /* the value that it was made for; NULL: what the bodies of a loop or branch work in */
+    uint32_t storage;      /* as in weft_plan_value */
+    int32_t first, last;   /* steps, numbered as by weft_plan_step; both included. first is -1: from the beginning */
+    int64_t offset, bytes; /* in the arena */
+};
+WEFT_API size_t weft_plan_blocks(const struct weft_plan *plan);
+WEFT_API int weft_plan_block(const struct weft_plan *plan, size_t i, struct weft_plan_block *ret_block);
+/* In how many places of the plan data changes its storage order, with symbols at their hints: copies, and operands
+ * that a kernel reads in another order than it writes its result. Packing, when the plan is made or within products
+ * and convolutions, is not counted. */
+WEFT_API size_t weft_plan_relayouts(const struct weft_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
