@@ -56,14 +56,15 @@ def work(name, folder, threads):
         print(json.dumps(timed(int(line))), flush=True)
 
 
-def measure(names, folder, options):
-    """Seconds a run, by name, one for each turn."""
+def measure(names, folder, options, script=__file__, first=0):
+    """Seconds a run, by name, one for each turn; what `script --work` gives. Turns are as long as TURN_S where the names
+    from the first-th on are concerned."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-    workers = [subprocess.Popen([sys.executable, __file__, "--work", name, folder, str(options.threads)],
+    workers = [subprocess.Popen([sys.executable, script, "--work", name, folder, str(options.threads)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
                for name in names]
     once = [json.loads(worker.stdout.readline()) for worker in workers]
-    runs = max(1, int(TURN_S / min(once)))
+    runs = max(1, int(TURN_S / min(once[first:])))
     times = [[] for _ in names]
     for turn in range(options.pairs):
         for i in range(len(names)) if turn % 2 == 0 else reversed(range(len(names))):

@@ -55,6 +55,9 @@ static const struct weft_kernel_info kernels[] = {
 #define RESIZE(level, cpu) {"resize", "weft_blend_f32__" #level, cpu},
 #include "kernels/resize/resize.def"
 
+#define SAMPLE(level, cpu) {"sample", "weft_sample_f32__" #level, cpu},
+#include "kernels/sample/sample.def"
+
 #define ROW(id)                         {"strip", "weft_strip_" #id "__ref", 0},
 #include "kernels/strip/strip_list.inc"
 

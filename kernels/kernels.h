@@ -369,6 +369,29 @@ void weft_blend_run(const struct weft_blend *blend, float *out, const float *in,
 const char *weft_blend_name(const struct weft_blend *blend);
 uint32_t weft_blend_cpu(const struct weft_blend *blend);
 
+/* --- sample/sample.h: images read between their elements, f32 ----------------------------------------------------- */
+
+/* out[n, c, p, q] = in[n, c] at the place that grid[n, p, q] names: the element nearest to it, or a weighed sum of the
+ * four around it. Rows come before columns, but in the grid, whose last axis has the column first. Strides are in
+ * elements. */
+struct weft_sample {
+    uint32_t cpu;
+    bool nearest, corners;   /* coordinates -1 and 1: the centres of the outer elements, or their edges */
+    int32_t border;          /* enum weft_k_border (plain/shared.h) */
+    int64_t images, channels, extent[2], points[2];
+    int64_t in_image, in_channel, in[2];
+    int64_t grid_image, grid[2], grid_axis;
+    int64_t out_image, out_channel, out_point[2];
+    int32_t parts;           /* set by prepare, which also merges rows of points */
+};
+void weft_sample_prepare(struct weft_sample *sample, int workers);
+void weft_sample_run(const struct weft_sample *sample, float *out, const float *in, const float *grid, int part,
+                     int parts);
+/* Are channels neighbours in both images, so that vectors go along them? Else vectors are of points. */
+bool weft_sample_by_pixel(const struct weft_sample *sample);
+const char *weft_sample_name(const struct weft_sample *sample);
+uint32_t weft_sample_cpu(const struct weft_sample *sample);
+
 /* --- plain/weigh.c: weighted sums along all axes, of any type ----------------------------------------------------- */
 
 /* Of each result along an axis: the places of its elements, premultiplied with the stride, their weights, and whether

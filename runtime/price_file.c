@@ -105,7 +105,7 @@ int weft_prices_open(struct weft_context *context, const char *given, const stru
     if (!given) {
         struct stat status;
         if (!weft_prices_path(machine, path, sizeof path) || stat(path, &status) != 0)
-            return keep(context, weft_prices_shipped_for(cpu, context->target.cpu));
+            return keep(context, weft_prices_shipped_for(cpu, context->target.cpu, context->target.threads));
         search.path = path;
         search.severity = WEFT_WARNING;
     }
@@ -113,7 +113,7 @@ int weft_prices_open(struct weft_context *context, const char *given, const stru
         return WEFT_OK;
     const int status = weft_protected(context, take, &search);
     if (status == WEFT_OK && !context->target.prices)
-        return keep(context, weft_prices_shipped_for(cpu, context->target.cpu));
+        return keep(context, weft_prices_shipped_for(cpu, context->target.cpu, context->target.threads));
     return status;
 }
 

@@ -17,9 +17,13 @@ enum weft_pin_kind weft_pin_kind_of(const struct weft_graph *g, struct weft_pin 
 }
 
 /* Rows of the right operand of a product that are mixed run with those of the result, which likes to have its rows
- * where they have theirs: that is no index, but how the kernel walks. */
+ * where they have theirs: that is no index, but how the kernel walks. So do rows and columns of an image that is read
+ * at the points of a grid, beside its channels. */
 static void mix_rows(const struct weft_graph *g, struct weft_pin pin, int rank, int *ret_dim)
 {
+    if (weft_opcode_of(g, pin.node) == WEFT_OP_grid_sample)
+        for (int i = 2; i < rank; i++)
+            ret_dim[i] = i;
     if (weft_opcode_of(g, pin.node) == WEFT_OP_matmul && pin.index == 1 &&
         !weft_attr_int(g, pin.node, WEFT_ATTR_trans_b))
         ret_dim[rank - 2] = rank - 2;

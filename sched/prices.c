@@ -10,7 +10,7 @@
 #include <string.h>
 
 const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
-#define PRICE(name, unit, zen, intel, avx2, help) {#name, unit, help},
+#define PRICE(name, unit, zen, intel, avx2, wide, help) {#name, unit, help},
 #include "sched/prices.def"
 #undef PRICE
 };
@@ -18,7 +18,7 @@ const struct weft_price_info weft_price_list[WEFT_PRICE_COUNT] = {
 const struct weft_prices weft_prices_shipped = {
     .machine = "two cores of Zen 4", .threads = 2, .lanes = 16, .from = "shipped",
     .price = {
-#define PRICE(name, unit, zen, intel, avx2, help) zen,
+#define PRICE(name, unit, zen, intel, avx2, wide, help) zen,
 #include "sched/prices.def"
 #undef PRICE
     },
@@ -27,7 +27,7 @@ const struct weft_prices weft_prices_shipped = {
 const struct weft_prices weft_prices_shipped_intel = {
     .machine = "two cores of Granite Rapids", .threads = 2, .lanes = 16, .from = "shipped for Intel",
     .price = {
-#define PRICE(name, unit, zen, intel, avx2, help) intel,
+#define PRICE(name, unit, zen, intel, avx2, wide, help) intel,
 #include "sched/prices.def"
 #undef PRICE
     },
@@ -36,18 +36,29 @@ const struct weft_prices weft_prices_shipped_intel = {
 const struct weft_prices weft_prices_shipped_avx2 = {
     .machine = "two cores of Zen 4 without AVX-512", .threads = 2, .lanes = 8, .from = "shipped for AVX2",
     .price = {
-#define PRICE(name, unit, zen, intel, avx2, help) avx2,
+#define PRICE(name, unit, zen, intel, avx2, wide, help) avx2,
 #include "sched/prices.def"
 #undef PRICE
     },
 };
 
-const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags)
+const struct weft_prices weft_prices_shipped_wide = {
+    .machine = "16 threads of Emerald Rapids", .threads = 16, .lanes = 16, .from = "shipped for Intel, many threads",
+    .price = {
+#define PRICE(name, unit, zen, intel, avx2, wide, help) wide,
+#include "sched/prices.def"
+#undef PRICE
+    },
+};
+
+const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags, int32_t threads)
 {
     if ((flags & WEFT_CPU_AVX2) && !(flags & WEFT_CPU_AVX512))
         return &weft_prices_shipped_avx2;
     const bool intel = strcmp(cpu->vendor, "GenuineIntel") == 0 && (flags & WEFT_CPU_AVX512);
-    return intel ? &weft_prices_shipped_intel : &weft_prices_shipped;
+    if (intel)
+        return threads < WEFT_WIDE_THREADS ? &weft_prices_shipped_intel : &weft_prices_shipped_wide;
+    return &weft_prices_shipped;
 }
 
 const struct weft_prices *weft_prices_of(const struct weft_target *target)

@@ -10,13 +10,13 @@
  *   …                                a line for each row of prices.def, in any order; # begins a comment
  *
  * A target without prices has the first of those that weft ships, whatever its CPU, so that plans of targets that are
- * described are the same everywhere; a context takes the shipped ones for the CPU it runs on. Others are measured by
- * `weft calibrate` and belong to one machine: a file that names another machine is refused (the same one with other
- * kernel levels, as under a mask: left aside, with a warning), and so is one where a price is missing, unknown, given
- * twice or no whole number from 1 to 10^9, since a choice by half a table is worse than one by another machine's. All
- * threads of the measurement are at work in a price; a context with fewer uses it as it is, as layouts are ranked by
- * ratios. Files without the line `lanes` are from before it was written: they have those of the levels in their
- * machine's name. */
+ * described are the same everywhere; a context takes the shipped ones for the CPU and threads it runs on. Others are
+ * measured by `weft calibrate` and belong to one machine: a file that names another machine is refused (the same one
+ * with other kernel levels, as under a mask: left aside, with a warning), and so is one where a price is missing,
+ * unknown, given twice or no whole number from 1 to 10^9, since a choice by half a table is worse than one by another
+ * machine's. All threads of the measurement are at work in a price; a context with fewer uses it as it is, as layouts
+ * are ranked by ratios. Files without the line `lanes` are from before it was written: they have those of the levels in
+ * their machine's name. */
 #ifndef WEFT_PRICES_H
 #define WEFT_PRICES_H
 
@@ -24,7 +24,7 @@
 #include "kernels/kernels.h"
 
 enum weft_price {
-#define PRICE(name, unit, zen, intel, avx2, help) WEFT_PRICE_##name,
+#define PRICE(name, unit, zen, intel, avx2, wide, help) WEFT_PRICE_##name,
 #include "sched/prices.def"
 #undef PRICE
     WEFT_PRICE_COUNT
@@ -32,6 +32,8 @@ enum weft_price {
 
 /* Channels and columns of the result on which `repeat` is measured: each pixel, and each row, takes time itself. */
 enum { WEFT_REPEAT_CHANNELS = 64, WEFT_REPEAT_COLUMNS = 56 };
+/* Channels of the image on which `sample` is measured: each point takes time itself. */
+enum { WEFT_SAMPLE_CHANNELS = 64 };
 /* Rows of so many results, and longer ones, are the wide ones of windows. */
 enum { WEFT_WIDE_ROW = 16 };
 
@@ -48,10 +50,13 @@ struct weft_prices {
     int32_t price[WEFT_PRICE_COUNT];
     char from[192];                   /* for messages: "shipped", "shipped for …", the end of a path */
 };
-extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel, weft_prices_shipped_avx2;
+extern const struct weft_prices weft_prices_shipped, weft_prices_shipped_intel, weft_prices_shipped_avx2,
+    weft_prices_shipped_wide;
 
-/* The shipped prices for a CPU of which kernels may use the levels in `flags`. */
-const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags);
+/* The shipped prices for a CPU of which kernels may use the levels in `flags`, and so many threads. Between 2 and 16
+ * threads, of which there are prices, the nearer number by ratio. */
+enum { WEFT_WIDE_THREADS = 6 };
+const struct weft_prices *weft_prices_shipped_for(const struct weft_cpu *cpu, uint32_t flags, int32_t threads);
 
 /* The prices of a target, and one of them. */
 const struct weft_prices *weft_prices_of(const struct weft_target *target);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_window.c: pools and resizes, whose kernels know two orders: row-major and channels-last. The kernel itself
- * decides by more than is looked at here, when sizes are known; what matters for layouts is which order is faster, and
- * by how much beside a conversion.
+/* schedule_window.c: pools, resizes and grid_sample, whose kernels know two orders: row-major and channels-last. The
+ * kernel itself decides by more than is looked at here, when sizes are known; what matters for layouts is which order
+ * is faster, and by how much beside a conversion.
  *
  *   %p = max_pool %y      taps of p · rate, by whether its rows fill a vector
  *   %r = resize %y        results · rate, and what each run of them takes besides */
@@ -145,7 +145,43 @@ static int64_t read_resize(const struct weft_formats *f, struct weft_pin operand
     return read_window(f, operand, layout, result, resize_ps);
 }
 
+/* --- images at the points of a grid ------------------------------------------------------------------------------- */
+
+static bool choose_sample(const struct weft_scheduling *s, struct weft_step *step, const struct weft_step_kind *kind)
+{
+    const struct weft_graph *g = s->graph;
+    const struct weft_type *image = weft_type_of(g, weft_operand(g, step->node, 0));
+    if (image->dtype != WEFT_F32 || weft_type_of(g, weft_operand(g, step->node, 1))->dtype != WEFT_F32)
+        return weft_schedule_refuse(step, "its kernel reads images and grids of f32 only");
+    if (image->rank != 4)
+        return weft_schedule_refuse(step, "its kernel reads images of two axes only");
+    if (strcmp(weft_attr_word(g, step->node, WEFT_ATTR_form), "cubic") == 0)
+        return weft_schedule_refuse(step, "its kernel has no cubic weights");
+    step->kind = kind;
+    return true;
+}
+
+static int64_t sample_ps(const struct weft_formats *f, weft_node n, bool last)
+{
+    const weft_val result = weft_result(f->graph, n, 0);
+    const double elements = (double)weft_format_elements(f->graph, result);
+    return weft_format_rate_ps(f, weft_step_sampled(elements, extent_at(f->graph, result, 1), last),
+                               WEFT_PRICE_sample_first + (enum weft_price)last);
+}
+
+static int64_t write_sample(const struct weft_formats *f, weft_node n, uint32_t layout)
+{
+    return write_window(f, n, layout, weft_format_is_last(f, weft_result(f->graph, n, 0), layout), sample_ps);
+}
+
+static int64_t read_sample(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
+{
+    return read_window(f, operand, layout, result, sample_ps);
+}
+
 const struct weft_scheduler weft_scheduler_pool = {
     .name = "pool", .choose = choose_pool, .write_ps = write_pool, .read_ps = read_pool};
 const struct weft_scheduler weft_scheduler_resize = {
     .name = "resize", .choose = choose_resize, .write_ps = write_resize, .read_ps = read_resize};
+const struct weft_scheduler weft_scheduler_sample = {
+    .name = "sample", .choose = choose_sample, .write_ps = write_sample, .read_ps = read_sample};

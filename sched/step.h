@@ -257,9 +257,10 @@ double weft_step_gemm_waste(const struct weft_gemm *gemm);
 double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *ret_price, bool *ret_modelled);
 /* step_sweep.c: the same of a sum, mean, product or extreme of so many elements; after prepare, lines of terms besides
  * them, where empty lanes of rows of results count as parts of lines. Of a pool: taps, those of empty lanes included.
- */
+ * Of a grid_sample (step_sample.c): elements of the result, and what finding their places takes, as elements. */
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
 double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
+double weft_step_sampled(double elements, int64_t channels, bool by_pixel);
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
 

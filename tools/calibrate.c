@@ -262,7 +262,7 @@ int weft_cmd_calibrate(int argc, char **argv)
     code = c ? weft_tool_open_shipped(options.cpu, options.threads, &c->context) : WEFT_EXIT_FAILED;
     if (code == WEFT_EXIT_OK) {
         weft_cpu_detect(&c->cpu);
-        c->shipped = weft_prices_shipped_for(&c->cpu, c->context->target.cpu);
+        c->shipped = weft_prices_shipped_for(&c->cpu, c->context->target.cpu, c->context->target.threads);
         if (options.list)
             print_list(c->shipped);
         else

@@ -45,6 +45,7 @@ struct calibrate_job {
         struct weft_gemm gemm;
         struct weft_pool pool;
         struct weft_blend blend;
+        struct weft_sample sample;
         struct weft_table table;
     } with;
     const struct weft_blend_table *blend_table;

@@ -194,6 +194,43 @@ static void add_table(struct calibrate *c, bool last)
     j->parts = t->parts;
 }
 
+/* --- sampling: 28x28 at 56x56 points ------------------------------------------------------------------------------ */
+
+static void run_sample(const struct calibrate_job *j, void *scratch, int part, int parts)
+{
+    weft_sample_run(&j->with.sample, j->out, j->in, j->weights, part, parts);
+}
+
+/* Points all over the image, as an image that is enlarged and somewhat turned has them. */
+static const float *turned_grid(struct calibrate *c)
+{
+    float *const grid = weft_new(&c->arena, float, 2 * LARGE * LARGE);
+    for (int i = 0; i < LARGE * LARGE; i++) {
+        const float y = (float)(i / LARGE) / LARGE - 0.5f, x = (float)(i % LARGE) / LARGE - 0.5f;
+        grid[2 * i] = 1.3f * x - 0.4f * y;
+        grid[2 * i + 1] = 1.3f * y + 0.4f * x;
+    }
+    return grid;
+}
+
+static void add_sample(struct calibrate *c, bool last)
+{
+    int64_t in[5], out[5];
+    set_strides(in, WEFT_SAMPLE_CHANNELS, SMALL, SMALL, last);
+    set_strides(out, WEFT_SAMPLE_CHANNELS, LARGE, LARGE, last);
+    struct calibrate_job *const j = calibrate_add(c, WEFT_PRICE_sample_first + (enum weft_price)last, CALIBRATE_RATE,
+                                                  (double)(WEFT_SAMPLE_CHANNELS * LARGE * LARGE));
+    struct weft_sample *const s = &j->with.sample;
+    *s = (struct weft_sample){.cpu = c->context->target.cpu, .images = 1, .channels = WEFT_SAMPLE_CHANNELS,
+                              .extent = {SMALL, SMALL}, .points = {LARGE, LARGE}, .in_channel = in[1],
+                              .in = {in[2], in[3]}, .grid = {2 * LARGE, 2}, .grid_axis = 1, .out_channel = out[1],
+                              .out_point = {out[2], out[3]}};
+    weft_sample_prepare(s, c->workers);
+    j->weights = turned_grid(c);
+    j->run = run_sample;
+    j->parts = s->parts;
+}
+
 void calibrate_add_kernels(struct calibrate *c)
 {
     add_gemm(c, 256, 512, 512);
@@ -207,5 +244,6 @@ void calibrate_add_kernels(struct calibrate *c)
         add_pool(c, WEFT_PRICE_pool_narrow_first, 512, 14, 2, 2, last);
         add_blend(c, last);
         add_table(c, last);
+        add_sample(c, last);
     }
 }

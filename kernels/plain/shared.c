@@ -17,6 +17,11 @@ static double reflected(double x, double low, double high)
     return past > range ? high - (past - range) : low + past;
 }
 
+double weft_k_reflect(const struct weft_k_sampling *s, int64_t extent, double x)
+{
+    return reflected(x, s->corners ? 0 : -0.5, (double)extent - (s->corners ? 1 : 0.5));
+}
+
 /* The element at i, which may lie outside. */
 static int64_t element_at(const struct weft_k_sampling *s, double i, int64_t extent)
 {
@@ -25,7 +30,7 @@ static int64_t element_at(const struct weft_k_sampling *s, double i, int64_t ext
     if (s->border == WEFT_K_ZEROS)
         return -1;
     if (s->border == WEFT_K_REFLECT)
-        i = trunc(reflected(i, s->corners ? 0 : -0.5, (double)extent - (s->corners ? 1 : 0.5)));
+        i = trunc(weft_k_reflect(s, extent, i));
     return i <= 0 ? 0 : i >= (double)extent ? extent - 1 : (int64_t)i;
 }
 

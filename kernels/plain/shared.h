@@ -27,6 +27,8 @@ static inline int weft_k_taps(enum weft_k_form form)
 /* weft_k_sample_axis for any form and place. */
 void weft_k_sample_any(const struct weft_k_sampling *sampling, int64_t extent, double g, int64_t *element,
                        double *weight);
+/* The place x along an axis, mirrored at both ends as often as it takes to lie between them. */
+double weft_k_reflect(const struct weft_k_sampling *sampling, int64_t extent, double x);
 /* Where the coordinate g lies along an axis, in elements from the first one. */
 static inline double weft_k_sample_place(const struct weft_k_sampling *sampling, double length, double g)
 {

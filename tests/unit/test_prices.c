@@ -29,7 +29,7 @@ static const char *shipped_here(void)
 {
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
-    return weft_prices_shipped_for(&cpu, cpu.flags)->from;
+    return weft_prices_shipped_for(&cpu, cpu.flags, 1)->from;
 }
 
 /* The shipped prices as this machine's; a price whose name ends so has another value. */
@@ -268,14 +268,15 @@ static void where_they_are_looked_for(void **state)
 static void shipped_prices_follow_the_cpu(void **state)
 {
     const struct weft_cpu amd = {.vendor = "AuthenticAMD"}, intel = {.vendor = "GenuineIntel"};
-    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX512), &weft_prices_shipped);
-    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX512), &weft_prices_shipped_intel);
-    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX2), &weft_prices_shipped_avx2);
-    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX2), &weft_prices_shipped_avx2);
-    assert_ptr_equal(weft_prices_shipped_for(&amd, 0), &weft_prices_shipped);
+    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX512, 16), &weft_prices_shipped);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX512, 5), &weft_prices_shipped_intel);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX512, 6), &weft_prices_shipped_wide);
+    assert_ptr_equal(weft_prices_shipped_for(&intel, WEFT_CPU_AVX2, 2), &weft_prices_shipped_avx2);
+    assert_ptr_equal(weft_prices_shipped_for(&amd, WEFT_CPU_AVX2, 2), &weft_prices_shipped_avx2);
+    assert_ptr_equal(weft_prices_shipped_for(&amd, 0, 2), &weft_prices_shipped);
     for (unsigned i = 0; i < WEFT_PRICE_COUNT; i++)
         assert_true(weft_prices_shipped.price[i] > 0 && weft_prices_shipped_intel.price[i] > 0 &&
-                    weft_prices_shipped_avx2.price[i] > 0);
+                    weft_prices_shipped_avx2.price[i] > 0 && weft_prices_shipped_wide.price[i] > 0);
 }
 
 /* Rows are found by bisection and name kernels that there are. With wider vectors none takes more than half as long
