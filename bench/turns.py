@@ -57,8 +57,8 @@ def work(name, folder, threads):
 
 
 def measure(names, folder, options, script=__file__, first=0):
-    """Seconds a run, by name, one for each turn; what `script --work` gives. Turns are as long as TURN_S where the names
-    from the first-th on are concerned."""
+    """Seconds a run, by name, one for each turn; what `script --work` gives. Turns take TURN_S of the fastest one from
+    the first-th name on."""
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
     workers = [subprocess.Popen([sys.executable, script, "--work", name, folder, str(options.threads)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
