@@ -124,7 +124,7 @@ static void keep_steps(char *text)
 /* Numbers between -1 and 1, or 0 and 1 where they are whole, in the strides that the plan wants. */
 static void bind_input(struct variant *v, const char *path, size_t i)
 {
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     weft_plan_input(v->plan, i, &port);
     struct weft_tensor t = {.dtype = port.dtype, .rank = port.rank};
     size_t last = 1, size = port.dtype == WEFT_F32 || port.dtype == WEFT_I32 ? 4 : port.dtype == WEFT_F16 ? 2 : 8;

@@ -164,7 +164,7 @@ static void compare(struct build *builds, const char *model, int threads, double
     if (builds[1].inputs(builds[1].plan) != inputs)
         fail(model, "has other inputs in the two builds");
     for (size_t i = 0; i < inputs; i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         if (builds[0].input(builds[0].plan, i, &port) != WEFT_OK)
             fail(model, builds[0].error(builds[0].context));
         input[i] = make_input(&port, model);

@@ -164,7 +164,7 @@ struct detector {
 
 static struct detector open_detector(const char *path)
 {
-    struct detector d = {0};
+    struct detector d = {.input.size = sizeof d.input};
     struct weft_graph *graph;
     const int status = weft_open(NULL, &d.context);
     if (status < 0)

@@ -103,7 +103,7 @@ int main(void)
     must(context, weft_run_pass(graph, "propagate_memory_format", target));
     for (weft_node n = weft_next_node(graph, (weft_node){0}); n.id; n = weft_next_node(graph, n))
         show(graph, n);
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         printf("%s: %s %s: %s\n", remark.who, remark.verdict, remark.where, remark.reason);
     weft_target_destroy(target);

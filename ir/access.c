@@ -284,7 +284,5 @@ int weft_access(const struct weft_graph *graph, const struct weft_access *access
         return weft_missing(graph ? graph->context : NULL);
     struct question q = {.graph = graph, .asked = &own};
     const int status = weft_protected_graph(graph, ask, &q);
-    if (status == WEFT_OK)
-        *ret_width = q.result;
-    return status;
+    return status == WEFT_OK ? weft_give_facts(ret_width, &q.result, sizeof q.result) : status;
 }

@@ -114,7 +114,10 @@ bool weft_take_options(void *own, size_t bytes, const void *given)
     memcpy(&size, given, sizeof size);
     memset(own, 0, bytes);
     memcpy(own, given, size < bytes ? size : bytes);
-    return size != 0;
+    bool known = true; /* what a newer caller wants of us may not be left out */
+    for (size_t i = bytes; i < size; i++)
+        known &= ((const char *)given)[i] == 0;
+    return size >= sizeof size && known;
 }
 
 int weft_give_facts(void *ret, const void *facts, size_t bytes)
@@ -124,6 +127,8 @@ int weft_give_facts(void *ret, const void *facts, size_t bytes)
     if (size < sizeof size)
         return WEFT_ERR_ARGUMENT;
     memcpy((char *)ret + sizeof size, (const char *)facts + sizeof size, (size < bytes ? size : bytes) - sizeof size);
+    if (size > bytes)
+        memset((char *)ret + bytes, 0, size - bytes);
     return WEFT_OK;
 }
 
@@ -136,7 +141,7 @@ static int say_missing(void *arg)
 {
     const struct missing *m = arg;
     weft_error(m->context, WEFT_ERR_ARGUMENT, &(struct weft_place){.where = m->function},
-               "an argument that is needed is NULL, or a struct of options has no size");
+               "an argument that is needed is NULL, or a struct has no size, or sets what only a newer weft knows");
     return WEFT_ERR_ARGUMENT;
 }
 

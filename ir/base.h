@@ -101,10 +101,10 @@ int weft_protected_graph(const struct weft_graph *graph, int (*fn)(void *arg), v
 _Noreturn void weft_out_of_memory(struct weft_context *context);
 
 /* Copies a caller's struct, which begins with its size, into `own`, zero where the caller's is older and shorter. False
- * if the size was not set. */
+ * if the size was not set, or a newer caller's is longer and is not zero there. */
 bool weft_take_options(void *own, size_t bytes, const void *given);
 /* The other way round: fills a caller's struct, which begins with its size, from `facts` of ours, as far as the
- * caller's is long. WEFT_ERR_ARGUMENT if the size was not set. */
+ * caller's is long; where a newer caller's is longer, with zeros. WEFT_ERR_ARGUMENT if the size was not set. */
 int weft_give_facts(void *ret, const void *facts, size_t bytes);
 /* For a public function that is given NULL, or a struct without its size: a message of that, in the place of those of
  * earlier calls, if there is a context to have it. Returns WEFT_ERR_ARGUMENT. */

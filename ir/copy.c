@@ -124,8 +124,12 @@ static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
     for (uint32_t i = 0; i < from->remarks; i++) {
         const struct weft_remark *remark = &from->remark[i];
         to->remark = weft_grow(to->arena, to->remark, &to->remark_capacity, to->remarks + 1, sizeof *to->remark);
-        to->remark[to->remarks++] = (struct weft_remark){keep_text(to, remark->who), keep_text(to, remark->where),
-                                                         keep_text(to, remark->verdict), keep_text(to, remark->reason)};
+        to->remark[to->remarks++] = (struct weft_remark){
+            .who = keep_text(to, remark->who),
+            .where = keep_text(to, remark->where),
+            .verdict = keep_text(to, remark->verdict),
+            .reason = keep_text(to, remark->reason),
+        };
     }
     to->rewrites = from->rewrites;
     to->rewrite_limit = from->rewrite_limit;

@@ -477,10 +477,7 @@ size_t weft_remark_count(const struct weft_graph *graph) { return graph ? graph-
 
 int weft_remark_get(const struct weft_graph *graph, size_t i, struct weft_remark *ret_remark)
 {
-    if (!graph || !ret_remark)
+    if (!graph || !ret_remark || i >= graph->root->remarks)
         return WEFT_ERR_ARGUMENT;
-    if (i >= graph->root->remarks)
-        return WEFT_ERR_ARGUMENT;
-    *ret_remark = graph->root->remark[i];
-    return WEFT_OK;
+    return weft_give_facts(ret_remark, &graph->root->remark[i], sizeof *ret_remark);
 }

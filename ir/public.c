@@ -9,6 +9,8 @@
 
 const char *weft_version(void) { return WEFT_VERSION; }
 
+int weft_version_number(void) { return WEFT_VERSION_NUMBER; }
+
 const char *weft_status_text(int status)
 {
     switch (status) {

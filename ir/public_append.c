@@ -47,6 +47,8 @@ static const char *find_foreign(const struct weft_attribute *given, int kind)
         return ".reals";
     if (given->graph && kind != WEFT_ATTR_GRAPH)
         return ".graph";
+    if (given->reserved[0] || given->reserved[1])
+        return ".reserved";
     return given->count && !is_list ? ".count" : NULL;
 }
 

@@ -287,35 +287,30 @@ void weft_plan_describe(struct weft_plan *plan)
 
 static int64_t known(weft_dim d) { return weft_dim_is_constant(d) ? weft_dim_value(d) : -1; }
 
-static void port(const struct weft_plan *plan, uint32_t number, const char *text, struct weft_port *ret_port)
+static int port(const struct weft_plan *plan, uint32_t number, const char *text, struct weft_port *ret_port)
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_storage *storage = &plan->storage[number];
     const struct weft_type *type = weft_type_of(g, storage->value);
     const char *name = g->value[storage->value.id].name;
-    *ret_port = (struct weft_port){.name = name ? name : "", .text = text, .dtype = type->dtype, .rank = type->rank};
+    struct weft_port facts = {.name = name ? name : "", .text = text, .dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++) {
-        ret_port->extent[i] = known(type->extent[i]);
-        ret_port->stride[i] = known(storage->stride[i]);
+        facts.extent[i] = known(type->extent[i]);
+        facts.stride[i] = known(storage->stride[i]);
     }
+    return weft_give_facts(ret_port, &facts, sizeof facts);
 }
 
 int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
-    if (!plan || !ret_port)
+    if (!plan || !ret_port || i >= plan->graph->params)
         return WEFT_ERR_ARGUMENT;
-    if (i >= plan->graph->params)
-        return WEFT_ERR_ARGUMENT;
-    port(plan, plan->param_storage[i], plan->input_text[i], ret_port);
-    return WEFT_OK;
+    return port(plan, plan->param_storage[i], plan->input_text[i], ret_port);
 }
 
 int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
-    if (!plan || !ret_port)
+    if (!plan || !ret_port || i >= plan->graph->returns)
         return WEFT_ERR_ARGUMENT;
-    if (i >= plan->graph->returns)
-        return WEFT_ERR_ARGUMENT;
-    port(plan, plan->return_storage[i], plan->output_text[i], ret_port);
-    return WEFT_OK;
+    return port(plan, plan->return_storage[i], plan->output_text[i], ret_port);
 }

@@ -174,7 +174,7 @@ static int32_t copies_of(const struct weft_plan *plan, weft_val v)
     return copies;
 }
 
-static void describe(const struct weft_plan *plan, weft_val v, struct weft_plan_value *ret)
+static int describe(const struct weft_plan *plan, weft_val v, struct weft_plan_value *ret_value)
 {
     static const int32_t memory[] = {[WEFT_IN_NONE] = WEFT_MEMORY_NONE, [WEFT_IN_PARAM] = WEFT_MEMORY_INPUT,
                                      [WEFT_IN_RETURN] = WEFT_MEMORY_OUTPUT, [WEFT_IN_CONSTANT] = WEFT_MEMORY_CONSTANT,
@@ -182,18 +182,19 @@ static void describe(const struct weft_plan *plan, weft_val v, struct weft_plan_
     const struct weft_home *home = &plan->home[v.id];
     const struct weft_storage *storage = &plan->storage[home->storage];
     const struct weft_type *type = weft_type_of(plan->graph, v);
-    *ret = (struct weft_plan_value){.name = plan->label[v.id], .root = "", .storage = home->storage,
+    struct weft_plan_value facts = {.name = plan->label[v.id], .root = "", .storage = home->storage,
                                     .copies = copies_of(plan, v), .dtype = type->dtype, .rank = type->rank};
     if (home->storage) {
-        ret->memory = memory[storage->kind];
-        ret->port = (int32_t)storage->index;
-        ret->root = plan->label[storage->value.id];
-        ret->offset = known(home->layout->offset);
+        facts.memory = memory[storage->kind];
+        facts.port = (int32_t)storage->index;
+        facts.root = plan->label[storage->value.id];
+        facts.offset = known(home->layout->offset);
     }
     for (int i = 0; i < type->rank; i++) {
-        ret->extent[i] = known(type->extent[i]);
-        ret->stride[i] = home->storage ? known(home->stride[i]) : 0;
+        facts.extent[i] = known(type->extent[i]);
+        facts.stride[i] = home->storage ? known(home->stride[i]) : 0;
     }
+    return weft_give_facts(ret_value, &facts, sizeof facts);
 }
 
 void weft_plan_list_values(struct weft_plan *plan)
@@ -211,8 +212,7 @@ int weft_plan_value(const struct weft_plan *plan, size_t i, struct weft_plan_val
 {
     if (!plan || !ret_value || i >= plan->values)
         return WEFT_ERR_ARGUMENT;
-    describe(plan, plan->value[i], ret_value);
-    return WEFT_OK;
+    return describe(plan, plan->value[i], ret_value);
 }
 
 int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_plan_value *ret_value)
@@ -220,8 +220,5 @@ int weft_plan_find(const struct weft_plan *plan, const char *name, struct weft_p
     if (!plan || !name || !ret_value)
         return WEFT_ERR_ARGUMENT;
     const weft_val v = weft_value_find_heir(plan->graph, name, strlen(name));
-    if (!v.id)
-        return WEFT_ERR_ARGUMENT;
-    describe(plan, v, ret_value);
-    return WEFT_OK;
+    return v.id ? describe(plan, v, ret_value) : WEFT_ERR_ARGUMENT;
 }

@@ -416,8 +416,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     const int gang = weft_gang_size(plan->context); /* a child that fork made has one worker */
     const int workers = weft_gang_is_concurrent(plan->context) && gang < plan->workers ? gang : plan->workers;
     const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
-    const struct weft_statistics all = {.size = ret_statistics->size,
-                                        .arena_bytes = (int64_t)e->arena.bytes,
+    const struct weft_statistics all = {.arena_bytes = (int64_t)e->arena.bytes,
                                         .constant_bytes = plan->constant_bytes,
                                         .kernels = (int32_t)plan->steps + plan->inner_steps,
                                         .relayouts = plan->relayouts,
@@ -431,8 +430,5 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .overwriting = marked[WEFT_ALIAS_OVER],
                                         .updating = marked[WEFT_ALIAS_UPDATED],
                                         .plain_ns = e->plain_ns};
-    if (!ret_statistics->size)
-        return WEFT_ERR_ARGUMENT;
-    memcpy(ret_statistics, &all, ret_statistics->size < sizeof all ? ret_statistics->size : sizeof all);
-    return WEFT_OK;
+    return weft_give_facts(ret_statistics, &all, sizeof all);
 }

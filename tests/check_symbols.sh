@@ -7,7 +7,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 library=$1
 shift
-nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u >"$work/exported"
+# Absolute symbols are the names of versions.
+nm -D --defined-only "$library" | awk '$(NF - 1) != "A" { sub(/@.*/, "", $NF); print $NF }' | sort -u >"$work/exported"
 # A declaration may go on over several lines; the name stands before the first parenthesis.
 cat "$@" | tr '\n' ' ' | tr ';' '\n' |
     sed -n 's/.*WEFT_API [^(]*[ *]\(weft_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$work/declared"

@@ -15,7 +15,7 @@ static void show_sizes(const struct weft_graph *graph)
         if (!symbol->data)
             printf("size   %s from %" PRId64 " to %" PRId64 "\n", symbol->name, symbol->low, symbol->high);
     }
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         if (strcmp(remark.who, "import") == 0)
             printf("note   %s\n", remark.reason);
@@ -51,7 +51,7 @@ int weft_cmd_check(int argc, char **argv)
                     weft_compile(graph, NULL, &plan) >= 0;
     for (size_t i = 0; ok && i < weft_plan_inputs(plan) + weft_plan_outputs(plan); i++) {
         const size_t inputs = weft_plan_inputs(plan);
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         if ((i < inputs ? weft_plan_input(plan, i, &port) : weft_plan_output(plan, i - inputs, &port)) == WEFT_OK)
             printf("%s %s %s\n", i < inputs ? "input " : "output", port.name, port.text);
     }

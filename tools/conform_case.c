@@ -185,7 +185,7 @@ static int compile(struct conform *conform, const struct weft_fixed_input *known
 static bool bind_inputs(struct conform *conform, const struct weft_plan *plan, struct weft_execution *execution)
 {
     for (size_t p = 0; p < weft_plan_inputs(plan); p++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         weft_plan_input(plan, p, &port);
         uint32_t i = 0;
         while (i < conform->model.graph.inputs && strcmp(port.name, input_name(conform, i)) != 0)

@@ -124,7 +124,7 @@ static int invent_inputs(struct weft_model *model, const int64_t *size)
         }
         tensor->data = ok && elements < (int64_t)1 << 40 ? new_memory(type->dtype, elements, 64) : NULL;
         if (!tensor->data) {
-            struct weft_port port;
+            struct weft_port port = {.size = sizeof port};
             weft_plan_input(model->plan, i, &port);
             fprintf(stderr, "weft: no memory for random input %zu, %s %s\n", i, port.name, port.text);
             return WEFT_EXIT_FAILED;
@@ -153,7 +153,7 @@ static int read_inputs(const struct weft_model_options *options, struct weft_mod
         fprintf(stderr, "weft: the model has %zu input%s, -i was given %d time%s\n", model->inputs,
                 weft_tool_plural((int64_t)model->inputs), given, weft_tool_plural(given));
         for (size_t i = 0; i < model->inputs; i++) {
-            struct weft_port port;
+            struct weft_port port = {.size = sizeof port};
             if (weft_plan_input(model->plan, i, &port) == WEFT_OK)
                 fprintf(stderr, "  input %zu: %s %s\n", i, port.name, port.text);
         }
@@ -176,7 +176,7 @@ static void show_files(const struct weft_model_options *options, const struct we
     for (size_t i = 0; i < model->inputs; i++) {
         char memory[4096];
         const struct weft_tensor *tensor = &model->input[i];
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         if (weft_plan_input(model->plan, i, &port) < 0)
             continue;
         fprintf(stderr, "  %s: %s[", input_path(options, i, memory), weft_dtype_name(tensor->dtype));

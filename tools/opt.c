@@ -319,7 +319,7 @@ static int print_remarks(void *arg)
     struct job *job = arg;
     struct weft_text text = {.context = job->context, .arena = &job->graph->scratch};
     for (size_t i = 0; i < weft_remark_count(job->graph); i++) {
-        struct weft_remark remark;
+        struct weft_remark remark = {.size = sizeof remark};
         if (weft_remark_get(job->graph, i, &remark) == WEFT_OK)
             weft_text_format(&text, "%s: %s %s: %s\n", remark.who, remark.verdict, remark.where, remark.reason);
     }

@@ -17,7 +17,8 @@ extern "C" {
 #define WEFT_API
 #endif
 
-#define WEFT_VERSION "0.1.0"
+#define WEFT_VERSION "0.3.0"
+#define WEFT_VERSION_NUMBER 3000 /* major * 1000000 + minor * 1000 + patch */
 #define WEFT_MAX_RANK 8
 
 enum weft_status {
@@ -36,6 +37,8 @@ enum weft_status {
 WEFT_API const char *weft_status_text(int status);
 /* The version of the library that is loaded, to be compared with WEFT_VERSION. */
 WEFT_API const char *weft_version(void);
+/* The same as a number, at least WEFT_VERSION_NUMBER if the library has all that the headers declare. */
+WEFT_API int weft_version_number(void);
 
 /* --- element types ------------------------------------------------------------------------------------------------ */
 
@@ -52,7 +55,8 @@ WEFT_API int weft_dtype_from_name(const char *name);
  * half byte at the end of a result is 0. */
 WEFT_API unsigned weft_dtype_bits(int dtype);
 
-/* A strided array in the caller's memory. Broadcast axes have stride 0; strides are never negative. */
+/* A strided array in the caller's memory. Broadcast axes have stride 0; strides are never negative. Axes from `rank` on
+ * are not read. */
 struct weft_tensor {
     void *data;
     int32_t dtype;

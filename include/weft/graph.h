@@ -60,6 +60,7 @@ struct weft_attribute {
     const double *reals;
     size_t count;
     struct weft_graph *graph;    /* a body, made with weft_graph_create_body */
+    const void *reserved[2];     /* NULL: for kinds of attributes that are yet to come */
 };
 
 WEFT_API int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph);

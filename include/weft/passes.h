@@ -18,6 +18,7 @@ WEFT_API int weft_run_pipeline(struct weft_graph *graph, const struct weft_targe
 
 /* One explained decision. */
 struct weft_remark {
+    size_t size;         /* set by the caller */
     const char *who;     /* the pass or engine */
     const char *where;   /* the value it is about */
     const char *verdict; /* "done", "refused", "chosen", ... */

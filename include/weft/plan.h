@@ -67,6 +67,7 @@ WEFT_API int weft_plan_print(const struct weft_plan *plan, char **ret_text);
 WEFT_API const struct weft_graph *weft_plan_graph(const struct weft_plan *plan);
 
 struct weft_port {
+    size_t size;           /* set by the caller */
     const char *name;
     int32_t dtype;
     int32_t rank;
@@ -89,6 +90,7 @@ enum weft_memory {
     WEFT_MEMORY_ARENA,     /* the arena of an execution */
 };
 struct weft_plan_value {
+    size_t size;           /* set by the caller */
     const char *name;      /* as the planned graph prints it, without %; lives with the plan */
     const char *root;      /* the name of the value that the storage was made for: its own, that of an input, … */
     int32_t memory;        /* enum weft_memory */

@@ -101,6 +101,7 @@ struct weft_access {
     int64_t offset;         /* elements from that aligned address to the first element */
 };
 struct weft_access_width {
+    size_t size;            /* set by the caller */
     int64_t width;          /* the largest power of two k, at most 16 bytes, for which all blocks are good and aligned.
                              * Alignment is what `align` says, else the layout's align=; else 64 bytes where weft
                              * allocates, and the element size for a parameter */

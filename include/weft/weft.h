@@ -23,8 +23,15 @@
  *    executions of one plan at once, each thread an execution of its own.
  *  - After fork, the child may use every object except those that another thread was using at that moment, whose state
  *    is undefined. OpenMP's threads do not exist in the child: there, runs on the default executor use one thread.
- *  - Structs of options start with their size, so that a newer library accepts an older caller's struct: set
- *    `.size = sizeof(struct weft_…)` and leave at zero what you do not care about. A size of 0 gives WEFT_ERR_ARGUMENT.
+ *  - Structs with a `size` start with it. The caller sets `.size = sizeof(struct weft_…)`, leaves at zero what it does
+ *    not care about, and gets filled in what its struct has room for. A size of 0 gives WEFT_ERR_ARGUMENT.
+ *
+ * A program that was built with one version of these headers runs with every later library of the same soname:
+ * functions and constants stay, and structs change as follows.
+ *  - Structs with a `size`, and those that weft hands to the caller's functions (weft_diagnostic), may grow at the end.
+ *    To an older library a member that it does not know must be zero (else WEFT_ERR_ARGUMENT); it fills in zeros there.
+ *  - Values that are passed by value, in arrays or within other structs never change: weft_tensor, weft_val, weft_node,
+ *    weft_dim, weft_attribute, weft_fixed_input, weft_size, weft_storage_axis, weft_custom_type.
  *
  * A few words: a *layout* is how a value is stored (axis order, strides, blocks; ir/FORMAT.md). A *symbol* is a size
  * that is not known when the graph is compiled; its *hint* is the size that planning assumes. A *relayout* copies a

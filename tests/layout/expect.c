@@ -59,7 +59,7 @@ static bool find(const struct asking *a, const char *name, struct found *ret)
 {
     const struct case_value *v = find_value(&a->trial->build, name);
     const struct case_input *input = input_of(a->c, name);
-    *ret = (struct found){0};
+    *ret = (struct found){.value.size = sizeof ret->value};
     if (!v) {
         snprintf(a->got, a->bytes, "no value '%s'", name);
         return false;
@@ -250,7 +250,7 @@ static bool ask_access(const struct asking *a)
         access.align = (uint32_t)input->align;
         access.offset = input->offset;
     }
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     int64_t axis[WEFT_MAX_RANK];
     const int axes = read_numbers(json_object_get(a->json, "axes"), axis);
     for (int i = 0; i < axes; i++)

@@ -75,7 +75,7 @@ static bool place_result(const struct weft_trial *trial, const struct weft_plann
                          struct weft_tensor *tensor, int64_t *ret_reach)
 {
     const struct weft_graph *graph = trial->graph;
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     *ret_reach = place_tensor(graph, graph->ret[i].value, trial->symbols, tensor);
     const struct weft_layout layout = weft_layout_of(graph, graph->ret[i].value);
     if (layout.kind == WEFT_STORED && layout.strength == WEFT_REQUIRED)

@@ -140,7 +140,7 @@ static int set_layout(struct world *w) { return weft_set_layout(w->built, w->sum
 
 static int ask_access(struct world *w)
 {
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     const struct weft_access asked = {.size = sizeof asked, .value = w->x, .along = w->sum};
     return weft_access(w->built, &asked, &width);
 }

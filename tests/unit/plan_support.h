@@ -96,7 +96,7 @@ static inline struct weft_tensor tensor_of(float *data, int rank, const int64_t 
 /* Is there a remark whose reason has this part? */
 static inline bool is_remarked(const struct weft_graph *graph, const char *who, const char *verdict, const char *part)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         if (!strcmp(remark.who, who) && !strcmp(remark.verdict, verdict) && strstr(remark.reason, part))
             return true;

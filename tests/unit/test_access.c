@@ -15,7 +15,7 @@ static void expect(const char *text, const char *value, const char *along, uint3
         fail_msg("%s", weft_last_error(context));
     struct weft_access access = {.size = sizeof access, .axes = axes, .value = weft_value_find(g, value, strlen(value)),
                                  .along = weft_value_find(g, along, strlen(along))};
-    struct weft_access_width got;
+    struct weft_access_width got = {.size = sizeof got};
     if (weft_access(g, &access, &got) != WEFT_OK)
         fail_msg("%s: %s", weft_last_error(context), text);
     if (got.width != width || got.inner != inner)
@@ -104,7 +104,7 @@ static void test_buffers(void **state)
     const struct weft_op slice = {.size = sizeof slice, .op = "slice", .operand = &x, .operands = 1,
                                   .attribute = attribute, .attributes = 2};
     assert_int_equal(weft_append(b.graph, &slice, &y), WEFT_OK);
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     struct weft_access access = {.size = sizeof access, .value = x, .along = y, .align = 64};
     assert_int_equal(weft_access(b.graph, &access, &width), WEFT_OK);
     assert_int_equal(width.width, 2);
@@ -124,7 +124,7 @@ static void test_refused(void **state)
     const weft_dim extent[] = {weft_extent(4), weft_extent(6)};
     assert_int_equal(weft_param(b.graph, "x", WEFT_F32, 2, extent, &x), WEFT_OK);
     assert_int_equal(weft_param(b.graph, "other", WEFT_F32, 2, extent, &other), WEFT_OK);
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     struct weft_access access = {.size = sizeof access, .value = x, .along = other};
     assert_refused(&b, weft_access(b.graph, &access, &width), "not read along");
     access.along = x;
@@ -152,7 +152,7 @@ static void compare(struct trial *t, const struct known *value, const struct kno
         if (!needs(value, along, later->from[p], back, needed[p]))
             return;
     const struct weft_access access = {.size = sizeof access, .value = value->id, .along = along->id};
-    struct weft_access_width got;
+    struct weft_access_width got = {.size = sizeof got};
     if (weft_access(t->builder.graph, &access, &got) != WEFT_OK)
         fail_msg("seed %llu: %s", (unsigned long long)began, weft_last_error(t->builder.context));
     int64_t width = 1, inner = 1;

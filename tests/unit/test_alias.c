@@ -12,7 +12,7 @@ static struct weft_tensor in[MOST];
 /* Small whole numbers; indices are small enough to be inside. */
 static void fill(const struct scene *s, size_t i, uint32_t seed)
 {
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     assert_int_equal(weft_plan_input(s->plan, i, &port), WEFT_OK);
     struct weft_tensor t = {.data = memory[i], .dtype = port.dtype, .rank = port.rank};
     for (int axis = 0; axis < port.rank; axis++) {
@@ -56,7 +56,7 @@ static bool agrees(struct scene *s, bool bound, uint32_t seed)
         fill(s, i, seed);
     assert_int_equal(weft_evaluate(s->graph, in, inputs, want, outputs), WEFT_OK);
     for (size_t i = 0; i < outputs; i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         assert_int_equal(weft_plan_output(s->plan, i, &port), WEFT_OK);
         struct weft_tensor t = {.data = room[i], .dtype = port.dtype, .rank = port.rank};
         memcpy(t.extent, port.extent, sizeof t.extent);
@@ -126,7 +126,7 @@ static void a_cache_is_not_copied(void **state)
     struct scene s = open_scene("graph @g(%k: mut f32[16,8], %r: f32[1,8], %at: i64[2]) {\n"
                                 "  %n: f32[16,8] = dynamic_update %k, %r, %at\n  %s: f32[8] = reduce_max %n axes=[0]\n"
                                 "  return mut %k = %n, %s\n}\n", WEFT_COMPILE_NO_PASSES);
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     struct weft_tensor got;
     run_scene(&s, 0);
     assert_int_equal(weft_output(s.execution, 0, &got), WEFT_OK);

@@ -185,7 +185,7 @@ static void test_values_of_other_graphs_are_refused(void **state)
     assert_refused(b, weft_set_layout(b->graph, r.in_other, "{0}"), "a value of another graph than @g");
     assert_refused(b, weft_set_layout(r.body, r.in_graph, "{0}"), "%x of @g, which @body");
     const struct weft_access access = {.size = sizeof access, .value = r.in_other};
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     assert_refused(b, weft_access(b->graph, &access, &width), "a value of another graph than @g");
     struct weft_value_facts facts = {.size = sizeof facts};
     assert_int_equal(weft_value_read(b->graph, r.in_other, &facts), WEFT_ERR_ARGUMENT);

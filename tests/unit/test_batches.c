@@ -28,7 +28,7 @@ static void check_batches(const char *text)
     struct weft_graph *graph = parse(context, text);
     struct weft_plan *plan = compile(graph, 0);
     struct weft_execution *execution;
-    struct weft_port in, out;
+    struct weft_port in = {.size = sizeof in}, out = {.size = sizeof out};
     assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
     assert_int_equal(weft_plan_input(plan, 0, &in), WEFT_OK);
     assert_int_equal(weft_plan_output(plan, 0, &out), WEFT_OK);

@@ -206,13 +206,13 @@ static void each_change_of_blocks_is_one_step(void **state)
                                               "  %c: f32[1,64,12,12]{0 1/16 2 3 1%16} = conv %x, %w pad=[1 1 1 1]\n"
                                               "  %z: f32[1,64,12,12] = exp %c\n  return %y, %z\n}\n");
     struct weft_plan *plan = compile(graph, 0);
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     bool said = false;
     for (size_t i = 0; weft_remark_get(weft_plan_graph(plan), i, &remark) == WEFT_OK; i++)
         said |= strcmp(remark.who, "lower_blocks") == 0 && strcmp(remark.where, "%c") == 0 &&
                 strstr(remark.reason, "conv has no way to write these");
     assert_true(said);
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     assert_int_equal(weft_plan_find(plan, "r", &value), WEFT_OK); /* as the array of its blocks */
     assert_int_equal(value.rank, 5);
     assert_int_equal(plan->relayouts, 2);

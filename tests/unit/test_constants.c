@@ -30,7 +30,7 @@ static int steps_of(const struct weft_plan *plan, int op)
 
 static bool has_remark(const struct weft_plan *plan, const char *where, const char *verdict)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; i < weft_remark_count(plan->graph); i++)
         if (weft_remark_get(plan->graph, i, &remark) == WEFT_OK && strcmp(remark.who, "constants") == 0 &&
             strcmp(remark.where, where) == 0 && strcmp(remark.verdict, verdict) == 0)
@@ -47,7 +47,7 @@ static void run(const struct weft_plan *plan, float *data, struct weft_tensor *r
         in[i >> 16][i & 0xffff] = (float)(i % 37) / 37 - 0.3f;
     assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
     for (size_t i = 0; i < weft_plan_inputs(plan); i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         assert_int_equal(weft_plan_input(plan, i, &port), WEFT_OK);
         const struct weft_tensor tensor = tensor_of(in[i], port.rank, port.extent);
         assert_int_equal(weft_bind_input(execution, i, &tensor), WEFT_OK);

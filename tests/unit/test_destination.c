@@ -11,7 +11,7 @@ static float input[MOST][WIDE];
 /* Small numbers of both signs; a symbol in a parameter's shape is `n`. */
 static struct weft_tensor fill(const struct weft_plan *plan, size_t i, int64_t n)
 {
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     assert_int_equal(weft_plan_input(plan, i, &port), WEFT_OK);
     struct weft_tensor t = {.data = input[i], .dtype = port.dtype, .rank = port.rank};
     int64_t elements = 1;

@@ -232,7 +232,7 @@ static void plans_say_what_runs(void **state)
         assert_null(strstr(got, "@pair"));
         assert_non_null(strstr(got, "fuse @alone {"));
         weft_free_text(context, got);
-        struct weft_remark remark;
+        struct weft_remark remark = {.size = sizeof remark};
         assert_int_equal(weft_remark_get(weft_plan_graph(plan), 0, &remark), WEFT_OK);
         assert_string_equal(remark.verdict, "opened");
         assert_string_equal(remark.reason, "group @pair (exp, flip): no kernel computes these nodes as one: %b is no "
@@ -312,7 +312,7 @@ static void groups_that_come_to_a_plan_are_refused(void **state)
 
 static bool has_remark(const struct weft_graph *graph, const char *where, const char *verdict, const char *reason)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         if (strcmp(remark.where, where) == 0 && strcmp(remark.verdict, verdict) == 0 &&
             strcmp(remark.reason, reason) == 0)

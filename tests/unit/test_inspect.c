@@ -26,7 +26,7 @@ static void done(struct inspected *i)
 
 static struct weft_plan_value find(const struct inspected *i, const char *name)
 {
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     if (weft_plan_find(i->plan, name, &value) != WEFT_OK)
         fail_msg("no value '%s'", name);
     return value;
@@ -51,7 +51,7 @@ static void test_memory(void **state)
     assert_int_equal(z.memory, WEFT_MEMORY_OUTPUT);
     assert_int_equal(z.port, 1);
     assert_int_equal(z.copies, 0);
-    struct weft_plan_value none;
+    struct weft_plan_value none = {.size = sizeof none};
     assert_int_equal(weft_plan_find(i.plan, "nobody", &none), WEFT_ERR_ARGUMENT);
     done(&i);
 }
@@ -73,7 +73,7 @@ static void test_steps_and_blocks(void **state)
     bool grouped = false, looped = false;
     assert_true(steps > 4 && blocks > 2);
     for (size_t k = 0; k < steps; k++) {
-        struct weft_plan_value value;
+        struct weft_plan_value value = {.size = sizeof value};
         assert_int_equal(weft_plan_step(i.plan, k, &step), WEFT_OK);
         assert_int_equal(weft_plan_find(i.plan, step.value, &value), WEFT_OK);
         assert_true(step.nodes >= 1 && step.parts >= 1 && strncmp(step.kernel, "weft_", 5) == 0);
@@ -107,7 +107,7 @@ static void test_iteration(void **state)
     struct inspected i = inspect("graph @g(%x: f32[4]) {\n %a: f32[4] = sin %x\n %b: f32[4] = cos %a\n return %b\n}",
                                  0);
     static const char *const names[] = {"x", "a", "b"};
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     assert_int_equal(weft_plan_values(i.plan), 3);
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(weft_plan_value(i.plan, k, &value), WEFT_OK);
@@ -127,7 +127,7 @@ static void test_heirs(void **state)
     assert_string_equal(find(&i, "u").name, "x");
     assert_string_equal(find(&i, "v").name, "x");
     assert_int_equal(find(&i, "a").storage, find(&i, "b").storage);
-    struct weft_plan_value none;
+    struct weft_plan_value none = {.size = sizeof none};
     assert_int_equal(weft_plan_find(i.plan, "t", &none), WEFT_ERR_ARGUMENT); /* nothing of it is left */
     done(&i);
 }

@@ -126,7 +126,7 @@ static void use(struct world *w)
         run_and_compare(w, w->other);
     char *text = NULL;
     if (!w->given_up[PLAN]) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         assert_int_equal(weft_plan_input(w->plan, 0, &port), WEFT_OK);
         assert_string_equal(port.name, "x");
         assert_int_equal(weft_plan_print(w->plan, &text), WEFT_OK);

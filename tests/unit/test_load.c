@@ -65,7 +65,7 @@ static void read_as_it_is(void **state)
     assert_int_equal(weft_plan_relayouts(c.plan), 1);          /* the add reads one in the order of the other */
     assert_string_equal(note_of(&c, "t", "when"), "load");
     assert_string_equal(note_of(&c, "t", "at"), "const+0");
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     assert_int_equal(weft_plan_find(c.plan, "t", &value), WEFT_OK);
     assert_int_equal(value.memory, WEFT_MEMORY_CONSTANT);
     assert_int_equal(value.stride[0], 1);

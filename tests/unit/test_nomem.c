@@ -30,12 +30,13 @@ static int settle_text(struct world *w, int status, char *text)
 
 static int words(struct world *w)
 {
-    struct weft_plan_value value;
-    struct weft_port port;
-    struct weft_remark remark;
+    struct weft_plan_value value = {.size = sizeof value};
+    struct weft_port port = {.size = sizeof port};
+    struct weft_remark remark = {.size = sizeof remark};
     struct weft_tensor tensor;
     struct weft_statistics statistics = {.size = sizeof statistics};
     assert_string_equal(weft_version(), WEFT_VERSION);
+    assert_int_equal(weft_version_number(), WEFT_VERSION_NUMBER);
     assert_string_equal(weft_status_text(WEFT_ERR_NOMEM), "out of memory");
     assert_string_equal(weft_dtype_name(WEFT_F32), "f32");
     assert_int_equal(weft_dtype_from_name("bf16"), WEFT_BF16);
@@ -325,8 +326,8 @@ static const struct entry {
     bool needs_memory;
 } entries[] = {
     {words,
-     "weft_version weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits weft_last_error "
-     "weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
+     "weft_version weft_version_number weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits "
+     "weft_last_error weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
      "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
      "weft_remark_get weft_output weft_execution_statistics weft_extent",

@@ -120,7 +120,7 @@ static void make_inputs(const struct weft_plan *plan, struct inputs *ret)
 {
     ret->count = weft_plan_inputs(plan);
     for (size_t i = 0; i < ret->count; i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         int64_t elements = 1;
         assert_int_equal(weft_plan_input(plan, i, &port), WEFT_OK);
         struct weft_tensor *const t = &ret->in[i];

@@ -247,7 +247,7 @@ static void conversions_that_cost_more_are_not_made(void **state)
 
 static bool says(const struct weft_graph *graph, const char *words)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         if (strstr(remark.reason, words))
             return true;

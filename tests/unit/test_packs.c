@@ -333,7 +333,7 @@ static void a_remark_says_what_is_kept(void **state)
     struct level l;
     open_level(&l, "avx2", "graph @g<H, W>(%x: f32[1,8,H + 2,W + 2]) {\n  %w: f32[16,8,3,3] = const random=5\n"
                            "  %y: f32[1,16,H,W] = conv %x, %w\n  return %y\n}\n");
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     bool said = false;
     for (size_t i = 0; weft_remark_get(weft_plan_graph(l.plan), i, &remark) == WEFT_OK; i++)
         said |= strcmp(remark.verdict, "kept") == 0 && strstr(remark.reason, "4608 bytes") &&

@@ -249,7 +249,7 @@ static void keeps_time(void **state)
 static int remarks_of(const struct weft_graph *graph, const char *who, const char *verdict)
 {
     int count = 0;
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         count += strcmp(remark.who, who) == 0 && strcmp(remark.verdict, verdict) == 0;
     return count;
@@ -280,7 +280,7 @@ static void refusals_are_said_once(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(weft_run_pass(f.graph, "fold_const", NULL), 0);
     assert_int_equal(remarks_of(f.graph, "fold_const.evaluate", "refused"), 1);
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     assert_int_equal(weft_remark_get(f.graph, 0, &remark), WEFT_OK);
     assert_non_null(strstr(remark.reason, "262144 bytes"));
     assert_string_equal(remark.where, "%c");

@@ -257,7 +257,7 @@ static void try_size(struct trial *t, const struct weft_plan *fused, const struc
 
 static void count_groups(const struct weft_plan *plan)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     plans++;
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_form *const form = weft_step_form(&plan->step[i]);

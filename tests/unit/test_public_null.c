@@ -24,7 +24,7 @@ static const char *const null_functions =
     "weft_execution_statistics weft_run_timed weft_cancel weft_evaluate weft_tensor_free ";
 /* They take no object. */
 static const char *const number_functions =
-    "weft_status_text weft_version weft_dtype_name weft_dtype_bits weft_extent ";
+    "weft_status_text weft_version weft_version_number weft_dtype_name weft_dtype_bits weft_extent ";
 
 #define assert_null_refused(call) assert_int_equal((call), WEFT_ERR_ARGUMENT)
 
@@ -72,7 +72,7 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
     assert_null_refused(weft_set_layout(NULL, (weft_val){.id = 1}, "{0}"));
     const struct weft_access access = {.size = sizeof access, .value = {1}};
-    struct weft_access_width width;
+    struct weft_access_width width = {.size = sizeof width};
     assert_null_refused(weft_access(NULL, &access, &width));
     assert_null_refused(weft_access(b->graph, NULL, &width));
     assert_null_refused(weft_access(b->graph, &access, NULL));
@@ -126,7 +126,7 @@ static void refuse_null_plans(struct builder *b)
 {
     struct weft_plan *plan;
     struct weft_execution *execution;
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     struct weft_tensor tensor;
     struct weft_statistics statistics = {.size = sizeof statistics};
     char *text;
@@ -140,7 +140,7 @@ static void refuse_null_plans(struct builder *b)
     assert_int_equal(weft_plan_outputs(NULL), 0);
     assert_null_refused(weft_plan_input(NULL, 0, &port));
     assert_null_refused(weft_plan_output(NULL, 0, &port));
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     assert_int_equal(weft_plan_values(NULL), 0);
     assert_null_refused(weft_plan_value(NULL, 0, &value));
     assert_null_refused(weft_plan_find(NULL, "x", &value));
@@ -178,7 +178,7 @@ static void refuse_null_results(struct builder *b)
     assert_null_refused(weft_plan_output(plan, 0, NULL));
     assert_null_refused(weft_plan_value(plan, 0, NULL));
     assert_null_refused(weft_plan_find(plan, "x", NULL));
-    assert_null_refused(weft_plan_find(plan, NULL, &(struct weft_plan_value){0}));
+    assert_null_refused(weft_plan_find(plan, NULL, &(struct weft_plan_value){.size = sizeof(struct weft_plan_value)}));
     assert_null_refused(weft_execution_create(plan, NULL));
     assert_null_refused(weft_output(execution, 0, NULL));
     assert_null_refused(weft_execution_statistics(execution, NULL));
@@ -190,7 +190,7 @@ static void test_null_is_a_wrong_argument(void **state)
 {
     (void)state;
     struct builder b = open_builder();
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     const struct weft_custom custom = {.size = sizeof custom};
     assert_int_equal(weft_dtype_from_name(NULL), 0);
     assert_null_refused(weft_open(NULL, NULL));
@@ -257,7 +257,7 @@ static void test_the_last_error_is_of_the_last_call(void **state)
     assert_said(weft_extent_combine(b.graph, '+', one, one, NULL));
     assert_said(weft_splat(b.graph, WEFT_F32, 0, NULL, 1, NULL));
     assert_said(weft_append(b.graph, NULL, &v));
-    assert_said(weft_access(b.graph, NULL, &(struct weft_access_width){0}));
+    assert_said(weft_access(b.graph, NULL, &(struct weft_access_width){.size = sizeof(struct weft_access_width)}));
     assert_said(weft_register(b.context, NULL));
     assert_said(weft_target_create(b.context, NULL));
     assert_said(weft_target_add(target, NULL));

@@ -13,7 +13,7 @@ static int64_t run(const struct weft_plan *plan, int64_t rows, float *ret)
     int64_t count = 0;
     assert_int_equal(weft_execution_create(plan, &execution), WEFT_OK);
     for (size_t i = 0; i < weft_plan_inputs(plan); i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         assert_int_equal(weft_plan_input(plan, i, &port), WEFT_OK);
         for (int axis = 0; axis < port.rank; axis++)
             port.extent[axis] = port.extent[axis] < 0 ? rows : port.extent[axis];

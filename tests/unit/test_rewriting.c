@@ -87,7 +87,7 @@ static const struct {
 
 static int count_remarks(const struct weft_graph *graph, const char *pass)
 {
-    struct weft_remark remark;
+    struct weft_remark remark = {.size = sizeof remark};
     int count = 0;
     for (size_t i = 0; weft_remark_get(graph, i, &remark) == WEFT_OK; i++)
         count += strncmp(remark.who, pass, strlen(pass)) == 0 && strcmp(remark.verdict, "done") == 0;

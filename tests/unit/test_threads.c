@@ -93,7 +93,7 @@ static bool make_inputs(const struct weft_plan *plan, struct inputs *inputs)
 {
     *inputs = (struct inputs){.count = weft_plan_inputs(plan)};
     for (size_t i = 0; i < inputs->count; i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         if (i == MOST_PORTS || weft_plan_input(plan, i, &port) != WEFT_OK)
             return false;
         struct weft_tensor *t = &inputs->tensor[i];
