@@ -66,6 +66,8 @@ struct weft_place {
     const char *where;
 };
 
+struct weft_shared_pack;
+enum { WEFT_SHARED_PACKS = 64 };
 struct weft_context {
     struct weft_allocator allocator;
     struct weft_executor executor;
@@ -77,6 +79,7 @@ struct weft_context {
     struct weft_barrier *barrier; /* where workers of a gang meet, for target.threads */
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */
     _Atomic bool closed;     /* the caller's is given up */
+    struct weft_shared_pack *shared_pack[WEFT_SHARED_PACKS]; /* of its plans, by hash: plan/shared.c */
     void (*free)(struct weft_context *context); /* when nobody holds it any more; NULL: whoever made it does */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_caught *caught; /* or NULL */
@@ -156,12 +159,16 @@ void weft_note(struct weft_context *context, int severity, const struct weft_pla
 
 /* --- blob.c: bytes of constants, shared between a graph and its clones -------------------------------------------- */
 
-/* Counted memory: allocated, or a part of a mapped file. Reference counts are atomic. */
+/* Counted memory: allocated, or a mapped file, or the caller's, which is given back with the last reference. Reference
+ * counts are atomic. */
 struct weft_blob {
     struct weft_context *context;
     void *data;
     size_t bytes;
-    bool mapped;
+    bool mapped, borrowed; /* neither: allocated */
+    void (*release)(void *user, const void *data, size_t bytes); /* of borrowed memory; or NULL */
+    void (*release_data)(void *user, const void *data);          /* the same without its size */
+    void *release_user;
     _Atomic int32_t references;
     char *path; /* of the mapped file, else NULL; owned by the blob */
     bool for_one;      /* the elements of one constant, made for its value (runtime/constants.c) */
@@ -171,9 +178,12 @@ struct weft_blob {
 struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
 /* Maps a whole file, read-only; on failure records an error that names the file and returns NULL. */
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
+/* The user's memory, which is never written; who calls this sets `release` when all has gone well. NULL if memory is
+ * refused. */
+struct weft_blob *weft_blob_borrow(struct weft_context *context, const void *data, size_t bytes);
 /* Gives back the whole pages within a part of a mapped file; they are read again if somebody looks. */
 void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes);
-/* Gives back the memory of a blob that was not mapped and that only the caller's graph holds: `data` is NULL from then
+/* Gives back the memory of a blob that was allocated and that only the caller's graph holds: `data` is NULL from then
  * on, and constants on it can be printed (by their hash) and nothing else. Nothing happens where somebody else holds
  * it. */
 void weft_blob_give_up(struct weft_blob *blob);

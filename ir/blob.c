@@ -24,6 +24,17 @@ struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes)
     return blob;
 }
 
+static const char nothing[1]; /* where there are no bytes */
+
+struct weft_blob *weft_blob_borrow(struct weft_context *context, const void *data, size_t bytes)
+{
+    struct weft_blob *blob = weft_allocate(context, sizeof *blob);
+    if (blob)
+        *blob = (struct weft_blob){.context = context, .data = (void *)(data ? data : nothing), .bytes = bytes,
+                                   .borrowed = true, .references = 1};
+    return blob;
+}
+
 static struct weft_blob *map_failed(struct weft_context *context, const char *path, int error)
 {
     weft_error(context, error == ENOMEM ? WEFT_ERR_NOMEM : WEFT_ERR_IO, &(struct weft_place){.file = path},
@@ -34,8 +45,7 @@ static struct weft_blob *map_failed(struct weft_context *context, const char *pa
 /* An empty file cannot be mapped; it becomes an empty blob. */
 static void *map_bytes(int file, size_t bytes)
 {
-    static char nothing[1];
-    return bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0) : nothing;
+    return bytes ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0) : (void *)nothing;
 }
 
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
@@ -84,7 +94,7 @@ void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes)
 
 void weft_blob_give_up(struct weft_blob *blob)
 {
-    if (blob->mapped || !blob->data || atomic_load(&blob->references) != 1)
+    if (blob->mapped || blob->borrowed || !blob->data || atomic_load(&blob->references) != 1)
         return;
     weft_blob_hash(blob->data, blob->bytes, blob->given_up);
     weft_release(blob->context, blob->data, blob->bytes);
@@ -104,8 +114,13 @@ void weft_blob_drop(struct weft_blob *blob)
     struct weft_context *context = blob->context;
     if (blob->mapped && blob->bytes)
         munmap(blob->data, blob->bytes);
-    else if (!blob->mapped && blob->data)
+    else if (!blob->mapped && !blob->borrowed && blob->data)
         weft_release(context, blob->data, blob->bytes);
+    const void *const given = blob->data == nothing ? NULL : blob->data;
+    if (blob->release)
+        blob->release(blob->release_user, given, blob->bytes);
+    if (blob->release_data)
+        blob->release_data(blob->release_user, given);
     if (blob->path)
         weft_release(context, blob->path, strlen(blob->path) + 1);
     weft_release(context, blob, sizeof *blob);

@@ -233,6 +233,11 @@ weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, 
     if (bytes)
         memcpy(blob->data, data, bytes);
     weft_graph_hold(b->graph, blob);
+    return weft_build_blob(b, type, blob);
+}
+
+weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob)
+{
     return build_constant(b, type, &(struct weft_constant){.kind = WEFT_CONST_BLOB, .blob = blob});
 }
 

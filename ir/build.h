@@ -71,6 +71,8 @@ weft_val weft_build_splat(struct weft_builder *b, const struct weft_type *type, 
 weft_val weft_build_element(struct weft_builder *b, const struct weft_type *type, const struct weft_element *element);
 /* A const of packed elements, copied. */
 weft_val weft_build_const(struct weft_builder *b, const struct weft_type *type, const void *data);
+/* The same on a blob that the graph holds. */
+weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob);
 weft_val weft_build_cast(struct weft_builder *b, weft_val x, int dtype);
 weft_val weft_build_transpose(struct weft_builder *b, weft_val x, const int *perm);
 weft_val weft_build_reshape(struct weft_builder *b, weft_val x, const struct weft_type *type);

@@ -138,6 +138,13 @@ static struct weft_blob *map_file(struct weft_parser *p, struct weft_word path, 
     const size_t folder = path.text[0] == '/' ? 0 : weft_folder_length(name);
     const char *full =
         weft_arena_format(&p->scratch, "%.*s%.*s", (int)folder, folder ? name : "", (int)path.length, path.text);
+    if (p->options->no_files) {
+        weft_parse_fail(p, path_at, WEFT_ERR_INVALID,
+                        "%s: a text in memory may name no files, unless its folder is given", full);
+        return NULL;
+    }
+    if (p->options->folder && path.text[0] != '/')
+        full = weft_arena_format(&p->scratch, "%s/%.*s", p->options->folder, (int)path.length, path.text);
     for (uint32_t i = 0; i < p->root->blobs; i++)
         if (p->root->blob[i]->path && strcmp(p->root->blob[i]->path, full) == 0)
             return p->root->blob[i];

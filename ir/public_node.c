@@ -38,6 +38,7 @@ struct value {
     bool is_mut;
     const int64_t *number; /* extents of a constant */
     const void *data;
+    bool borrowed;
     double splat;
     int64_t integer;
     weft_val result;
@@ -93,6 +94,16 @@ static int64_t count_elements(const struct value *v, const char *where)
     return empty ? 0 : count;
 }
 
+static weft_val build_borrowed(const struct value *v, const struct weft_type *type, int64_t count)
+{
+    struct weft_blob *blob =
+        weft_blob_borrow(v->graph->context, v->data, (size_t)weft_dtype_bytes(type->dtype, count));
+    if (!blob)
+        weft_out_of_memory(v->graph->context);
+    weft_graph_hold(v->graph, blob);
+    return weft_build_blob(&(struct weft_builder){.graph = v->graph}, type, blob);
+}
+
 static int make_constant(void *arg)
 {
     struct value *v = arg;
@@ -114,7 +125,8 @@ static int make_constant(void *arg)
         extent[i] = weft_dim_of(v->number[i]);
     status = weft_public_type(v->graph, where, v->dtype, v->rank, extent, &type);
     if (status == WEFT_OK)
-        v->result = weft_build_const(&(struct weft_builder){.graph = v->graph}, &type, v->data);
+        v->result = v->borrowed ? build_borrowed(v, &type, count)
+                                : weft_build_const(&(struct weft_builder){.graph = v->graph}, &type, v->data);
     return status;
 }
 
@@ -197,6 +209,24 @@ int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *
         return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .number = extent, .data = data},
                       make_constant, ret_value);
+}
+
+int weft_constant_borrowed(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
+                           void (*release)(void *user, const void *data), void *user, weft_val *ret_value)
+{
+    if (!graph || !ret_value)
+        return weft_missing(graph ? graph->context : NULL);
+    weft_val made;
+    const int status = make_value((struct value){.graph = graph, .dtype = dtype, .rank = rank, .number = extent,
+                                                 .data = data, .borrowed = true},
+                                  make_constant, &made);
+    if (status != WEFT_OK)
+        return status;
+    struct weft_blob *const blob = graph->node[weft_def(graph, (weft_val){.id = made.id}).id].constant->blob;
+    blob->release_data = release;
+    blob->release_user = user;
+    *ret_value = made;
+    return WEFT_OK;
 }
 
 int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value, weft_val *ret_value)

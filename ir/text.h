@@ -26,7 +26,9 @@ const char **weft_value_labels(const struct weft_graph *graph, struct weft_arena
 const char **weft_value_texts(const struct weft_graph *graph, struct weft_arena *arena);
 
 struct weft_parse_options {
-    const char *name;            /* of the text, for messages and relative files */
+    const char *name;            /* of the text, for messages, and for relative files without `folder` */
+    const char *folder;          /* where relative files are, or NULL */
+    bool no_files;               /* the text may name none */
     bool keep_going;             /* parse all graphs of the text, not only the first */
     /* Finds the elements of `const blob=HASH`; the caller gets a reference of its own. NULL: unknown. */
     struct weft_blob *(*find_blob)(void *user, const char *hash, uint64_t *ret_offset);

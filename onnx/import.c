@@ -323,10 +323,10 @@ static bool import_once(struct onnx_importer *importer)
 
 #define MAX_IMPORTS 64 /* of one model, each with narrower symbols than the one before */
 
-bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, struct weft_blob *file,
-                      const char *path, const struct weft_fixed_input *fixed, size_t fixeds,
+bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, const struct weft_onnx_source *source,
                       struct weft_graph **ret_graph)
 {
+    struct weft_blob *const file = source->file;
     struct onnx_assumptions assumptions = {.arena = scratch};
     for (int i = 0; i < MAX_IMPORTS; i++) {
         weft_graph_free(*ret_graph);
@@ -335,12 +335,13 @@ bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, 
         weft_graph_hold(*ret_graph, weft_blob_hold(file));
         struct onnx_importer importer = {
             .reader = {.context = context, .arena = scratch, .start = file->data,
-                       .end = (const uint8_t *)file->data + file->bytes, .path = path},
+                       .end = (const uint8_t *)file->data + file->bytes, .path = source->path,
+                       .folder = source->folder},
             .assumptions = &assumptions,
             .root = *ret_graph,
             .file = file,
-            .fixed = fixed,
-            .fixeds = fixeds};
+            .fixed = source->fixed,
+            .fixeds = source->fixeds};
         const uint32_t known_before = assumptions.count;
         if (!import_once(&importer))
             return false;
@@ -349,7 +350,7 @@ bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, 
             return true;
         }
     }
-    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = path},
+    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = source->path},
                "the sizes that the model takes for granted could not be settled in %d imports", MAX_IMPORTS);
     return false;
 }

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c: weft_load. A file is weft text if it is called so or begins like it, and an ONNX model otherwise: protobuf
- * has no magic number, but no model begins with a word, since its first field would be an impossible one. */
+/* load.c: weft_load and its kin. A file is weft text if it is called so or begins like it, and an ONNX model otherwise;
+ * what is in memory has no name. Protobuf has no magic number, but no model begins with a word, since its first field
+ * would be an impossible one. */
 #include "onnx/onnx.h"
 
 #include <string.h>
 
 struct load {
     struct weft_context *context;
-    const char *path;
     struct weft_graph *graph;
+    const char *path;           /* of a file; NULL: it is in memory */
+    const void *data;
+    size_t bytes;
+    struct weft_load_options options; /* of what is in memory; of a file: what is fixed */
     struct weft_blob *file;
     struct weft_arena scratch;
-    const struct weft_fixed_input *fixed;
-    size_t fixeds;
 };
+
+const char *weft_onnx_folder_of(struct weft_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? weft_arena_copy(arena, path, (size_t)(slash - path) + 1) : "./";
+}
 
 static bool has_suffix(const char *path, const char *suffix)
 {
@@ -38,27 +46,72 @@ static bool begins_like_text(const char *data, size_t bytes)
     return false;
 }
 
+static int load_text(struct load *load, const char *name)
+{
+    const struct weft_parse_options options = {
+        .name = name, .folder = load->options.folder, .no_files = !load->path && !load->options.folder};
+    uint32_t count;
+    if (load->options.fixed_count)
+        weft_error(load->context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = name},
+                   "inputs of weft text cannot be fixed: write them as const");
+    else
+        load->graph = weft_parse_graph(load->context, load->file->data, load->file->bytes, 0, &options, &count);
+    return load->context->error_status;
+}
+
+static struct weft_blob *open_source(const struct load *load)
+{
+    if (load->path)
+        return weft_blob_map(load->context, load->path);
+    struct weft_blob *blob = load->options.release ? weft_blob_borrow(load->context, load->data, load->bytes)
+                                                   : weft_blob_new(load->context, load->bytes);
+    if (!blob)
+        weft_out_of_memory(load->context);
+    if (!load->options.release && load->bytes)
+        memcpy(blob->data, load->data, load->bytes);
+    return blob;
+}
+
 static int load_protected(void *arg)
 {
     struct load *load = arg;
-    load->file = weft_blob_map(load->context, load->path);
+    const struct weft_load_options *options = &load->options;
+    load->file = open_source(load);
     if (!load->file)
         return load->context->error_status;
-    load->context->here = (struct weft_place){.file = load->path};
-    const char *data = load->file->data;
-    if (has_suffix(load->path, ".weft") || begins_like_text(data, load->file->bytes)) {
-        const struct weft_parse_options options = {.name = load->path};
-        uint32_t count;
-        if (load->fixeds) {
-            weft_error(load->context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = load->path},
-                       "inputs of weft text cannot be fixed: write them as const");
-            return load->context->error_status;
-        }
-        load->graph = weft_parse_graph(load->context, data, load->file->bytes, 0, &options, &count);
-        return load->context->error_status;
-    }
-    weft_onnx_import(load->context, &load->scratch, load->file, load->path, load->fixed, load->fixeds, &load->graph);
+    const char *name = load->path ? load->path : options->name ? options->name : "memory";
+    load->context->here = (struct weft_place){.file = name};
+    if ((load->path && has_suffix(load->path, ".weft")) || begins_like_text(load->file->data, load->file->bytes))
+        return load_text(load, name);
+    const struct weft_onnx_source source = {
+        .file = load->file, .path = name, .fixed = options->fixed, .fixeds = options->fixed_count,
+        .folder = load->path        ? weft_onnx_folder_of(&load->scratch, load->path)
+                  : options->folder ? weft_arena_format(&load->scratch, "%s/", options->folder)
+                                    : NULL};
+    weft_onnx_import(load->context, &load->scratch, &source, &load->graph);
     return load->context->error_status;
+}
+
+/* Borrowed memory is given back from here on, if all went well, and at once if no graph holds it. */
+static int load_graph(struct load *load, struct weft_graph **ret_graph)
+{
+    const struct weft_load_options *options = &load->options;
+    for (size_t i = 0; i < options->fixed_count; i++)
+        if (!options->fixed || !options->fixed[i].name || !options->fixed[i].tensor)
+            return weft_missing(load->context);
+    weft_arena_open(&load->scratch, load->context);
+    const int status = weft_protected(load->context, load_protected, load);
+    weft_arena_close(&load->scratch);
+    if (status == WEFT_OK && load->file->borrowed) {
+        load->file->release = options->release;
+        load->file->release_user = options->release_user;
+    }
+    if (status == WEFT_OK)
+        *ret_graph = load->graph;
+    else
+        weft_graph_free(load->graph);
+    weft_blob_drop(load->file);
+    return status;
 }
 
 int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph)
@@ -69,19 +122,18 @@ int weft_load(struct weft_context *context, const char *path, struct weft_graph 
 int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed, size_t count,
                     struct weft_graph **ret_graph)
 {
-    if (!context || !path || !ret_graph || (count && !fixed))
+    if (!context || !path || !ret_graph)
         return weft_missing(context);
-    for (size_t i = 0; i < count; i++)
-        if (!fixed[i].name || !fixed[i].tensor)
-            return weft_missing(context);
-    struct load load = {.context = context, .path = path, .fixed = fixed, .fixeds = count};
-    weft_arena_open(&load.scratch, context);
-    int status = weft_protected(context, load_protected, &load);
-    weft_arena_close(&load.scratch);
-    weft_blob_drop(load.file);
-    if (status == WEFT_OK)
-        *ret_graph = load.graph;
-    else
-        weft_graph_free(load.graph);
-    return status;
+    struct load load = {.context = context, .path = path, .options = {.fixed = fixed, .fixed_count = count}};
+    return load_graph(&load, ret_graph);
+}
+
+int weft_load_memory(struct weft_context *context, const void *data, size_t bytes,
+                     const struct weft_load_options *options, struct weft_graph **ret_graph)
+{
+    struct load load = {.context = context, .data = data, .bytes = bytes};
+    if (!context || !ret_graph || (bytes && !data) ||
+        (options && !weft_take_options(&load.options, sizeof load.options, options)))
+        return weft_missing(context);
+    return load_graph(&load, ret_graph);
 }

@@ -140,7 +140,8 @@ struct onnx_reader {
     struct weft_context *context;
     struct weft_arena *arena;
     const uint8_t *start, *end;
-    const char *path;
+    const char *path;           /* for messages */
+    const char *folder;         /* of external data, with its last slash; NULL: there may be none */
 };
 
 /* Each returns false after recording an error with the file and the byte. */

@@ -251,13 +251,6 @@ static bool is_plain_path(struct onnx_string path)
     return true;
 }
 
-/* The folder of a path, as text in the arena, with its last slash. */
-static const char *folder_of(struct weft_arena *arena, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? weft_arena_copy(arena, path, (size_t)(slash - path) + 1) : "./";
-}
-
 static bool is_within(const char *folder, const char *path)
 {
     char resolved[PATH_MAX];
@@ -274,11 +267,17 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
     const uint32_t known = weft_onnx_find_name(&importer->data_file, location);
     if (known != ONNX_NO_NAME)
         return importer->data[known];
-    const char *folder = folder_of(arena, importer->reader.path);
+    const char *folder = importer->reader.folder;
+    if (!folder) {
+        fail(maker, WEFT_ERR_INVALID,
+             "its data file \"%.*s\": a model in memory may name none, unless its folder is given",
+             (int)location.length, location.data);
+        return NULL;
+    }
     const char *path = weft_arena_format(arena, "%s%.*s", folder, (int)location.length, location.data);
     char resolved[PATH_MAX], model[PATH_MAX];
     if (realpath(path, resolved) && !is_within(folder, resolved) &&
-        !(realpath(importer->reader.path, model) && is_within(folder_of(arena, model), resolved))) {
+        !(realpath(importer->reader.path, model) && is_within(weft_onnx_folder_of(arena, model), resolved))) {
         fail(maker, WEFT_ERR_INVALID, "its data file \"%.*s\" is a link out of the model's folder",
              (int)location.length, location.data);
         return NULL;

@@ -138,8 +138,6 @@ const void *weft_elements(struct weft_graph *graph, weft_val constant);
 void weft_read_reals(struct weft_graph *graph, weft_val constant, double *ret);
 /* A splat of `type` with element 0 of packed data. */
 weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data);
-/* A const on a blob that the graph holds. */
-weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob);
 
 /* Rules that canonicalize and cancel_transpose share (canonicalize_view.c): a view that keeps its operand's type,
  * a transpose that moves no axis, a view of a uniform constant. */

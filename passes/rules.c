@@ -277,15 +277,6 @@ weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type,
         .integer = integer ? weft_load_integer(type->dtype, data, 0) : 0});
 }
 
-weft_val weft_build_blob(struct weft_builder *b, const struct weft_type *type, struct weft_blob *blob)
-{
-    const struct weft_constant constant = {.kind = WEFT_CONST_BLOB, .blob = blob};
-    const weft_node node = weft_add_node(b->graph, &(struct weft_node_spec){
-        .op = WEFT_OP_const, .stated = type, .constant = &constant, .before = b->before});
-    weft_assert(node.id);
-    return weft_result(b->graph, node, 0);
-}
-
 const void *weft_elements(struct weft_graph *graph, weft_val constant)
 {
     const void *data = weft_const_data(graph, constant);

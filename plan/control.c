@@ -96,7 +96,7 @@ void weft_plan_drop_controls(struct weft_plan *plan)
             weft_plan_drop_controls(body);
             weft_release(body->context, body->temporary.data, body->temporary.bytes);
             for (uint32_t pack = 1; pack < body->packs; pack++)
-                weft_release(body->context, body->pack[pack].data, body->pack[pack].bytes);
+                weft_plan_free_pack(body->context, &body->pack[pack]);
         }
 }
 

@@ -287,12 +287,12 @@ void weft_plan_describe(struct weft_plan *plan)
 
 static int64_t known(weft_dim d) { return weft_dim_is_constant(d) ? weft_dim_value(d) : -1; }
 
-static int port(const struct weft_plan *plan, uint32_t number, const char *text, struct weft_port *ret_port)
+static int port(const struct weft_plan *plan, uint32_t number, const char *name, const char *text,
+                struct weft_port *ret_port)
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_storage *storage = &plan->storage[number];
     const struct weft_type *type = weft_type_of(g, storage->value);
-    const char *name = g->value[storage->value.id].name;
     struct weft_port facts = {.name = name ? name : "", .text = text, .dtype = type->dtype, .rank = type->rank};
     for (int i = 0; i < type->rank; i++) {
         facts.extent[i] = known(type->extent[i]);
@@ -305,12 +305,12 @@ int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *re
 {
     if (!plan || !ret_port || i >= plan->graph->params)
         return WEFT_ERR_ARGUMENT;
-    return port(plan, plan->param_storage[i], plan->input_text[i], ret_port);
+    return port(plan, plan->param_storage[i], plan->input_name[i], plan->input_text[i], ret_port);
 }
 
 int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
     if (!plan || !ret_port || i >= plan->graph->returns)
         return WEFT_ERR_ARGUMENT;
-    return port(plan, plan->return_storage[i], plan->output_text[i], ret_port);
+    return port(plan, plan->return_storage[i], plan->output_name[i], plan->output_text[i], ret_port);
 }

@@ -58,8 +58,7 @@ void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack)
 {
     struct weft_pack *dropped = &plan->pack[pack];
     plan->constant_bytes -= (int64_t)dropped->bytes;
-    weft_release(plan->context, dropped->data, dropped->bytes);
-    *dropped = (struct weft_pack){0};
+    weft_plan_free_pack(plan->context, dropped);
 }
 
 void weft_home_params(struct weft_plan *plan)

@@ -240,7 +240,7 @@ static void free_plan(struct weft_plan *plan)
     weft_tiers_close(plan);
     weft_plan_drop_controls(plan);
     for (uint32_t i = 1; i < plan->packs; i++)
-        weft_release(plan->context, plan->pack[i].data, plan->pack[i].bytes);
+        weft_plan_free_pack(plan->context, &plan->pack[i]);
     weft_release(plan->context, plan->temporary.data, plan->temporary.bytes);
     weft_graph_free(plan->graph);
     weft_release(context, plan, sizeof *plan);

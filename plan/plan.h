@@ -48,6 +48,7 @@ struct weft_pack {          /* memory of the plan: copied, generated or packed c
     void *data;
     size_t bytes;
     const struct weft_packing *packing; /* of packed weights: for whom; or NULL */
+    struct weft_shared_pack *shared;    /* the memory is this one's, of several plans perhaps; or NULL */
 };
 
 /* The bodies of an `if` or `loop`: plans within the plan, see control.c. */
@@ -72,6 +73,7 @@ struct weft_plan {
     const int64_t *hint;          /* by symbol: the sizes that the hints give */
     struct weft_frame *hinted;    /* for these sizes; while planning only */
     const char **input_text, **output_text;
+    const char **input_name, **output_name; /* of the graph that was compiled; NULL: without, and of bodies */
     const char **label;           /* names of values, by id */
     struct weft_graph *graph;
     struct weft_units units;      /* of the graph, in the order in which they run */
@@ -137,6 +139,17 @@ void weft_plan_drop(const struct weft_plan *plan);
 uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
 /* Gives back what the bodies hold outside of the graph's arena. */
 void weft_plan_drop_controls(struct weft_plan *plan);
+
+/* --- shared.c ----------------------------------------------------------------------------------------------------- */
+
+/* A pack that is written and stays as it is: if another plan of the context has an equal one, that takes its place. */
+void weft_plan_share_pack(struct weft_plan *plan, uint32_t pack);
+/* Gives a pack of a plan's back. Any thread. */
+void weft_plan_free_pack(struct weft_context *context, struct weft_pack *pack);
+/* Bytes of packs that other plans have too, at this moment; bodies included. */
+int64_t weft_plan_shared_bytes(const struct weft_plan *plan);
+/* When no plan is left. */
+void weft_shared_packs_close(struct weft_context *context);
 
 /* --- home.c ------------------------------------------------------------------------------------------------------- */
 

@@ -39,6 +39,7 @@ const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t number)
         const struct weft_storage storage = plan->storage[number];
         const uint32_t pack = weft_plan_add_pack(plan, (size_t)weft_plan_constant_bytes(plan, &storage));
         write_elements(plan, &storage, plan->pack[pack].data);
+        weft_plan_share_pack(plan, pack);
         plan->storage[number].data = plan->pack[pack].data;
         plan->storage[number].pack = pack;
     }
@@ -111,6 +112,7 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
     plan->pack[step->pack].packing = packing;
     step->kind->write_pack(&how, plan->pack[step->pack].data, elements,
                            storage->load ? NULL : constant_of(plan, storage));
+    weft_plan_share_pack(plan, step->pack);
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
     give_up_at_once(plan, step, how.plain);
@@ -235,7 +237,7 @@ void weft_plan_give_up_constants(struct weft_plan *plan)
         const bool is_read = count > 0 && bsearch(&blob, read, count, sizeof(struct weft_blob *), by_blob);
         if (blob->bytes >= LEAST && !is_read && !plan->keeps_constants)
             weft_blob_give_up(root->blob[i]);
-        if (!blob->mapped && blob->data && atomic_load(&blob->references) == 1)
+        if (!blob->mapped && !blob->borrowed && blob->data && atomic_load(&blob->references) == 1)
             plan->constant_bytes += (int64_t)blob->bytes;
     }
     weft_arena_empty(&plan->graph->root->scratch);

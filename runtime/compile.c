@@ -82,6 +82,7 @@ static int compile(void *arg)
     if (!weft_validate_graph(c->source))
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
+    weft_plan_keep_names(plan, c->source);
     if (!may_group(&c->options))
         open_all_groups(plan->graph);
     else if (has_groups(plan->graph)) /* a plan says what runs, and these run as one only if a kernel computes them */

@@ -149,6 +149,7 @@ static void describe(struct weft_target *target)
 
 static void free_context(struct weft_context *context)
 {
+    weft_shared_packs_close(context);
     weft_customs_free(context);
     weft_prices_close(context);
     weft_text_close(&context->errors);

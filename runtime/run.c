@@ -429,6 +429,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .inside = marked[WEFT_ALIAS_PART],
                                         .overwriting = marked[WEFT_ALIAS_OVER],
                                         .updating = marked[WEFT_ALIAS_UPDATED],
-                                        .plain_ns = e->plain_ns};
+                                        .plain_ns = e->plain_ns,
+                                        .shared_bytes = weft_plan_shared_bytes(plan)};
     return weft_give_facts(ret_statistics, &all, sizeof all);
 }

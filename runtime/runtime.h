@@ -60,6 +60,11 @@ bool weft_plan_compute_constants(struct weft_plan *plan, int64_t most);
 /* Gives back what that left behind, if memory was refused meanwhile. */
 void weft_plan_drop_known(struct weft_plan *plan);
 
+/* --- names.c ------------------------------------------------------------------------------------------------------ */
+
+/* What inputs and outputs of the graph that is compiled are called; before passes. Under weft_protected. */
+void weft_plan_keep_names(struct weft_plan *plan, const struct weft_graph *source);
+
 /* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 
 #define WEFT_FRAMES 8

@@ -26,6 +26,23 @@ struct weft_fixed_input {
  * ONNX models only. */
 WEFT_API int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed,
                              size_t count, struct weft_graph **ret_graph);
+struct weft_load_options {
+    size_t size;
+    const char *name;      /* what messages call the model; NULL: "memory" */
+    const char *folder;    /* where files lie that the model names (external data, const file=); NULL: it may name
+                              none */
+    const struct weft_fixed_input *fixed; /* as weft_load_fixed */
+    size_t fixed_count;
+    /* Called once when the last graph, plan or execution is gone that could read `data`, on whichever thread that is;
+     * for weft text before weft_load_memory returns. Never if that fails. NULL: the bytes are copied. */
+    void (*release)(void *user, const void *data, size_t bytes);
+    void *release_user;
+};
+/* As weft_load, from memory: an ONNX model, or weft text if it begins like it. With `release` the weights of a model
+ * stay in `data`, which may not change until `release` is called; plans copy those that kernels want packed, and those
+ * whose address does not suit their type. `options` may be NULL. */
+WEFT_API int weft_load_memory(struct weft_context *context, const void *data, size_t bytes,
+                              const struct weft_load_options *options, struct weft_graph **ret_graph);
 /* Parses the first top-level graph of a text (language: ir/FORMAT.md). Messages show `name` as the file, and references
  * to files are relative to its folder. */
 WEFT_API int weft_parse(struct weft_context *context, const char *text, size_t bytes, const char *name,
@@ -89,6 +106,13 @@ WEFT_API int weft_param_mut(struct weft_graph *graph, const char *name, int dtyp
 /* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);
+/* As weft_constant, but `data` stays the caller's and is read where it lies by all graphs, clones, plans and executions
+ * that use the constant; it may not change. `release` is called once, when the last of them is gone, on whichever
+ * thread that is; never if this function fails. NULL: the data stays valid until the context is freed. Plans copy what
+ * kernels want packed. */
+WEFT_API int weft_constant_borrowed(struct weft_graph *graph, int dtype, int rank, const int64_t *extent,
+                                    const void *data, void (*release)(void *user, const void *data), void *user,
+                                    weft_val *ret_value);
 /* A constant whose elements all equal `value`, rounded for a float dtype; for an integer dtype `value` must be one of
  * its numbers. It takes no memory. */
 WEFT_API int weft_splat(struct weft_graph *graph, int dtype, int rank, const weft_dim *extent, double value,

@@ -68,7 +68,7 @@ WEFT_API const struct weft_graph *weft_plan_graph(const struct weft_plan *plan);
 
 struct weft_port {
     size_t size;           /* set by the caller */
-    const char *name;
+    const char *name;      /* in the graph that was compiled; "": it has none */
     int32_t dtype;
     int32_t rank;
     int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol */
@@ -79,6 +79,9 @@ WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
 WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);
 WEFT_API int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
 WEFT_API int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port);
+/* The number of the first input or output of that name. WEFT_ERR_ARGUMENT, without a message, if there is none. */
+WEFT_API int weft_plan_find_input(const struct weft_plan *plan, const char *name, size_t *ret_i);
+WEFT_API int weft_plan_find_output(const struct weft_plan *plan, const char *name, size_t *ret_i);
 
 /* Where a value of the planned graph is stored. Values in one storage share memory: a view and its operand, a part of a
  * concat and the whole, the old and the new value of a buffer that is updated in place. */

@@ -22,6 +22,11 @@ WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const s
  * an extent depends on data, the tensor must have the maximum extent, and weft_output returns a dense tensor with the
  * actual extents. */
 WEFT_API int weft_bind_output(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
+/* The same by name (weft_port.name); WEFT_ERR_ARGUMENT and a message if there is none of that name. */
+WEFT_API int weft_bind_input_named(struct weft_execution *execution, const char *name,
+                                   const struct weft_tensor *tensor);
+WEFT_API int weft_bind_output_named(struct weft_execution *execution, const char *name,
+                                    const struct weft_tensor *tensor);
 /* Runs the plan. Memory is allocated when sizes are new; a second run with the same sizes allocates nothing, except in
  * steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs, mutable inputs)
  * may not overlap any other bound tensor: WEFT_ERR_BINDING. */
@@ -53,6 +58,7 @@ struct weft_statistics {
     int32_t overwriting;    /* in place over the value that they are the last reader of, */
     int32_t updating;       /* or in the `mut` parameter whose new value they are */
     int64_t plain_ns;       /* of the last timed run: time in plain C kernels (__ref), for ops without a faster one */
+    int64_t shared_bytes;   /* of constant_bytes: what other plans of the context have too, and is in memory once */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once and times each kernel. For each step `fn` gets the kernel's name, the value that it computes, and ns. */

@@ -28,8 +28,9 @@ static int import(void *arg)
         return WEFT_ERR_NOMEM;
     if (import->size)
         memcpy(import->file->data, import->data, import->size);
-    const bool done = weft_onnx_import(import->context, &import->scratch, import->file, "/nowhere/fuzz.onnx", NULL, 0,
-                                       &import->graph);
+    const bool done = weft_onnx_import(import->context, &import->scratch,
+                                       &(struct weft_onnx_source){.file = import->file, .path = "/nowhere/fuzz.onnx",
+                                                                  .folder = "/nowhere/"}, &import->graph);
     weft_fuzz_require(done == (import->context->error_count == 0));
     return WEFT_OK;
 }

@@ -94,6 +94,27 @@ static int constant(struct world *w)
     return weft_constant(w->built, WEFT_F32, 1, (const int64_t[]){100}, data, &value);
 }
 
+static void count_release(void *user, const void *data) { ++*(int *)user; }
+
+/* The data is given back with the graph, exactly where the constant was made. */
+static int constant_borrowed(struct world *w)
+{
+    static const float data[100];
+    weft_val value;
+    int given_back = 0;
+    struct weft_graph *graph;
+    const int64_t left = w->scarce.left;
+    w->scarce.left = -1;
+    world_require(w, weft_graph_create(w->context, "borrower", &graph));
+    w->scarce.left = left;
+    const int status = weft_constant_borrowed(graph, WEFT_F32, 1, (const int64_t[]){100}, data, count_release,
+                                              &given_back, &value);
+    assert_int_equal(given_back, 0);
+    weft_graph_destroy(graph);
+    assert_int_equal(given_back, status == WEFT_OK);
+    return status;
+}
+
 static int splat(struct world *w)
 {
     weft_val value;

@@ -153,6 +153,20 @@ static int load_fixed(struct world *w)
     return settle_graph(status, graph);
 }
 
+static void give_back(void *user, const void *data, size_t bytes) { ++*(int *)user; }
+
+/* The text is given back exactly where loading succeeds. */
+static int load_memory(struct world *w)
+{
+    int given_back = 0;
+    struct weft_graph *graph = UNTOUCHED;
+    const struct weft_load_options options = {.size = sizeof options, .release = give_back,
+                                              .release_user = &given_back};
+    const int status = weft_load_memory(w->context, world_text, sizeof world_text - 1, &options, &graph);
+    assert_int_equal(given_back, status == WEFT_OK);
+    return settle_graph(status, graph);
+}
+
 static int parse(struct world *w)
 {
     struct weft_graph *graph = UNTOUCHED;
@@ -258,6 +272,18 @@ static int execution_create(struct world *w)
 static int bind_input(struct world *w) { return weft_bind_input(w->execution, 0, &w->input[0]); }
 
 /* To an execution of its own: the next run would write there. */
+static int bind_named(struct world *w)
+{
+    struct weft_port in = {.size = sizeof in}, out = {.size = sizeof out};
+    size_t i;
+    assert_int_equal(weft_plan_input(w->plan, 0, &in), WEFT_OK);
+    assert_int_equal(weft_plan_output(w->plan, 0, &out), WEFT_OK);
+    assert_int_equal(weft_plan_find_input(w->plan, in.name, &i), WEFT_OK);
+    assert_int_equal(weft_plan_find_output(w->plan, out.name, &i), WEFT_OK);
+    const int status = weft_bind_input_named(w->execution, in.name, &w->input[0]);
+    return status == WEFT_OK ? weft_bind_output_named(w->execution, out.name, NULL) : status;
+}
+
 static int bind_output(struct world *w)
 {
     static float out[8 * WORLD_ROWS];
@@ -346,6 +372,7 @@ static const struct entry {
     {read_numbers, "weft_constant_read weft_extent_text weft_extent_at", true},
     {save, "weft_save", true},
     {load_fixed, "weft_load_fixed", true},
+    {load_memory, "weft_load_memory", true},
     {parse, "weft_parse", true},
     {parse_long, "weft_parse", true},
     {parse_wrong, "weft_parse", true},
@@ -359,6 +386,7 @@ static const struct entry {
     {param, "weft_param", false},
     {param_mut, "weft_param_mut", false},
     {constant, "weft_constant", true},
+    {constant_borrowed, "weft_constant_borrowed", true},
     {splat, "weft_splat", false},
     {splat_integer, "weft_splat_integer", false},
     {append, "weft_append", false},
@@ -374,6 +402,7 @@ static const struct entry {
     {execution_create, "weft_execution_create", true},
     {bind_input, "weft_bind_input", false},
     {bind_output, "weft_bind_output", false},
+    {bind_named, "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named", false},
     {run, "weft_run", true},
     {run_timed, "weft_run_timed", true},
     {cancel, "weft_cancel", true},

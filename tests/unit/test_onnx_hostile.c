@@ -352,6 +352,19 @@ static void test_external_refusals(void **state)
     expect_refused("absent.bin", NULL, NULL, WEFT_ERR_IO, "its data file \"absent.bin\" has to lie beside the model");
 }
 
+/* The same model from memory: its data is looked for in the folder that is named, and nowhere else. */
+static void try_external_memory(const struct folder *folder, const struct bytes *model, int status)
+{
+    struct weft_graph *graph = NULL;
+    struct weft_load_options options = {.size = sizeof options, .name = "held"};
+    assert_int_equal(weft_load_memory(folder->context, model->data, model->count, &options, &graph), WEFT_ERR_INVALID);
+    assert_non_null(strstr(weft_last_error(folder->context), "may name none, unless its folder is given"));
+    options.folder = folder->path;
+    assert_int_equal(weft_load_memory(folder->context, model->data, model->count, &options, &graph), status);
+    if (status == WEFT_OK)
+        weft_graph_destroy(graph);
+}
+
 /* Loads a model beside a data file of 20 bytes and returns the status; `text` is what the errors must contain. */
 static void try_external(const char *location, const char *offset, const char *length, int status, const char *text)
 {
@@ -373,6 +386,7 @@ static void try_external(const char *location, const char *offset, const char *l
     } else if (!strstr(weft_last_error(folder.context), text)) {
         fail_msg("\"%s\" is not in: %s", text, weft_last_error(folder.context));
     }
+    try_external_memory(&folder, &model, status);
     remove(data);
     remove(link);
     close_folder(&folder);

@@ -9,7 +9,8 @@
 /* Every function of weft.h that takes a pointer to an object, with NULL for it, or for where its result goes. */
 static const char *const null_functions =
     "weft_dtype_from_name weft_open weft_close weft_last_error weft_context_target weft_free_text weft_load "
-    "weft_load_fixed weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
+    "weft_load_fixed weft_load_memory weft_constant_borrowed "
+    "weft_parse weft_graph_clone weft_graph_destroy weft_print weft_validate weft_graph_create "
     "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
     "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_constant_read weft_extent_text "
     "weft_extent_at weft_save weft_target_create weft_target_destroy "
@@ -19,6 +20,7 @@ static const char *const null_functions =
     "weft_plan_wait weft_plan_compiled weft_plan_print "
     "weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
+    "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
     "weft_execution_statistics weft_run_timed weft_cancel weft_evaluate weft_tensor_free ";
@@ -40,6 +42,9 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_load(b->context, "x.weft", NULL));
     assert_null_refused(weft_load_fixed(NULL, "x.weft", NULL, 0, &graph));
     assert_null_refused(weft_load_fixed(b->context, "x.weft", NULL, 0, NULL));
+    assert_null_refused(weft_load_memory(NULL, "graph @g() {}", 13, NULL, &graph));
+    assert_null_refused(weft_load_memory(b->context, NULL, 13, NULL, &graph));
+    assert_null_refused(weft_load_memory(b->context, "graph @g() {}", 13, NULL, NULL));
     assert_null_refused(weft_parse(NULL, "", 0, "x", &graph));
     assert_null_refused(weft_parse(b->context, "", 0, "x", NULL));
     assert_null_refused(weft_graph_clone(NULL, &graph));
@@ -61,6 +66,8 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_param_mut(b->graph, "x", WEFT_F32, 1, &one, NULL));
     assert_null_refused(weft_constant(NULL, WEFT_F32, 0, NULL, &(float){1}, &v));
     assert_null_refused(weft_constant(b->graph, WEFT_F32, 0, NULL, &(float){1}, NULL));
+    assert_null_refused(weft_constant_borrowed(NULL, WEFT_F32, 0, NULL, &(float){1}, NULL, NULL, &v));
+    assert_null_refused(weft_constant_borrowed(b->graph, WEFT_F32, 0, NULL, &(float){1}, NULL, NULL, NULL));
     assert_null_refused(weft_splat(NULL, WEFT_F32, 0, NULL, 1, &v));
     assert_null_refused(weft_splat(b->graph, WEFT_F32, 0, NULL, 1, NULL));
     assert_null_refused(weft_splat_integer(NULL, WEFT_I64, 0, NULL, 1, &v));
@@ -153,6 +160,11 @@ static void refuse_null_plans(struct builder *b)
     assert_null_refused(weft_execution_create(NULL, &execution));
     assert_null_refused(weft_bind_input(NULL, 0, &tensor));
     assert_null_refused(weft_bind_output(NULL, 0, &tensor));
+    size_t i;
+    assert_null_refused(weft_plan_find_input(NULL, "x", &i));
+    assert_null_refused(weft_plan_find_output(NULL, "x", &i));
+    assert_null_refused(weft_bind_input_named(NULL, "x", &tensor));
+    assert_null_refused(weft_bind_output_named(NULL, "x", &tensor));
     assert_null_refused(weft_run(NULL));
     assert_null_refused(weft_output(NULL, 0, &tensor));
     assert_string_equal(weft_execution_error(NULL), "");
@@ -179,6 +191,12 @@ static void refuse_null_results(struct builder *b)
     assert_null_refused(weft_plan_value(plan, 0, NULL));
     assert_null_refused(weft_plan_find(plan, "x", NULL));
     assert_null_refused(weft_plan_find(plan, NULL, &(struct weft_plan_value){.size = sizeof(struct weft_plan_value)}));
+    assert_null_refused(weft_plan_find_input(plan, NULL, &(size_t){0}));
+    assert_null_refused(weft_plan_find_input(plan, "x", NULL));
+    assert_null_refused(weft_plan_find_output(plan, NULL, &(size_t){0}));
+    assert_null_refused(weft_plan_find_output(plan, "x", NULL));
+    assert_null_refused(weft_bind_input_named(execution, NULL, NULL));
+    assert_null_refused(weft_bind_output_named(execution, NULL, NULL));
     assert_null_refused(weft_execution_create(plan, NULL));
     assert_null_refused(weft_output(execution, 0, NULL));
     assert_null_refused(weft_execution_statistics(execution, NULL));
