@@ -51,6 +51,13 @@ struct weft_pack {          /* memory of the plan: copied, generated or packed c
     struct weft_shared_pack *shared;    /* the memory is this one's, of several plans perhaps; or NULL */
 };
 
+/* The address of an input. */
+struct weft_assumed {
+    uint32_t align;         /* bytes, as the plan takes it to be, beyond what the graph promises; or 0 */
+    uint32_t promised;      /* by the graph or by the caller: a buffer that is not so is refused */
+    bool staged;            /* one that is not aligned as assumed is copied in each run */
+};
+
 /* The bodies of an `if` or `loop`: plans within the plan, see control.c. */
 struct weft_control {
     bool loop, condition;   /* condition: a loop that ends when its first carried value is false */
@@ -72,6 +79,7 @@ struct weft_plan {
     struct weft_graph *known;     /* what constants alone decide, copied, where it takes several parts to compute it */
     const int64_t *hint;          /* by symbol: the sizes that the hints give */
     struct weft_frame *hinted;    /* for these sizes; while planning only */
+    struct weft_assumed *assumed; /* by parameter (runtime/stage.c); NULL: of bodies, and of what constants decide */
     const char **input_text, **output_text;
     const char **input_name, **output_name; /* of the graph that was compiled; NULL: without, and of bodies */
     const char **label;           /* names of values, by id */

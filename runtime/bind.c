@@ -27,7 +27,8 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     const struct weft_graph *g = plan->graph;
     if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) ||
         !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||
-        !NEW(e, own, g->returns) || !NEW(e, base, plan->storages) || !NEW(e, symbols, weft_symbol_count(g->dims))) {
+        !NEW(e, own, g->returns) || !NEW(e, stage, g->params) || !NEW(e, base, plan->storages) ||
+        !NEW(e, symbols, weft_symbol_count(g->dims))) {
         weft_execution_destroy(e);
         return WEFT_ERR_NOMEM;
     }
@@ -56,11 +57,14 @@ void weft_execution_destroy(struct weft_execution *e)
     free_pack(e, &e->scratch);
     for (uint32_t i = 0; e->own && i < g->returns; i++)
         free_pack(e, &e->own[i]);
+    for (uint32_t i = 0; e->stage && i < g->params; i++)
+        free_pack(e, &e->stage[i]);
     OLD(e, input, g->params);
     OLD(e, output, g->returns);
     OLD(e, result, g->returns);
     OLD(e, output_bound, g->returns);
     OLD(e, own, g->returns);
+    OLD(e, stage, g->params);
     OLD(e, base, e->plan->storages);
     OLD(e, symbols, weft_symbol_count(g->dims));
     weft_release(plan->context, e, sizeof *e);
@@ -124,11 +128,10 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
     return WEFT_OK;
 }
 
-/* What the layout promises of the address. */
-static int check_align(struct weft_execution *e, const char *what, size_t i, weft_val v, const struct weft_tensor *t)
+/* What the caller promised of the address, when the plan was made or in the layout. */
+static int check_align(struct weft_execution *e, const char *what, size_t i, uint32_t align, weft_val v,
+                       const struct weft_tensor *t)
 {
-    const struct weft_graph *g = e->plan->graph;
-    const uint32_t align = weft_layout_of(g, v).align;
     for (int axis = 0; axis < t->rank; axis++)
         if (t->extent[axis] == 0)
             return WEFT_OK;
@@ -147,7 +150,9 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no input %zu: the plan has %u", i, g->params);
     int status = check_tensor(e, "input", i, g->param[i], tensor);
     if (status == WEFT_OK)
-        status = check_align(e, "input", i, g->param[i], tensor);
+        status = check_align(e, "input", i,
+                             e->plan->assumed ? e->plan->assumed[i].promised : weft_layout_of(g, g->param[i]).align,
+                             g->param[i], tensor);
     if (status != WEFT_OK)
         return status;
     static char nothing[1];
@@ -167,7 +172,7 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i, g->returns);
     int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
     if (tensor && status == WEFT_OK)
-        status = check_align(e, "output", i, g->ret[i].value, tensor);
+        status = check_align(e, "output", i, weft_layout_of(g, g->ret[i].value).align, g->ret[i].value, tensor);
     if (status != WEFT_OK)
         return status;
     e->output_bound[i] = tensor != NULL; /* NULL: back to memory of the execution */
@@ -380,8 +385,11 @@ int weft_execution_prepare(struct weft_execution *e)
     status = place_outputs(e);
     if (status != WEFT_OK)
         return status;
-    for (uint32_t i = 0; i < plan->graph->params; i++)
-        e->base[plan->param_storage[i]] = e->input[i].data;
+    for (uint32_t i = 0; i < plan->graph->params; i++) {
+        status = weft_stage_place(e, i);
+        if (status != WEFT_OK)
+            return status;
+    }
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_ARENA)
             e->base[i] = weft_frame_block(plan, frame, i, e->arena.data);

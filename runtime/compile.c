@@ -83,6 +83,8 @@ static int compile(void *arg)
         return WEFT_ERR_INVALID;
     weft_graph_copy(c->source, &plan->graph);
     weft_plan_keep_names(plan, c->source);
+    if (!weft_plan_assume_aligned(plan, &c->options))
+        return WEFT_ERR_ARGUMENT;
     if (!may_group(&c->options))
         open_all_groups(plan->graph);
     else if (has_groups(plan->graph)) /* a plan says what runs, and these run as one only if a kernel computes them */
@@ -98,6 +100,7 @@ static int compile(void *arg)
     plan->hint = weft_hint_symbols(plan->graph, plan->graph->arena);
     if (!weft_plan_check(plan->graph, &plan->target, plan->hint))
         return WEFT_ERR_UNSUPPORTED;
+    weft_plan_settle_aligned(plan);
     plan->keeps_constants = c->options.flags & WEFT_COMPILE_KEEP_CONSTANTS;
     plan->compiles = !(c->options.flags & WEFT_COMPILE_NO_COMPILER);
     weft_plan_build(plan, c->options.flags & WEFT_COMPILE_REFERENCE);

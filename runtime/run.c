@@ -355,8 +355,12 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     e->ran = false;
     heat(e->plan);
     int status = e->frame ? WEFT_OK : weft_execution_prepare(e);
-    if (status == WEFT_OK)
+    if (status == WEFT_OK) {
+        weft_stage_in(e);
         status = work_with_gang(e, ns);
+    }
+    if (status == WEFT_OK)
+        weft_stage_back(e);
     atomic_store(&e->cancelled, false);
     return status;
 }
@@ -416,6 +420,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     const int gang = weft_gang_size(plan->context); /* a child that fork made has one worker */
     const int workers = weft_gang_is_concurrent(plan->context) && gang < plan->workers ? gang : plan->workers;
     const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
+    int64_t staged_bytes;
+    const int32_t staged = weft_stage_count(e, &staged_bytes);
     const struct weft_statistics all = {.arena_bytes = (int64_t)e->arena.bytes,
                                         .constant_bytes = plan->constant_bytes,
                                         .kernels = (int32_t)plan->steps + plan->inner_steps,
@@ -430,6 +436,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .overwriting = marked[WEFT_ALIAS_OVER],
                                         .updating = marked[WEFT_ALIAS_UPDATED],
                                         .plain_ns = e->plain_ns,
-                                        .shared_bytes = weft_plan_shared_bytes(plan)};
+                                        .shared_bytes = weft_plan_shared_bytes(plan),
+                                        .staged_bytes = staged_bytes,
+                                        .staged_inputs = staged};
     return weft_give_facts(ret_statistics, &all, sizeof all);
 }

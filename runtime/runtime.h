@@ -65,6 +65,21 @@ void weft_plan_drop_known(struct weft_plan *plan);
 /* What inputs and outputs of the graph that is compiled are called; before passes. Under weft_protected. */
 void weft_plan_keep_names(struct weft_plan *plan, const struct weft_graph *source);
 
+/* --- stage.c ------------------------------------------------------------------------------------------------------ */
+
+/* Before passes, which then know of inputs that are aligned: false, with an error, if the options are wrong. Behind
+ * them: which of these a buffer that is not aligned is copied for. Under weft_protected. */
+bool weft_plan_assume_aligned(struct weft_plan *plan, const struct weft_compile_options *options);
+void weft_plan_settle_aligned(struct weft_plan *plan);
+/* The base of input i: the caller's buffer, or memory for its copy. */
+int weft_stage_place(struct weft_execution *e, uint32_t i);
+/* Copies before a run; after a successful one, mutable inputs back, and results in a copy become the caller's
+ * memory. */
+void weft_stage_in(const struct weft_execution *e);
+void weft_stage_back(struct weft_execution *e);
+/* How many inputs each run copies as they are bound, and how many bytes in all. */
+int32_t weft_stage_count(const struct weft_execution *e, int64_t *ret_bytes);
+
 /* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 
 #define WEFT_FRAMES 8
@@ -87,6 +102,7 @@ struct weft_execution {
     int64_t *symbols;
     void **base;                        /* by storage */
     struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
+    struct weft_pack *stage;            /* by input: for a copy at an aligned address */
     bool ran, poison;
     _Atomic bool cancelled;             /* weft_cancel asks for it, a run that has ended forgets it */
     int64_t total_ns, fallback_ns, plain_ns, relayout_ns;

@@ -12,6 +12,23 @@ extern "C" {
 struct weft_plan;
 struct weft_execution;
 
+/* What a plan assumes of the addresses of inputs, besides that they are multiples of an element's size and what layouts
+ * promise (align=). Kernels of weft's read any address at next to no cost; what depends on it are the caller's
+ * functions (weft_demand.align). */
+enum weft_assume_aligned {
+    WEFT_ALIGN_NEVER = 0,  /* nothing: an operand that a function wants aligned is copied in each run */
+    WEFT_ALIGN_PAYS = 1,   /* inputs that a function reads as they are and wants aligned are: a buffer that is aligned
+                              is never copied, another one is in each run, and a mutable one back when the run has
+                              succeeded (weft_statistics.staged_inputs) */
+    WEFT_ALIGN_ALWAYS = 2, /* inputs lie at multiples of 64 bytes: others are WEFT_ERR_BINDING when they are bound */
+};
+/* The same for one input, by its name. */
+struct weft_input_alignment {
+    const char *input;
+    int32_t assume_aligned; /* enum weft_assume_aligned */
+    int32_t reserved;
+};
+
 struct weft_compile_options {
     size_t size;
     const struct weft_target *target; /* NULL: the context's */
@@ -22,6 +39,10 @@ struct weft_compile_options {
                                          constants have, those of f16 and bf16 counted as f32, plus 64 MiB; below
                                          0: none, each run computes them. Values at most 64 KiB larger than their
                                          operands are folded in any case and do not count */
+    int32_t assume_aligned;           /* enum weft_assume_aligned, for all inputs but those that are listed */
+    int32_t reserved2;
+    const struct weft_input_alignment *input_alignment; /* `input_alignments` of them; a name that is no input's is */
+    size_t input_alignments;                            /* WEFT_ERR_ARGUMENT */
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it is, without passes */
 #define WEFT_COMPILE_REFERENCE 2u   /* run every node in the reference evaluator: slow, for comparison */

@@ -59,6 +59,9 @@ struct weft_statistics {
     int32_t updating;       /* or in the `mut` parameter whose new value they are */
     int64_t plain_ns;       /* of the last timed run: time in plain C kernels (__ref), for ops without a faster one */
     int64_t shared_bytes;   /* of constant_bytes: what other plans of the context have too, and is in memory once */
+    int64_t staged_bytes;   /* bytes that each run copies of inputs as they are bound, which are not aligned as */
+    int32_t staged_inputs;  /* WEFT_ALIGN_PAYS would have them, and of how many inputs; mutable ones there and back */
+    int32_t reserved;
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once and times each kernel. For each step `fn` gets the kernel's name, the value that it computes, and ns. */
