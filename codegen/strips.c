@@ -419,3 +419,15 @@ struct weft_program *weft_strips_make_pieces(const struct weft_form *form, const
     weft_program_prepare_pieces(m.program);
     return m.program;
 }
+
+struct weft_program *weft_strips_make_rows(const struct weft_form *form, const struct weft_strips_box *box,
+                                           uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
+                                           void *memory)
+{
+    struct making m = open_program(form, cpu, symbols, tensor, memory);
+    place_box(&m, box);
+    fill_program(&m);
+    m.program->ordered = true;
+    weft_program_prepare(m.program, 1);
+    return m.program;
+}

@@ -52,5 +52,9 @@ struct weft_strips_box {
 struct weft_program *weft_strips_make_pieces(const struct weft_form *form, const struct weft_strips_box *box,
                                              uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
                                              void *memory);
+/* The same for whole rows: of a form that reduces the columns. */
+struct weft_program *weft_strips_make_rows(const struct weft_form *form, const struct weft_strips_box *box,
+                                           uint32_t cpu, const int64_t *symbols, const struct weft_tensor *tensor,
+                                           void *memory);
 
 #endif

@@ -125,7 +125,7 @@ static const char *turned_text(const struct weft_plan *plan, const struct weft_f
 static void annotate_step(struct weft_plan *plan, const struct weft_step *step, const char *kernel,
                           const char *const *value)
 {
-    const char *keys[7] = {"at", "parts"}, *values[7] = {value[0], value[1]};
+    const char *keys[9] = {"at", "parts"}, *values[9] = {value[0], value[1]};
     uint32_t count = 2;
     const struct weft_alias *alias = &plan->alias.of[step->out[0].id];
     if (strcmp(value[2], "1") != 0) {
@@ -143,6 +143,14 @@ static void annotate_step(struct weft_plan *plan, const struct weft_step *step, 
     if (step->epilogue && step->epilogue->residual.id) { /* what the contraction's kernel adds itself */
         keys[count] = "residual";
         values[count++] = weft_arena_format(plan->graph->arena, "%%%s", plan->label[step->epilogue->residual.id]);
+    }
+    if (step->epilogue && step->epilogue->is_aside) { /* its results stand in memory of the step */
+        keys[count] = "raw";
+        values[count++] = "aside";
+    }
+    if (step->epilogue && step->epilogue->rows) { /* what follows it goes over whole rows */
+        keys[count] = "epilogue";
+        values[count++] = "rows";
     }
     if (alias->kind != WEFT_ALIAS_OWN) {
         keys[count] = "in";

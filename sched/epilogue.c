@@ -78,13 +78,14 @@ static const char *read_head(const struct weft_members *m, struct weft_group_fit
     const struct weft_fit *const fit = &ret->fit;
     const weft_val v = weft_result(g, ret->head, 0);
     const int rank = weft_type_of(g, v)->rank;
-    bool any = g->value[v.id].returns > 0;
-    if (any || shows_view(m, ret))
-        return "is read as it is by others";
+    bool any = false;
+    ret->raw = g->value[v.id].returns > 0 || shows_view(m, ret);
     for (uint32_t use = g->value[v.id].first_use; use; use = g->slot[use - 1].next) {
         const uint32_t p = weft_member_place(m, g->slot[use - 1].node);
-        if (p == UINT32_MAX)
-            return "is read as it is by others";
+        if (p == UINT32_MAX) {
+            ret->raw |= g->slot[use - 1].node.id != ret->fold.id;
+            continue;
+        }
         for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++)
             for (int d = 0; d < rank && weft_is(weft_operand(g, fit->node[p], k), v); d++) {
                 const int axis = axis_of(fit, p, m->member[fit->node[p].id]->operand[k], d);
@@ -101,27 +102,16 @@ static const char *read_head(const struct weft_members *m, struct weft_group_fit
            : axes != fit->all ? "has fewer axes than what follows it" : NULL;
 }
 
-/* What others read: one value of f32 with all axes. */
-static const char *find_out(const struct weft_members *m, struct weft_group_fit *ret, weft_val *ret_where)
+/* What is reduced are columns of a product, whose rows somebody has whole. */
+static const char *check_rows(const struct weft_members *m, const struct weft_group_fit *group)
 {
     const struct weft_graph *g = m->graph;
-    const struct weft_fit *const fit = &ret->fit;
-    for (uint32_t p = 0; p < fit->count; p++) {
-        *ret_where = weft_result(g, fit->node[p], 0);
-        if (kind_at(m, fit, p) != WEFT_MEMBER_VIEW && kind_at(m, fit, p) != WEFT_MEMBER_MAP)
-            return kind_at(m, fit, p) == WEFT_MEMBER_LOOK_UP ? "looks up results of a contraction"
-                                                             : "reduces results of a contraction";
-        if (kind_at(m, fit, p) == WEFT_MEMBER_VIEW || !fit->member[p].out)
-            continue;
-        if (ret->out.id)
-            return "would be the second result of a contraction";
-        if (weft_type_of(g, *ret_where)->dtype != WEFT_F32)
-            return "has other elements than the contraction that it would be written over";
-        if (fit->member[p].axes != fit->all)
-            return "has fewer axes than the contraction that it would be written over";
-        ret->out = *ret_where;
-    }
-    return ret->out.id ? NULL : "has no reader";
+    const struct weft_fit *const fit = &group->fit;
+    const int8_t axis = group->axis[weft_type_of(g, weft_result(g, group->head, 0))->rank - 1];
+    return !group->rows                                       ? NULL
+           : weft_opcode_of(g, group->head) != WEFT_OP_matmul ? "is a convolution, whose results are reduced"
+           : axis < 0 || fit->axes.folded != 1u << axis       ? "has results that are reduced by columns"
+           : fit->cut >= 0 || fit->axes.scanned               ? "is followed by scans or chunks" : NULL;
 }
 
 const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, uint32_t count,
@@ -132,6 +122,7 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     ret->head = WEFT_NO_NODE;
     ret->out = WEFT_NO_VALUE;
     ret->fold = WEFT_NO_NODE;
+    ret->raw = ret->rows = ret->is_alone = false;
     *ret_where = weft_result(g, node[count - 1], 0);
     const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes"
                                                 : split(g, node, count, ret, &rest, ret_where);
@@ -149,11 +140,13 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     for (uint32_t i = 0; i < g->node[ret->head.id].operands; i++)
         if (weft_member_place(m, weft_def(g, weft_operand(g, ret->head, i))) != UINT32_MAX)
             return "reads a value that the group would compute";
-    if (ret->fit.uneven || ret->fit.outer != ret->fit.all)
+    ret->rows = ret->fit.axes.folded != 0;
+    if (!ret->rows && (ret->fit.uneven || ret->fit.outer != ret->fit.all))
         return "is followed by nodes over other axes";
     why = read_head(m, ret);
+    why = why ? why : check_rows(m, ret);
     if (!why)
-        why = find_out(m, ret, ret_where);
+        why = weft_epilogue_find_outs(m, ret, ret_where);
     if (why || !ret->fold.id)
         return why;
     *ret_where = weft_result(g, ret->fold, 0);
@@ -401,32 +394,6 @@ static const char *lower_rest(const struct weft_scheduling *s, struct weft_membe
     return e->c == form->arrays ? "does not read the contraction" : weft_strips_refuse(form);
 }
 
-/* The dimension of the fold's result that dimension `dim` of what it folds becomes. */
-static int8_t kept_dim(const struct weft_graph *g, weft_node fold, int dim)
-{
-    const struct weft_attr *const axes = weft_attr_find(g, fold, WEFT_ATTR_axes);
-    int kept = dim;
-    for (uint32_t i = 0; i < axes->count && !weft_attr_int(g, fold, WEFT_ATTR_keepdims); i++)
-        kept -= weft_dim_value(axes->integers[i]) < dim;
-    return (int8_t)kept;
-}
-
-/* What the step writes. */
-static void write_values(const struct weft_scheduling *s, const struct weft_group_fit *group, struct weft_epilogue *e,
-                         struct weft_step *step)
-{
-    weft_val *const out = weft_new(s->arena, weft_val, 2);
-    out[0] = group->out;
-    step->out = out;
-    step->outs = 1;
-    if (!group->fold.id)
-        return;
-    out[step->outs++] = e->folded = weft_result(s->graph, group->fold, 0);
-    weft_pointwise_fold(weft_opcode_of(s->graph, group->fold), &e->fold);
-    for (int i = 0; i < 2; i++)
-        e->fold_dim[i] = (int8_t)(e->out_dim[i] < 0 ? -1 : kept_dim(s->graph, group->fold, e->out_dim[i]));
-}
-
 static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
 {
     const uint32_t arrays = e->form ? e->form->arrays : 0;
@@ -443,7 +410,8 @@ static void read_values(const struct weft_scheduling *s, const struct weft_epilo
 }
 
 bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *members,
-                          const struct weft_group_fit *group, struct weft_step *step)
+                          const struct weft_group_fit *group, uint32_t count, const weft_val *out,
+                          struct weft_step *step)
 {
     *step = weft_step_of(s->graph, group->head, s->arena);
     if (!weft_select_family(s, step))
@@ -454,12 +422,17 @@ bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *
     struct peeling peeling = {.m = members, .group = group, .e = e, .v = weft_result(s->graph, group->head, 0)};
     peel(&peeling);
     find_dims(&peeling, peeling.v, e->c_dim);
-    find_dims(&peeling, group->out, e->out_dim);
+    struct weft_epilogue_outs outs = {.count = count, .out = out};
+    for (uint32_t i = 0; i < count; i++)
+        find_dims(&peeling, out[i], outs.dim[i]);
     e->name = weft_lower_name(s->graph, group->head, &group->fit, s->arena);
     const char *const why = lower_rest(s, members, &peeling, e);
     if (why)
         return weft_schedule_refuse(step, why);
-    write_values(s, group, e, step);
+    weft_epilogue_write(s, group, peeling.v, &outs, e, step);
+    if (e->is_aside && group->fold.id)
+        return weft_schedule_refuse(step, "reduces pixels that are stored elsewhere than the kernel leaves them");
+    e->rows = group->rows;
     step->epilogue = e;
     read_values(s, e, step);
     return true;

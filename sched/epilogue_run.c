@@ -4,7 +4,7 @@
 #include "codegen/strips.h"
 #include "sched/epilogue.h"
 
-enum { LINE = 64 };
+enum { LINE = 64, HEADER = 64 }; /* what is shared begins with bytes that stay zero (sched/step.h) */
 
 /* An array with the dimensions of the contraction's result, of which it has `dim`, or -1. */
 static struct weft_tensor as_contraction(const struct weft_bind *bind, const struct weft_tensor *array,
@@ -20,10 +20,47 @@ static struct weft_tensor as_contraction(const struct weft_bind *bind, const str
     return tensor;
 }
 
+/* Elements side by side, axes in the order of those of the first result; those that it lacks are outermost. */
+static struct weft_tensor aside(const struct weft_bind *bind)
+{
+    const int8_t *const dim = bind->step->epilogue->out_dim;
+    struct weft_tensor tensor = weft_bind_tensor(bind, weft_result(bind->graph, bind->step->node, 0));
+    int order[WEFT_MAX_RANK];
+    int64_t along[WEFT_MAX_RANK], stride = 1;
+    for (int d = 0; d < tensor.rank; d++) {
+        int at = d;
+        along[d] = dim[d] < 0 ? INT64_MAX : bind->out.stride[dim[d]];
+        for (; at > 0 && along[order[at - 1]] < along[d]; at--)
+            order[at] = order[at - 1];
+        order[at] = d;
+    }
+    for (int i = tensor.rank - 1; i >= 0; i--) {
+        tensor.stride[order[i]] = stride;
+        stride *= tensor.extent[order[i]] > 1 ? tensor.extent[order[i]] : 1;
+    }
+    return tensor;
+}
+
 struct weft_tensor weft_epilogue_result(const struct weft_bind *bind)
 {
     const struct weft_epilogue *const e = bind->step->epilogue;
-    return e ? as_contraction(bind, &bind->out, e->out_dim) : bind->out;
+    return !e ? bind->out : e->is_aside ? aside(bind) : as_contraction(bind, &bind->out, e->out_dim);
+}
+
+size_t weft_epilogue_reserve(struct weft_bind *bind)
+{
+    if (!bind->step->epilogue || !bind->step->epilogue->is_aside)
+        return 0;
+    const struct weft_tensor tensor = weft_epilogue_result(bind);
+    const size_t before = bind->shared > HEADER ? bind->shared : HEADER, at = (before + LINE - 1) / LINE * LINE;
+    bind->shared = at + (size_t)weft_tensor_elements(&tensor) * sizeof(float);
+    return at;
+}
+
+float *weft_epilogue_data(const struct weft_call *call, size_t at)
+{
+    const struct weft_epilogue *const e = call->step->epilogue;
+    return e && e->is_aside ? (float *)((char *)call->shared + at) : call->out;
 }
 
 bool weft_epilogue_residual_tensor(const struct weft_bind *bind, struct weft_tensor *ret)
@@ -117,7 +154,8 @@ struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *or
             box.columns += i >= rows;
         }
     struct weft_program *const program =
-        weft_strips_make_pieces(e->form, &box, weft_bind_cpu(bind), bind->symbols, tensor, memory);
+        (e->rows ? weft_strips_make_rows : weft_strips_make_pieces)(e->form, &box, weft_bind_cpu(bind), bind->symbols,
+                                                                    tensor, memory);
     program->shape = weft_emit_refuse(e->form, program) ? 0 : weft_emit_shape(program);
     *ret_scratch = (bind->scratch + LINE - 1) / LINE * LINE;
     bind->scratch = *ret_scratch + program->scratch;
@@ -125,12 +163,24 @@ struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *or
 }
 
 void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,
-                         struct weft_call *call)
+                         size_t aside, struct weft_call *call)
 {
     const struct weft_epilogue *const e = call->step->epilogue;
     for (uint32_t i = 0; i < e->form->arrays; i++)
-        run->argument[i] = i == e->c ? call->out : call->tensor(call, e->form->array[i].value).data;
+        run->argument[i] =
+            i == e->c ? weft_epilogue_data(call, aside) : call->tensor(call, e->form->array[i].value).data;
     run->row = 0;
     weft_program_code *const code = weft_tier_code(call->step->tier, program);
-    weft_program_begin_pieces(&run->pieces, program, code, run->argument, (char *)call->scratch + scratch);
+    run->scratch = (char *)call->scratch + scratch;
+    if (!e->rows) {
+        weft_program_begin_pieces(&run->pieces, program, code, run->argument, run->scratch);
+        return;
+    }
+    run->pieces.program = *program;
+    run->pieces.program.code = code;
+}
+
+void weft_epilogue_run_rows(struct weft_epilogue_run *run, int64_t row, int64_t rows)
+{
+    weft_program_run_points(&run->pieces.program, run->argument, run->scratch, row, row + rows);
 }

@@ -141,6 +141,7 @@ struct verdict {
     bool stores;            /* also what the one makes for the other */
     bool finishes;          /* a contraction */
     bool folds;             /* what a contraction's group makes: prices say whether that pays */
+    bool reduces;           /* rows of a product: waits until the others are together */
 };
 
 static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where,
@@ -154,9 +155,10 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
         why = "is connected with it through a node outside too: the one kernel would wait for itself";
     const uint32_t place = weft_member_place(g->members, maker);
-    *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .folds = group.fold.id != 0};
-    if (!why && place != UINT32_MAX)
-        ret->stores = fit->member[place].out;
+    *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .reduces = group.rows,
+                            .folds = group.head.id && !why && (group.fold.id || !group.is_alone)};
+    if (!why)
+        ret->stores = place != UINT32_MAX ? fit->member[place].out : group.raw && maker.id == group.head.id;
     return why;
 }
 
@@ -239,7 +241,7 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
     const uint32_t count = fits ? unite(g, a, b) : 0;
     struct verdict is = {.uneven = false};
     const char *why = fits ? check(g, a, b, count, &where, other, &is) : "would be in a group of more than 64 nodes";
-    if (!why && ((is.uneven && round < UNEVEN) || (is.stores && round < STORED)))
+    if (!why && (((is.uneven || is.reduces) && round < UNEVEN) || (is.stores && round < STORED)))
         return false;
     if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;

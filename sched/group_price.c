@@ -31,8 +31,10 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
 static weft_val *list_outs(const struct weft_grouping *g, const struct weft_group_fit *group, uint32_t *ret_count)
 {
     const struct weft_fit *const fit = &group->fit;
-    weft_val *const out = weft_new(g->formats.arena, weft_val, fit->count + 1);
+    weft_val *const out = weft_new(g->formats.arena, weft_val, fit->count + 2);
     *ret_count = 0;
+    if (group->head.id && group->raw)
+        out[(*ret_count)++] = weft_result(g->graph, group->head, 0);
     for (uint32_t p = 0; p < fit->count; p++)
         if (fit->member[p].out && !weft_is_view(g->graph, fit->node[p]))
             out[(*ret_count)++] = weft_result(g->graph, fit->node[p], 0);

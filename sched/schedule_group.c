@@ -29,9 +29,8 @@ bool weft_select_fitting(const struct weft_scheduling *s, struct weft_members *m
                          const struct weft_group_fit *group, uint32_t outs, const weft_val *out, struct weft_step *step)
 {
     const struct weft_fit *const fit = &group->fit;
-    weft_assert(!group->head.id || (outs == 1u + (group->fold.id != 0) && weft_is(out[0], group->out)));
     if (group->head.id)
-        return weft_epilogue_choose(s, members, group, step);
+        return weft_epilogue_choose(s, members, group, outs, out, step);
     *step = (struct weft_step){.node = fit->node[0], .out = out, .outs = outs, .kind = &weft_step_strips};
     step->code = weft_lower(members, fit, s->arena);
     step->why = weft_strips_refuse(step->code);

@@ -11,7 +11,7 @@
 struct conv_step {
     struct weft_conv conv;  /* first: what is told of a bound step reads it alone */
     struct weft_program *program; /* of the epilogue, or NULL */
-    size_t program_scratch;
+    size_t program_scratch, aside; /* where its memory and the results aside begin */
     int64_t channels, pixels; /* of the result; pixels of an image */
     bool by_channels;       /* rows of pieces are pixels */
     struct weft_conv_fold fold; /* if conv folds */
@@ -172,6 +172,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     }
     bind->parts = conv->parts;
     bind->scratch = conv->scratch;
+    s->aside = weft_epilogue_reserve(bind);
     bind_epilogue(bind, s);
     bind_fold(bind, s);
 }
@@ -249,8 +250,7 @@ static void account_conv(const struct weft_bind *bind, const void *descriptor, s
     *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN,
                                                .winograd = (uint8_t)weft_conv_winograd(conv)}};
     ret->count = weft_step_conv_products(conv, &ret->price, &modelled);
-    const struct weft_program *const program = program_conv(descriptor);
-    ret->overhead_ns = fold_ns(bind, descriptor) + (program ? weft_program_arithmetic_ns(program) : 0);
+    ret->overhead_ns = fold_ns(bind, descriptor) + weft_epilogue_ns(bind, program_conv(descriptor), 0);
 }
 
 static void run_conv(const void *descriptor, struct weft_call *call)
@@ -262,10 +262,10 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     finishing.step = s;
     finishing.shared = call->shared;
     if (s->program)
-        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
-    const struct weft_conv_data data = {.y = call->out, .x = call->in[0], .w = w, .bias = weft_epilogue_bias(call),
-                                        .residual = weft_epilogue_residual(call), .user = &finishing,
-                                        .scratch = call->scratch};
+        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, s->aside, call);
+    const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = call->in[0], .w = w,
+                                        .bias = weft_epilogue_bias(call), .residual = weft_epilogue_residual(call),
+                                        .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
     if (conv->folds)
         weft_conv_fold_end(&s->fold, conv, weft_epilogue_folded(call), call->out, call->shared, call->parts);

@@ -3,7 +3,7 @@
  * packing, which is all that the kernels' prepare says about the order in which loops read one. Where other sizes lead
  * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
  * that may differ from size to size stand side by side here. */
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_bands.h"
 #include "sched/epilogue.h"
 #include "sched/step.h"
 
@@ -19,8 +19,10 @@ struct gemm_step {
     int32_t walked;  /* leading axes, outermost first */
     int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK], residual[WEFT_MAX_RANK];
     struct weft_program *program; /* of the epilogue, or NULL */
-    size_t program_scratch;
+    size_t program_scratch, aside; /* where its memory and the results aside begin */
     bool turned;     /* its rows are columns of the product, which is written by columns */
+    bool rows;       /* it goes over whole rows, */
+    int32_t sharers; /* which so many parts share */
 };
 
 /* One axis behind the other: `outer` elements apart, `count` times `inner`. */
@@ -101,6 +103,10 @@ static void finish_piece(void *user, const struct weft_gemm_piece *piece)
 {
     struct finishing *const f = user;
     const struct gemm_step *const s = f->step;
+    if (s->rows && piece->first_column + piece->columns == s->gemm.n)
+        weft_epilogue_run_rows(&f->run, f->run.row + piece->batch * s->gemm.m + piece->first_row, piece->rows);
+    if (s->rows)
+        return;
     if (s->turned)
         weft_program_run_piece(&f->run.pieces, f->run.row + piece->batch * s->gemm.n + piece->first_column,
                                piece->columns, piece->first_row, piece->rows);
@@ -132,6 +138,7 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     set_batch(s, c, a, b, &residual);
     if (!bind->step->epilogue)
         return;
+    s->rows = bind->step->epilogue->rows;
     s->gemm.clamp = bind->step->epilogue->clamp;
     s->gemm.epilogue = bind->step->epilogue->form ? finish_piece : NULL;
     if (bind->step->epilogue->bias.id)
@@ -145,7 +152,7 @@ static void bind_epilogue(struct weft_bind *bind, struct gemm_step *s)
     const int rank = weft_type_of(bind->graph, weft_result(bind->graph, bind->step->node, 0))->rank;
     int8_t order[WEFT_MAX_RANK];
     int count = 0;
-    s->turned = s->gemm.c_col != 1 && s->gemm.c_row == 1;
+    s->turned = !s->rows && s->gemm.c_col != 1 && s->gemm.c_row == 1;
     const int rows = s->turned ? s->folded_from + 1 : rank - 1;
     for (int i = 0; i < s->folded_from; i++)
         order[count++] = (int8_t)i;
@@ -200,6 +207,55 @@ static const char *why_gemm_differs(const struct weft_bind *bind, const struct w
                : "other sizes may have results whose rows are not side by side";
 }
 
+/* --- whole rows ---------------------------------------------------------------------------------------------------
+ *
+ * Where parts share rows, each counts itself when it is done, at the counter of its band or of several; the last one
+ * goes over the rows of these. The counters are the first bytes of what parts share, which are 0 when a step begins. */
+
+enum { COUNTERS = 16 };
+
+/* Nobody has to hand over pieces then. */
+static void share_rows(struct gemm_step *s, int workers)
+{
+    s->sharers = s->rows ? weft_gemm_row_parts(&s->gemm) : 1;
+    if (s->sharers == 1)
+        return;
+    s->gemm.epilogue = NULL;
+    weft_gemm_prepare(&s->gemm, workers);
+}
+
+static int32_t counter_of(const struct gemm_step *s, int32_t band)
+{
+    const int32_t bands = weft_gemm_bands(&s->gemm);
+    return bands <= COUNTERS ? band : (int32_t)((int64_t)band * COUNTERS / bands);
+}
+
+/* Of all products that are walked. */
+static void run_band(struct finishing *f, int32_t band, int64_t products)
+{
+    const struct gemm_step *const s = f->step;
+    const struct weft_gemm_band rows = weft_gemm_band(&s->gemm, band);
+    for (int64_t p = 0; p < products; p++)
+        for (int64_t i = rows.batch; i < rows.batch_end; i++)
+            weft_epilogue_run_rows(&f->run, (p * s->gemm.batch + i) * s->gemm.m + rows.row, rows.row_end - rows.row);
+}
+
+static void run_shared_rows(struct finishing *f, const struct weft_call *call, int64_t products)
+{
+    const struct gemm_step *const s = f->step;
+    const int32_t counter = counter_of(s, weft_gemm_band_of(&s->gemm, call->part));
+    int32_t bands = 0;
+    for (int32_t band = 0; band < weft_gemm_bands(&s->gemm); band++)
+        bands += counter_of(s, band) == counter;
+    int *const done = (int *)call->shared + counter;
+    if (__atomic_add_fetch(done, 1, __ATOMIC_ACQ_REL) < s->sharers * bands)
+        return;
+    __atomic_store_n(done, 0, __ATOMIC_RELEASE);
+    for (int32_t band = 0; band < weft_gemm_bands(&s->gemm); band++)
+        if (counter_of(s, band) == counter)
+            run_band(f, band, products);
+}
+
 static void bind_gemm(struct weft_bind *bind, void *descriptor)
 {
     struct gemm_step *s = descriptor;
@@ -208,15 +264,18 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     s->gemm.b_half = s->gemm.b_packed && bind->packed->dtype != WEFT_K_F32 ? (uint8_t)bind->packed->dtype : 0;
     s->gemm.one_chain = bind->step->form == ONE_CHAIN;
     s->gemm.takes_turns = true;
-    weft_gemm_prepare(&s->gemm, bind->workers);
+    void (*const prepare)(struct weft_gemm *, int) = s->rows ? weft_gemm_prepare_rows : weft_gemm_prepare;
+    prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !weft_bind_serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
         s->gemm.b_half = 0;
-        weft_gemm_prepare(&s->gemm, bind->workers);
+        prepare(&s->gemm, bind->workers);
     }
+    share_rows(s, bind->workers);
     bind->parts = s->gemm.parts;
     bind->scratch = s->gemm.scratch;
-    bind->shared = s->gemm.shared;
+    bind->shared = s->sharers > 1 ? sizeof(int) * COUNTERS : s->gemm.shared; /* slices hand over whole rows */
+    s->aside = weft_epilogue_reserve(bind);
     bind_epilogue(bind, s);
 }
 
@@ -240,7 +299,7 @@ static void account_gemm(const struct weft_bind *bind, const void *descriptor, s
     *ret = (struct weft_account){
         .count = (double)g->m * (double)g->n * (double)g->batch * (double)g->k * weft_step_gemm_waste(g),
         .price = WEFT_PRICE_product,
-        .overhead_ns = s->program ? weft_program_arithmetic_ns(s->program) : 0,
+        .overhead_ns = weft_epilogue_ns(bind, s->program, s->rows ? weft_gemm_bands(g) : 0),
         .signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN, .lanes = (uint16_t)g->lanes, .slices = (uint16_t)g->slices}};
     for (int i = 0; i < s->walked; i++)
         ret->count *= (double)s->extent[i];
@@ -258,12 +317,13 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
 {
     const struct gemm_step *s = descriptor;
     const float *b = s->gemm.b_packed ? call->packed : call->in[1];
+    float *const c = weft_epilogue_data(call, s->aside);
     const float *const residual = weft_epilogue_residual(call);
     const int64_t lines = s->gemm.batch * (s->turned ? s->gemm.n : s->gemm.m);
     struct finishing finishing; /* large: filled in only if there is something to finish */
     finishing.step = s;
     if (s->program)
-        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, call);
+        weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, s->aside, call);
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
@@ -275,7 +335,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             right += index[i] * s->b[i];
             more += index[i] * s->residual[i];
         }
-        const struct weft_gemm_data data = {.c = (float *)call->out + out, .a = (const float *)call->in[0] + left,
+        const struct weft_gemm_data data = {.c = c + out, .a = (const float *)call->in[0] + left,
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .residual = residual ? residual + more : NULL,
                                             .scratch = call->scratch, .shared = call->shared,
@@ -286,6 +346,10 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }
+    if (s->sharers > 1)
+        run_shared_rows(&finishing, call, products);
+    else if (s->rows && s->gemm.n == 0 && call->part == 0) /* nothing was handed over */
+        weft_epilogue_run_rows(&finishing.run, 0, products * lines);
 }
 
 static struct weft_prefetch first_of_gemm(const void *descriptor, const void *packed, int part)

@@ -210,10 +210,10 @@ static void turn_inwards(struct weft_program *p)
 static void order_axes(struct weft_program *p)
 {
     const struct axes outer = axes_of(p, false), inner = axes_of(p, true);
-    if (!p->chunk) {
+    if (!p->chunk && !p->ordered)
         sort_axes(&outer);
+    if (!p->chunk)
         merge_axes(&outer);
-    }
     sort_axes(&inner);
     merge_axes(&inner);
     const bool goes_along = p->folds > 0 || p->scans > 0;
@@ -241,7 +241,7 @@ static void order_axes(struct weft_program *p)
         turn_inwards(p);
         return;
     }
-    const int64_t along_outer = put_best_last(&outer);
+    const int64_t along_outer = p->ordered ? worth(&outer, p->outer_rank - 1) : put_best_last(&outer);
     p->along_inner = p->inner_rank > 0 && put_best_last(&inner) >= along_outer;
 }
 

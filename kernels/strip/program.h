@@ -153,6 +153,8 @@ struct weft_program {
     size_t scratch;            /* bytes for each worker */
     int32_t parts;
     bool pieces;               /* set by weft_program_prepare_pieces */
+    bool ordered;              /* set by who makes it: outer axes stay in their order, so that their points are numbered
+                                * row by row of it */
     uint64_t past;             /* by argument, a bit each; set by weft_program_stream */
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
@@ -193,6 +195,11 @@ double weft_program_arithmetic_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read where codegen/form_over.c says so; else it overlaps
  * nothing. */
 void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
+
+/* Outer points [first, end) of an `ordered` program without folds across, of which somebody else got ready what it
+ * reads: whole rows of a product. */
+void weft_program_run_points(const struct weft_program *program, void *const *argument, void *scratch, int64_t first,
+                             int64_t end);
 
 /* --- program_piece.c: pieces --------------------------------------------------------------------------------------
  *

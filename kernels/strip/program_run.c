@@ -421,6 +421,17 @@ static void run_points(struct weft_program_worker *w, int64_t at, int64_t end)
     }
 }
 
+/* Outer points [at, end) of any lines. */
+static void run_lines(struct weft_program_worker *w, int64_t at, int64_t end)
+{
+    const int64_t line = w->program->outer[w->program->outer_rank - 1];
+    while (at < end) {
+        const int64_t left = line - at % line, points = left < end - at ? left : end - at;
+        run_points(w, at, at + points);
+        at += points;
+    }
+}
+
 static void run_chunks(struct weft_program_worker *w, int64_t at, int64_t end)
 {
     const struct weft_program *p = w->program;
@@ -437,7 +448,6 @@ static void run_chunks(struct weft_program_worker *w, int64_t at, int64_t end)
 void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, int part, int parts)
 {
     struct weft_program_worker w = weft_program_open_worker(p, argument, scratch);
-    const int64_t line = p->outer[p->outer_rank - 1];
     int64_t at, end;
     if (p->chunk) {
         weft_share(weft_program_chunks(p), 1, part, parts, &at, &end);
@@ -445,9 +455,12 @@ void weft_program_run(const struct weft_program *p, void *const *argument, void 
         return;
     }
     weft_share(p->points, p->along_inner ? 1 : WEFT_PROGRAM_GRAIN, part, parts, &at, &end);
-    while (at < end) {
-        const int64_t left = line - at % line, points = left < end - at ? left : end - at;
-        run_points(&w, at, at + points);
-        at += points;
-    }
+    run_lines(&w, at, end);
+}
+
+void weft_program_run_points(const struct weft_program *p, void *const *argument, void *scratch, int64_t first,
+                             int64_t end)
+{
+    struct weft_program_worker w = weft_program_open_worker(p, argument, scratch);
+    run_lines(&w, first, end);
 }

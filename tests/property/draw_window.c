@@ -29,7 +29,7 @@ void weft_draw_matmul(struct weft_maker *m, int op)
     struct weft_attr attr[3] = {weft_attr_of_int(WEFT_ATTR_trans_a, trans_a),
                                 weft_attr_of_int(WEFT_ATTR_trans_b, trans_b)};
     const unsigned attrs = 2 + (unsigned)accumulator(m, type.dtype, &attr[2]);
-    weft_emit(m, op, 2, (const weft_val[]){a, weft_obtain(m, &type)}, attrs, attr, NULL);
+    weft_draw_finished(m, weft_emit(m, op, 2, (const weft_val[]){a, weft_obtain(m, &type)}, attrs, attr, NULL));
 }
 
 /* A list of an attribute: each element from `low`, one of `n` numbers. */
@@ -85,7 +85,7 @@ void weft_draw_conv(struct weft_maker *m, int op)
     attrs += (unsigned)accumulator(m, type.dtype, &attr[attrs]);
     if (transposed && weft_draw(m, 2))
         attr[attrs++] = list_of(m, WEFT_ATTR_out_pad, spatial, 0, 2);
-    weft_emit(m, op, 2, (const weft_val[]){x, weft_obtain(m, &type)}, attrs, attr, NULL);
+    weft_draw_finished(m, weft_emit(m, op, 2, (const weft_val[]){x, weft_obtain(m, &type)}, attrs, attr, NULL));
 }
 
 void weft_draw_pool(struct weft_maker *m, int op)

@@ -131,6 +131,9 @@ typedef void weft_generator(struct weft_maker *m, int op);
 #undef DRAWN
 #undef NOT_DRAWN
 
+/* draw_finished.c: readers of what a contraction makes, in half of cases. */
+void weft_draw_finished(struct weft_maker *m, weft_node contraction);
+
 /* --- noise.c: how far results may be off -------------------------------------------------------------------------- */
 
 /* Memory of a tensor that weft_tensor_free gives back, as of those that the public evaluator makes. */
