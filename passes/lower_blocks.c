@@ -17,8 +17,9 @@
  * what is not stored in blocks in the end, since nothing can write or nobody reads it so.
  * Plans need this, so compiling runs it once more where the pipeline did not come to it (NO_PASSES, WEFT_STOP_AFTER). A
  * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay.
- * Needs: nothing. Not done: results and parameters in blocks, which no tensor can state; splits of
- * axes that are not constant; more than 8 axes with the splits. */
+ * Needs: nothing. Not done: results and parameters in blocks, which no tensor can state (what becomes a `mut` parameter
+ * lies as the graph says until it is copied there); splits of axes that are not constant; more than 8 axes with the
+ * splits. */
 #include "passes/lower_blocks.h"
 #include "passes/passes.h"
 #include "sched/alias.h"
@@ -407,6 +408,39 @@ static bool lower_node(struct lowering *l, weft_node n)
     return true;
 }
 
+/* Is it returned in its own layout? What becomes a `mut` parameter is returned in the parameter's. */
+static bool is_promised(const struct weft_graph *g, weft_val v)
+{
+    bool promised = false;
+    for (uint32_t slot = g->value[v.id].first_return; slot && !promised; slot = g->ret[slot - 1].next)
+        promised = !g->ret[slot - 1].mut.id;
+    return promised;
+}
+
+/* Nodes from number `first` on were made of this one. */
+static void say_origin(struct weft_graph *g, uint32_t first, weft_node from)
+{
+    for (uint32_t id = first; id < g->nodes; id++) {
+        g->node[id].name = g->node[from.id].name;
+        g->node[id].line = g->node[from.id].line;
+    }
+}
+
+/* New values of `mut` parameters, behind all nodes. */
+static void return_whole(struct lowering *l)
+{
+    l->build.before = WEFT_NO_NODE;
+    for (uint32_t i = 0; i < l->graph->returns; i++) {
+        const weft_val v = l->graph->ret[i].value;
+        const bool lowered = blocks_of(l, v) && (l->plain[v.id].id || l->whole[v.id].id);
+        const uint32_t first = l->graph->nodes;
+        const weft_val whole = lowered ? whole_of(l, v) : v;
+        if (!weft_is(whole, v))
+            weft_replace_return(l->graph, i, whole);
+        say_origin(l->graph, first, weft_def(l->graph, v));
+    }
+}
+
 /* Parameters and results of the graph cannot be split: whoever compiles says so. */
 static bool find_all(struct lowering *l)
 {
@@ -415,7 +449,7 @@ static bool find_all(struct lowering *l)
     for (uint32_t v = 1; v < g->values; v++) {
         const struct weft_value *value = &g->value[v];
         struct weft_blocks blocks;
-        if (!value->layout || value->is_param || value->returns || !value->def.id ||
+        if (!value->layout || value->is_param || !value->def.id || is_promised(g, (weft_val){.id = v}) ||
             !weft_blocks_find(g, (weft_val){.id = v}, &blocks))
             continue;
         l->blocks[v] = weft_new(&g->root->scratch, struct weft_blocks, 1);
@@ -447,12 +481,10 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
         const uint32_t first = graph->nodes;
         if (lower_node(&l, n))
             l.done[l.count++] = n;
-        for (uint32_t id = first; id < graph->nodes; id++) {
-            graph->node[id].name = graph->node[n.id].name;
-            graph->node[id].line = graph->node[n.id].line;
-        }
+        say_origin(graph, first, n);
         changed = true;
     }
+    return_whole(&l);
     while (l.count > 0) {
         const weft_val v = weft_result(graph, l.done[--l.count], 0);
         if (blocks_of(&l, v) && !l.plain[v.id].id)

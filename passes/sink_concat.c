@@ -13,8 +13,14 @@
  * comes before it; slices are views.
  *
  * What else the op reads is taken in pieces, too: a broadcast as one of fewer elements, an elementwise op that nobody
- * else reads as one on pieces, anything else by a slice. A reshape between the concat and the op that keeps the axis is
- * passed.
+ * else reads as one on pieces, anything else by a slice. A reshape between the concat and the op is passed: one that
+ * keeps the axis on its parts; one that merges the axis with others, as that of pairs that are turned, behind the op.
+ * The op is then computed in the shape of the concat, and what else it reads is split into that shape, which is a view:
+ *
+ *   %c: f32[N,4,2] = concat %a, %b axis=2                 %t: f32[N,4,1] = slice (reshape %s) … both halves of pairs
+ *   %r: f32[N,8] = reshape %c                             %p: f32[N,4,1] = mul %a, %t
+ *   %y: f32[N,8] = mul %r, %s                        →    %q: f32[N,4,1] = mul %b, %u
+ *                                                         %y: f32[N,8] = reshape (concat %p, %q axis=2)
  *
  * It pays if all parts are views, or made by elementwise ops or reductions for the concat alone; the smaller of two may
  * be something else (a product), which then has a step behind it that it had not before. Keeps every bit.
@@ -24,24 +30,11 @@
  * Needs: layouts; concats of concats one (split_concat). Before fuse, whose groups the pieces are for.
  * Not done: concats with several readers; paddings; reductions along other axes behind it; parts in other orders of
  * axes than the whole. */
-#include "passes/split_concat.h"
+#include "passes/sink_concat.h"
 
 #include <math.h>
 
-enum { MOST_PARTS = 4, LEAST_RUN = 16, MOST_DEPTH = 6 }; /* elements of a part side by side; ops taken in pieces */
-enum { MOST_ROUNDS = 8 };
-
-struct parts {
-    unsigned count, axis;         /* of the reader's type */
-    weft_val part[MOST_PARTS];    /* before the reshape, if there is one */
-    struct weft_type type[MOST_PARTS]; /* behind it */
-};
-
-static bool is_elementwise(const struct weft_graph *g, weft_node n)
-{
-    return n.id && (weft_op_of(g, n)->traits & WEFT_ELEMENTWISE) && g->node[n.id].results == 1 &&
-           !weft_is_decided(g, n);
-}
+enum { LEAST_RUN = 16, MOST_ROUNDS = 8 }; /* elements of a part side by side */
 
 static weft_dim elements_before(const struct weft_graph *g, const struct weft_type *type, unsigned axis)
 {
@@ -63,9 +56,27 @@ static unsigned same_axis(const struct weft_graph *g, const struct weft_type *fr
     return i;
 }
 
-static bool find_parts(const struct weft_graph *g, weft_val v, struct parts *ret)
+/* Is the reader's shape that of the concat with axes in a row merged into one, that of the parts among them? */
+static bool find_merged(const struct weft_graph *g, const struct weft_type *concat, unsigned axis,
+                        const struct weft_type *reader, struct weft_parts *ret)
 {
-    const struct weft_type *const type = weft_type_of(g, v);
+    unsigned m = 0, behind = 0;
+    if (reader->rank >= concat->rank)
+        return false;
+    while (m < reader->rank && weft_dim_same(reader->extent[m], concat->extent[m]))
+        m++;
+    while (behind < reader->rank - m && weft_dim_same(reader->extent[reader->rank - 1 - behind],
+                                                      concat->extent[concat->rank - 1 - behind]))
+        behind++;
+    ret->merged = m;
+    ret->from = m;
+    ret->split = concat->rank - m - behind;
+    return m + behind + 1 == reader->rank && m <= axis && axis < m + ret->split;
+}
+
+static bool find_parts(const struct weft_graph *g, weft_val v, struct weft_parts *ret)
+{
+    const struct weft_type *type = weft_type_of(g, v);
     weft_node def = weft_def(g, v);
     weft_val whole = v;
     if (!weft_has_one_use(g, v) || !def.id)
@@ -77,12 +88,18 @@ static bool find_parts(const struct weft_graph *g, weft_val v, struct parts *ret
             return false;
     }
     if (weft_opcode_of(g, def) != WEFT_OP_concat || g->node[def.id].operands < 2 ||
-        g->node[def.id].operands > MOST_PARTS || weft_is_decided(g, def))
+        g->node[def.id].operands > WEFT_PARTS_MOST || weft_is_decided(g, def))
         return false;
     const unsigned from = (unsigned)weft_attr_int(g, def, WEFT_ATTR_axis);
-    *ret = (struct parts){.count = g->node[def.id].operands, .axis = same_axis(g, weft_type_of(g, whole), from, type)};
-    if (ret->axis == type->rank)
-        return false;
+    *ret = (struct weft_parts){.count = g->node[def.id].operands,
+                               .axis = same_axis(g, weft_type_of(g, whole), from, type)};
+    if (ret->axis == type->rank) {
+        if (!find_merged(g, weft_type_of(g, whole), from, type, ret))
+            return false;
+        type = weft_type_of(g, whole);
+        ret->axis = from;
+    }
+    ret->whole = *type;
     for (unsigned i = 0; i < ret->count; i++) {
         ret->part[i] = weft_operand(g, def, i);
         ret->type[i] = *type;
@@ -107,11 +124,20 @@ static bool gains(const struct weft_graph *g, weft_val part)
             (weft_op_of(g, def)->traits & (WEFT_ELEMENTWISE | WEFT_REDUCTION)));
 }
 
+/* Elements of the whole side by side for each one along the axis, as it lies. */
+static double run_of(const struct weft_graph *g, const struct weft_parts *parts)
+{
+    double run = 1;
+    for (int i = parts->layout.axes; i-- > 0 && parts->layout.axis[i].axis != (int)parts->axis;)
+        run *= (double)weft_dim_hint(g->dims, parts->whole.extent[parts->layout.axis[i].axis]);
+    return run;
+}
+
 /* At most one part gains nothing, and is no more than half. */
-static bool pays(const struct weft_graph *g, const struct parts *parts)
+static bool pays(const struct weft_graph *g, const struct weft_parts *parts)
 {
     unsigned idle = 0;
-    double whole = 0, gained = 0, least = INFINITY, run = 1;
+    double whole = 0, gained = 0, least = INFINITY;
     for (unsigned i = 0; i < parts->count; i++) {
         const double extent = (double)weft_dim_hint(g->dims, parts->type[i].extent[parts->axis]);
         const bool gain = gains(g, parts->part[i]);
@@ -120,29 +146,14 @@ static bool pays(const struct weft_graph *g, const struct parts *parts)
         idle += !gain;
         least = extent < least ? extent : least;
     }
-    for (int i = (int)parts->axis + 1; i < parts->type[0].rank; i++)
-        run *= (double)weft_dim_hint(g->dims, parts->type[0].extent[i]);
-    return run * least >= LEAST_RUN && idle <= (parts->count == 2) && 2 * gained >= whole;
-}
-
-/* --- layouts ------------------------------------------------------------------------------------------------------ */
-
-/* In the order of axes in which the whole lies. */
-static weft_val store_like(struct weft_graph *g, weft_val v, weft_val whole)
-{
-    const struct weft_layout layout = weft_layout_of(g, whole);
-    int order[WEFT_MAX_RANK];
-    for (int i = 0; i < layout.axes; i++)
-        order[i] = layout.axis[i].axis;
-    const struct weft_layout same = weft_layout_order(layout.axes, order);
-    g->value[v.id].layout = weft_intern_layout(g, &same, weft_type_of(g, v));
-    return v;
+    return run_of(g, parts) * least >= LEAST_RUN && idle <= (parts->count == 2) && 2 * gained >= whole;
 }
 
 /* Does a part lie as the whole does, so that it is read as fast? */
-static bool lies_alike(const struct weft_graph *g, weft_val part, const struct weft_type *type, weft_val whole)
+static bool lies_alike(const struct weft_graph *g, weft_val part, const struct weft_type *type,
+                       const struct weft_layout *whole)
 {
-    const struct weft_layout from = weft_layout_of(g, part), b = weft_layout_of(g, whole);
+    const struct weft_layout from = weft_layout_of(g, part), b = *whole;
     struct weft_layout a = from;
     const struct weft_type *const own = weft_type_of(g, part);
     if (weft_opcode_of(g, weft_def(g, part)) == WEFT_OP_bcast)
@@ -162,159 +173,47 @@ static bool lies_alike(const struct weft_graph *g, weft_val part, const struct w
     return true;
 }
 
-/* --- pieces of what else is read ---------------------------------------------------------------------------------- */
-
-/* One slice, also of what is a slice already. */
-static weft_val slice_of(struct weft_rewriting *r, weft_val v, const struct parts *parts, unsigned which, unsigned axis)
-{
-    struct weft_graph *const g = r->graph;
-    const weft_node def = weft_def(g, v);
-    weft_dim start = weft_dim_of(0);
-    struct weft_cut cut;
-    for (unsigned i = 0; i < which; i++)
-        start = weft_dim_add(g->dims, start, parts->type[i].extent[parts->axis]);
-    weft_cut_all(weft_type_of(g, v), &cut);
-    if (def.id && weft_opcode_of(g, def) == WEFT_OP_slice && weft_slice_is_safe(g, def) && !weft_is_decided(g, def) &&
-        weft_is_dense(g, weft_operand(g, def, 0)) && weft_dim_is(weft_attr_at(g, def, WEFT_ATTR_step, axis), 1)) {
-        weft_read_cut(g, def, &cut);
-        v = weft_operand(g, def, 0);
-    }
-    cut.start[axis] = weft_dim_add(g->dims, cut.start[axis], start);
-    cut.end[axis] = weft_dim_add(g->dims, cut.start[axis], parts->type[which].extent[parts->axis]);
-    return store_like(g, weft_build_slice(&r->build, v, &cut), v);
-}
-
-static weft_val bcast_piece(struct weft_rewriting *r, weft_node bcast, const struct parts *parts, unsigned which,
-                            const struct weft_type *type)
-{
-    struct weft_graph *const g = r->graph;
-    weft_val x = weft_operand(g, bcast, 0);
-    const unsigned rank = weft_type_of(g, x)->rank;
-    int axis[WEFT_MAX_RANK];
-    for (unsigned i = 0; i < rank; i++)
-        axis[i] = (int)weft_dim_value(weft_attr_at(g, bcast, WEFT_ATTR_dims, i));
-    for (unsigned i = 0; i < rank; i++)
-        if (axis[i] == (int)parts->axis && !weft_dim_is(weft_type_of(g, x)->extent[i], 1)) {
-            x = slice_of(r, x, parts, which, i);
-            break;
-        }
-    return store_like(g, weft_build_bcast(&r->build, x, type, axis), weft_result(g, bcast, 0));
-}
-
-static bool has_same_cuts(const struct weft_graph *g, weft_node n, const struct parts *parts)
-{
-    bool same = weft_opcode_of(g, n) == WEFT_OP_concat && g->node[n.id].operands == parts->count &&
-                weft_attr_int(g, n, WEFT_ATTR_axis) == parts->axis;
-    for (unsigned i = 0; i < parts->count && same; i++)
-        same = weft_dim_same(weft_type_of(g, weft_operand(g, n, i))->extent[parts->axis],
-                             parts->type[i].extent[parts->axis]);
-    return same;
-}
-
-enum way { SPLAT, PART, BCAST, OPERATE, SLICE };
-
-static enum way way_of(const struct weft_graph *g, weft_val v, const struct parts *parts, int depth)
-{
-    const weft_node def = weft_def(g, v);
-    struct weft_element element;
-    if (weft_const_splat(g, v, &element))
-        return SPLAT;
-    if (!def.id)
-        return SLICE;
-    if (has_same_cuts(g, def, parts))
-        return PART;
-    if (weft_opcode_of(g, def) == WEFT_OP_bcast && !weft_is_decided(g, def))
-        return BCAST;
-    const bool again = is_elementwise(g, def) && weft_has_one_use(g, v) && g->node[def.id].operands <= 3;
-    return again && weft_is_dense(g, v) && depth > 0 ? OPERATE : SLICE;
-}
-
-/* Is all of it plain that would be cut? */
-static bool has_pieces(const struct weft_graph *g, weft_val v, const struct parts *parts, int depth)
-{
-    const weft_node def = weft_def(g, v);
-    const enum way way = way_of(g, v, parts, depth);
-    bool has = way == SPLAT || way == PART || weft_is_dense(g, v);
-    has &= way != BCAST || weft_is_dense(g, weft_operand(g, def, 0));
-    for (unsigned k = 0; way == OPERATE && has && k < g->node[def.id].operands; k++)
-        has = has_pieces(g, weft_operand(g, def, k), parts, depth - 1);
-    return has;
-}
-
-static weft_val piece_of(struct weft_rewriting *r, weft_val v, const struct parts *parts, unsigned which, int depth)
-{
-    struct weft_graph *const g = r->graph;
-    const weft_node def = weft_def(g, v);
-    struct weft_type type = parts->type[which];
-    struct weft_element element;
-    weft_val operand[3];
-    type.dtype = weft_type_of(g, v)->dtype;
-    switch (way_of(g, v, parts, depth)) {
-    case SPLAT:
-        weft_const_splat(g, v, &element);
-        return weft_build_element(&r->build, &type, &element);
-    case PART:
-        return weft_operand(g, def, which);
-    case BCAST:
-        return bcast_piece(r, def, parts, which, &type);
-    case SLICE:
-        return slice_of(r, v, parts, which, parts->axis);
-    case OPERATE:
-        for (unsigned k = 0; k < g->node[def.id].operands; k++)
-            operand[k] = piece_of(r, weft_operand(g, def, k), parts, which, depth - 1);
-    }
-    return store_like(g, weft_rebuild_elementwise(&r->build, def, operand, &type), v);
-}
-
 /* --- the rule ----------------------------------------------------------------------------------------------------- */
 
-static weft_val reshape_part(struct weft_rewriting *r, weft_val part, const struct weft_type *type)
-{
-    struct weft_graph *const g = r->graph;
-    const struct weft_layout from = weft_layout_of(g, part);
-    struct weft_layout layout;
-    if (weft_type_same(weft_type_of(g, part), type))
-        return part;
-    const weft_val view = weft_build_reshape(&r->build, part, type);
-    if (weft_layout_reshape(g->dims, &from, weft_type_of(g, part), type, &layout))
-        g->value[view.id].layout = weft_intern_layout(g, &layout, type);
-    return view;
-}
-
-static weft_val compute_on_parts(struct weft_rewriting *r, weft_node n, unsigned at, const struct parts *parts)
+static weft_val compute_on_parts(struct weft_rewriting *r, weft_node n, unsigned at, const struct weft_parts *parts)
 {
     struct weft_graph *const g = r->graph;
     const weft_val whole = weft_result(g, n, 0);
-    weft_val result[MOST_PARTS], operand[3];
+    weft_val result[WEFT_PARTS_MOST], operand[3];
     for (unsigned i = 0; i < parts->count; i++) {
         for (unsigned k = 0; k < g->node[n.id].operands; k++)
-            operand[k] = k == at ? reshape_part(r, parts->part[i], &parts->type[i])
-                                 : piece_of(r, weft_operand(g, n, k), parts, i, MOST_DEPTH);
-        result[i] = store_like(g, weft_rebuild_elementwise(&r->build, n, operand, &parts->type[i]), whole);
+            operand[k] = k == at ? weft_parts_reshape(r, parts->part[i], &parts->type[i])
+                                 : weft_parts_piece(r, weft_operand(g, n, k), parts, i, WEFT_PARTS_DEPTH);
+        result[i] = weft_rebuild_elementwise(&r->build, n, operand, &parts->type[i]);
+        weft_parts_store_in(g, result[i], &parts->layout);
     }
     const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, parts->axis);
-    return store_like(g, weft_build(&r->build, WEFT_OP_concat, parts->count, result, 1, &axis, NULL), whole);
+    const weft_val all = weft_build(&r->build, WEFT_OP_concat, parts->count, result, 1, &axis, NULL);
+    weft_parts_store_in(g, all, &parts->layout);
+    if (!weft_parts_is_split(g, parts, whole))
+        return all;
+    return weft_parts_store_like(g, weft_build_reshape(&r->build, all, weft_type_of(g, whole)), whole);
 }
 
-/* NULL, or why it is better computed on the whole. */
-static const char *check(const struct weft_graph *g, weft_node n, unsigned at, const struct parts *parts)
+/* NULL, or why it is better computed on the whole. Finds the layout. */
+static const char *check(const struct weft_graph *g, weft_node n, unsigned at, struct weft_parts *parts)
 {
     const weft_val whole = weft_result(g, n, 0);
-    if (!pays(g, parts))
+    bool alike = weft_is_dense(g, whole) && weft_parts_layout(g, parts, whole, &parts->layout);
+    if (alike && !pays(g, parts))
         return "not on parts: they are short, or made by other kernels";
-    bool alike = weft_is_dense(g, whole);
     for (unsigned i = 0; i < parts->count && alike; i++)
-        alike = lies_alike(g, parts->part[i], &parts->type[i], whole);
+        alike = lies_alike(g, parts->part[i], &parts->type[i], &parts->layout);
     for (unsigned k = 0; k < g->node[n.id].operands && alike; k++)
-        alike = k == at || has_pieces(g, weft_operand(g, n, k), parts, MOST_DEPTH);
+        alike = k == at || weft_parts_has_pieces(g, weft_operand(g, n, k), parts, WEFT_PARTS_DEPTH);
     return alike ? NULL : "not on parts: their layouts differ";
 }
 
 static weft_val elementwise_of_concat(struct weft_rewriting *r, weft_node n)
 {
     const struct weft_graph *g = r->graph;
-    struct parts parts;
-    if (!is_elementwise(g, n) || g->node[n.id].operands > 3)
+    struct weft_parts parts;
+    if (!weft_parts_is_elementwise(g, n) || g->node[n.id].operands > 3)
         return WEFT_NO_VALUE;
     const int out = weft_type_of(g, weft_result(g, n, 0))->dtype;
     for (unsigned k = 0; k < g->node[n.id].operands; k++) {

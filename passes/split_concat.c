@@ -8,8 +8,8 @@
  *   %y: f32[N,16] = neg %d
  *
  * Here are the rules about slices; those about concats and paddings are in split_concat_join.c, about what is seen
- * through reshapes and transposes in split_concat_views.c; split_concat_parts.c finds parts of concats. A slice is a
- * view and costs nothing, so:
+ * through reshapes and transposes in split_concat_views.c, about concats that are taken apart in another way in
+ * split_concat_slices.c; split_concat_parts.c finds parts of concats. A slice is a view and costs nothing, so:
  *
  *   - a gather by indices that are known and go up in equal steps is a slice, one by indices that count up along an
  *     axis of open extent too, and a dynamic slice at known starts;
@@ -356,6 +356,7 @@ static const struct weft_rule rules[] = {
 
 bool weft_pass_split_concat(struct weft_graph *graph, const struct weft_target *target)
 {
-    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_split_concat_joins, weft_split_concat_views};
-    return weft_apply_rules(graph, "split_concat", sets, 3);
+    const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules), weft_split_concat_joins, weft_split_concat_views,
+                                         weft_split_concat_slices};
+    return weft_apply_rules(graph, "split_concat", sets, 4);
 }

@@ -29,6 +29,7 @@ bool weft_find_holders(struct weft_graph *g, weft_node concat, unsigned axis, we
                        struct weft_holders *ret);
 
 extern const struct weft_rule_set weft_split_concat_joins; /* split_concat_join.c */
+extern const struct weft_rule_set weft_split_concat_slices; /* split_concat_slices.c */
 extern const struct weft_rule_set weft_split_concat_views; /* split_concat_views.c */
 
 #endif

@@ -239,5 +239,6 @@ struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_dra
         choices->span[choices->spans++] = choices->count;
     draw_returns(&m);
     draw_layouts(&m);
+    weft_draw_apart(&m);
     return m.graph;
 }

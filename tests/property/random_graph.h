@@ -80,6 +80,8 @@ struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_dra
                                    uint32_t *drawn);
 /* Some nodes of random ops. */
 void weft_draw_nodes(struct weft_maker *m, unsigned count);
+/* Something taken apart and put together in another way, mostly nothing (draw_apart.c). */
+void weft_draw_apart(struct weft_maker *m);
 /* Makes a node; its results join the values. None, and no harm, if the op refuses its operands. */
 weft_node weft_emit(struct weft_maker *m, int op, unsigned operands, const weft_val *operand, unsigned attrs,
                     const struct weft_attr *attr, const struct weft_type *stated);
