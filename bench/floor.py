@@ -8,7 +8,7 @@ A folder holds model.onnx and input_N.npy. The *floor* of a model is the larger 
 - its multiply-adds at the rate of the probe (floor_probe.c), those of Winograd's convolutions counted as the transform
   does them (a 2.25th), without the transforms;
 - its weights at the bandwidth of reading memory (figures_limit.c), if they do not fit the last cache.
-Elementwise arithmetic, intermediate values and steps count nothing: no runtime reaches the floor. Both probes take turns
+Elementwise arithmetic, intermediate values and steps count nothing: no runtime reaches the floor. Probes take turns
 with the runtimes, as the speed of shared machines changes by the second, and each turn has a floor of its own.
 
 A line a model: floor and times in ms (medians), floor / weft, floor / the fastest peer, fastest peer / weft, and the
