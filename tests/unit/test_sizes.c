@@ -137,6 +137,7 @@ static void values_keep_their_size(void **state)
     assert_int_equal(sizeof(struct weft_attribute), 80);
     assert_int_equal(sizeof(struct weft_fixed_input), 16);
     assert_int_equal(sizeof(struct weft_size), 16);
+    assert_int_equal(sizeof(struct weft_input_alignment), 16);
     assert_int_equal(sizeof(struct weft_storage_axis), 32);
     assert_int_equal(sizeof(struct weft_custom_type), 72);
 }
