@@ -27,7 +27,7 @@
  * C is written along its columns. A C whose unit stride runs along rows is the transposed product, which is the same
  * chains, so prepare exchanges the operands (`swapped`); so it does for a handful of columns of results. A C with no
  * unit stride goes through a tile on the stack. */
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_bands.h"
 
 #include <assert.h>
 
@@ -359,8 +359,9 @@ static void choose_parts(struct weft_gemm *g, int workers)
 /* The tiles of a product that needs nothing else. */
 static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
-    l->plain = g->kernel->code->transpose && g->lanes == 1 && g->slices == 1 && !g->scaled && !g->epilogue &&
-               !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 && l->kc >= l->k && l->m > 0 && l->n > 0;
+    l->plain = g->kernel->code->transpose && g->lanes == 1 && g->slices == 1 && !g->scaled &&
+               weft_gemm_hands_bands(g) && !l->pack_a && !l->pack_b && !l->b_lines && l->c_col == 1 &&
+               l->kc >= l->k && l->m > 0 && l->n > 0;
     for (int last = 0; l->plain && last < 2; last++) {
         const int64_t columns = last ? l->n % g->kernel->columns : smaller(l->n, g->kernel->columns);
         for (int spare = 0; columns > 0 && spare < 2; spare++) {
@@ -479,7 +480,8 @@ void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *da
     const struct weft_gemm_loops *l = &gemm->loops;
     if (l->m == 0 || l->n == 0)
         return;
-    if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && parts == 1 && !weft_gemm_unfinished(gemm, data)) {
+    if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && parts == 1 && !gemm->epilogue &&
+        !weft_gemm_unfinished(gemm, data)) {
         const float *const a = gemm->swapped ? data->b : data->a, *const b = gemm->swapped ? data->a : data->b;
         l->tile[l->n < gemm->kernel->columns][0](l->k, a, l->a_row, b, l->b_panels ? gemm->kernel->columns : l->b_row,
                                                  data->c, l->c_row, l->n, false, NULL);

@@ -44,6 +44,14 @@ struct weft_gemm_band weft_gemm_band(const struct weft_gemm *g, int32_t band)
                                    .row_end = row_at(g, weft_cut(l->units[axis], cut, band % cut + 1))};
 }
 
+bool weft_gemm_hands_bands(const struct weft_gemm *g)
+{
+    const struct weft_gemm_loops *const l = &g->loops;
+    const int64_t panels = weft_pieces(l->units[2], l->cut[2] > 0 ? l->cut[2] : 1), most = panels * g->kernel->columns;
+    return !g->epilogue || l->band >= l->units[1] ||
+           l->band * l->rows * (l->n < most ? l->n : most) >= WEFT_HANDED_RESULTS;
+}
+
 /* --- sharing out -------------------------------------------------------------------------------------------------- */
 
 /* Parts along the batch and the rows alone, if the largest of them is hardly larger than the largest of any grid. Each

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_bands.h: products whose rows somebody goes over once they are whole, to normalise them while the second-level
- * cache has them (gemm_bands.c). All of it after weft_gemm_prepare. */
+ * cache has them (gemm_bands.c). All but the last after weft_gemm_prepare. */
 #ifndef WEFT_GEMM_BANDS_H
 #define WEFT_GEMM_BANDS_H
 
@@ -20,5 +20,9 @@ int32_t weft_gemm_row_parts(const struct weft_gemm *gemm);
 int32_t weft_gemm_bands(const struct weft_gemm *gemm);
 int32_t weft_gemm_band_of(const struct weft_gemm *gemm, int part);
 struct weft_gemm_band weft_gemm_band(const struct weft_gemm *gemm, int32_t band);
+
+/* While a product is prepared: has a part enough results in a band for a call of the epilogue, if there is one? Fewer
+ * wait for those of the next bands. */
+bool weft_gemm_hands_bands(const struct weft_gemm *gemm);
 
 #endif

@@ -19,6 +19,8 @@ enum {
     FAR_K = 256,
     LINES = 4,
     LINE = 16, /* floats */
+    NEAR_RESULTS = 1 << 16, /* that an epilogue gets at a time: long lines in the second-level cache cost it less than
+                             * short ones in the first */
 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -322,7 +324,7 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
         const struct work w = {.gemm = gemm, .data = data, .l = l, .b = b, .tile_end = end[1], .k_end = l->k};
         for (int64_t t = begin[1], t_end, row = first, i = first; t < end[1]; t = t_end, row = i) {
             t_end = smaller(t + l->band, end[1]);
-            for (int64_t j = column; j < column_end; j += whole) {
+            for (int64_t j = column, handed = column; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
                 const struct weft_prefetch none = {.data = NULL};
@@ -340,6 +342,11 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                     tile[spare](l->k, a + i * l->a_row, l->a_row, b + j * b_step, b_row, c + i * l->c_row + j,
                                 l->c_row, columns, false, last);
                     i += l->least + spare;
+                }
+                const int64_t waiting = j + columns - handed;
+                if (gemm->epilogue && (j + columns == column_end || waiting * (i - row) >= NEAR_RESULTS)) {
+                    weft_gemm_hand(gemm, data, n, row, i - row, handed, waiting);
+                    handed = j + columns;
                 }
             }
         }
