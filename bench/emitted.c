@@ -137,7 +137,7 @@ static void time_both(struct weft_program *program, weft_program_code *code, voi
         for (int way = 0; way < 2; way++) {
             program->code = way ? code : NULL;
             const double begin = now();
-            weft_program_run(program, argument, scratch, 0, 1);
+            weft_program_run(program, argument, scratch, NULL, 0, 1);
             if (round >= 0)
                 time[way][round] = now() - begin;
         }

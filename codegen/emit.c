@@ -74,8 +74,10 @@ const char *weft_emit_refuse(const struct weft_form *form, const struct weft_pro
         why = "has more than 512 instructions";
     if (!why && program->inner_rank > 1)
         why = "reduces several rows into one number";
-    for (uint32_t s = 0; !why && s < form->stages; s++)
+    for (uint32_t s = 0; !why && s < form->stages; s++) {
         why = refuse_stage(form, program, s);
+        why = why ? why : weft_emit_scans_refuse(form, program, s);
+    }
     return why;
 }
 
@@ -240,6 +242,9 @@ static const char tile_text[] =
     "    uint64_t past;          /* by argument, a bit each: results that go past the caches */\n"
     "    const int64_t *bound;   /* of each index or position: elements along its axis, and from one to the next */\n"
     "    int64_t rows;           /* of what is kept there is memory for so many outer points */\n"
+    "    int64_t strip;          /* what is scanned goes on by so many points */\n"
+    "    int (*scan)(const struct weft_program_tile *tile, int number, int64_t line, int64_t from, int64_t count,\n"
+    "                void *out, const void *in); /* 0: nothing is made */\n"
     "};\n\n";
 
 void weft_emit_includes(uint32_t cpu, struct weft_text *text)

@@ -86,6 +86,9 @@ void weft_emit_comment(const struct weft_emit *e, uint32_t id, char *ret, size_t
                 weft_dtype_is_float(op->dtype) ? op->number : (double)op->integer);
         else if (op->kind == WEFT_FORM_FOLD)
             add(&line, " = fold %s ", folds[op->fold]);
+        else if (op->kind == WEFT_FORM_SCAN)
+            add(&line, " = scan %s%s%s ", op->exclusive ? "exclusive " : "", op->reverse ? "reverse " : "",
+                folds[op->fold]);
         else
             add(&line, " = %s%s", op->kind == WEFT_FORM_LOAD ? "load" : op->word,
                 op->kind == WEFT_FORM_LOAD ? "" : " ");

@@ -84,12 +84,11 @@ const char *weft_emit_op_refuse(const struct weft_form *form, const struct weft_
         return "has element types that are not written in vectors";
     if (op->kind == WEFT_FORM_MAP)
         return refuse_map(form, op);
-    if (op->kind == WEFT_FORM_SCAN)
-        return "has scans, which are interpreted";
     if (op->kind == WEFT_FORM_FOLD && !(is_real(op->dtype) && is_real(form->op[op->in[0]].dtype)))
         return "reduces integers";
     if (op->kind == WEFT_FORM_STORE && form->op[op->in[0]].kind != WEFT_FORM_MAP &&
-        form->op[op->in[0]].kind != WEFT_FORM_FOLD && !weft_strips_is_look_up(form, op->in[0]))
+        form->op[op->in[0]].kind != WEFT_FORM_FOLD && form->op[op->in[0]].kind != WEFT_FORM_SCAN &&
+        !weft_strips_is_look_up(form, op->in[0]))
         return "stores what it does not compute";
     return NULL;
 }
@@ -198,7 +197,7 @@ bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value)
     const int place = e->program->value[value].place;
     if (e->again[value])
         return false;
-    return place == WEFT_PROGRAM_ARGUMENT || place == WEFT_PROGRAM_TILE ||
+    return place == WEFT_PROGRAM_ARGUMENT || place == WEFT_PROGRAM_TILE || e->crosses[value] ||
            (place == WEFT_PROGRAM_OUTER && e->way != WEFT_EMIT_ROWS);
 }
 
@@ -207,15 +206,19 @@ void weft_emit_place(const struct weft_emit *e, uint32_t v, char *ret, size_t by
 {
     const struct weft_program_value *value = &e->program->value[v];
     const bool moves = e->way == WEFT_EMIT_ROWS      ? value->place == WEFT_PROGRAM_ARGUMENT
-                       : e->way == WEFT_EMIT_COLUMNS ? value->place != WEFT_PROGRAM_OUTER && e->inner[0]
+                       : e->way == WEFT_EMIT_COLUMNS ? value->place != WEFT_PROGRAM_OUTER && !e->crosses[v] &&
+                                                           e->inner[0]
                                                      : false;
+    char from[WEFT_EMIT_AXIS] = ""; /* a strip that is kept begins where it is kept */
+    if (e->from && value->step != 0 && !e->crosses[v])
+        snprintf(from, sizeof from, " + %s * %lld", e->from, (long long)value->step);
     if (e->rows[0] && value->place == WEFT_PROGRAM_TILE)
         snprintf(ret, bytes, "tile->at[%u] + (pass & (apart - 1)) * tile->next[%u]", v, v);
     else if (moves)
-        snprintf(ret, bytes, "tile->at[%u] + %s * tile->next[%u]", v,
-                 e->way == WEFT_EMIT_ROWS ? e->outer : e->inner, v);
+        snprintf(ret, bytes, "tile->at[%u] + %s * tile->next[%u]%s", v,
+                 e->way == WEFT_EMIT_ROWS ? e->outer : e->inner, v, from);
     else
-        snprintf(ret, bytes, "tile->at[%u]", v);
+        snprintf(ret, bytes, "tile->at[%u]%s", v, from);
 }
 
 /* One element, in all lanes. */
@@ -266,7 +269,7 @@ void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage)
         for (unsigned k = 0; k < op->ins; k++)
             if (op->in[k] < stage->first)
                 head(e, op->in[k], false);
-        if (op->kind == WEFT_FORM_MAP && e->at)
+        if ((op->kind == WEFT_FORM_MAP || op->kind == WEFT_FORM_SCAN) && e->at)
             head(e, i, true);
         if (looks && e->at && weft_emit_in_memory(e, i) && !e->pointed[i])
             point(e, i, true);

@@ -32,6 +32,8 @@ struct weft_emit {
     bool past[WEFT_EMIT_OPS];      /* and a variable past_…: does this line of it go past the caches? */
     bool streamed;                 /* there was one */
     bool again[WEFT_EMIT_OPS];     /* by value: kept nowhere, computed again by each stage that reads it */
+    bool crosses[WEFT_EMIT_OPS];   /* by value of a strip: in memory, as a scan meets it */
+    const char *from;              /* of strips along rows: the variable that says where this one begins, or NULL */
 };
 
 /* A line, at the depth of the block. */
@@ -81,6 +83,14 @@ bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
 
 /* All points of a line: `i` counts up to `all`. */
 void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *all);
+
+/* --- emit_scan.c: stages with scans ------------------------------------------------------------------------------- */
+
+bool weft_emit_has_scans(const struct weft_form *form, const struct weft_form_stage *stage);
+/* NULL, or why there is no C for the scans of a stage. */
+const char *weft_emit_scans_refuse(const struct weft_form *form, const struct weft_program *program, uint32_t stage);
+/* All points of a row, or of a tile's lines. */
+void weft_emit_scan_stage(struct weft_emit *e, uint32_t stage);
 
 /* --- emit_look.c: loads that are look-ups (strips.h) -------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
  * Of what one cheap instruction makes of an operand, nothing is kept: the operand is read again instead, without a
  * store whose lines come back to the first-level cache.
  *
- * Not done: folds across rows, and values that are read more than a stage behind. */
+ * Not done: folds across rows, scans, and values that are read more than a stage behind. */
 #include "codegen/emit_parts.h"
 #include "codegen/strips.h"
 
@@ -100,6 +100,7 @@ bool weft_emit_can_pipeline(const struct weft_emit *e)
     for (uint32_t s = 0; s < form->stages && can; s++) {
         const struct weft_form_stage *stage = &form->stage[s];
         can = !e->program->stage[s].inside || weft_emit_has_folds(e, stage) || weft_emit_depth_of(e, s) == all - 1;
+        can = can && !weft_emit_has_scans(form, stage);
         for (uint32_t i = stage->first; i < stage->first + stage->ops && can; i++) {
             const struct weft_form_op *op = &form->op[i];
             for (unsigned k = 0; k < op->ins && can; k++)

@@ -226,6 +226,10 @@ void weft_emit_rows(struct weft_emit *e)
         if (e->program->stage[s].ops == 0)
             continue;
         weft_emit_comment_stage(e, stage);
+        if (weft_emit_has_scans(e->form, stage)) {
+            weft_emit_scan_stage(e, s);
+            continue;
+        }
         e->at = inside ? "here" : NULL;
         weft_emit_heads(e, stage);
         if (!inside) {
@@ -353,7 +357,9 @@ void weft_emit_columns(struct weft_emit *e)
         weft_emit_open(e);
         e->at = "here";
         e->inner[0] = e->program->stage[s].inside ? before.inner[0] : 0;
-        if (weft_emit_has_folds(e, stage)) {
+        if (weft_emit_has_scans(e->form, stage)) {
+            weft_emit_scan_stage(e, s);
+        } else if (weft_emit_has_folds(e, stage)) {
             fold_columns(e, stage);
         } else {
             if (e->inner[0]) {

@@ -13,6 +13,9 @@
  *                         instructions that are done before the one that makes the result;
  *   later                 not at all.
  *
+ * Of a stage that scans, a back end may do all points of a piece of a line up to the scan, then the scan, then what is
+ * behind it; and where it shares a line out, all up to the scan of each piece twice.
+ *
  *   softmax        sweep r, c    %0 = load %x[r, c]    %m = fold reduce_max %0
  *                  sweep r, c    %1 = load %x[r, c]    %e = exp(%1 - %m)    %s = fold sum %e
  *                  sweep r, c    %q = div %e, %s       store %y[r, c], %q           %y may be %x
@@ -138,7 +141,28 @@ static bool find_store(struct over *o)
             o->maker = form->op[i].in[0];
         }
     }
-    return found == 1 && form->op[o->maker].kind == WEFT_FORM_MAP && o->maker >= form->stage[o->stage].first;
+    const uint8_t kind = form->op[o->maker].kind;
+    return found == 1 && (kind == WEFT_FORM_MAP || kind == WEFT_FORM_SCAN) &&
+           o->maker >= form->stage[o->stage].first;
+}
+
+/* A scan that is exclusive writes the next element before it reads it; and what stands in front of a scan that is
+ * shared out in chunks is computed twice. */
+static const char *check_scan(const struct over *o)
+{
+    const struct weft_form *const form = o->form;
+    const struct weft_form_op *const maker = &form->op[o->maker];
+    const struct weft_form_stage *const stage = &form->stage[o->stage];
+    bool reads = false;
+    if (maker->kind == WEFT_FORM_SCAN && maker->exclusive && form->op[maker->in[0]].kind == WEFT_FORM_LOAD &&
+        form->op[maker->in[0]].array == o->ask->in)
+        return "an exclusive scan reads it";
+    for (uint32_t i = stage->first; i < stage->first + stage->ops && weft_form_may_share_scan(form); i++) {
+        reads |= form->op[i].kind == WEFT_FORM_LOAD && form->op[i].array == o->ask->in;
+        if (form->op[i].kind == WEFT_FORM_SCAN && i > o->maker && reads)
+            return "it is read again where a scan begins with the next chunk";
+    }
+    return NULL;
 }
 
 const char *weft_form_refuse_over(const struct weft_form *form, const struct weft_form_over *ask,
@@ -150,6 +174,7 @@ const char *weft_form_refuse_over(const struct weft_form *form, const struct wef
     *ret_op = 0;
     if (!find_store(&o) || !stores_tiles_apart(&o))
         return "that is not computed point by point";
+    why = check_scan(&o);
     for (uint32_t s = 0; s < form->stages; s++)
         for (uint32_t i = form->stage[s].first; i < form->stage[s].first + form->stage[s].ops && !why; i++) {
             why = check_op(&o, needs, s, i);

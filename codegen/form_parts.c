@@ -173,3 +173,13 @@ bool weft_form_same_access(const struct weft_form *form, const struct weft_form_
     }
     return true;
 }
+
+bool weft_form_may_share_scan(const struct weft_form *form)
+{
+    uint32_t scans = 0, folds = 0;
+    for (uint32_t i = 0; i < form->ops; i++) {
+        scans += form->op[i].kind == WEFT_FORM_SCAN;
+        folds += form->op[i].kind == WEFT_FORM_FOLD;
+    }
+    return scans == 1 && folds == 0;
+}

@@ -7,6 +7,9 @@
 
 #define WEFT_FORM_NOWHERE UINT32_MAX /* no stage, no op */
 
+/* Is what came before all that one piece of a line needs of others, so that workers may share lines out? One scan, and
+ * no folds. */
+bool weft_form_may_share_scan(const struct weft_form *form);
 /* Words of enum weft_reduce_op: what stands behind `fold` and `scan`. */
 enum { WEFT_FORM_FOLDS = 5 };
 extern const char *const weft_form_fold_words[WEFT_FORM_FOLDS];

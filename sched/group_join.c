@@ -124,17 +124,6 @@ static int64_t scanned_length(const struct weft_grouping *g, const struct weft_f
     return length;
 }
 
-/* Rows are what workers share out; a fold by itself may be cut into slices instead. */
-static const char *check_rows(const struct weft_grouping *g, const struct weft_fit *fit)
-{
-    const double rows = weft_fit_points(g->members, fit, fit->outer);
-    const double elements = weft_fit_points(g->members, fit, fit->all);
-    const bool few = fit->outer != fit->all && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
-    const bool cut = fit->axes.scanned && weft_along_cuts((int64_t)(rows < 1e6 ? rows : 1e6), scanned_length(g, fit));
-    return few   ? "would have too few rows for the workers"
-           : cut ? "would scan few long rows, which the scan alone shares out in chunks" : NULL;
-}
-
 /* What a union is like that has a kernel. */
 struct verdict {
     bool uneven;            /* weft_fit.uneven */
@@ -142,7 +131,36 @@ struct verdict {
     bool finishes;          /* a contraction */
     bool folds;             /* what a contraction's group makes: prices say whether that pays */
     bool reduces;           /* rows of a product: waits until the others are together */
+    bool shares;            /* it scans lines of which there are few, or which a scan alone shares out in chunks */
 };
+
+/* Do neighbours in memory differ in the axis that is scanned? */
+static bool scans_neighbours(const struct weft_grouping *g, const struct weft_fit *fit)
+{
+    bool all = true;
+    for (uint32_t p = 0; p < fit->count; p++) {
+        if (!g->members->member[fit->node[p].id]->scanned)
+            continue;
+        const weft_val x = weft_operand(g->graph, fit->node[p], 0);
+        all &= weft_format_fastest_axis(&g->formats, x, g->graph->value[x.id].layout) ==
+               (int)weft_attr_int(g->graph, fit->node[p], WEFT_ATTR_axis);
+    }
+    return all;
+}
+
+/* Rows are what workers share out; a fold by itself may be cut into slices instead, and a scan into chunks. A group
+ * cuts the same chunks of contiguous rows (kernels/along/scan.h): prices say whether that pays. */
+static const char *check_rows(const struct weft_grouping *g, const struct weft_fit *fit, bool *ret_shares)
+{
+    const double rows = weft_fit_points(g->members, fit, fit->outer);
+    const double elements = weft_fit_points(g->members, fit, fit->all);
+    const bool few = fit->outer != fit->all && rows < 2 * g->target->threads && elements * 4 > SMALL_BYTES;
+    const bool cut = fit->axes.scanned && weft_along_cuts((int64_t)(rows < 1e6 ? rows : 1e6), scanned_length(g, fit));
+    *ret_shares = fit->axes.scanned && (few || cut);
+    return few && (fit->axes.folded || !fit->axes.scanned) ? "would have too few rows for the workers"
+           : cut && !scans_neighbours(g, fit)
+               ? "would scan few long lines that are not contiguous, which the scan alone shares out in chunks" : NULL;
+}
 
 static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where,
                          weft_node maker, struct verdict *ret)
@@ -150,13 +168,15 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     struct weft_group_fit group = {.fit = {.uneven = false}};
     const struct weft_fit *const fit = &group.fit;
     const char *why = weft_group_fit_find(g->members, g->list, count, &group, where);
+    bool shares = false;
     if (!why && !group.head.id)
-        why = check_rows(g, fit);
+        why = check_rows(g, fit, &shares);
     if (!why && (goes_around(g, a, b) || goes_around(g, b, a)))
         why = "is connected with it through a node outside too: the one kernel would wait for itself";
     const uint32_t place = weft_member_place(g->members, maker);
     *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .reduces = group.rows,
-                            .folds = group.head.id && !why && (group.fold.id || !group.is_alone)};
+                            .folds = group.head.id && !why && (group.fold.id || !group.is_alone),
+                            .shares = shares};
     if (!why)
         ret->stores = place != UINT32_MAX ? fit->member[place].out : group.raw && maker.id == group.head.id;
     return why;
@@ -245,7 +265,7 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
         return false;
     if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;
-    if (!why && (is.uneven || is.folds)) {
+    if (!why && (is.uneven || is.folds || is.shares)) {
         where = weft_result(g->graph, reader, 0);
         why = weigh(g, a, b, count, &where);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_along.c: steps along one axis: arguments of extremes, scans, orders. */
+#include "kernels/along/scan.h"
 #include "sched/step.h"
 
 #include <string.h>
@@ -91,7 +92,14 @@ static const char *name_along(const void *descriptor, const struct weft_step *st
     return weft_along_name(descriptor);
 }
 
+static void account_along(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
+{
+    (void)bind;
+    *ret = (struct weft_account){.overhead_ns = weft_along_ns(descriptor),
+                                 .signature = {.arithmetic = WEFT_ARITHMETIC_SUMS}};
+}
+
 const struct weft_step_kind weft_step_along = {
     .name = "along", .arithmetic = WEFT_ARITHMETIC_SUMS, .traits = WEFT_STEP_STRIDED,
     .descriptor_bytes = sizeof(struct weft_along), .bind = bind_along,
-    .run = run_along, .kernel = name_along, .cpu = cpu_along};
+    .run = run_along, .kernel = name_along, .cpu = cpu_along, .account = account_along};

@@ -19,6 +19,7 @@ static void bind_strips(struct weft_bind *bind, void *descriptor)
     program->shape = weft_emit_refuse(form, program) ? 0 : weft_emit_shape(program);
     bind->parts = program->parts;
     bind->scratch = program->scratch;
+    bind->shared = program->shared;
 }
 
 /* Results that may go past the caches: those that lie over nothing that is read. */
@@ -43,7 +44,7 @@ static void run_strips(const void *descriptor, struct weft_call *call)
     struct weft_program program = *(const struct weft_program *)descriptor;
     program.code = weft_tier_code(call->step->tier, &program);
     program.past &= program.past ? apart_of(form, argument) : 0;
-    weft_program_run(&program, argument, call->scratch, call->part, call->parts);
+    weft_program_run(&program, argument, call->scratch, call->shared, call->part, call->parts);
 }
 
 static const struct weft_program *program_strips(const void *descriptor) { return descriptor; }
@@ -77,7 +78,8 @@ static void account_strips(const struct weft_bind *bind, const void *descriptor,
                                : program->along_inner ? WEFT_ARITHMETIC_SUMS : WEFT_ARITHMETIC_COLUMNS;
     const bool compiles = program->shape != 0; /* what is left then are tiles and short lines */
     const double calls_ns = weft_program_overhead_ns(program) / (compiles ? CALLS_SHARE : 1);
-    *ret = (struct weft_account){.overhead_ns = calls_ns + weft_program_arithmetic_ns(program),
+    *ret = (struct weft_account){.overhead_ns = calls_ns + weft_program_arithmetic_ns(program) +
+                                                weft_program_scan_ns(program),
                                  .signature = {.arithmetic = arithmetic}};
 }
 

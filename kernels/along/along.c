@@ -11,6 +11,7 @@
 
 #define CHUNK      8192 /* elements of a line that are worth a chunk */
 #define LARGEST    32768
+#define GRAIN      512 /* elements: a strip of a group is in one chunk (kernels/strip/program.c) */
 #define CHUNKS     64 /* wanted, of chunks between these sizes */
 #define SHORT      32 /* shorter lines go side by side, an element each */
 #define MOST_LINES 64 /* more are shared out as they are */
@@ -81,7 +82,7 @@ static int64_t element_bytes(const struct weft_along *along) { return weft_along
 bool weft_along_cuts(int64_t lines, int64_t n) { return lines >= 1 && lines < MOST_LINES && n >= 2 * CHUNK; }
 
 /* As many chunks as the shape says, so that every number of workers gives the same bits. */
-static void cut(struct weft_along *along, int64_t lines)
+void weft_along_cut(struct weft_along *along, int64_t lines)
 {
     along->chunks = 1;
     along->chunk = along->n;
@@ -89,9 +90,9 @@ static void cut(struct weft_along *along, int64_t lines)
     if (!along->split || !is_scan(along) || is_real_product(along) || !weft_along_cuts(lines, along->n))
         return;
     const int64_t wanted = along->n / CHUNKS, least = wanted > CHUNK ? wanted : CHUNK;
-    along->chunk = ((least < LARGEST ? least : LARGEST) + 15) / 16 * 16;
+    along->chunk = ((least < LARGEST ? least : LARGEST) + GRAIN - 1) / GRAIN * GRAIN;
     along->chunks = (along->n + along->chunk - 1) / along->chunk;
-    along->shared = weft_along_chunks_shared(along);
+    along->shared = weft_along_chunks_shared(lines * along->chunks);
 }
 
 void weft_along_prepare(struct weft_along *along, int workers)
@@ -114,7 +115,7 @@ void weft_along_prepare(struct weft_along *along, int workers)
         along->index_stride[i] = axis[i].stride[2];
     }
     along->scratch = is_order(along) ? weft_along_order_scratch(along) : 0;
-    cut(along, lines);
+    weft_along_cut(along, lines);
     const int32_t parts = weft_parts_for((is_order(along) ? 16 : 2) * lines * along->n * element_bytes(along), workers);
     const int64_t units = lines * along->chunks;
     along->past = is_scan(along) && along->cache && along->n * element_bytes(along) >= LEAST_STREAM &&
@@ -154,7 +155,7 @@ void weft_along_run(const struct weft_along *along, void *out, int64_t *index, c
                     int parts)
 {
     if (along->chunks > 1) {
-        weft_along_chunks(along, pieces_of(along), element_bytes(along), out, in, scratch, parts);
+        weft_along_run_chunks(along, pieces_of(along), element_bytes(along), out, in, scratch, parts);
         return;
     }
     struct weft_k_walk walk = {.rank = along->rank, .arrays = index ? 3 : 2, .at = {(char *)in, out, (char *)index}};

@@ -10,6 +10,7 @@ void weft_along_order(const struct weft_along *along, char *out, int64_t *index,
 size_t weft_along_order_scratch(const struct weft_along *along);
 
 enum {
+    WEFT_ALONG_LANES = 32, /* in which what a piece comes to is folded, where elements are neighbours */
     WEFT_ALONG_TILE = 64, /* lines side by side, where they are neighbours */
     WEFT_ALONG_FEW = 8    /* and where they are far apart: as many streams as the machine follows */
 };
@@ -39,6 +40,10 @@ struct weft_along_pieces {
      * of weft_scan_strip, and only a wish. */
     void (*go_on)(const struct weft_along *along, void *out, const void *in, int64_t n,
                   const struct weft_scan_ahead *ahead, union weft_along_sum *sum);
+    /* What `total` does, piece by piece, or NULL: folds n more elements into lanes, each of which begins as `start`
+     * says; all but the last n are multiples of as many. What the lanes come to. */
+    void (*total_in)(const struct weft_along *along, const void *in, int64_t n, union weft_along_sum *lane);
+    void (*total_end)(const struct weft_along *along, const union weft_along_sum *lane, union weft_along_sum *ret);
 };
 
 /* Scans and arguments of extremes of one type (along_level.c). */
@@ -67,9 +72,31 @@ extern const struct weft_along_pieces weft_along_prefixes__ref[], weft_along_pre
 const struct weft_along_loops *weft_along_loops_of(const struct weft_along *along);
 const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *along);
 
-/* A scan whose lines are cut into chunks (chunks.c). */
-size_t weft_along_chunks_shared(const struct weft_along *along);
-void weft_along_chunks(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t bytes, void *out,
-                       const void *in, void *shared, int parts);
+/* Of a scan of so many lines: how they are cut. Where they are, `shared` is set too. */
+void weft_along_cut(struct weft_along *along, int64_t lines);
+
+/* --- chunks.c ----------------------------------------------------------------------------------------------------- */
+
+/* A piece of a line: so many elements of it come before, in the order of the scan. */
+struct weft_along_chunk {
+    int64_t number, line, begin, n;
+};
+/* What whoever scans chunks of lines does with one. */
+struct weft_along_work {
+    void *user;
+    /* What it comes to. */
+    void (*total)(void *user, const struct weft_along_chunk *chunk, union weft_along_sum *ret);
+    /* Scans it behind `before`; after: as of weft_along_pieces.piece. `later`, if any, is wanted in the caches
+     * meanwhile. */
+    void (*scan)(void *user, const struct weft_along_chunk *chunk, const struct weft_along_chunk *later,
+                 const union weft_along_sum *before, union weft_along_sum *ret_after);
+};
+/* One part's share of `lines` lines that are cut (weft_along_cut), while others have theirs. `shared`: such memory, of
+ * which the first 64 are zero before the first part begins, and behind the last. */
+void weft_along_take_turns(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t lines,
+                           const struct weft_along_work *work, void *shared, int parts);
+size_t weft_along_chunks_shared(int64_t chunks);
+void weft_along_run_chunks(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t bytes,
+                           void *out, const void *in, void *shared, int parts);
 
 #endif

@@ -42,31 +42,13 @@ struct slot {
 struct chunks {
     const struct weft_along *along;
     const struct weft_along_pieces *pieces;
-    int64_t bytes, count;
-    char *out;
-    const char *in;
+    const struct weft_along_work *work;
+    int64_t count;
     struct turns *turns;
     struct slot *slot;
 };
 
-struct chunk {
-    int64_t number, n;
-    const char *in;
-    char *out;
-};
-
-static int64_t count_of(const struct weft_along *along)
-{
-    int64_t count = along->chunks;
-    for (int i = 0; i < along->rank; i++)
-        count *= along->extent[i];
-    return count;
-}
-
-size_t weft_along_chunks_shared(const struct weft_along *along)
-{
-    return 64 + (size_t)count_of(along) * sizeof(struct slot);
-}
+size_t weft_along_chunks_shared(int64_t chunks) { return 64 + (size_t)chunks * sizeof(struct slot); }
 
 static void pause_at(int *spin)
 {
@@ -80,31 +62,20 @@ static int told(const struct slot *slot) { return __atomic_load_n(&slot->told, _
 static void tell(struct slot *slot, enum told what) { __atomic_store_n(&slot->told, what, __ATOMIC_RELEASE); }
 
 /* False when all are taken. */
-static bool take(const struct chunks *chunks, struct chunk *ret)
+static bool take(const struct chunks *chunks, struct weft_along_chunk *ret)
 {
     const struct weft_along *const along = chunks->along;
     const int64_t number = __atomic_fetch_add(&chunks->turns->taken, 1, __ATOMIC_RELAXED);
-    *ret = (struct chunk){.number = number};
-    if (number >= chunks->count)
-        return false;
     const int64_t begin = number % along->chunks * along->chunk, left = along->n - begin;
-    const int64_t at = along->reverse ? along->n - 1 - begin : begin;
-    int64_t line = number / along->chunks, from = at * along->in_step, to = at * along->out_step;
-    for (int i = along->rank - 1; i >= 0; i--) {
-        from += line % along->extent[i] * along->in_stride[i];
-        to += line % along->extent[i] * along->out_stride[i];
-        line /= along->extent[i];
-    }
-    ret->n = left < along->chunk ? left : along->chunk;
-    ret->in = chunks->in + from * chunks->bytes;
-    ret->out = chunks->out + to * chunks->bytes;
-    return true;
+    *ret = (struct weft_along_chunk){.number = number, .line = number / along->chunks, .begin = begin,
+                                     .n = left < along->chunk ? left : along->chunk};
+    return number < chunks->count;
 }
 
-static void tell_total(const struct chunks *chunks, const struct chunk *chunk)
+static void tell_total(const struct chunks *chunks, const struct weft_along_chunk *chunk)
 {
     struct slot *const slot = &chunks->slot[chunk->number];
-    chunks->pieces->total(chunks->along, chunk->in, chunk->n, &slot->total);
+    chunks->work->total(chunks->work->user, chunk, &slot->total);
     tell(slot, TOTAL);
 }
 
@@ -135,7 +106,8 @@ static void look_back(const struct chunks *chunks, int64_t number, union weft_al
 }
 
 /* Of a chunk whose total is told, or not; `later` follows, if any. */
-static void scan(const struct chunks *chunks, const struct chunk *chunk, const char *later)
+static void scan(const struct chunks *chunks, const struct weft_along_chunk *chunk,
+                 const struct weft_along_chunk *later)
 {
     struct slot *const slot = &chunks->slot[chunk->number];
     union weft_along_sum before, after;
@@ -143,8 +115,7 @@ static void scan(const struct chunks *chunks, const struct chunk *chunk, const c
     bool is_told = told(slot) == TOTAL && chunks->pieces->join(chunks->along, &before, &slot->total, &slot->after);
     if (is_told)
         tell(slot, AFTER);
-    chunks->pieces->piece(chunks->along, chunk->out, chunk->in, chunk->n, later ? later - chunk->in : 0, &before,
-                          is_told ? NULL : &after);
+    chunks->work->scan(chunks->work->user, chunk, later, &before, is_told ? NULL : &after);
     if (is_told)
         return;
     slot->after = after;
@@ -153,7 +124,7 @@ static void scan(const struct chunks *chunks, const struct chunk *chunk, const c
 
 static void scan_all(const struct chunks *chunks)
 {
-    struct chunk now, next, later;
+    struct weft_along_chunk now, next, later;
     bool some = take(chunks, &now);
     while (some && __atomic_load_n(&chunks->turns->arrived, __ATOMIC_RELAXED) == 1) {
         scan(chunks, &now, NULL);
@@ -167,7 +138,7 @@ static void scan_all(const struct chunks *chunks)
         tell_total(chunks, &next);
     while (some) {
         const bool has_later = has_next && take(chunks, &later);
-        scan(chunks, &now, has_later ? later.in : NULL);
+        scan(chunks, &now, has_later ? &later : NULL);
         if (has_later)
             tell_total(chunks, &later);
         now = next, some = has_next;
@@ -175,10 +146,10 @@ static void scan_all(const struct chunks *chunks)
     }
 }
 
-void weft_along_chunks(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t bytes, void *out,
-                       const void *in, void *shared, int parts)
+void weft_along_take_turns(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t lines,
+                           const struct weft_along_work *work, void *shared, int parts)
 {
-    const struct chunks chunks = {along, pieces, bytes, count_of(along), out, in, shared,
+    const struct chunks chunks = {along, pieces, work, lines * along->chunks, shared,
                                   (struct slot *)(void *)((char *)shared + 64)};
     struct turns *const turns = shared;
     if (__atomic_fetch_add(&turns->arrived, 1, __ATOMIC_ACQ_REL) == 0) {
@@ -190,4 +161,61 @@ void weft_along_chunks(const struct weft_along *along, const struct weft_along_p
     scan_all(&chunks);
     if (__atomic_add_fetch(&turns->done, 1, __ATOMIC_ACQ_REL) == parts)
         *turns = (struct turns){0};
+}
+
+/* --- whole arrays ------------------------------------------------------------------------------------------------- */
+
+struct arrays {
+    const struct weft_along *along;
+    const struct weft_along_pieces *pieces;
+    int64_t bytes;
+    char *out;
+    const char *in;
+};
+
+/* Where the first element of a chunk is. */
+static void place(const struct arrays *a, const struct weft_along_chunk *chunk, const char **ret_in, char **ret_out)
+{
+    const struct weft_along *const along = a->along;
+    const int64_t at = along->reverse ? along->n - 1 - chunk->begin : chunk->begin;
+    int64_t line = chunk->line, from = at * along->in_step, to = at * along->out_step;
+    for (int i = along->rank - 1; i >= 0; i--) {
+        from += line % along->extent[i] * along->in_stride[i];
+        to += line % along->extent[i] * along->out_stride[i];
+        line /= along->extent[i];
+    }
+    *ret_in = a->in + from * a->bytes;
+    *ret_out = a->out + to * a->bytes;
+}
+
+static void total_of(void *user, const struct weft_along_chunk *chunk, union weft_along_sum *ret)
+{
+    const struct arrays *const a = user;
+    const char *in;
+    char *out;
+    place(a, chunk, &in, &out);
+    a->pieces->total(a->along, in, chunk->n, ret);
+}
+
+static void scan_one(void *user, const struct weft_along_chunk *chunk, const struct weft_along_chunk *later,
+                     const union weft_along_sum *before, union weft_along_sum *ret_after)
+{
+    const struct arrays *const a = user;
+    const char *in, *later_in = NULL;
+    char *out, *later_out;
+    if (later)
+        place(a, later, &later_in, &later_out);
+    place(a, chunk, &in, &out);
+    a->pieces->piece(a->along, out, in, chunk->n, later ? later_in - in : 0, before, ret_after);
+}
+
+void weft_along_run_chunks(const struct weft_along *along, const struct weft_along_pieces *pieces, int64_t bytes,
+                           void *out, const void *in, void *shared, int parts)
+{
+    struct arrays arrays = {along, pieces, bytes, out, in};
+    const struct weft_along_work work = {&arrays, total_of, scan_one};
+    int64_t lines = 1;
+    for (int i = 0; i < along->rank; i++)
+        lines *= along->extent[i];
+    weft_along_take_turns(along, pieces, lines, &work, shared, parts);
 }

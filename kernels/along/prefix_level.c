@@ -18,6 +18,8 @@
 #include "kernels/strip/vector.h"
 #include "kernels/strip/access.h"
 
+#include <assert.h>
+
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #endif
@@ -30,6 +32,7 @@ enum {
     GROUP = MOST * BLOCK,
     FETCH_BYTES = 4096   /* so far ahead elements are asked for */
 };
+static_assert((int)BLOCK == (int)WEFT_ALONG_LANES, "an element of each block in each lane");
 #define PLACE(i) ((i) % 4 * 8 + (i) / 4) /* of element i in the vectors of a block */
 
 #if WEFT_LEVEL
@@ -418,7 +421,7 @@ DOUBLE_WORDS(u64, vq, uint64_t)
 
 #define PREFIX(dtype, id)                                                                                              \
     [dtype] = {"weft_along_prefix_" #id LEVEL_TEXT, prefix_start_##id, prefix_total_##id, prefix_join_##id,            \
-               prefix_piece_##id, prefix_go_on_##id},
+               prefix_piece_##id, prefix_go_on_##id, prefix_total_in_##id, prefix_total_end_##id},
 const struct weft_along_pieces LEVEL(weft_along_prefixes)[WEFT_K_U8 + 1] = {
     PREFIX(WEFT_K_F64, f64)
     PREFIX(WEFT_K_F32, f32)

@@ -5,6 +5,7 @@
 #include "kernels/walk.h"
 
 #include <assert.h>
+#include <limits.h>
 
 #define SHORT_STRIP 512 /* points: best from memory, and within a tenth of the best in the second-level cache */
 #define LONG_STRIP  1024 /* a whole line up to that length: one call instead of two */
@@ -324,6 +325,19 @@ static int last_reader(const struct weft_program *p, int stage, int value)
     return last;
 }
 
+/* Is a value that op i makes an operand or the result of a scan, or read behind one? Compiled code goes along a strip
+ * with all ops between two scans, so that it needs such values whole, and for longer than their last reader. */
+static bool meets_scan(const struct weft_program *p, int stage, int i)
+{
+    bool behind = p->op[i].scans, meets = behind;
+    for (int k = i + 1; k < p->stage[stage].first + p->stage[stage].ops; k++) {
+        behind |= p->op[k].scans;
+        for (int in = 0; in < p->op[k].ins; in++)
+            meets |= behind && p->op[k].in[in] == p->op[i].out;
+    }
+    return meets;
+}
+
 /* Strips that are read for the last time give their memory to those that are made next. */
 static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
 {
@@ -341,7 +355,7 @@ static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
             at[slots] = reserve(p, (int64_t)slot_bytes);
             slots += slots < MOST - 1; /* the last one is handed out once only */
         }
-        until[slot] = last_reader(p, stage, p->op[i].out);
+        until[slot] = meets_scan(p, stage, i) ? INT_MAX : last_reader(p, stage, p->op[i].out);
         out->at = at[slot];
     }
 }
@@ -372,7 +386,7 @@ static void place_values(struct weft_program *p)
     for (int f = 0; f < p->folds; f++)
         p->fold[f].at = reserve(p, (int64_t)weft_program_fold_prepare(p, &p->fold[f]));
     for (int s = 0; s < p->scans; s++)
-        p->scan[s].at = reserve(p, (p->along_inner ? 1 : p->tile) * WEFT_SCAN_BYTES);
+        p->scan[s].at = reserve(p, (int64_t)weft_scan_bytes(&p->scan[s].scan, p->along_inner ? 1 : p->tile));
 }
 
 /* How each value goes on along a strip, and from one row of strips to the next. */
@@ -440,6 +454,7 @@ void weft_program_prepare(struct weft_program *p, int workers)
     const int64_t grains = p->chunk ? weft_program_chunks(p) : (p->points + grain - 1) / grain;
     const int32_t parts = weft_parts_for(moved_bytes(p), workers);
     p->parts = grains < 1 ? 1 : grains < parts ? (int32_t)grains : parts;
+    weft_program_scans_share(p, parts);
 }
 
 void weft_program_prepare_pieces(struct weft_program *p)

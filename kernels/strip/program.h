@@ -29,7 +29,8 @@
  * the only inner one, so one worker has a line whole, and the strips of a stage come in the order of the scan, from
  * the end if it is reversed. Strips along inner: the scan goes on from strip to strip with one number. Strips along
  * outer: each inner point is one step of as many lines as a strip has points, with a row of numbers between the steps.
- * What is made in front of a scan and behind it belongs to the same stage.
+ * What is made in front of a scan and behind it belongs to the same stage. Of few long lines, parts take chunks in turn
+ * where lines do not go round (scan.h): what is in front of the scan is then made twice.
  *
  *   decay, log domain      stage 0, inside    l = log a    s = scan sum l    y = exp s
  *   outer r, inner c
@@ -44,7 +45,7 @@
  *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
  * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. So do scans that of
- * kernels/along, where that cuts no chunks (scan.h). */
+ * kernels/along (scan.h). */
 #ifndef WEFT_STRIP_PROGRAM_H
 #define WEFT_STRIP_PROGRAM_H
 
@@ -112,6 +113,8 @@ struct weft_program_scan {
     size_t at;                 /* state: bytes from the worker's scratch memory */
     uint16_t ahead[WEFT_SCAN_STREAMS]; /* arguments of the stage that are asked for a strip early */
     uint8_t streams;
+    bool past;                 /* it writes an argument, `out`, which may go past the caches */
+    uint16_t out;
 };
 
 struct weft_program_stage {
@@ -120,6 +123,7 @@ struct weft_program_stage {
     uint16_t first, ops;
 };
 
+struct weft_program_worker;
 /* What compiled code is handed instead of a program (codegen/emit.h): a tile, or, where the code keeps nothing of one
  * outer point for the next, as many outer points as a worker has left of a line. */
 struct weft_program_tile {
@@ -129,6 +133,15 @@ struct weft_program_tile {
     uint64_t past;          /* by argument, a bit each: results that go past the caches */
     const int64_t *bound;   /* weft_program.bound */
     int64_t rows;           /* of TILE values there is memory for so many outer points */
+    int64_t strip;          /* of STRIP values, for so many points */
+    /* The scan with this number, on the strip of `count` points that begins `from` points behind the first one of outer
+     * point `line` (strips along inner), or on step `line` of `count` lines (strips along outer), from its operand at
+     * `in` to `out`. Strips and steps come in the order of the scan, and what it has come to begins anew with the
+     * first. 0: nothing is made, and the rest of the stage is left out for this strip; that is asked of the one scan of
+     * programs without folds alone. */
+    int (*scan)(const struct weft_program_tile *tile, int number, int64_t line, int64_t from, int64_t count, void *out,
+                const void *in);
+    const struct weft_program_worker *worker; /* for `scan` */
 };
 typedef void weft_program_code(const struct weft_program_tile *tile);
 
@@ -151,6 +164,8 @@ struct weft_program {
     int64_t points, folded;    /* outer points; inner points of each */
     int64_t tile, strip, block; /* outer points of a tile; at most so many points of a strip, and of a block */
     size_t scratch;            /* bytes for each worker */
+    size_t shared;             /* bytes that all parts share where they take chunks of lines (scan.h), or 0; zero in
+                                * the first 64 before the first part begins, and again when the last ends */
     int32_t parts;
     bool pieces;               /* set by weft_program_prepare_pieces */
     bool ordered;              /* set by who makes it: outer axes stay in their order, so that their points are numbered
@@ -190,11 +205,14 @@ void weft_program_stream(struct weft_program *program, size_t cache);
  * for Zen 4: for who weighs the program against its ops one by one. Of a prepared program. */
 double weft_program_overhead_ns(const struct weft_program *program);
 enum { WEFT_STRIP_CALL_NS = 15 }; /* of a strip kernel on a few elements: an estimate */
+/* Nanoseconds of one thread for its scans, and for what is computed twice for them where lines are shared out. */
+double weft_program_scan_ns(const struct weft_program *program);
 /* Nanoseconds of one thread for the arithmetic of its elementwise ops (kernels.h, weft_strip_ns). */
 double weft_program_arithmetic_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read where codegen/form_over.c says so; else it overlaps
  * nothing. */
-void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, int part, int parts);
+void weft_program_run(const struct weft_program *program, void *const *argument, void *scratch, void *shared, int part,
+                      int parts);
 
 /* Outer points [first, end) of an `ordered` program without folds across, of which somebody else got ready what it
  * reads: whole rows of a product. */
@@ -264,9 +282,19 @@ uint32_t weft_look_cpu(uint32_t cpu); /* what its loops need of the CPU */
 /* Sets what prepare sets but the place of the state, and which way stages go. Where strips run, and how values lie
  * along them, is known. */
 void weft_program_scans_prepare(struct weft_program *program);
-/* A scan's op on n points, `from` points behind where `at` stands: the next of the line, or a step of n lines. */
-void weft_program_scan_strip(const struct weft_program_worker *worker, const struct weft_program_op *op, int64_t from,
+/* Decides whether so many parts take chunks of lines in turn, and sets `parts` and `shared` then. */
+void weft_program_scans_share(struct weft_program *program, int32_t parts);
+/* A scan's op on n points, `from` points behind where `at` stands: the next of the line, or a step of n lines. False:
+ * nothing is made, and what stands behind it in its stage is left out for these points. */
+bool weft_program_scan_strip(const struct weft_program_worker *worker, const struct weft_program_op *op, int64_t from,
                              int64_t n);
+/* weft_program_tile.scan. */
+int weft_program_scan_code(const struct weft_program_tile *tile, int number, int64_t line, int64_t from, int64_t count,
+                           void *out, const void *in);
+/* A part's share of the chunks of all lines, where `shared` is not 0. `run` does all stages of one line, of so many
+ * points, that begins where `base` stands. */
+typedef void weft_program_lines(struct weft_program_worker *worker, int64_t length);
+void weft_program_share_chunks(struct weft_program_worker *worker, weft_program_lines *run, void *shared, int parts);
 /* Strips along inner: so many whole lines. Else as many steps of n lines. */
 void weft_program_scan_block(const struct weft_program_worker *worker, const struct weft_program_stage *stage,
                              const struct weft_program_op *op, int64_t n, int64_t lines);

@@ -135,7 +135,8 @@ static inline void run_strip(const struct weft_program_worker *w, const struct w
             continue;
         }
         if (op->scans) {
-            weft_program_scan_strip(w, op, from, n);
+            if (!weft_program_scan_strip(w, op, from, n))
+                return;
             continue;
         }
         if (!op->kernel) {
@@ -331,6 +332,14 @@ void weft_program_open_tile(struct weft_program_worker *w, int64_t point)
     }
 }
 
+static void run_code(const struct weft_program_worker *w, int64_t points, int64_t length)
+{
+    const struct weft_program *p = w->program;
+    p->code(&(struct weft_program_tile){
+        .at = w->base, .next = w->next, .points = points, .length = length, .past = p->past, .bound = p->bound,
+        .rows = p->tile, .strip = p->strip, .scan = weft_program_scan_code, .worker = w});
+}
+
 void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
 {
     const struct weft_program *p = w->program;
@@ -340,9 +349,7 @@ void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
         if (p->value[v].place == WEFT_PROGRAM_TILE)
             w->next[v] = points * p->value[v].bytes;
     if (p->code) {
-        p->code(&(struct weft_program_tile){
-            .at = w->base, .next = w->next, .points = points, .length = p->folded, .past = p->past,
-            .bound = p->bound, .rows = p->tile});
+        run_code(w, points, p->folded);
         return;
     }
     for (int s = 0; s < p->stages; s++)
@@ -445,10 +452,31 @@ static void run_chunks(struct weft_program_worker *w, int64_t at, int64_t end)
     }
 }
 
-void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, int part, int parts)
+/* All stages of a line that is a chunk of another one. */
+static void run_chunk_of_line(struct weft_program_worker *w, int64_t length)
+{
+    const struct weft_program *p = w->program;
+    if (p->code) {
+        run_code(w, 1, length);
+        return;
+    }
+    w->tile = w->block + 1;
+    w->block++;
+    for (int s = 0; s < p->stages; s++) {
+        seek(w, 0, 0);
+        run_line(w, &p->stage[s], length);
+    }
+}
+
+void weft_program_run(const struct weft_program *p, void *const *argument, void *scratch, void *shared, int part,
+                      int parts)
 {
     struct weft_program_worker w = weft_program_open_worker(p, argument, scratch);
     int64_t at, end;
+    if (p->shared) {
+        weft_program_share_chunks(&w, run_chunk_of_line, shared, parts);
+        return;
+    }
     if (p->chunk) {
         weft_share(weft_program_chunks(p), 1, part, parts, &at, &end);
         run_chunks(&w, at, end);

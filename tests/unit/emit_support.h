@@ -18,7 +18,7 @@ struct emit_trial {
     struct weft_tensor tensor[EMIT_ARRAYS];
     size_t bytes[EMIT_ARRAYS];
     struct weft_program *program;
-    void *scratch;
+    void *scratch, *shared;
 };
 
 static inline double emit_number(uint64_t *seed)
@@ -89,7 +89,8 @@ static inline void emit_open(struct fixture *f, struct emit_trial *t, uint32_t c
     void *const memory = weft_arena_new(f->arena, weft_strips_bytes(t->form));
     t->program = weft_strips_make(t->form, cpu, t->symbols, t->tensor, 1, memory);
     t->scratch = aligned_alloc(64, (t->program->scratch + 127) / 64 * 64);
-    assert_non_null(t->scratch);
+    t->shared = calloc(1, t->program->shared + 64);
+    assert_true(t->scratch && t->shared);
 }
 
 static inline void emit_close(struct emit_trial *t)
@@ -97,6 +98,7 @@ static inline void emit_close(struct emit_trial *t)
     for (uint32_t i = 0; i < t->form->arrays; i++)
         free(t->tensor[i].data);
     free(t->scratch);
+    free(t->shared);
 }
 
 /* Runs it in so many parts, into memory that holds a pattern. */
@@ -109,7 +111,7 @@ static inline void emit_run(const struct emit_trial *t, int parts)
             memset(argument[i], 0x5a, t->bytes[i]);
     }
     for (int part = 0; part < parts; part++)
-        weft_program_run(t->program, argument, t->scratch, part, parts);
+        weft_program_run(t->program, argument, t->scratch, t->shared, part, parts);
 }
 
 static inline bool emit_same(int dtype, const void *a, const void *b, size_t bytes)

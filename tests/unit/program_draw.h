@@ -87,6 +87,12 @@ static inline void draw_box(struct maker *m)
     if (draw(m, 10) == 0)
         m->folded = draw(m, 1u << m->rank);
     m->open = draw(m, 4) ? -1 : (int)draw(m, (unsigned)m->rank);
+    if (m->rank == 2 && draw(m, 16) == 0) { /* few rows that are long enough for scans to cut them into chunks */
+        m->extent[0] = 1 + draw(m, 3);
+        m->extent[1] = 16384 + draw(m, 3000);
+        m->folded = draw(m, 2) << 1;
+        m->open = -1;
+    }
     m->cut = m->rank - 1;
     while (m->cut >= 0 && m->folded >> m->cut & 1)
         m->cut--;

@@ -2,12 +2,14 @@
 /* test_emit.c: the C back end (codegen/emit.h): for forms of many kinds and sizes with tails of all lengths, what comes
  * of the emitted source has the bits of the interpreted program, in any number of parts, and writes nowhere else. */
 #include "tests/unit/emit_forms.h"
+#include "tests/unit/emit_scan_forms.h"
 #include "tests/unit/emit_support.h"
 
 struct subject {
     const char *text;
     bool calm;              /* no NaN and no infinities, so that a difference of numbers shows */
-    bool across;            /* folds columns: strips run along these where they are long enough */
+    bool across;            /* folds columns: strips run along these where they are long enough; or products that are
+                             * scanned, of which rows up to 256 go side by side */
 };
 
 static const struct subject subjects[] = {
@@ -19,6 +21,10 @@ static const struct subject subjects[] = {
     {cross_entropy, false, false},   {picked_kept, true, false},      {picked_kept, false, false},
     {picked_pair, true, false},      {integer_labels, true, false}, {integers, true, false},
     {row_tests, true, false},        {row_tests, false, false},
+    {scan_rows, true, false},        {scan_rows, false, false},     {scan_ways, true, false},
+    {scan_ways, false, false},       {scan_top, true, false},       {scan_halves, true, false},
+    {scan_halves, false, false},     {scan_counts, true, true},     {scan_columns, true, true},
+    {scan_columns, false, true},
 };
 
 /* Compiled code, by what it was compiled for. */
@@ -107,7 +113,8 @@ static const struct subject *subject_at_hand;
 static void try_subject(struct fixture *f)
 {
     const int taken = try_sizes(f, subject_at_hand, level);
-    if (taken < (subject_at_hand->across ? 6 : 12))
+    const bool scans = strstr(subject_at_hand->text, " scan "); /* no short rows */
+    if (taken < (subject_at_hand->across || scans ? 6 : 12))
         fail_msg("%d sizes are taken of %s", taken, subject_at_hand->text);
 }
 
@@ -295,6 +302,7 @@ static void print_some(struct fixture *f)
 {
     compare_text(f, softmax_rows, "emit_softmax_rows.txt");
     compare_text(f, mean_columns, "emit_mean_columns.txt");
+    compare_text(f, scan_rows, "emit_scan_rows.txt");
 }
 
 static const char *source_of(struct fixture *f, const char *form)

@@ -21,6 +21,8 @@ struct trial {
     "    %mb: " type "{-} = bcast %m dims=[" dims "]\n    %d: " type "{-} = sub %b, %mb\n" \
     "    %e: " type "{-} = exp %d\n    %s: " kept "{-} = sum %e axes=[" axis "]\n" \
     "    %sb: " type "{-} = bcast %s dims=[" dims "]\n    %y: " type " = div %e, %sb\n  }\n  return %y\n}\n"
+#define SCAN(type, first, second, results) \
+    HEAD_OF(type) "  fuse @g {\n    " first "\n    " second "\n  }\n  return " results "\n}\n"
 #define NORM(type, n, c, g, result, ending) \
     "graph @g(%p: " type ", %g: f32[" c "], %h: f32[" c "]) {\n  %b: " type " = flip %p axes=[0]\n  fuse @g {\n" \
     "    %w: f32[" n "," c "]{-} = cast %b\n    %m: f32[" n "]{-} = mean %w axes=[1]\n" \
@@ -80,7 +82,23 @@ static const struct trial trials[] = {
     {"the last of two results",
      HEAD_OF("f32[40,30]") "  fuse @g {\n    %o: f32[40,30] = exp %b\n    %y: f32[40,30] = sub %o, %b\n  }\n"
      "  return %o, %y\n}\n", "b", NULL},
+    {"a scan of rows", SCAN("f32[40,300]", "%v: f32[40,300]{-} = mul %b, %b", "%y: f32[40,300] = cumsum %v axis=1",
+                            "%y"), "b", NULL},
+    {"a scan of rows in chunks", SCAN("f32[3,49000]", "%v: f32[3,49000]{-} = sigmoid %b",
+                                      "%y: f32[3,49000] = cumsum %v axis=1 reverse=1 exclusive=1", "%y"), "b", NULL},
+    {"what a scan of chunks reads itself", SCAN("f32[3,49000]", "%y: f32[3,49000] = cummax %b axis=1",
+                                                "%z: bf16[3,49000] = cast %y", "%y, %z"), "b", NULL},
+    {"behind a scan in chunks", SCAN("f32[1,70000]", "%s: f32[1,70000]{-} = cumsum %b axis=1",
+                                     "%y: f32[1,70000] = mul %s, %b", "%y"), "b", NULL},
+    {"a scan of columns", SCAN("f32[50,700]", "%v: f32[50,700]{-} = sigmoid %b",
+                               "%y: f32[50,700] = cumsum %v axis=0 exclusive=1", "%y"), "b", NULL},
     /* refused */
+    {"in front of a scan in chunks", SCAN("f32[3,49000]", "%y: f32[3,49000] = exp %b\n    %s: f32[3,49000]{-} = "
+                                          "cumsum %y axis=1", "%z: bf16[3,49000] = cast %s", "%y, %z"), "",
+     "it is read again where a scan begins with the next chunk"},
+    {"what an exclusive scan reads itself", SCAN("f32[40,300]", "%y: f32[40,300] = cumsum %b axis=1 exclusive=1",
+                                                 "%z: bf16[40,300] = cast %y", "%y, %z"), "",
+     "an exclusive scan reads it"},
     {"a transpose", HEAD_OF("f32[40,40]") "  %t: f32[40,40] = transpose %b perm=[1 0]\n  fuse @g {\n"
      "    %e: f32[40,40]{-} = exp %b\n    %y: f32[40,40] = add %e, %t\n  }\n  return %y\n}\n", "",
      "it is read at another index than is written"},
