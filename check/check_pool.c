@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_pool.c: windows against the definition in double, in all layouts, and against the baseline form bit by bit. */
 #include "check/check.h"
+#include "kernels/strip/pool_band.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -125,6 +126,92 @@ static bool check_values(struct weft_check *check, const struct weft_pool *p, co
     return true;
 }
 
+/* --- bands -------------------------------------------------------------------------------------------------------- */
+
+/* Copies a box of an array to where another one has it: planes of a band, channels, and places along three axes. */
+static void copy_box(const struct weft_pool_bands *b, const struct weft_pool_band *band, float *to,
+                     const int64_t *to_stride, const float *from, const int64_t *from_stride,
+                     const int64_t (*range)[2])
+{
+    const int spatial = b->pool.spatial;
+    for (int64_t plane = band->plane; plane < band->plane + band->planes; plane++)
+        for (int64_t c = band->channel; c < band->channel + band->channels; c++)
+            for (int64_t d = range[0][0]; d < range[0][1]; d++)
+                for (int64_t h = range[1][0]; h < range[1][1]; h++)
+                    for (int64_t w = range[2][0]; w < range[2][1]; w++) {
+                        const int64_t place[] = {d, h, w};
+                        const int64_t n = b->inside ? plane : plane / b->pool.c;
+                        const int64_t channel = b->inside ? c : plane % b->pool.c;
+                        int64_t put = n * to_stride[0] + channel * to_stride[1];
+                        int64_t get = n * from_stride[0] + channel * from_stride[1];
+                        for (int i = 0; i < spatial; i++) {
+                            put += place[3 - spatial + i] * to_stride[2 + i];
+                            get += place[3 - spatial + i] * from_stride[2 + i];
+                        }
+                        to[put] = from[get];
+                    }
+}
+
+static void copy_operand(const struct weft_pool_bands *b, const struct weft_pool_band *band, float *to,
+                         const float *in, const int64_t *stride)
+{
+    const int64_t range[3][2] = {{band->read[0][0], band->read[0][1]}, {band->read[1][0] + band->kept, band->read[1][1]},
+                                 {0, b->pool.in_extent[b->pool.spatial - 1]}};
+    copy_box(b, band, to, b->pool.in_stride, in, stride, range);
+}
+
+/* Row by row: those of a band need not be a box. */
+static void copy_results(const struct weft_pool_bands *b, const struct weft_pool_band *band, float *out,
+                         const int64_t *stride, const float *from)
+{
+    const int spatial = b->pool.spatial;
+    const int64_t slice = spatial > 1 ? b->pool.out_extent[spatial - 2] : 1;
+    for (int64_t row = band->at; row < band->end; row++) {
+        struct weft_pool_band one = *band;
+        const int64_t in_plane = row % b->height, d = in_plane / slice, h = in_plane % slice;
+        const int64_t range[3][2] = {{d, d + 1}, {h, h + 1}, {0, b->pool.out_extent[spatial - 1]}};
+        one.plane = row / b->height, one.planes = 1;
+        copy_box(b, &one, out, stride, from, b->pool.out_stride, range);
+    }
+}
+
+/* Bands that may fill few bytes, whose operand or results stand in scratch memory of just their size, or both, or none: the
+ * same bits, in any number of parts. */
+static void check_bands(struct weft_check *check, const struct weft_pool *pool, const float *in, const float *want,
+                        int64_t results)
+{
+    const int64_t which = weft_check_between(check, 0, 3), parts = weft_check_between(check, 1, 5);
+    struct weft_pool_bands b = {.pool = *pool, .makes = which & 1, .apart = which & 2,
+                                .near = (size_t)weft_check_between(check, 1, 4000),
+                                .far = (size_t)weft_check_between(check, 1, 20000)};
+    weft_pool_prepare_bands(&b, 4);
+    float *const again = weft_check_alloc(check, (size_t)results * sizeof *again);
+    memset(again, 0, (size_t)results * sizeof *again);
+    float *const operand = b.makes ? weft_check_alloc(check, b.in_bytes) : NULL;
+    float *const result = b.apart ? weft_check_alloc(check, b.out_bytes) : NULL;
+    for (int part = (int)parts - 1; part >= 0; part--) {
+        struct weft_pool_band band;
+        for (bool any = weft_pool_first_band(&b, part, (int)parts, &band); any; any = weft_pool_next_band(&b, &band)) {
+            const float *from = in;
+            float *to = again;
+            if (b.makes) {
+                if (band.kept)
+                    weft_pool_move_kept(&b, &band, operand);
+                else
+                    memset(operand, 0xff, b.in_bytes); /* NaN: what no band makes is not read */
+                copy_operand(&b, &band, weft_pool_whole(operand, band.in_shift), in, pool->in_stride);
+                from = weft_pool_whole(operand, band.in_shift);
+            }
+            if (b.apart)
+                to = weft_pool_whole(result, band.out_shift);
+            weft_pool_run_band(&b, &band, to, from);
+            if (b.apart)
+                copy_results(&b, &band, again, pool->out_stride, to);
+        }
+    }
+    weft_check_same(check, "in bands", again, want, results);
+}
+
 static void check_case(struct weft_check *check, const struct weft_pool *pool, int64_t elements, int64_t results)
 {
     float *const in = weft_check_alloc(check, (size_t)elements * sizeof *in);
@@ -142,6 +229,7 @@ static void check_case(struct weft_check *check, const struct weft_pool *pool, i
             weft_pool_run(pool, again, in, part, parts);
         weft_check_same(check, "in several parts", again, out, results);
     }
+    check_bands(check, pool, in, out, results);
     struct weft_pool baseline = *pool;
     baseline.cpu = 0;
     weft_pool_prepare(&baseline, 4);

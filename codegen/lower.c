@@ -307,20 +307,18 @@ static void store_chunks(struct lowering *l)
 
 enum { MOST_WORDS = 6 }; /* of a kernel's name */
 
-const char *weft_lower_name(const struct weft_graph *g, weft_node head, const struct weft_fit *fit,
+const char *weft_lower_name(const struct weft_graph *g, const weft_node *node, uint32_t count,
                             struct weft_arena *arena)
 {
     struct weft_text text = {.context = g->context, .arena = arena};
-    uint32_t words = head.id != 0;
+    uint32_t words = 0;
     weft_text_add(&text, "weft");
-    if (head.id)
-        weft_text_format(&text, "_%s", weft_op_of(g, head)->name);
-    for (uint32_t p = 0; p < fit->count; p++)
-        if (!weft_is_view(g, fit->node[p]) && words++ < MOST_WORDS)
-            weft_text_format(&text, "_%s", weft_op_of(g, fit->node[p])->name);
+    for (uint32_t p = 0; p < count; p++)
+        if (!weft_is_view(g, node[p]) && words++ < MOST_WORDS)
+            weft_text_format(&text, "_%s", weft_op_of(g, node[p])->name);
     if (words > MOST_WORDS)
         weft_text_format(&text, "_and_%u", words - MOST_WORDS);
-    const weft_val last = weft_result(g, fit->node[fit->count - 1], 0);
+    const weft_val last = weft_result(g, node[count - 1], 0);
     weft_text_format(&text, "_%s", weft_dtype_name(weft_type_of(g, last)->dtype));
     return text.data;
 }
@@ -331,7 +329,7 @@ static const char *const axis_names[WEFT_FORM_AXES] = {"a", "b", "c", "d", "e", 
 struct weft_form *weft_lower(struct weft_members *m, const struct weft_fit *fit, struct weft_arena *arena)
 {
     struct lowering l = {.m = m, .fit = fit};
-    l.form = weft_form_new(arena, m->graph->dims, weft_lower_name(m->graph, WEFT_NO_NODE, fit, arena));
+    l.form = weft_form_new(arena, m->graph->dims, weft_lower_name(m->graph, fit->node, fit->count, arena));
     l.composite = weft_composites_find(m, fit, &m->graph->root->scratch);
     l.op = weft_new(&m->graph->root->scratch, uint32_t, fit->count);
     l.stored = weft_new(&m->graph->root->scratch, bool, fit->count);

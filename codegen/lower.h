@@ -52,8 +52,8 @@ const char *weft_fit_find(struct weft_members *members, const weft_node *node, u
                           weft_val *ret_where);
 /* How many points these axes of the box have at the hints. */
 double weft_fit_points(const struct weft_members *members, const struct weft_fit *fit, uint16_t axes);
-/* "weft_add_relu_f32": the name of a kernel for what fits, behind a contraction if there is one. */
-const char *weft_lower_name(const struct weft_graph *graph, weft_node head, const struct weft_fit *fit,
+/* "weft_add_relu_f32": the name of a kernel for these nodes. */
+const char *weft_lower_name(const struct weft_graph *graph, const weft_node *node, uint32_t count,
                             struct weft_arena *arena);
 /* The form of what fits. Of `fit`, which the last question was about. */
 struct weft_form *weft_lower(struct weft_members *members, const struct weft_fit *fit, struct weft_arena *arena);

@@ -292,11 +292,12 @@ static void place_axes(struct making *m)
     }
 }
 
-/* The axis of the form along a dimension of an array that is loaded, or -1. */
+/* The axis of the form along a dimension of an array, or -1. */
 static int axis_along(const struct weft_form *form, uint32_t array, int dim)
 {
     for (uint32_t i = 0; i < form->ops; i++)
-        if (form->op[i].kind == WEFT_FORM_LOAD && form->op[i].array == array) {
+        if ((form->op[i].kind == WEFT_FORM_LOAD || form->op[i].kind == WEFT_FORM_STORE) &&
+            form->op[i].array == array) {
             const struct weft_index *const at = &form->map[form->op[i].map].at[dim];
             return at->terms ? at->term[0].axis : -1;
         }

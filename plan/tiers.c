@@ -35,9 +35,9 @@ static int32_t open_steps(struct weft_plan *root, struct weft_plan *plan)
 {
     int32_t count = 0;
     for (uint32_t i = 0; i < plan->steps; i++)
-        if (weft_step_form(&plan->step[i])) {
-            plan->step[i].tier = weft_new(root->graph->arena, struct weft_tier, 1);
-            count++;
+        if (weft_step_form(&plan->step[i]) || weft_step_makes_form(&plan->step[i])) {
+            plan->step[i].tier = weft_new(root->graph->arena, struct weft_tier, 2);
+            count += (weft_step_form(&plan->step[i]) != NULL) + (weft_step_makes_form(&plan->step[i]) != NULL);
         }
     for (uint32_t i = 1; i < plan->controls; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)
@@ -92,21 +92,27 @@ static uint32_t add_source(struct writing *w, const struct weft_form *form, cons
     return w->sources++;
 }
 
-static void add_steps(struct writing *w, const struct weft_plan *plan, const struct weft_frame *frame)
+/* A program that a step runs, if it does. */
+static void add_program(struct writing *w, const struct weft_form *form, const struct weft_program *program,
+                        struct weft_tier *tier)
 {
     struct weft_tiers *const t = w->plan->tiers;
+    const char *const why = program ? weft_emit_refuse(form, program) : NULL;
+    if (why)
+        t->why = why;
+    else if (program)
+        t->user[t->users++] = (struct user){tier, add_source(w, form, program), program->shape};
+}
+
+static void add_steps(struct writing *w, const struct weft_plan *plan, const struct weft_frame *frame)
+{
     for (uint32_t i = 0; i < plan->steps; i++) {
         const struct weft_step *step = &plan->step[i];
-        const struct weft_form *const form = weft_step_form(step);
-        const struct weft_program *const program =
-            form && step->kind->program ? step->kind->program(weft_frame_descriptor(frame, step)) : NULL;
-        if (!program)
-            continue;
-        const char *const why = weft_emit_refuse(form, program);
-        if (why)
-            t->why = why;
-        else
-            t->user[t->users++] = (struct user){step->tier, add_source(w, form, program), program->shape};
+        const struct weft_form *const form = weft_step_form(step), *const makes = weft_step_makes_form(step);
+        if (form && step->kind->program)
+            add_program(w, form, step->kind->program(weft_frame_descriptor(frame, step)), step->tier);
+        if (makes && step->kind->makes)
+            add_program(w, makes, step->kind->makes(weft_frame_descriptor(frame, step)), step->tier + 1);
     }
     for (uint32_t i = 1; i < plan->controls; i++)
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)

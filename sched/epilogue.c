@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* epilogue.c: which nodes finish a contraction, and by what. The contract: epilogue.h. */
-#include "sched/epilogue.h"
+/* epilogue.c: which nodes finish a contraction or window, and by what. The contract: epilogue.h. */
+#include "sched/prologue.h"
 
 #include "codegen/pointwise.h"
 #include "codegen/strips.h"
@@ -8,24 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-bool weft_epilogue_takes(const struct weft_graph *g, weft_node n)
-{
-    return (weft_select_kind(weft_opcode_of(g, n)) == &weft_step_gemm ||
-            weft_select_kind(weft_opcode_of(g, n)) == &weft_step_conv) && weft_step_is_f32(g, n);
-}
-
-bool weft_epilogue_is_in(const struct weft_graph *g, const struct weft_unit *unit)
-{
-    bool any = false;
-    weft_node n = unit->first;
-    for (uint32_t i = 0; i < unit->nodes && unit->nodes > 1; i++, n = g->node[n.id].next)
-        any |= weft_epilogue_takes(g, n);
-    return any;
-}
-
 /* --- which nodes go together -------------------------------------------------------------------------------------- */
 
-/* Splits the list; two contractions are not finished at once. */
+/* Splits the list; two heads are not finished at once. */
 static const char *split(const struct weft_graph *g, const weft_node *node, uint32_t count, struct weft_group_fit *ret,
                          uint32_t *ret_rest, weft_val *ret_where)
 {
@@ -34,7 +19,8 @@ static const char *split(const struct weft_graph *g, const weft_node *node, uint
         const bool is_head = weft_epilogue_takes(g, node[i]);
         if (is_head && ret->head.id) {
             *ret_where = weft_result(g, node[i], 0);
-            return "would be the second contraction";
+            return weft_epilogue_has_bands(g, ret->head) || weft_epilogue_has_bands(g, node[i])
+                       ? "would be the second contraction or window" : "would be the second contraction";
         }
         if (is_head)
             ret->head = node[i];
@@ -109,6 +95,7 @@ static const char *check_rows(const struct weft_members *m, const struct weft_gr
     const struct weft_fit *const fit = &group->fit;
     const int8_t axis = group->axis[weft_type_of(g, weft_result(g, group->head, 0))->rank - 1];
     return !group->rows                                       ? NULL
+           : weft_epilogue_has_bands(g, group->head)          ? "is a window, whose results are reduced"
            : weft_opcode_of(g, group->head) != WEFT_OP_matmul ? "is a convolution, whose results are reduced"
            : axis < 0 || fit->axes.folded != 1u << axis       ? "has results that are reduced by columns"
            : fit->cut >= 0 || fit->axes.scanned               ? "is followed by scans or chunks" : NULL;
@@ -122,6 +109,7 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     ret->head = WEFT_NO_NODE;
     ret->out = WEFT_NO_VALUE;
     ret->fold = WEFT_NO_NODE;
+    ret->befores = 0;
     ret->raw = ret->rows = ret->is_alone = false;
     *ret_where = weft_result(g, node[count - 1], 0);
     const char *why = count > WEFT_MOST_MEMBERS ? "would have more than 64 nodes"
@@ -132,6 +120,12 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
         return weft_fit_find(m, node, count, &ret->fit, ret_where);
     if (rest == 0)
         return "is one node";
+    rest = weft_prologue_take(g, ret, rest);
+    why = ret->befores ? weft_prologue_check(m, ret, ret_where) : NULL;
+    if (why || rest == 0) {
+        weft_group_fit_show_head(g, ret);
+        return why;
+    }
     rest = weft_epilogue_take_fold(g, ret, rest);
     why = weft_fit_find(m, ret->rest, rest, &ret->fit, ret_where);
     if (why)
@@ -396,14 +390,22 @@ static const char *lower_rest(const struct weft_scheduling *s, struct weft_membe
 
 static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
 {
-    const uint32_t arrays = e->form ? e->form->arrays : 0;
-    weft_val *const in = weft_new(s->arena, weft_val, step->ins + 2 + arrays);
-    memcpy(in, step->in, step->ins * sizeof *in);
+    const struct weft_form *const makes = weft_step_makes_form(step);
+    const uint32_t arrays = (e->form ? e->form->arrays : 0) + (makes ? makes->arrays : 0);
+    const weft_val *const operand = step->in;
+    const uint32_t operands = step->ins;
+    weft_val *const in = weft_new(s->arena, weft_val, operands + 2 + arrays);
+    step->ins = 0;
+    for (uint32_t i = makes ? 1 : 0; i < operands; i++) /* what is made is in no memory */
+        in[step->ins++] = operand[i];
+    for (uint32_t i = 0; makes && i < makes->arrays; i++)
+        if (makes->array[i].use == WEFT_FORM_IN)
+            in[step->ins++] = makes->array[i].value;
     if (e->bias.id)
         in[step->ins++] = e->bias;
     if (e->residual.id)
         in[step->ins++] = e->residual;
-    for (uint32_t i = 0; i < arrays; i++)
+    for (uint32_t i = 0; e->form && i < e->form->arrays; i++)
         if (e->form->array[i].use == WEFT_FORM_IN && i != e->c)
             in[step->ins++] = e->form->array[i].value;
     step->in = in;
@@ -416,17 +418,20 @@ bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *
     *step = weft_step_of(s->graph, group->head, s->arena);
     if (!weft_select_family(s, step))
         return false;
-    if (step->kind != &weft_step_gemm && step->kind != &weft_step_conv)
+    if (!weft_step_has(step, WEFT_STEP_FINISHES))
         return weft_schedule_refuse(step, "its kernel finishes no results");
     struct weft_epilogue *const e = weft_new(s->arena, struct weft_epilogue, 1);
     struct peeling peeling = {.m = members, .group = group, .e = e, .v = weft_result(s->graph, group->head, 0)};
-    peel(&peeling);
+    if (!weft_step_has(step, WEFT_STEP_BANDS))
+        peel(&peeling);
     find_dims(&peeling, peeling.v, e->c_dim);
     struct weft_epilogue_outs outs = {.count = count, .out = out};
     for (uint32_t i = 0; i < count; i++)
         find_dims(&peeling, out[i], outs.dim[i]);
-    e->name = weft_lower_name(s->graph, group->head, &group->fit, s->arena);
-    const char *const why = lower_rest(s, members, &peeling, e);
+    e->name = weft_group_fit_name(s->graph, group, s->arena);
+    const char *why = lower_rest(s, members, &peeling, e);
+    if (!why && group->befores)
+        step->prologue = weft_prologue_choose(s, members, group, &why);
     if (why)
         return weft_schedule_refuse(step, why);
     weft_epilogue_write(s, group, peeling.v, &outs, e, step);

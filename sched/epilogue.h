@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* epilogue.h: contractions that are finished before their results leave the nearest caches.
+/* epilogue.h: contractions and windows that are finished before their results leave the nearest caches.
  *
  * A group may have one contraction, an f32 product or convolution, and elementwise nodes that go over its results point
  * by point. It is computed by the step of the contraction, which has an epilogue: a bias, a residual and a clamp, in
@@ -33,9 +33,20 @@
  *     %m: f32[128,1]{-} = mean %d axes=[1] keepdims=1 the program, on rows in the second-level cache
  *     …
  *
+ * A window, a pool of f32, may be the *head* of a group as a contraction may. Its kernel has nothing to add in
+ * registers; it goes band by band, and the program is called for each. A band stands where a contraction's results
+ * would; for results of 16 bits, in scratch memory of one band (kernels/strip/pool_band.h). Elementwise nodes in front
+ * of a window may compute its operand (prologue.h).
+ *
+ *   fuse @max_pool_neg_cast {                         step: pool
+ *     %p: f32[1,8,14,14]{-} = max_pool %x             the kernel: a band of rows after the other
+ *     %n: f32[1,8,14,14]{-} = neg %p                  the program, on each band
+ *     %y: f16[1,8,14,14] = cast %n
+ *   }
+ *
  * Behind a convolution one node may reduce all pixels of a value that leaves the group alone (epilogue_fold.c): the
  * kernel's pieces are summed up while they are near (kernels/conv/conv_fold.h), and a global mean takes no pass. Others
- * read both. Nothing that the contraction reads is computed in the group, and none of it is written over: the group's
+ * read both. Nothing that a contraction reads is computed in the group, and none of it is written over: the group's
  * results are stored while others of its results are yet to be made. */
 #ifndef WEFT_EPILOGUE_H
 #define WEFT_EPILOGUE_H
@@ -50,8 +61,10 @@
  * found: the fit points at `rest`. */
 struct weft_group_fit {
     struct weft_fit fit;
-    weft_node head;               /* the contraction, or none */
+    weft_node head;               /* the contraction or window, or none */
     weft_node rest[WEFT_MOST_MEMBERS];
+    weft_node before[WEFT_MOST_MEMBERS]; /* what computes the operand of a window; then there may be no rest */
+    uint32_t befores;
     int8_t axis[WEFT_MAX_RANK];   /* by dimension of the contraction's result: the axis of the fit; -1: extent 1 */
     weft_val out;                 /* of a group with a head: the first value with all axes that others read, best one
                                    * of f32; or none */
@@ -64,13 +77,21 @@ struct weft_group_fit {
 /* As weft_fit_find. A contraction alone is no group: "is one node". */
 const char *weft_group_fit_find(struct weft_members *members, const weft_node *node, uint32_t count,
                                 struct weft_group_fit *ret, weft_val *ret_where);
+/* epilogue_head.c: the name of its kernel; a reason with a word for the head; and what is found of a head that nothing
+ * follows: others read its result. */
+const char *weft_group_fit_name(const struct weft_graph *graph, const struct weft_group_fit *group,
+                                struct weft_arena *arena);
+const char *weft_group_fit_say(const struct weft_members *members, const struct weft_group_fit *group,
+                               const char *format);
+void weft_group_fit_show_head(const struct weft_graph *graph, struct weft_group_fit *ret);
 /* epilogue_fold.c. Takes the node that folds pixels from `rest`, if there is one among those of a convolution; and when
  * the fit and what leaves it are found: NULL, or why it is no fold of all pixels of that. */
 uint32_t weft_epilogue_take_fold(const struct weft_graph *graph, struct weft_group_fit *fit, uint32_t rest);
 const char *weft_epilogue_check_fold(const struct weft_members *members, const struct weft_group_fit *fit);
-/* Is it a contraction that may have an epilogue? */
+/* May it be the head of a group? And is it one that goes band by band then: a window? */
 bool weft_epilogue_takes(const struct weft_graph *graph, weft_node node);
-/* Does a unit have a contraction that its other nodes finish? */
+bool weft_epilogue_has_bands(const struct weft_graph *graph, weft_node node);
+/* Does a unit have a head and other nodes? */
 bool weft_epilogue_is_in(const struct weft_graph *graph, const struct weft_unit *unit);
 
 /* --- what the contraction's step has ------------------------------------------------------------------------------ */
@@ -143,6 +164,9 @@ size_t weft_epilogue_bytes(const struct weft_step *step);
 double weft_epilogue_ns(const struct weft_bind *bind, const struct weft_program *program, int32_t bands);
 struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *order, int rows, int columns,
                                         void *memory, size_t *ret_scratch);
+/* The same where the head's results have these strides. */
+struct weft_program *weft_epilogue_bind_apart(struct weft_bind *bind, const int64_t *stride, const int8_t *order,
+                                              int rows, int columns, void *memory, size_t *ret_scratch);
 
 /* One worker's, while it runs a part. */
 struct weft_epilogue_run {
@@ -152,6 +176,11 @@ struct weft_epilogue_run {
 };
 void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,
                          size_t aside, struct weft_call *call);
+/* Where the head's results of the next pieces are: as a whole array. */
+static inline void weft_epilogue_move(struct weft_epilogue_run *run, const struct weft_step *step, float *results)
+{
+    run->argument[step->epilogue->c] = results;
+}
 /* Of a program that goes over whole rows. */
 void weft_epilogue_run_rows(struct weft_epilogue_run *run, int64_t row, int64_t rows);
 /* NULL, or the bias of a call. */

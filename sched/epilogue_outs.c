@@ -15,9 +15,9 @@ static uint8_t kind_at(const struct weft_members *m, const struct weft_fit *fit,
 
 static const char *refuse_kind(uint8_t kind)
 {
-    return kind == WEFT_MEMBER_LOOK_UP  ? "looks up results of a contraction"
-           : kind == WEFT_MEMBER_SCAN   ? "scans results of a contraction"
-           : kind == WEFT_MEMBER_CHUNKS ? "reduces results of a contraction in chunks" : NULL;
+    return kind == WEFT_MEMBER_LOOK_UP  ? "looks up results of a %s"
+           : kind == WEFT_MEMBER_SCAN   ? "scans results of a %s"
+           : kind == WEFT_MEMBER_CHUNKS ? "reduces results of a %s in chunks" : NULL;
 }
 
 const char *weft_epilogue_find_outs(const struct weft_members *m, struct weft_group_fit *ret, weft_val *ret_where)
@@ -32,12 +32,12 @@ const char *weft_epilogue_find_outs(const struct weft_members *m, struct weft_gr
         const weft_val v = weft_result(g, fit->node[p], 0);
         *ret_where = v;
         if (refuse_kind(kind))
-            return refuse_kind(kind);
+            return weft_group_fit_say(m, ret, refuse_kind(kind));
         if (kind == WEFT_MEMBER_VIEW || !fit->member[p].out)
             continue;
         const bool whole = fit->member[p].axes == fit->all, f32 = weft_type_of(g, v)->dtype == WEFT_F32;
         if (!whole && !ret->rows)
-            return "has fewer axes than the contraction that it would be stored along with";
+            return weft_group_fit_say(m, ret, "has fewer axes than the %s that it would be stored along with");
         if (++ret->outs > 1 && ret->fold.id)
             return "would be the second result of a contraction whose pixels are reduced";
         if (whole && (!ret->out.id || (f32 && !is_f32))) {

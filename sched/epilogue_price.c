@@ -23,7 +23,8 @@ double weft_epilogue_ns(const struct weft_bind *bind, const struct weft_program 
     if (!program)
         return 0;
     double ns = weft_program_arithmetic_ns(program);
-    for (uint32_t i = e->is_aside ? 0 : 1; i < bind->step->outs; i++) {
+    const bool is_aside = e->is_aside && !weft_epilogue_has_bands(bind->graph, bind->step->node);
+    for (uint32_t i = is_aside ? 0 : 1; i < bind->step->outs; i++) {
         const struct weft_tensor out = weft_bind_tensor(bind, bind->step->out[i]);
         if (!weft_is(bind->step->out[i], e->folded))
             ns += moved_ns(bind, &out, WEFT_PRICE_write_private, false);

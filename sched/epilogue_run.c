@@ -121,10 +121,10 @@ size_t weft_epilogue_bytes(const struct weft_step *step)
     return step->epilogue && step->epilogue->form ? weft_strips_bytes(step->epilogue->form) : 0;
 }
 
-/* The raw results, with the dimensions that the form knows, in the memory of the step's result. */
-static struct weft_tensor raw_results(const struct weft_bind *bind, const struct weft_epilogue *e, int rank)
+/* The raw results, with the dimensions that the form knows. */
+static struct weft_tensor raw_results(const struct weft_epilogue *e, const struct weft_tensor *results, int rank)
 {
-    const struct weft_tensor result = weft_epilogue_result(bind);
+    const struct weft_tensor result = *results;
     struct weft_tensor raw = {.dtype = WEFT_F32, .rank = rank};
     for (int d = 0; d < rank; d++)
         raw.extent[d] = 1;
@@ -136,8 +136,9 @@ static struct weft_tensor raw_results(const struct weft_bind *bind, const struct
     return raw;
 }
 
-struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *order, int rows, int columns,
-                                        void *memory, size_t *ret_scratch)
+/* `results`: the head's, where they stand. */
+static struct weft_program *bind_program(struct weft_bind *bind, const struct weft_tensor *results, const int8_t *order,
+                                         int rows, int columns, void *memory, size_t *ret_scratch)
 {
     const struct weft_epilogue *const e = bind->step->epilogue;
     if (!e || !e->form)
@@ -145,7 +146,7 @@ struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *or
     struct weft_tensor tensor[WEFT_PROGRAM_ARGUMENTS];
     struct weft_strips_box box = {.array = e->c};
     for (uint32_t i = 0; i < e->form->arrays; i++)
-        tensor[i] = i == e->c ? raw_results(bind, e, e->form->array[i].rank)
+        tensor[i] = i == e->c ? raw_results(e, results, e->form->array[i].rank)
                               : weft_bind_tensor(bind, e->form->array[i].value);
     for (int i = 0; i < rows + columns; i++)
         if (e->c_dim[order[i]] >= 0) {
@@ -160,6 +161,22 @@ struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *or
     *ret_scratch = (bind->scratch + LINE - 1) / LINE * LINE;
     bind->scratch = *ret_scratch + program->scratch;
     return program;
+}
+
+struct weft_program *weft_epilogue_bind(struct weft_bind *bind, const int8_t *order, int rows, int columns,
+                                        void *memory, size_t *ret_scratch)
+{
+    const struct weft_tensor results = weft_epilogue_result(bind);
+    return bind_program(bind, &results, order, rows, columns, memory, ret_scratch);
+}
+
+struct weft_program *weft_epilogue_bind_apart(struct weft_bind *bind, const int64_t *stride, const int8_t *order,
+                                              int rows, int columns, void *memory, size_t *ret_scratch)
+{
+    struct weft_tensor results = weft_bind_tensor(bind, weft_result(bind->graph, bind->step->node, 0));
+    for (int d = 0; d < results.rank; d++)
+        results.stride[d] = stride[d];
+    return bind_program(bind, &results, order, rows, columns, memory, ret_scratch);
 }
 
 void weft_epilogue_begin(struct weft_epilogue_run *run, const struct weft_program *program, size_t scratch,

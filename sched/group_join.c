@@ -128,8 +128,9 @@ static int64_t scanned_length(const struct weft_grouping *g, const struct weft_f
 struct verdict {
     bool uneven;            /* weft_fit.uneven */
     bool stores;            /* also what the one makes for the other */
-    bool finishes;          /* a contraction */
+    bool finishes;          /* a contraction or window */
     bool folds;             /* what a contraction's group makes: prices say whether that pays */
+    bool makes;             /* the operand of a window: waits as well */
     bool reduces;           /* rows of a product: waits until the others are together */
     bool shares;            /* it scans lines of which there are few, or which a scan alone shares out in chunks */
 };
@@ -175,6 +176,7 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
         why = "is connected with it through a node outside too: the one kernel would wait for itself";
     const uint32_t place = weft_member_place(g->members, maker);
     *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .reduces = group.rows,
+                            .makes = group.befores > 0,
                             .folds = group.head.id && !why && (group.fold.id || !group.is_alone),
                             .shares = shares};
     if (!why)
@@ -261,7 +263,8 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
     const uint32_t count = fits ? unite(g, a, b) : 0;
     struct verdict is = {.uneven = false};
     const char *why = fits ? check(g, a, b, count, &where, other, &is) : "would be in a group of more than 64 nodes";
-    if (!why && (((is.uneven || is.reduces) && round < UNEVEN) || (is.stores && round < STORED)))
+    /* what computes the operand of a window may yet finish a contraction, which is done in registers */
+    if (!why && (((is.uneven || is.reduces || is.makes) && round < UNEVEN) || (is.stores && round < STORED)))
         return false;
     if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;
@@ -353,13 +356,15 @@ static void join_beside(struct weft_grouping *g)
     }
 }
 
-/* Behind how many nodes the contraction of a node's group ends; 0: there is none. */
-static uint32_t end_of_head(const struct weft_grouping *g, weft_node n)
+/* Which head a node finishes rather than another one: a contraction, which may do it in registers, than a window; of two
+ * the later one. 0: the node's group has none. */
+static uint64_t rank_of_head(const struct weft_grouping *g, weft_node n)
 {
     const struct weft_cluster *const cluster = &g->cluster[g->of[n.id]];
     for (uint32_t i = 0; i < cluster->count && g->of[n.id]; i++)
         if (weft_epilogue_takes(g->graph, cluster->node[i]))
-            return g->position[cluster->node[i].id] + 1;
+            return ((uint64_t)!weft_epilogue_has_bands(g->graph, cluster->node[i]) << 32 |
+                    g->position[cluster->node[i].id]) + 1;
     return 0;
 }
 
@@ -370,8 +375,8 @@ static bool begins_with_second(const struct weft_grouping *g, weft_node n)
 {
     if (g->graph->node[n.id].operands != 2)
         return false;
-    const uint32_t first = end_of_head(g, maker_of(g, weft_operand(g->graph, n, 0)));
-    return first && first < end_of_head(g, maker_of(g, weft_operand(g->graph, n, 1)));
+    const uint64_t first = rank_of_head(g, maker_of(g, weft_operand(g->graph, n, 0)));
+    return first && first < rank_of_head(g, maker_of(g, weft_operand(g->graph, n, 1)));
 }
 
 /* Each node with what it reads. First where that is stored for nobody then; what has fewer axes than the rest of its

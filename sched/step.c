@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: steps before a kernel is chosen, and what kinds ask of a node. */
 #include "sched/epilogue.h"
+#include "sched/prologue.h"
 #include "sched/step.h"
 #include <string.h>
 
@@ -75,4 +76,9 @@ int weft_step_word(const struct weft_graph *graph, weft_node node, int key)
 const struct weft_form *weft_step_form(const struct weft_step *step)
 {
     return step->epilogue ? step->epilogue->form : step->code;
+}
+
+const struct weft_form *weft_step_makes_form(const struct weft_step *step)
+{
+    return step->prologue ? step->prologue->form : NULL;
 }

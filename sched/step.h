@@ -24,6 +24,7 @@
 struct weft_custom_entry;
 struct weft_form; /* codegen/form.h */
 struct weft_epilogue; /* sched/epilogue.h */
+struct weft_prologue; /* sched/prologue.h */
 struct weft_program; /* kernels/strip/program.h */
 struct weft_tier; /* codegen/strips.h */
 
@@ -43,8 +44,10 @@ struct weft_step {
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
     const struct weft_form *code; /* of a step that computes a group */
-    const struct weft_epilogue *epilogue; /* of a contraction that is finished in a group (sched/epilogue.h) */
-    struct weft_tier *tier; /* of a step with a program: compiled code in the place of it; the plan's */
+    const struct weft_epilogue *epilogue; /* of a contraction or window that is the head of a group (sched/epilogue.h) */
+    const struct weft_prologue *prologue; /* what makes operand 0 of that, or NULL (sched/prologue.h) */
+    struct weft_tier *tier; /* of a step with programs: compiled code in the place of them; the plan's. Of the one that
+                             * `program` gives, and of the one that `makes` gives */
     int32_t form;           /* one of kind->forms; 0: the kernel chooses by sizes */
     uint32_t without;       /* CPU levels of the target that it leaves aside: WEFT_CPU_* */
     const char *why;        /* of a reference step: why no kernel takes the node */
@@ -173,6 +176,8 @@ enum weft_step_trait {
     WEFT_STEP_STRIDED = 1 << 3,   /* writes rows with gaps between them as fast as without */
     WEFT_STEP_EVALUATES = 1 << 4, /* is the reference evaluator */
     WEFT_STEP_ODD_ADDRESS = 1 << 5, /* reads operand 0 at any address */
+    WEFT_STEP_FINISHES = 1 << 6,  /* its f32 results may be finished in a group (sched/epilogue.h) */
+    WEFT_STEP_BANDS = 1 << 7,     /* and come band by band then, as its operand may (sched/prologue.h) */
 };
 
 enum { WEFT_STEP_FORMS = 16 };
@@ -208,6 +213,8 @@ struct weft_step_kind {
     void (*define)(const void *descriptor, struct weft_call *call);
     /* After bind: the program that runs in or behind the kernel, or NULL: there is none. NULL: never. */
     const struct weft_program *(*program)(const void *descriptor);
+    /* The same of the program that makes operand 0. NULL: never. */
+    const struct weft_program *(*makes)(const void *descriptor);
     uint8_t arithmetic;       /* of the signature, if account says nothing */
     /* After bind: what there is to do. NULL: memory is all. */
     void (*account)(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret);
@@ -256,7 +263,7 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
 double weft_step_gemm_waste(const struct weft_gemm *gemm);
 double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *ret_price, bool *ret_modelled);
 /* step_sweep.c: the same of a sum, mean, product or extreme of so many elements; after prepare, lines of terms besides
- * them, where empty lanes of rows of results count as parts of lines. Of a pool: taps, those of empty lanes included.
+ * them, where empty lanes of rows of results count as parts of lines. step_pool.c: taps, those of empty lanes included.
  * Of a grid_sample (step_sample.c): elements of the result, and what finding their places takes, as elements. */
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
 double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
@@ -266,8 +273,9 @@ double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kerne
 
 /* Which of the words that an attribute may be it is: kernels have enumerations in that order. */
 int weft_step_word(const struct weft_graph *graph, weft_node node, int key);
-/* The form of the step's program, or NULL: it has none. */
+/* The form of the step's program, or NULL: it has none; and of the one that makes operand 0. */
 const struct weft_form *weft_step_form(const struct weft_step *step);
+const struct weft_form *weft_step_makes_form(const struct weft_step *step);
 
 /* step_along.c: is there a kernel for an op along one axis, on this dtype and extent? */
 bool weft_step_is_along(const struct weft_graph *g, weft_node n);

@@ -297,6 +297,6 @@ static void write_conv_pack(const struct weft_step_pack *how, float *to, const w
 }
 
 const struct weft_step_kind weft_step_conv = {
-    .name = "conv", .traits = WEFT_STEP_STRIDED, .bytes = bytes_conv, .program = program_conv, .bind = bind_conv,
-    .run = run_conv, .kernel = name_conv, .cpu = cpu_conv, .account = account_conv, .forms = forms_conv,
-    .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};
+    .name = "conv", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_conv,
+    .program = program_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv, .cpu = cpu_conv,
+    .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions, windows. */
+/* step_sweep.c: steps that walk over arrays once: elementwise maps, reductions. */
 #include "codegen/pointwise.h"
 #include "sched/step.h"
 
@@ -129,78 +129,3 @@ static const char *name_reduce(const void *descriptor, const struct weft_step *s
 const struct weft_step_kind weft_step_reduce = {
     .name = "reduce", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_reduce), .bind = bind_reduce,
     .run = run_reduce, .kernel = name_reduce, .cpu = cpu_reduce, .account = account_reduce};
-
-/* --- pool --------------------------------------------------------------------------------------------------------- */
-
-static void bind_pool(struct weft_bind *bind, void *descriptor)
-{
-    const struct weft_graph *g = bind->graph;
-    const weft_node n = bind->step->node;
-    struct weft_pool *pool = descriptor;
-    const bool mean = weft_opcode_of(g, n) == WEFT_OP_mean_pool;
-    const int spatial = bind->in[0].rank - 2;
-    *pool = (struct weft_pool){.mean = mean, .count_pad = mean && weft_attr_int(g, n, WEFT_ATTR_count_pad),
-                               .cpu = weft_bind_cpu(bind), .spatial = spatial, .n = bind->in[0].extent[0],
-                               .c = bind->in[0].extent[1]};
-    for (int i = 0; i < spatial + 2; i++) {
-        pool->in_stride[i] = bind->in[0].stride[i];
-        pool->out_stride[i] = bind->out.stride[i];
-    }
-    for (int i = 0; i < spatial; i++) {
-        const unsigned axis = (unsigned)i;
-        pool->in_extent[i] = bind->in[0].extent[2 + i];
-        pool->out_extent[i] = bind->out.extent[2 + i];
-        pool->kernel[i] = weft_bind_attr(bind, WEFT_ATTR_kernel, axis);
-        pool->stride[i] = weft_bind_attr(bind, WEFT_ATTR_stride, axis);
-        pool->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
-        pool->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
-        pool->pad_after[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis + (unsigned)spatial);
-    }
-    weft_pool_prepare(pool, bind->workers);
-    bind->parts = pool->parts;
-}
-
-enum { FEWEST = 4, SCATTERED = 16 };
-
-/* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
-static double pool_waste(int64_t channels, uint32_t cpu)
-{
-    const int64_t lanes = cpu & WEFT_CPU_AVX512 ? 16 : 8;
-    return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
-}
-
-double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
-                           enum weft_price *ret_price)
-{
-    double taps = 1;
-    for (int i = 0; i < rank; i++)
-        taps *= (double)extent[i];
-    for (int i = 2; i < rank; i++)
-        taps *= (double)kernel[i - 2];
-    *ret_price = (extent[rank - 1] >= WEFT_WIDE_ROW ? WEFT_PRICE_pool_wide_first : WEFT_PRICE_pool_narrow_first) + last;
-    return last ? taps * pool_waste(extent[1], cpu) : taps;
-}
-
-static void account_pool(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
-{
-    const struct weft_pool *pool = descriptor;
-    *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_SUMS}};
-    ret->count = weft_step_pool_taps(bind->out.rank, bind->out.extent, pool->kernel,
-                                     /* last= */ pool->out_stride[1] == 1, pool->cpu, &ret->price);
-}
-
-static void run_pool(const void *descriptor, struct weft_call *call)
-{
-    weft_pool_run(descriptor, call->out, call->in[0], call->part, call->parts);
-}
-
-static uint32_t cpu_pool(const void *descriptor) { return weft_pool_cpu(descriptor); }
-
-static const char *name_pool(const void *descriptor, const struct weft_step *step)
-{
-    return weft_pool_name(descriptor);
-}
-
-const struct weft_step_kind weft_step_pool = {
-    .name = "pool", .traits = WEFT_STEP_STRIDED, .descriptor_bytes = sizeof(struct weft_pool), .bind = bind_pool,
-    .run = run_pool, .kernel = name_pool, .cpu = cpu_pool, .account = account_pool};

@@ -25,8 +25,6 @@
 #define CHANNEL_GRAIN 256 /* channels that parts do not share out: threads that write next to each other are slow */
 #define ROWS_ENOUGH   4   /* for each part, so that none has much more than another */
 
-enum form { ROWS, CHANNELS, PLANES, FORMS };
-
 /* The descriptor with exactly three spatial axes: depth, height, width. */
 struct space {
     const struct weft_pool *pool;
@@ -63,15 +61,16 @@ static struct space space_of(const struct weft_pool *pool)
     return s;
 }
 
-static enum form form_of(const struct weft_pool *pool)
+enum weft_pool_form weft_pool_form(const struct weft_pool *pool)
 {
     int64_t results = 1;
     for (int i = 0; i < pool->spatial; i++)
         results *= pool->out_extent[i];
     if (pool->c >= 4 && pool->in_stride[1] == 1 && pool->out_stride[1] == 1)
-        return CHANNELS;
+        return WEFT_POOL_CHANNELS;
     const int width = pool->spatial - 1;
-    return results == 1 && pool->in_stride[2 + width] == 1 && pool->dilation[width] == 1 ? PLANES : ROWS;
+    const bool one = results == 1 && pool->in_stride[2 + width] == 1 && pool->dilation[width] == 1;
+    return one ? WEFT_POOL_PLANES_OF_ONE : WEFT_POOL_ROWS;
 }
 
 const char *weft_pool_name(const struct weft_pool *pool)
@@ -80,29 +79,39 @@ const char *weft_pool_name(const struct weft_pool *pool)
 #define POOL(id, level, cpu) "weft_pool_" #id "__" #level,
 #include "kernels/strip/pool.def"
     };
-    return names[FORMS * level_of(pool) + (int)form_of(pool)];
+    return names[WEFT_POOL_FORMS * level_of(pool) + (int)weft_pool_form(pool)];
 }
 
 uint32_t weft_pool_cpu(const struct weft_pool *pool) { return weft_fold_find(pool->cpu)->cpu; }
 
 /* What parts share out. */
-static int64_t units_of(const struct space *s, enum form form)
+static int64_t units_of(const struct space *s, enum weft_pool_form form)
 {
     const int64_t planes = s->pool->n * s->pool->c, rows = s->out[0] * s->out[1];
-    if (form == CHANNELS && s->pool->n * rows > 0) {
+    if (form == WEFT_POOL_CHANNELS && s->pool->n * rows > 0) {
         const int64_t grains = s->pool->c / CHANNEL_GRAIN;
         return s->pool->n * rows > grains ? s->pool->n * rows : grains;
     }
-    return form == PLANES ? planes : planes * rows;
+    return form == WEFT_POOL_PLANES_OF_ONE ? planes : planes * rows;
+}
+
+int64_t weft_pool_taps(const struct weft_pool *pool)
+{
+    const struct space s = space_of(pool);
+    return pool->n * pool->c * s.out[0] * s.out[1] * s.out[2] * (s.kernel[0] * s.kernel[1] + s.kernel[2]);
+}
+
+int32_t weft_pool_parts(const struct weft_pool *pool, enum weft_pool_form form, int64_t taps, int workers)
+{
+    const struct space s = space_of(pool);
+    const int64_t units = units_of(&s, form);
+    const int32_t parts = weft_parts_for(4 * taps, workers);
+    return units < 1 ? 1 : units < parts ? (int32_t)units : parts;
 }
 
 void weft_pool_prepare(struct weft_pool *pool, int workers)
 {
-    const struct space s = space_of(pool);
-    const int64_t taps = s.kernel[0] * s.kernel[1] + s.kernel[2];
-    const int64_t results = pool->n * pool->c * s.out[0] * s.out[1] * s.out[2], units = units_of(&s, form_of(pool));
-    const int32_t parts = weft_parts_for(4 * results * taps, workers);
-    pool->parts = units < 1 ? 1 : units < parts ? (int32_t)units : parts;
+    pool->parts = weft_pool_parts(pool, weft_pool_form(pool), weft_pool_taps(pool), workers);
 }
 
 /* --- taps --------------------------------------------------------------------------------------------------------- */
@@ -309,16 +318,15 @@ static void rows_of_pixels(const struct space *s, float *out, const float *in, i
 }
 
 /* Few rows are shared out by channels. */
-static void share_of_pixels(const struct space *s, float *out, const float *in, int part, int parts)
+static struct weft_pool_share share_of_pixels(const struct space *s, int part, int parts)
 {
     const int64_t rows = s->pool->n * s->out[0] * s->out[1], channels = s->pool->c;
-    int64_t at = 0, end = rows, first = 0, past = channels;
+    struct weft_pool_share share = {.end = rows, .past = channels};
     if (rows >= ROWS_ENOUGH * parts || channels < CHANNEL_GRAIN * parts)
-        weft_share(rows, 1, part, parts, &at, &end);
+        weft_share(rows, 1, part, parts, &share.at, &share.end);
     else
-        weft_share(channels, CHANNEL_GRAIN, part, parts, &first, &past);
-    if (at < end && first < past)
-        rows_of_pixels(s, out + first, in + first, past - first, at, end);
+        weft_share(channels, CHANNEL_GRAIN, part, parts, &share.channel, &share.past);
+    return share;
 }
 
 /* --- planes ------------------------------------------------------------------------------------------------------- */
@@ -383,22 +391,39 @@ static void some_rows(const struct space *s, float *out, const float *in, int64_
     }
 }
 
-void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts)
+/* --- parts -------------------------------------------------------------------------------------------------------- */
+
+struct weft_pool_share weft_pool_share(const struct weft_pool *pool, enum weft_pool_form form, int part, int parts)
 {
     const struct space s = space_of(pool);
-    const enum form form = form_of(pool);
-    int64_t at, end;
-    if (form == CHANNELS) {
-        if (s.out[2] > 0)
-            share_of_pixels(&s, out, in, part, parts);
+    struct weft_pool_share share = {.past = 1};
+    if (s.out[2] == 0) /* perhaps there are no rows at all, or no columns: places have no quotients */
+        return share;
+    if (form == WEFT_POOL_CHANNELS)
+        return share_of_pixels(&s, part, parts);
+    weft_share(units_of(&s, form), form == WEFT_POOL_PLANES_OF_ONE ? WEFT_POOL_PLANES : 1, part, parts, &share.at,
+               &share.end);
+    return share;
+}
+
+void weft_pool_run_share(const struct weft_pool *pool, enum weft_pool_form form, float *out, const float *in,
+                         const struct weft_pool_share *share)
+{
+    const struct space s = space_of(pool);
+    if (share->at >= share->end || share->channel >= share->past)
         return;
-    }
-    weft_share(units_of(&s, form), form == PLANES ? WEFT_POOL_PLANES : 1, part, parts, &at, &end);
-    if (at == end || s.out[2] == 0) /* perhaps there are no rows at all, or no columns: places have no quotients */
-        return;
-    if (form != PLANES)
-        some_rows(&s, out, in, at, end);
-    else
-        for (; at < end; at += WEFT_POOL_PLANES)
-            some_planes(&s, out, in, at, least(end - at, WEFT_POOL_PLANES));
+    if (form == WEFT_POOL_CHANNELS)
+        rows_of_pixels(&s, out + share->channel, in + share->channel, share->past - share->channel, share->at,
+                       share->end);
+    else if (form == WEFT_POOL_ROWS)
+        some_rows(&s, out, in, share->at, share->end);
+    for (int64_t at = share->at; at < share->end && form == WEFT_POOL_PLANES_OF_ONE; at += WEFT_POOL_PLANES)
+        some_planes(&s, out, in, at, least(share->end - at, WEFT_POOL_PLANES));
+}
+
+void weft_pool_run(const struct weft_pool *pool, float *out, const float *in, int part, int parts)
+{
+    const enum weft_pool_form form = weft_pool_form(pool);
+    const struct weft_pool_share share = weft_pool_share(pool, form, part, parts);
+    weft_pool_run_share(pool, form, out, in, &share);
 }

@@ -77,4 +77,22 @@ struct weft_pool_loops {
 };
 extern const struct weft_pool_loops weft_pool_loops__ref, weft_pool_loops__avx2, weft_pool_loops__avx512;
 
+/* --- pool.c: for bands (pool_band.h) ------------------------------------------------------------------------------ */
+
+enum weft_pool_form { WEFT_POOL_ROWS, WEFT_POOL_CHANNELS, WEFT_POOL_PLANES_OF_ONE, WEFT_POOL_FORMS };
+/* Which form takes these strides. */
+enum weft_pool_form weft_pool_form(const struct weft_pool *pool);
+/* What a part does: rows [at, end) of all planes, or of all images if channels lie side by side: then of channels
+ * [channel, past) too. */
+struct weft_pool_share {
+    int64_t at, end, channel, past;
+};
+/* Empty where nothing is to be done. */
+struct weft_pool_share weft_pool_share(const struct weft_pool *pool, enum weft_pool_form form, int part, int parts);
+void weft_pool_run_share(const struct weft_pool *pool, enum weft_pool_form form, float *out, const float *in,
+                         const struct weft_pool_share *share);
+/* Parts of a pool with so many taps in all, or terms as long. */
+int32_t weft_pool_parts(const struct weft_pool *pool, enum weft_pool_form form, int64_t taps, int workers);
+int64_t weft_pool_taps(const struct weft_pool *pool);
+
 #endif

@@ -457,6 +457,16 @@ void weft_program_prepare(struct weft_program *p, int workers)
     weft_program_scans_share(p, parts);
 }
 
+static bool lines_follow(const struct weft_program *p)
+{
+    const int last = p->outer_rank - 1;
+    bool follow = p->inner_rank == 1;
+    for (int v = 0; v < p->values && follow; v++)
+        follow = p->value[v].place != WEFT_PROGRAM_ARGUMENT ||
+                 p->value[v].outer[last] == p->value[v].inner[0] * p->inner[0];
+    return follow;
+}
+
 void weft_program_prepare_pieces(struct weft_program *p)
 {
     const struct axes list[] = {axes_of(p, false), axes_of(p, true)};
@@ -471,6 +481,7 @@ void weft_program_prepare_pieces(struct weft_program *p)
     for (int v = 0; v < p->values; v++) /* of these there is memory for a tile, and pieces may have more rows */
         assert(p->value[v].place != WEFT_PROGRAM_TILE && p->value[v].place != WEFT_PROGRAM_OUTER);
     p->pieces = p->along_inner = true;
+    p->lines_follow = lines_follow(p);
     p->folded = p->inner[p->inner_rank - 1];
     p->points = p->outer[p->outer_rank - 1];
     cut_tiles(p);

@@ -170,6 +170,7 @@ struct weft_program {
     bool pieces;               /* set by weft_program_prepare_pieces */
     bool ordered;              /* set by who makes it: outer axes stay in their order, so that their points are numbered
                                 * row by row of it */
+    bool lines_follow;         /* and: each other in all arrays; several whole ones of a piece are one */
     uint64_t past;             /* by argument, a bit each; set by weft_program_stream */
     /* set by whoever has compiled it, before it runs: does all stages of a tile, with the same bits. NULL: they are
      * interpreted */
@@ -207,6 +208,8 @@ double weft_program_overhead_ns(const struct weft_program *program);
 enum { WEFT_STRIP_CALL_NS = 15 }; /* of a strip kernel on a few elements: an estimate */
 /* Nanoseconds of one thread for its scans, and for what is computed twice for them where lines are shared out. */
 double weft_program_scan_ns(const struct weft_program *program);
+/* The same of a program for pieces, if all of its points are visited in so many of them. */
+double weft_program_pieces_ns(const struct weft_program *program, double pieces);
 /* Nanoseconds of one thread for the arithmetic of its elementwise ops (kernels.h, weft_strip_ns). */
 double weft_program_arithmetic_ns(const struct weft_program *program);
 /* `argument`: by number. Memory that is written may be read where codegen/form_over.c says so; else it overlaps

@@ -27,6 +27,16 @@ static int64_t seek_column(struct weft_program_pieces *pieces, int64_t column)
     return left;
 }
 
+/* Whole lines as one. Of strips there is memory for a block. */
+static void run_joined(struct weft_program_pieces *pieces, int64_t row, int64_t length)
+{
+    pieces->program.inner[0] = pieces->program.folded = length;
+    pieces->program.strip = pieces->program.block;
+    weft_program_open_tile(&pieces->worker, row);
+    weft_program_run_tile(&pieces->worker, 1);
+    pieces->program.strip = pieces->whole->strip;
+}
+
 void weft_program_run_piece(struct weft_program_pieces *pieces, int64_t row, int64_t rows, int64_t column,
                             int64_t columns)
 {
@@ -34,6 +44,11 @@ void weft_program_run_piece(struct weft_program_pieces *pieces, int64_t row, int
     const int64_t line = p->outer[p->outer_rank - 1], end = row + rows, column_end = column + columns;
     while (row < end) {
         const int64_t left = line - row % line, points = left < end - row ? left : end - row;
+        if (p->lines_follow && column == 0 && columns == p->inner[0]) {
+            run_joined(pieces, row, points * columns);
+            row += points;
+            continue;
+        }
         for (int64_t at = column; at < column_end;) {
             weft_program_open_tile(&pieces->worker, row);
             const int64_t to_end = seek_column(pieces, at);

@@ -62,6 +62,21 @@ double weft_program_scan_ns(const struct weft_program *p)
     return ns + (p->shared ? points * again_ns(p) : 0);
 }
 
+enum { SHORT_NS = 3, COMPILED = 4 }; /* a line of a piece that does not go on as the next one (Zen 4, lines of 64); what compiled code
+                                       * has of calls */
+
+double weft_program_pieces_ns(const struct weft_program *p, double pieces)
+{
+    double lines = 1, length = 1;
+    for (int i = 0; i < p->outer_rank; i++)
+        lines *= (double)p->outer[i];
+    for (int i = 0; i < p->inner_rank; i++)
+        length *= (double)p->inner[i];
+    const double calls = pieces + lines * length / (double)p->block;
+    return pieces * (TILE_NS + VALUE_NS * p->values) + calls * p->ops * WEFT_STRIP_CALL_NS / (p->shape ? COMPILED : 1) +
+           (p->lines_follow ? 0 : lines * SHORT_NS);
+}
+
 double weft_program_overhead_ns(const struct weft_program *p)
 {
     const double last = (double)p->outer[p->outer_rank - 1];

@@ -88,10 +88,30 @@ void weft_draw_conv(struct weft_maker *m, int op)
     weft_draw_finished(m, weft_emit(m, op, 2, (const weft_val[]){x, weft_obtain(m, &type)}, attrs, attr, NULL));
 }
 
+/* Up to three elementwise ops upon a value: what groups put in front of windows, or behind them. */
+static weft_val draw_chain(struct weft_maker *m, weft_val v, unsigned families)
+{
+    static const int ops[] = {WEFT_OP_relu, WEFT_OP_neg, WEFT_OP_mul, WEFT_OP_add, WEFT_OP_cast};
+    for (unsigned more = weft_draw(m, 4); more > 0; more--) {
+        const int op = ops[weft_draw(m, 5)];
+        struct weft_type type = *weft_drawn_type(m, v);
+        const bool two = op == WEFT_OP_mul || op == WEFT_OP_add, turned = two && weft_draw(m, 2);
+        const weft_val other = two ? weft_obtain(m, &type) : WEFT_NO_VALUE;
+        const weft_val operand[] = {turned ? other : v, turned ? v : other};
+        if (op == WEFT_OP_cast)
+            type.dtype = (uint8_t)weft_draw_dtype(m, families);
+        const weft_val next = weft_draw_made(m, weft_emit(m, op, 1u + two, operand, 0, NULL,
+                                                          op == WEFT_OP_cast ? &type : NULL));
+        v = next.id ? next : v;
+    }
+    return v;
+}
+
 void weft_draw_pool(struct weft_maker *m, int op)
 {
     const bool real = op == WEFT_OP_mean_pool || op == WEFT_OP_norm_pool;
-    const weft_val x = weft_draw_value(m, real ? WEFT_DRAW_REAL : WEFT_DRAW_NUMERIC, 3, 5);
+    const unsigned families = real ? WEFT_DRAW_REAL : WEFT_DRAW_NUMERIC;
+    const weft_val x = draw_chain(m, weft_draw_value(m, families, 3, 5), families);
     struct weft_attr attr[WEFT_MOST_ATTRS];
     const unsigned spatial = weft_drawn_type(m, x)->rank - 2u;
     unsigned attrs = window_attrs(m, spatial, attr);
@@ -99,7 +119,9 @@ void weft_draw_pool(struct weft_maker *m, int op)
     attrs += weft_draw_attrs(m, op, attr + attrs);
     if (op == WEFT_OP_norm_pool)
         attr[attrs++] = weft_attr_of_int(WEFT_ATTR_order, 1 + weft_draw(m, 3));
-    weft_emit(m, op, 1, &x, attrs, attr, NULL);
+    const weft_val y = weft_draw_made(m, weft_emit(m, op, 1, &x, attrs, attr, NULL));
+    if (y.id)
+        draw_chain(m, y, families);
 }
 
 /* --- between elements --------------------------------------------------------------------------------------------- */

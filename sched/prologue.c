@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prologue.c: what computes the operand of a window. The contract: prologue.h. */
+#include "sched/prologue.h"
+
+#include "codegen/emit.h"
+#include "codegen/strips.h"
+
+enum { LINE = 64 };
+
+/* --- which nodes -------------------------------------------------------------------------------------------------- */
+
+static bool reads(const struct weft_graph *g, weft_node n, weft_node maker)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+        any |= weft_def(g, weft_operand(g, n, i)).id == maker.id;
+    return any;
+}
+
+uint32_t weft_prologue_take(const struct weft_graph *g, struct weft_group_fit *group, uint32_t rest)
+{
+    bool is_before[WEFT_MOST_MEMBERS] = {false};
+    uint32_t left = 0;
+    group->befores = 0;
+    if (!weft_epilogue_has_bands(g, group->head))
+        return rest;
+    for (uint32_t i = rest; i-- > 0;) { /* from the last to the first: readers are known before */
+        is_before[i] = reads(g, group->head, group->rest[i]);
+        for (uint32_t k = i + 1; k < rest && !is_before[i]; k++)
+            is_before[i] = is_before[k] && reads(g, group->rest[k], group->rest[i]);
+    }
+    for (uint32_t i = 0; i < rest; i++)
+        if (is_before[i])
+            group->before[group->befores++] = group->rest[i];
+        else
+            group->rest[left++] = group->rest[i];
+    return left;
+}
+
+/* --- whether they fit --------------------------------------------------------------------------------------------- */
+
+/* By dimension of a member's result: the axis of the fit, or -1. */
+static int axis_of(const struct weft_members *m, const struct weft_fit *fit, weft_val v, int dim)
+{
+    const uint32_t p = weft_member_place(m, weft_def(m->graph, v));
+    const int8_t axis = m->member[fit->node[p].id]->result[dim];
+    return axis < 0 ? -1 : fit->axes.of[p][axis];
+}
+
+/* What the operand is a view of. */
+static weft_val source_of(const struct weft_graph *g, weft_val v)
+{
+    while (weft_is_view(g, weft_def(g, v)))
+        v = weft_operand(g, weft_def(g, v), 0);
+    return v;
+}
+
+/* Does anybody but nodes in front of the head, and the head itself, read what they make? */
+static bool is_read_by_others(const struct weft_members *m, const struct weft_group_fit *group, weft_val *ret_where)
+{
+    const struct weft_graph *g = m->graph;
+    for (uint32_t i = 0; i < group->befores; i++) {
+        const weft_val v = weft_result(g, group->before[i], 0);
+        bool others = g->value[v.id].returns > 0;
+        for (uint32_t use = g->value[v.id].first_use; use && !others; use = g->slot[use - 1].next) {
+            const weft_node n = g->slot[use - 1].node;
+            others = n.id != group->head.id && weft_member_place(m, n) == UINT32_MAX;
+        }
+        *ret_where = v;
+        if (others)
+            return true;
+    }
+    return false;
+}
+
+static const char *check_kinds(const struct weft_members *m, const struct weft_group_fit *group, weft_val *ret_where)
+{
+    for (uint32_t i = 0; i < group->befores; i++) {
+        const uint8_t kind = m->member[group->before[i].id]->kind;
+        *ret_where = weft_result(m->graph, group->before[i], 0);
+        if (kind != WEFT_MEMBER_VIEW && kind != WEFT_MEMBER_MAP)
+            return "is no elementwise op, and so not computed for the rows that a window reads";
+    }
+    return NULL;
+}
+
+const char *weft_prologue_check(struct weft_members *m, const struct weft_group_fit *group, weft_val *ret_where)
+{
+    const struct weft_graph *g = m->graph;
+    struct weft_fit fit;
+    const char *why = weft_fit_find(m, group->before, group->befores, &fit, ret_where);
+    if (!why)
+        why = check_kinds(m, group, ret_where);
+    if (why)
+        return why;
+    for (uint32_t i = 1; i < g->node[group->head.id].operands; i++) {
+        *ret_where = weft_operand(g, group->head, i);
+        if (weft_member_place(m, weft_def(g, *ret_where)) != UINT32_MAX)
+            return "is another operand of the window than its first";
+    }
+    if (is_read_by_others(m, group, ret_where))
+        return "is read by others than the window too, who would compute it again";
+    const weft_val operand = weft_operand(g, group->head, 0), source = source_of(g, operand);
+    *ret_where = operand;
+    if (weft_member_place(m, weft_def(g, operand)) == UINT32_MAX ||
+        weft_member_place(m, weft_def(g, source)) == UINT32_MAX || fit.uneven || fit.outer != fit.all)
+        return "is computed from values over other axes, too";
+    uint16_t axes = 0;
+    for (int d = 0; d < weft_type_of(g, operand)->rank; d++) {
+        const int axis = axis_of(m, &fit, operand, d);
+        axes |= axis < 0 ? 0 : (uint16_t)(1u << axis);
+    }
+    return axes != fit.all || fit.member[weft_member_place(m, weft_def(g, source))].axes != fit.all
+               ? "has fewer axes than what it is computed from" : NULL;
+}
+
+/* --- the form ----------------------------------------------------------------------------------------------------- */
+
+const struct weft_prologue *weft_prologue_choose(const struct weft_scheduling *s, struct weft_members *m,
+                                                 const struct weft_group_fit *group, const char **ret_why)
+{
+    const struct weft_graph *g = s->graph;
+    const weft_val operand = weft_operand(g, group->head, 0), source = source_of(g, operand);
+    struct weft_prologue *const prologue = weft_new(s->arena, struct weft_prologue, 1);
+    struct weft_fit fit;
+    weft_val where;
+    *ret_why = weft_fit_find(m, group->before, group->befores, &fit, &where);
+    if (*ret_why)
+        return NULL;
+    for (int d = 0; d < weft_type_of(g, operand)->rank; d++) {
+        const int axis = axis_of(m, &fit, operand, d);
+        prologue->dim[d] = -1;
+        for (int i = 0; i < weft_type_of(g, source)->rank && axis >= 0; i++)
+            if (axis_of(m, &fit, source, i) == axis)
+                prologue->dim[d] = (int8_t)i;
+    }
+    prologue->form = weft_lower(m, &fit, s->arena);
+    while (prologue->out < prologue->form->arrays && !weft_is(prologue->form->array[prologue->out].value, source))
+        prologue->out++;
+    weft_assert(prologue->out < prologue->form->arrays); /* the head reads it from outside of the fit */
+    *ret_why = weft_strips_refuse(prologue->form);
+    return *ret_why ? NULL : prologue;
+}
+
+/* --- bound -------------------------------------------------------------------------------------------------------- */
+
+size_t weft_prologue_bytes(const struct weft_step *step)
+{
+    return step->prologue ? (weft_strips_bytes(step->prologue->form) + LINE - 1) / LINE * LINE : 0;
+}
+
+/* The operand with the dimensions that the form knows. */
+static struct weft_tensor as_array(const struct weft_prologue *prologue, const struct weft_tensor *operand, int rank)
+{
+    struct weft_tensor array = {.dtype = operand->dtype, .rank = rank};
+    for (int d = 0; d < rank; d++)
+        array.extent[d] = 1;
+    for (int d = 0; d < operand->rank; d++)
+        if (prologue->dim[d] >= 0) {
+            array.extent[prologue->dim[d]] = operand->extent[d];
+            array.stride[prologue->dim[d]] = operand->stride[d];
+        }
+    return array;
+}
+
+struct weft_program *weft_prologue_bind(struct weft_bind *bind, const struct weft_tensor *operand, const int8_t *order,
+                                        int rows, int columns, void *memory, size_t *ret_scratch)
+{
+    const struct weft_prologue *const prologue = bind->step->prologue;
+    const struct weft_form *const form = prologue->form;
+    struct weft_tensor tensor[WEFT_PROGRAM_ARGUMENTS];
+    struct weft_strips_box box = {.array = prologue->out};
+    for (uint32_t i = 0; i < form->arrays; i++)
+        tensor[i] = i == prologue->out ? as_array(prologue, operand, form->array[i].rank)
+                                       : weft_bind_tensor(bind, form->array[i].value);
+    for (int i = 0; i < rows + columns; i++)
+        if (prologue->dim[order[i]] >= 0) {
+            box.dim[box.rows + box.columns] = prologue->dim[order[i]];
+            box.rows += i < rows;
+            box.columns += i >= rows;
+        }
+    struct weft_program *const program =
+        weft_strips_make_pieces(form, &box, weft_bind_cpu(bind), bind->symbols, tensor, memory);
+    program->shape = weft_emit_refuse(form, program) ? 0 : weft_emit_shape(program);
+    *ret_scratch = (bind->scratch + LINE - 1) / LINE * LINE;
+    bind->scratch = *ret_scratch + program->scratch;
+    return program;
+}
+
+void weft_prologue_begin(struct weft_prologue_run *run, const struct weft_program *program, size_t scratch,
+                         struct weft_call *call)
+{
+    const struct weft_prologue *const prologue = call->step->prologue;
+    struct weft_tier *const tier = call->step->tier;
+    for (uint32_t i = 0; i < prologue->form->arrays; i++)
+        run->argument[i] = i == prologue->out ? NULL : call->tensor(call, prologue->form->array[i].value).data;
+    weft_program_code *const code = weft_tier_code(tier ? tier + 1 : NULL, program);
+    weft_program_begin_pieces(&run->pieces, program, code, run->argument, (char *)call->scratch + scratch);
+}
