@@ -155,7 +155,8 @@ static void copy_box(const struct weft_pool_bands *b, const struct weft_pool_ban
 static void copy_operand(const struct weft_pool_bands *b, const struct weft_pool_band *band, float *to,
                          const float *in, const int64_t *stride)
 {
-    const int64_t range[3][2] = {{band->read[0][0], band->read[0][1]}, {band->read[1][0] + band->kept, band->read[1][1]},
+    const int64_t range[3][2] = {{band->read[0][0], band->read[0][1]}, 
+                                 {band->read[1][0] + band->kept, band->read[1][1]},
                                  {0, b->pool.in_extent[b->pool.spatial - 1]}};
     copy_box(b, band, to, b->pool.in_stride, in, stride, range);
 }
@@ -175,8 +176,8 @@ static void copy_results(const struct weft_pool_bands *b, const struct weft_pool
     }
 }
 
-/* Bands that may fill few bytes, whose operand or results stand in scratch memory of just their size, or both, or none: the
- * same bits, in any number of parts. */
+/* Bands that may fill few bytes, whose operand or results stand in scratch memory of just their size, or both, or none:
+ * the same bits, in any number of parts. */
 static void check_bands(struct weft_check *check, const struct weft_pool *pool, const float *in, const float *want,
                         int64_t results)
 {
@@ -191,7 +192,8 @@ static void check_bands(struct weft_check *check, const struct weft_pool *pool, 
     float *const result = b.apart ? weft_check_alloc(check, b.out_bytes) : NULL;
     for (int part = (int)parts - 1; part >= 0; part--) {
         struct weft_pool_band band;
-        for (bool any = weft_pool_first_band(&b, part, (int)parts, &band); any; any = weft_pool_next_band(&b, &band)) {
+        bool any = weft_pool_first_band(&b, part, (int)parts, &band);
+        for (; any; any = weft_pool_next_band(&b, &band)) {
             const float *from = in;
             float *to = again;
             if (b.makes) {

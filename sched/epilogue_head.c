@@ -27,7 +27,8 @@ const char *weft_group_fit_say(const struct weft_members *m, const struct weft_g
                              weft_epilogue_has_bands(m->graph, group->head) ? "window" : "contraction");
 }
 
-const char *weft_group_fit_name(const struct weft_graph *g, const struct weft_group_fit *group, struct weft_arena *arena)
+const char *weft_group_fit_name(const struct weft_graph *g, const struct weft_group_fit *group,
+                                struct weft_arena *arena)
 {
     weft_node *const node = weft_new(arena, weft_node, group->befores + 1 + group->fit.count);
     uint32_t count = 0;

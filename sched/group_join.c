@@ -356,8 +356,8 @@ static void join_beside(struct weft_grouping *g)
     }
 }
 
-/* Which head a node finishes rather than another one: a contraction, which may do it in registers, than a window; of two
- * the later one. 0: the node's group has none. */
+/* Which head a node finishes rather than another one: a contraction, which may do it in registers, than a window; of
+ * two the later one. 0: the node's group has none. */
 static uint64_t rank_of_head(const struct weft_grouping *g, weft_node n)
 {
     const struct weft_cluster *const cluster = &g->cluster[g->of[n.id]];

@@ -62,8 +62,8 @@ double weft_program_scan_ns(const struct weft_program *p)
     return ns + (p->shared ? points * again_ns(p) : 0);
 }
 
-enum { SHORT_NS = 3, COMPILED = 4 }; /* a line of a piece that does not go on as the next one (Zen 4, lines of 64); what compiled code
-                                       * has of calls */
+/* A line of a piece that does not go on as the next one (Zen 4, lines of 64); what compiled code has of calls. */
+enum { SHORT_NS = 3, COMPILED = 4 };
 
 double weft_program_pieces_ns(const struct weft_program *p, double pieces)
 {

@@ -13,6 +13,7 @@ struct subject {
     int64_t extent[5];           /* of %x, of f32 */
     int rank;
     bool last;                   /* channels lie side by side */
+    bool by_price;               /* whether the operand is computed along: the gain is small */
 };
 
 static const struct subject subject[] = {
@@ -21,22 +22,26 @@ static const struct subject subject[] = {
      "  %a: f32[2,24,41,37] = relu %x\n"
      "  %p: f32[2,24,21,19] = max_pool %a kernel=[3 3] stride=[2 2] pad=[1 1 1 1]\n"
      "  %b: f32[2,24,21,19] = bcast %s dims=[1]\n  %c: f32[2,24,21,19] = mul %p, %b\n"
-     "  %y: f32[2,24,21,19] = add %r, %c\n  return %y\n}\n", {2, 24, 41, 37}, 4, false},
+     "  %y: f32[2,24,21,19] = add %r, %c\n  return %y\n}\n", {2, 24, 41, 37}, 4, false, false},
     {"weft_relu_mean_pool_cast_bf16", /* bands keep rows, which are of 37 · 132 elements */
      "graph @t(%x: f32[2,132,41,37]{0 2 3 1}) {\n  %a: f32[2,132,41,37] = relu %x\n"
      "  %p: f32[2,132,39,35] = mean_pool %a kernel=[3 3]\n"
-     "  %y: bf16[2,132,39,35]{0 2 3 1} = cast %p\n  return %y\n}\n", {2, 132, 41, 37}, 4, true},
+     "  %y: bf16[2,132,39,35]{0 2 3 1} = cast %p\n  return %y\n}\n", {2, 132, 41, 37}, 4, true, true},
     {"weft_neg_mean_pool_f32",
      "graph @t(%x: f32[3,5,9,20,21]) {\n  %a: f32[3,5,9,20,21] = neg %x\n"
      "  %p: f32[3,5,4,19,20] = mean_pool %a kernel=[3 3 3] stride=[2 1 1] pad=[0 1 1 0 0 0] dilation=[1 1 1] "
-     "count_pad=1\n  return %p\n}\n", {3, 5, 9, 20, 21}, 5, false},
+     "count_pad=1\n  return %p\n}\n", {3, 5, 9, 20, 21}, 5, false, false},
     {"weft_max_pool_neg_cast_f16",
      "graph @t(%x: f32[7,32,300]) {\n  %p: f32[7,32,150] = max_pool %x kernel=[3] stride=[2] dilation=[2] pad=[2 1]\n"
-     "  %n: f32[7,32,150] = neg %p\n  %y: f16[7,32,150] = cast %n\n  return %y\n}\n", {7, 32, 300}, 3, false},
+     "  %n: f32[7,32,150] = neg %p\n  %y: f16[7,32,150] = cast %n\n  return %y\n}\n", {7, 32, 300}, 3, false, false},
     {"weft_neg_max_pool_neg_f32", /* a result for each plane, sixteen at a time */
      "graph @t(%x: f32[3,40,13,11]) {\n  %a: f32[3,40,13,11] = neg %x\n"
      "  %p: f32[3,40,1,1] = max_pool %a kernel=[13 11]\n  %y: f32[3,40,1,1] = neg %p\n  return %y\n}\n",
-     {3, 40, 13, 11}, 4, false},
+     {3, 40, 13, 11}, 4, false, false},
+    {"weft_max_pool_relu_cast_f16", /* three results, of which the window's own is one */
+     "graph @t(%x: f32[2,20,40,44]) {\n  %p: f32[2,20,20,22] = max_pool %x kernel=[2 2] stride=[2 2]\n"
+     "  %y: f32[2,20,20,22] = relu %p\n  %z: f16[2,20,20,22] = cast %y\n  return %z, %p, %y\n}\n",
+     {2, 20, 40, 44}, 4, false, false},
 };
 enum { SUBJECTS = sizeof subject / sizeof subject[0] };
 
@@ -113,6 +118,8 @@ static void kernels(void **state)
 {
     static char got[4 * MOST];
     for (int i = 0; i < SUBJECTS; i++) {
+        if (subject[i].by_price)
+            continue;
         struct weft_context *const context = open_at("avx2", 1);
         struct weft_graph *const graph = parse(context, subject[i].text);
         struct weft_plan *const plan = compile(graph, 0);
@@ -168,19 +175,14 @@ static void refused(void **state)
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,20,20] = max_pool %x kernel=[2 2] stride=[2 2]\n"
-         "  %y: f32[2,16,20,20] = relu %p\n  return %y, %p\n}\n", "%p is read as it is by others"},
         {"graph @t(%x: f32[2,16,40,40]) {\n  %a: f32[2,16,40,40] = relu %x\n"
          "  %p: f32[2,16,20,20] = max_pool %a kernel=[2 2] stride=[2 2]\n  return %p, %a\n}\n",
          "%a is read by others than the window too, who would compute it again"},
-        {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,20,20] = max_pool %x kernel=[2 2] stride=[2 2]\n"
-         "  %y: f32[2,16,20,20] = relu %p\n  %z: f32[2,16,20,20] = neg %y\n  return %y, %z\n}\n",
-         "would be the second result of a window"},
         {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,40,40] = max_pool %x kernel=[3 3] pad=[1 1 1 1]\n"
          "  %y: f32[2,16,40,40] = relu %p\n  %q: f32[2,16,40,40] = mean_pool %y kernel=[3 3] pad=[1 1 1 1]\n"
          "  return %q\n}\n", "would be the second contraction or window"},
         {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,20,20] = max_pool %x kernel=[2 2] stride=[2 2]\n"
-         "  %y: f32[2,16,20] = sum %p axes=[3]\n  return %y\n}\n", "reduces results of a window"},
+         "  %y: f32[2,16,20] = sum %p axes=[3]\n  return %y\n}\n", "is a window, whose results are reduced"},
         {"graph @t(%x: f32[2,16,40,40], %g: f32[2,16,1,1]) {\n  %s: f32[2,16,1,1] = sigmoid %g\n"
          "  %b: f32[2,16,40,40] = bcast %s dims=[0 1 2 3]\n  %a: f32[2,16,40,40] = mul %x, %b\n"
          "  %p: f32[2,16,20,20] = max_pool %a kernel=[2 2] stride=[2 2]\n  return %p\n}\n",
