@@ -155,7 +155,7 @@ static void copy_box(const struct weft_pool_bands *b, const struct weft_pool_ban
 static void copy_operand(const struct weft_pool_bands *b, const struct weft_pool_band *band, float *to,
                          const float *in, const int64_t *stride)
 {
-    const int64_t range[3][2] = {{band->read[0][0], band->read[0][1]}, 
+    const int64_t range[3][2] = {{band->read[0][0], band->read[0][1]},
                                  {band->read[1][0] + band->kept, band->read[1][1]},
                                  {0, b->pool.in_extent[b->pool.spatial - 1]}};
     copy_box(b, band, to, b->pool.in_stride, in, stride, range);

@@ -411,6 +411,7 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_gemm,
-    .program = program_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm,
+    .program = program_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm,
+    .cpu = cpu_gemm, .account = account_gemm,
     .forms = forms_gemm,
     .plan_pack = plan_gemm_pack, .shrink_pack = shrink_gemm_pack, .write_pack = write_gemm_pack};
