@@ -423,12 +423,38 @@ TEXT
     expect 0 '' test "$kernels" = 3 -a "$times" = 3
     # All of the detector's, as text, where every value has a name.
     expect 0 '' "$weft" opt "$model/model.onnx" --passes=pipeline -o text/detector.weft
-    expect 0 '' "$weft" dot text/detector.weft --time -o timed.dot
+    expect 0 '' "$weft" dot text/detector.weft --time --no-scopes -o timed.dot
     kernels=$(grep -e '<TD>weft_' -e 'label="@[^ ]* weft_' timed.dot | grep -vc weft_placed)
     times=$(grep -c ' ms, [0-9.]* %' timed.dot)
     least=40 # more is in groups where vectors are narrow
     grep -q 'weft_[a-z0-9_]*_avx512' timed.dot && least=60
     expect 0 '' test "$kernels" -gt "$least" -a "$kernels" = "$times"
+    # Scopes of names, layers that repeat: tests/dot. Here: totals, other layers, wrong words.
+    {
+        echo 'graph @layers(%x: f32[64,64]) {'
+        last=x
+        for i in 0 1 2 3 4 5; do
+            for op in tanh exp sin; do
+                echo "  %enc/layer.$i/mlp/$op: f32[64,64] = $op %$last"
+                last=enc/layer.$i/mlp/$op
+            done
+            echo "  %enc/layer.$i/mm/product: f32[64,64] = matmul %$last, %x"
+            last=enc/layer.$i/mm/product
+        done
+        echo "  return %$last"
+        echo '}'
+    } >layers.weft
+    expect 0 'layer.0 … enc/layer.5.*x 6' "$weft" dot layers.weft --source --scopes
+    expect 0 'drawn: enc/layer.0' "$weft" dot layers.weft --source --scopes
+    expect 0 'drawn: enc/layer.4' "$weft" dot layers.weft --source --expand layer.4
+    expect 0 'drawn: enc/layer.3' "$weft" dot layers.weft --source --expand enc/layer.3/mlp/exp
+    expect 0 '[0-9] ms, [0-9.]* %, [0-9.]* [km]*B' "$weft" dot layers.weft --scopes --time --no-fuse
+    expect 0 '24 nodes' "$weft" dot layers.weft --source --scopes --all-layers
+    expect 0 'enc/layer.2/mlp/exp' "$weft" dot layers.weft --source --focus layer.2
+    expect 1 'did you mean enc/layer.2' "$weft" dot layers.weft --source --expand enc/layr.2
+    expect 2 'exclude each other' "$weft" dot layers.weft --scopes --no-scopes
+    expect 2 'exclude each other' "$weft" dot layers.weft --expand layer.1 --no-scopes
+    expect 2 'exclude each other' "$weft" dot layers.weft --expand layer.1 --all-layers
     expect 1 "named 'nothing'" "$weft" dot small.weft --focus nothing
     expect 1 "named 'expo'" "$weft" dot small.weft --focus expo
     expect 1 "named 'input_x' (did you mean %input.x?)" "$weft" dot named.weft --focus input_x
