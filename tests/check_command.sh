@@ -376,7 +376,37 @@ expect 0 '' "$weft" report small.weft -o small.html
 expect 0 '' grep '^</html>$' small.html
 expect 0 '' grep '^{"kind":"unit","value":"[a-z]*",' small.html
 expect 0 '' grep '^const machine = {gflops: [0-9.]*, memory: ' small.html
+expect 0 '' "$weft" report small.weft --measure -o measured.html
+expect 0 '' grep '^const machine = {gflops: [1-9][0-9.]*, memory: [1-9][0-9.]*, cache: [1-9].*measured for this page' measured.html
+expect 0 '' "$weft" report plain.weft -o plain.html
+expect 0 '^const inner = \[{"ns":[0-9]*,"value":"again","kernel":"weft_plain_reverse_sequence__ref"}' cat plain.html
 expect 1 '' grep -e '@DATA@' -e '@AFTER@' -e '@BEFORE@' -e 'src=' -e '@import' small.html
+# Scopes of names, layers that repeat: in the page's data, and as a browser shows them.
+{
+    echo 'graph @layers(%x: f32[64,64]) {'
+    last=x
+    for i in 0 1 2 3 4 5; do
+        for op in tanh exp sin; do
+            echo "  %enc/layer.$i/mlp/$op: f32[64,64] = $op %$last"
+            last=enc/layer.$i/mlp/$op
+        done
+        echo "  %enc/layer.$i/mm/product: f32[64,64] = matmul %$last, %x"
+        last=enc/layer.$i/mm/product
+    done
+    echo "  return %$last"
+    echo '}'
+} >layers.weft
+expect 0 '' "$weft" report layers.weft --no-fuse -o layers.html
+expect 0 '"name":"enc/layer.0 … enc/layer.5","first":[0-9]*,"count":6,"period":1,"copies":6' cat layers.html
+expect 0 '"drawn":{"enc/layer.1/mlp/tanh":"enc/layer.0/mlp/tanh"' cat layers.html
+if browser=$(command -v chromium) && [ -x "$browser" ]; then
+    sed 's#</body>#<script>search("layer.3"); for (const hit of hits) $("search").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}))</script></body>#' layers.html >searched.html
+    show='timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 --dump-dom'
+    # shellcheck disable=SC2086 # a list of words
+    $show "file://$PWD/searched.html" >shown.html 2>/dev/null
+    expect 0 'layer.5</b><span class="times">× 6</span><span class="badge">[0-9]* found</span>' cat shown.html
+    expect 0 'class="row hit">.*%enc/layer.3/mlp/exp' cat shown.html
+fi
 expect 1 'nowhere/a.html: No such file' "$weft" report small.weft -o nowhere/a.html
 if command -v python3 >/dev/null; then
     cat >page.py <<'PY'
@@ -429,21 +459,7 @@ TEXT
     least=40 # more is in groups where vectors are narrow
     grep -q 'weft_[a-z0-9_]*_avx512' timed.dot && least=60
     expect 0 '' test "$kernels" -gt "$least" -a "$kernels" = "$times"
-    # Scopes of names, layers that repeat: tests/dot. Here: totals, other layers, wrong words.
-    {
-        echo 'graph @layers(%x: f32[64,64]) {'
-        last=x
-        for i in 0 1 2 3 4 5; do
-            for op in tanh exp sin; do
-                echo "  %enc/layer.$i/mlp/$op: f32[64,64] = $op %$last"
-                last=enc/layer.$i/mlp/$op
-            done
-            echo "  %enc/layer.$i/mm/product: f32[64,64] = matmul %$last, %x"
-            last=enc/layer.$i/mm/product
-        done
-        echo "  return %$last"
-        echo '}'
-    } >layers.weft
+    # More of scopes and layers: tests/dot. Here: totals, other layers, wrong words.
     expect 0 'layer.0 … enc/layer.5.*x 6' "$weft" dot layers.weft --source --scopes
     expect 0 'drawn: enc/layer.0' "$weft" dot layers.weft --source --scopes
     expect 0 'drawn: enc/layer.4' "$weft" dot layers.weft --source --expand layer.4

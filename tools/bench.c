@@ -120,19 +120,6 @@ static bool compare_with_reference(const struct weft_model *model, struct figure
     return ok;
 }
 
-static void print_string(const char *string)
-{
-    putchar('"');
-    for (const unsigned char *s = (const unsigned char *)string; *s; s++)
-        if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
-        else if (*s < 0x20)
-            printf("\\u%04x", *s);
-        else
-            putchar(*s);
-    putchar('"');
-}
-
 /* JSON has no infinity. */
 static void print_number(bool known, double number)
 {
@@ -145,7 +132,7 @@ static void print_number(bool known, double number)
 static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
-    print_string(path);
+    weft_json_write_string(stdout, path);
     printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"p90_ms\": %.4f, \"p99_ms\": %.4f, \"spread_pct\": %.1f, "
            "\"runs\": %d, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",

@@ -239,6 +239,13 @@ bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profil
 void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
 
+/* --- json.c ------------------------------------------------------------------------------------------------------- */
+
+struct weft_text;
+/* A string of JSON, in quotes; NULL is the empty one. */
+void weft_json_string(struct weft_text *text, const char *string);
+void weft_json_write_string(FILE *file, const char *string);
+
 /* --- progress.c --------------------------------------------------------------------------------------------------- */
 
 /* What the command is doing, and a count that is not 0, where standard error is a terminal: in a line that the next

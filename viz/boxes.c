@@ -53,6 +53,7 @@ static Agraph_t *open_box(struct weft_picture *picture, const struct weft_scene 
     weft_dot_set(box, picture->scope_attr[WEFT_SCOPE_FILL], ns >= 0 ? colour : "#fbfcfe");
     weft_dot_set(box, picture->scope_attr[WEFT_SCOPE_INK], "#1f4e79");
     weft_dot_set(box, picture->scope_attr[WEFT_SCOPE_PEN], marked ? "4" : repeat ? "2" : "1");
+    weft_dot_set(box, picture->scope_attr[WEFT_SCOPE_SIDE], "l"); /* edges come in at the middle */
     if (marked)
         take_marks(scene, item, items);
     return box;

@@ -70,22 +70,6 @@ void weft_dot_gather(struct weft_picture *picture)
     }
 }
 
-/* Constants, and views, relayouts and casts of what is folded. */
-static void fold_constants(struct weft_scene *scene)
-{
-    const struct weft_graph *graph = scene->graph;
-    weft_foreach_node(graph, n) {
-        const struct weft_op_info *op = weft_op_of(graph, n);
-        const bool moves = op->traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_PLACEMENT);
-        bool folded = moves || weft_opcode_of(graph, n) == WEFT_OP_cast;
-        for (unsigned i = 0; folded && i < weft_node_of(graph, n)->operands; i++) {
-            const weft_node def = weft_def(graph, weft_operand(graph, n, i));
-            folded = def.id && scene->folded[def.id];
-        }
-        scene->folded[n.id] = folded;
-    }
-}
-
 static bool is_named(const struct weft_scene *scene, weft_node node, const char *name)
 {
     const struct weft_graph *graph = scene->graph;
@@ -295,7 +279,7 @@ bool weft_dot_choose(struct weft_picture *picture)
                            : options->max_nodes == 0 ? 2000
                                                      : (uint32_t)options->max_nodes;
     for (uint32_t s = 0; s < picture->scenes; s++) {
-        fold_constants(&picture->scene[s]);
+        weft_scopes_skip_known(picture->scene[s].graph, picture->scene[s].folded);
         find_scopes(picture, &picture->scene[s]);
     }
     if (!mark_expanded(picture))

@@ -47,6 +47,7 @@ static Agraph_t *open_cluster(struct weft_picture *picture, Agraph_t *where, con
     if (picture->scope_attr[WEFT_SCOPE_PEN]) { /* the boxes around it hand theirs on */
         weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_INK], "black");
         weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_PEN], "1");
+        weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_SIDE], "l");
     }
     return cluster;
 }
@@ -330,6 +331,7 @@ static void open_agraph(struct weft_picture *picture)
         picture->scope_attr[WEFT_SCOPE_FILL] = declare(g, AGRAPH, "fillcolor", "#ffffff");
         picture->scope_attr[WEFT_SCOPE_INK] = declare(g, AGRAPH, "fontcolor", "#000000");
         picture->scope_attr[WEFT_SCOPE_PEN] = declare(g, AGRAPH, "penwidth", "1");
+        picture->scope_attr[WEFT_SCOPE_SIDE] = declare(g, AGRAPH, "labeljust", "c");
     }
     picture->node_attr[NODE_LABEL] = declare(g, AGNODE, "label", "");
     picture->node_attr[NODE_TOOLTIP] = declare(g, AGNODE, "tooltip", "");

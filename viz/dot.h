@@ -44,7 +44,7 @@ struct weft_picture {
     Agiodisc_t io;
     Agdisc_t discipline;
     Agraph_t *agraph;
-    Agsym_t *graph_attr[3], *scope_attr[3], *node_attr[3], *edge_attr[4];
+    Agsym_t *graph_attr[3], *scope_attr[4], *node_attr[3], *edge_attr[4];
     struct weft_scene *scene;
     uint32_t scenes, scene_capacity;
     uint32_t shown, hidden; /* nodes drawn, and nodes left out by focus or limit; */
@@ -84,7 +84,7 @@ static inline void weft_dot_set(void *object, Agsym_t *attribute, const char *va
     agxset(object, attribute, (char *)value);
 }
 enum { WEFT_GRAPH_LABEL, WEFT_GRAPH_STYLE, WEFT_GRAPH_COLOR };
-enum { WEFT_SCOPE_FILL, WEFT_SCOPE_INK, WEFT_SCOPE_PEN };
+enum { WEFT_SCOPE_FILL, WEFT_SCOPE_INK, WEFT_SCOPE_PEN, WEFT_SCOPE_SIDE };
 
 /* --- label.c ------------------------------------------------------------------------------------------------------ */
 

@@ -102,6 +102,7 @@ static size_t end_of_part(const char *name, size_t at, bool slashes)
 
 static uint32_t enter_by_name(struct builder *b, const char *name)
 {
+    name += name[0] == '%'; /* called after its value */
     const bool slashes = strchr(name, '/');
     uint32_t s = 0;
     size_t at = slashes ? strspn(name, "/") : 0;
@@ -325,6 +326,20 @@ static void finish_items(struct builder *b)
                 t->place[item->node[k].id] = i;
             }
         }
+}
+
+void weft_scopes_skip_known(const struct weft_graph *graph, bool *ret_skipped)
+{
+    weft_foreach_node(graph, n) {
+        const struct weft_op_info *op = weft_op_of(graph, n);
+        const bool moves = op->traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_PLACEMENT);
+        bool known = moves || weft_opcode_of(graph, n) == WEFT_OP_cast;
+        for (unsigned i = 0; known && i < weft_node_of(graph, n)->operands; i++) {
+            const weft_node def = weft_def(graph, weft_operand(graph, n, i));
+            known = def.id && ret_skipped[def.id];
+        }
+        ret_skipped[n.id] = known;
+    }
 }
 
 void weft_scopes_build(struct weft_scopes *scopes)

@@ -51,6 +51,8 @@ struct weft_scopes {
     uint32_t *of, *place;        /* by node: the scope that its unit is an item of, and which item */
 };
 
+/* Marks what is known before the run: constants, and views, relayouts and casts of them. By node, all false before. */
+void weft_scopes_skip_known(const struct weft_graph *graph, bool *ret_skipped);
 /* Builds the tree from graph, arena, skipped, text. Under weft_protected, as are the others. */
 void weft_scopes_build(struct weft_scopes *scopes);
 /* Finds repeats and differences. A copy that contains a scope or node called one of `expand`, or is called so itself,

@@ -33,8 +33,8 @@ struct weft_dot_options {
 };
 
 /* The graph as DOT: constants folded into labels, groups and scopes as clusters, layouts by colour, relayouts bold and
- * with their price, stable ids, the same text for the same graph. The caller frees the text with weft_free_text of the graph's
- * context. A graph or ret_text that is NULL is WEFT_ERR_ARGUMENT; `options` may be NULL. */
+ * with their price, stable ids, the same text for the same graph. The caller frees the text with weft_free_text of the
+ * graph's context. A graph or ret_text that is NULL is WEFT_ERR_ARGUMENT; `options` may be NULL. */
 WEFT_API int weft_dot(const struct weft_graph *graph, const struct weft_dot_options *options, char **ret_text);
 
 #ifdef __cplusplus
