@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c: strings of JSON, for texts and for open files. Strings may hold any bytes: what is no UTF-8 becomes U+FFFD. */
+/* json.c: strings of JSON, for texts and for open files. They may hold any bytes: what is no UTF-8 becomes U+FFFD. */
 #include "tools/tools.h"
 
 #include "ir/ir.h"
