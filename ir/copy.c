@@ -142,6 +142,8 @@ void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_gra
     *ret_graph =
         weft_graph_new(graph->context, graph->name); /* the caller's at once: what follows may run out of memory */
     copy_tables(*ret_graph, graph);
+    for (uint32_t i = 0; i < graph->scopes; i++)
+        weft_note_scope(*ret_graph, graph->scope[i].node, graph->scope[i].path);
     copy_into(*ret_graph, graph);
 }
 

@@ -100,6 +100,13 @@ struct weft_former_name {
     weft_val value;
 };
 
+/* Where in its model the source put a node: what exporters note beside it. */
+struct weft_scope_note {
+    const char *node;        /* the source's name of the node, as nodes keep it */
+    const char *path;        /* full names of the scopes around it, the outermost first, a line each:
+                              * "model\nmodel.encoder\nmodel.encoder.layer.0" */
+};
+
 #define WEFT_MAX_DEPTH 64    /* of bodies in bodies */
 #define WEFT_ORDER 1u        /* graph->position: rank of each live node in the order */
 
@@ -160,6 +167,8 @@ struct weft_graph {
     uint32_t blobs, blob_capacity;
     struct weft_former_name *former; /* names that live values had once */
     uint32_t formers, former_capacity;
+    struct weft_scope_note *scope; /* root */
+    uint32_t scopes, scope_capacity;
     struct weft_name_slot *names; /* hash of value names */
     uint32_t name_slots, name_count;
     struct weft_group_slot *group_names; /* hash of names of the groups [1, named_groups) */
@@ -250,6 +259,8 @@ weft_val weft_value_find_heir(const struct weft_graph *graph, const char *name, 
 void weft_set_name(struct weft_graph *graph, weft_val value, const char *name, size_t length);
 /* A value without a name from now on; weft_value_find_heir still finds it by the old one. */
 void weft_drop_name(struct weft_graph *graph, weft_val value);
+/* Notes the scopes around nodes of this name, also in bodies; of two notes of one name one holds. */
+void weft_note_scope(struct weft_graph *graph, const char *node, const char *path);
 /* Gives the name of `from`, which has one, to `to`. Allocates nothing. */
 void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to);
 

@@ -97,6 +97,14 @@ void weft_drop_name(struct weft_graph *graph, weft_val value)
     graph->value[value.id].name = NULL;
 }
 
+void weft_note_scope(struct weft_graph *graph, const char *node, const char *path)
+{
+    struct weft_graph *const root = graph->root;
+    root->scope = weft_grow(root->arena, root->scope, &root->scope_capacity, root->scopes + 1, sizeof *root->scope);
+    root->scope[root->scopes++] = (struct weft_scope_note){weft_arena_copy(root->arena, node, strlen(node)),
+                                                           weft_arena_copy(root->arena, path, strlen(path))};
+}
+
 void weft_move_name(struct weft_graph *graph, weft_val from, weft_val to)
 {
     const char *name = graph->value[from.id].name;

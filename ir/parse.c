@@ -378,10 +378,18 @@ static void parse_guarded(struct parse_call *call, uint32_t index)
     context->on_nomem = outer;
 }
 
+size_t weft_count_mark(const char *text, size_t bytes)
+{
+    return bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 struct weft_graph *weft_parse_graph(struct weft_context *context, const char *text, size_t bytes, uint32_t index,
                                     const struct weft_parse_options *options, uint32_t *ret_count)
 {
     static const struct weft_parse_options none;
+    const size_t mark = weft_count_mark(text, bytes);
+    text += mark;
+    bytes -= mark;
     struct parse_call call = {.parser = {.context = context, .options = options ? options : &none, .text = text,
                                          .end = text + bytes, .cursor = text, .line_start = text, .line = 1}};
     struct weft_parser *p = &call.parser;

@@ -34,6 +34,8 @@ struct weft_parse_options {
     struct weft_blob *(*find_blob)(void *user, const char *hash, uint64_t *ret_offset);
     void *user;
 };
+/* Bytes of the byte-order mark that some editors put before a text, 0 if there is none; parsing passes over it. */
+size_t weft_count_mark(const char *text, size_t bytes);
 /* Parses top-level graph number `index` of a text. Errors are recorded with line and column, several at once. NULL
  * if there were errors; *ret_count gets the number of top-level graphs. */
 struct weft_graph *weft_parse_graph(struct weft_context *context, const char *text, size_t bytes, uint32_t index,

@@ -130,6 +130,7 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
                          .outputs = node->output.count,
                          .output = weft_new(arena, weft_val, node->output.count + 1)};
     importer->reader.context->here = (struct weft_place){.file = importer->reader.path, .where = op.name};
+    weft_onnx_note_scopes(importer, node, op.name);
     const uint32_t first_value = scope->graph->values;
     const bool there = find_inputs(&op, input);
     bool readable = true;

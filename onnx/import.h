@@ -145,6 +145,8 @@ void weft_onnx_report_missing(struct onnx_importer *importer);
 
 /* --- input_type.c ------------------------------------------------------------------------------------------------- */
 
+/* Notes in the graph which modules of the source a node of this name stands in, where the exporter says it. */
+void weft_onnx_note_scopes(struct onnx_importer *importer, const struct onnx_node *node, const char *name);
 /* A name as a word of weft's language: other bytes become '_'. */
 const char *weft_onnx_word_of(struct onnx_importer *importer, struct onnx_string source);
 /* The type of a declared input; makes symbols. False after an error. */

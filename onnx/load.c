@@ -32,7 +32,7 @@ static bool has_suffix(const char *path, const char *suffix)
 /* The first word, after blanks and comments, is "weft" or "graph". */
 static bool begins_like_text(const char *data, size_t bytes)
 {
-    size_t i = 0;
+    size_t i = weft_count_mark(data, bytes);
     while (i < bytes && (strchr(" \t\r\n#", data[i]) != NULL && data[i])) {
         const char *line_end = data[i] == '#' ? memchr(data + i, '\n', bytes - i) : data + i;
         i = line_end ? (size_t)(line_end - data) + 1 : bytes;

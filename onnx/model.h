@@ -84,6 +84,7 @@ struct onnx_attribute {
 struct onnx_node {
     struct onnx_strings input, output;
     struct onnx_string name, op, domain, overload;
+    struct onnx_string scopes; /* metadata of PyTorch's exporter: "['', 'encoder', 'encoder.layer.0', 'add_3']" */
     struct onnx_attribute *attribute;
     uint32_t attributes, attribute_capacity;
 };

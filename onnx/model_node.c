@@ -123,6 +123,21 @@ bool weft_onnx_read_attribute(struct onnx_reader *reader, struct weft_span messa
     return weft_onnx_finish(reader, &wire);
 }
 
+/* One entry of metadata_props. */
+static void read_metadata(struct weft_span message, struct onnx_node *node)
+{
+    struct weft_wire wire = weft_wire_open(message);
+    struct weft_wire_field field;
+    struct onnx_string key = {0}, value = {0};
+    while (weft_wire_next(&wire, &field))
+        if (field.number == 1)
+            key = weft_onnx_string(&wire, &field);
+        else if (field.number == 2)
+            value = weft_onnx_string(&wire, &field);
+    if (!wire.error && onnx_is(key, "pkg.torch.onnx.name_scopes")) /* wrong metadata is no reason to refuse a model */
+        node->scopes = value;
+}
+
 bool weft_onnx_read_node(struct onnx_reader *reader, struct weft_span message, struct onnx_node *node)
 {
     struct weft_wire wire = weft_wire_open(message);
@@ -152,6 +167,9 @@ bool weft_onnx_read_node(struct onnx_reader *reader, struct weft_span message, s
             break;
         case 8:
             node->overload = weft_onnx_string(&wire, &field);
+            break;
+        case 9: /* metadata_props */
+            read_metadata(weft_wire_bytes(&wire, &field), node);
             break;
         default:
             break;

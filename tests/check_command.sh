@@ -66,7 +66,7 @@ expect 2 "no option '--thread' (did you mean --threads?)" "$weft" run small.weft
 expect 2 "no option '--chekc=x' (did you mean --check?)" "$weft" run small.weft --chekc=x
 expect 0 'warning: --threads 999: there are [0-9]*;' "$weft" run small.weft --threads 999
 expect 0 '1 thread$' "$weft" run small.weft --threads 1
-expect 1 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
+expect 2 "no pass is called 'constant_fold' (did you mean fold_const?)" "$weft" opt --passes=constant_fold small.weft
 expect 2 "not 'stat' (did you mean stats?)" "$weft" opt --print=stat small.weft
 expect 2 "no CPU level 'avx-512' (from --cpu) (did you mean avx512?)" "$weft" run small.weft --cpu avx-512
 for command in run check conform bench calibrate dot explain diff bisect reduce report opt; do
@@ -376,7 +376,62 @@ expect 0 '' "$weft" report small.weft -o small.html
 expect 0 '' grep '^</html>$' small.html
 expect 0 '' grep '^{"kind":"unit","value":"[a-z]*",' small.html
 expect 0 '' grep '^const machine = {gflops: [0-9.]*, memory: ' small.html
+expect 0 '' "$weft" report small.weft --measure -o measured.html
+expect 0 '^const machine = {gflops: [1-9][0-9.]*, memory: [0-9.]*, cache: [0-9.]*, measured: true,.*for this page' \
+    cat measured.html
+expect 0 '' "$weft" report plain.weft -o plain.html
+expect 0 '^const inner = \[{"ns":[0-9]*,"value":"again","kernel":"weft_plain_reverse_sequence__ref"}' cat plain.html
 expect 1 '' grep -e '@DATA@' -e '@AFTER@' -e '@BEFORE@' -e 'src=' -e '@import' small.html
+cat >wide.weft <<'TEXT'
+graph @wide<N>(%k: i64[N], %x: f32[N,5]) {
+  %y: f32[N,5] = exp %x
+  return %y, %k
+}
+TEXT
+# An input that does not fit is called by its file; a byte-order mark is passed over; temporary files go where TMPDIR
+# says.
+expect 0 '' "$weft" run small.weft -o fits
+expect 1 'fits/output_1.npy: input 1 has another type or rank' \
+    "$weft" run wide.weft -i fits/output_1.npy -i fits/output_1.npy
+expect 2 "called 'gemmm' (did you mean gemm?)" "$harness" resize gemmm
+printf '\357\273\277' | cat - small.weft >marked.weft
+cp marked.weft marked.txt
+expect 0 '' "$weft" run marked.weft
+expect 0 '' "$weft" run marked.txt
+expect 1 'marked.weft:1:1: expected a graph' sh -c "printf '\357\273\277x' >marked.weft; '$weft' run marked.weft"
+expect 1 'TMPDIR-that-is-not-there/weft-reduce' env TMPDIR=/TMPDIR-that-is-not-there "$weft" reduce small.weft
+if command -v dot >/dev/null && [ "$readers" != 'run check bench' ]; then
+    expect 1 'temporary file in /TMPDIR-that-is-not-there: ' \
+        env TMPDIR=/TMPDIR-that-is-not-there "$weft" dot small.weft -o small.svg
+fi
+# Scopes of names, layers that repeat: in the page's data, and as a browser shows them.
+{
+    echo 'graph @layers(%x: f32[64,64]) {'
+    last=x
+    for i in 0 1 2 3 4 5; do
+        for op in tanh exp sin; do
+            echo "  %enc/layer.$i/mlp/$op: f32[64,64] = $op %$last"
+            last=enc/layer.$i/mlp/$op
+        done
+        echo "  %enc/layer.$i/mm/product: f32[64,64] = matmul %$last, %x"
+        last=enc/layer.$i/mm/product
+    done
+    echo "  return %$last"
+    echo '}'
+} >layers.weft
+expect 0 '' "$weft" report layers.weft --no-fuse -o layers.html
+expect 0 '"name":"enc/layer.0 … enc/layer.5","first":[0-9]*,"count":6,"period":1,"copies":6' cat layers.html
+expect 0 '"drawn":{"enc/layer.1/mlp/tanh":"enc/layer.0/mlp/tanh"' cat layers.html
+if browser=$(command -v chromium) && [ -x "$browser" ]; then
+    enter='$("search").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}))'
+    script="search('layer.3'); for (const hit of hits) $enter"
+    sed "s#</body>#<script>$script</script></body>#" layers.html >searched.html
+    show='timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=2000 --dump-dom'
+    # shellcheck disable=SC2086 # a list of words
+    $show "file://$PWD/searched.html" >shown.html 2>/dev/null
+    expect 0 'layer.5</b><span class="times">× 6</span><span class="badge">[0-9]* found</span>' cat shown.html
+    expect 0 'class="row hit">.*%enc/layer.3/mlp/exp' cat shown.html
+fi
 expect 1 'nowhere/a.html: No such file' "$weft" report small.weft -o nowhere/a.html
 if command -v python3 >/dev/null; then
     cat >page.py <<'PY'
@@ -423,12 +478,24 @@ TEXT
     expect 0 '' test "$kernels" = 3 -a "$times" = 3
     # All of the detector's, as text, where every value has a name.
     expect 0 '' "$weft" opt "$model/model.onnx" --passes=pipeline -o text/detector.weft
-    expect 0 '' "$weft" dot text/detector.weft --time -o timed.dot
+    expect 0 '' "$weft" dot text/detector.weft --time --no-scopes -o timed.dot
     kernels=$(grep -e '<TD>weft_' -e 'label="@[^ ]* weft_' timed.dot | grep -vc weft_placed)
     times=$(grep -c ' ms, [0-9.]* %' timed.dot)
     least=40 # more is in groups where vectors are narrow
     grep -q 'weft_[a-z0-9_]*_avx512' timed.dot && least=60
     expect 0 '' test "$kernels" -gt "$least" -a "$kernels" = "$times"
+    # More of scopes and layers: tests/dot. Here: totals, other layers, wrong words.
+    expect 0 'layer.0 … enc/layer.5.*x 6' "$weft" dot layers.weft --source --scopes
+    expect 0 'drawn: enc/layer.0' "$weft" dot layers.weft --source --scopes
+    expect 0 'drawn: enc/layer.4' "$weft" dot layers.weft --source --expand layer.4
+    expect 0 'drawn: enc/layer.3' "$weft" dot layers.weft --source --expand enc/layer.3/mlp/exp
+    expect 0 '[0-9] ms, [0-9.]* %, [0-9.]* [km]*B' "$weft" dot layers.weft --scopes --time --no-fuse
+    expect 0 '24 nodes' "$weft" dot layers.weft --source --scopes --all-layers
+    expect 0 'enc/layer.2/mlp/exp' "$weft" dot layers.weft --source --focus layer.2
+    expect 1 'did you mean enc/layer.2' "$weft" dot layers.weft --source --expand enc/layr.2
+    expect 2 'exclude each other' "$weft" dot layers.weft --scopes --no-scopes
+    expect 2 'exclude each other' "$weft" dot layers.weft --expand layer.1 --no-scopes
+    expect 2 'exclude each other' "$weft" dot layers.weft --expand layer.1 --all-layers
     expect 1 "named 'nothing'" "$weft" dot small.weft --focus nothing
     expect 1 "named 'expo'" "$weft" dot small.weft --focus expo
     expect 1 "named 'input_x' (did you mean %input.x?)" "$weft" dot named.weft --focus input_x

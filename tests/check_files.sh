@@ -130,5 +130,20 @@ else
         check "SIG$case: no output" sh -c '[ -z "$(ls ended)" ]'
     done
 fi
+# What was measured before Ctrl-C is said.
+if env --default-signal=INT true 2>/dev/null; then
+    cat >quick.weft <<'TEXT'
+graph @quick(%x: f32[64,64]) {
+  %y: f32[64,64] = sin %x
+  return %y
+}
+TEXT
+    env --default-signal=INT timeout -k 30 --preserve-status --foreground -s INT 2 \
+        "$weft" bench quick.weft --seconds 60 --json >figures 2>message
+    code=$?
+    check "bench: the exit code is 130, not $code" test $code = 130
+    check 'bench: the message' grep -q 'weft: interrupted after [0-9]* run' message
+    check 'bench: the figures' grep -q '"median_ms": [0-9.]*, .*"max_abs_err": null' figures
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

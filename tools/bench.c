@@ -120,19 +120,6 @@ static bool compare_with_reference(const struct weft_model *model, struct figure
     return ok;
 }
 
-static void print_string(const char *string)
-{
-    putchar('"');
-    for (const unsigned char *s = (const unsigned char *)string; *s; s++)
-        if (*s == '"' || *s == '\\')
-            printf("\\%c", *s);
-        else if (*s < 0x20)
-            printf("\\u%04x", *s);
-        else
-            putchar(*s);
-    putchar('"');
-}
-
 /* JSON has no infinity. */
 static void print_number(bool known, double number)
 {
@@ -145,7 +132,7 @@ static void print_number(bool known, double number)
 static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
-    print_string(path);
+    weft_json_write_string(stdout, path);
     printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"p90_ms\": %.4f, \"p99_ms\": %.4f, \"spread_pct\": %.1f, "
            "\"runs\": %d, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",
@@ -237,13 +224,20 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
 {
     figures->ready_ms = model->load_ms + model->compile_ms + model->create_ms;
     const double before = weft_tool_now_ms();
-    if (weft_run(model->execution) < 0) {
+    if (weft_tool_run(model->execution) < 0) {
         weft_tool_run_failed(model->execution);
         return false;
     }
     figures->first_ms = weft_tool_now_ms() - before;
-    if (!wait_for_code(model, figures) || !weft_bench_runs(model, length, &figures->runs) ||
-        !measure_shares(model, figures))
+    if (!wait_for_code(model, figures) || !weft_bench_runs(model, length, &figures->runs))
+        return false;
+    if (weft_tool_is_interrupted()) { /* what was measured until then is said, and no more */
+        figures->executions = 0;
+        figures->peak_rss_mb = peak_memory_mb();
+        figures->weights_mb = weight_bytes(model->graph) * 1e-6;
+        return true;
+    }
+    if (!measure_shares(model, figures))
         return false;
     if (figures->executions)
         weft_tool_progress("side by side", 0);
@@ -322,6 +316,8 @@ int weft_cmd_bench(int argc, char **argv)
     weft_model_close(&model);
     if (code != WEFT_EXIT_OK)
         return code;
+    if (weft_tool_is_interrupted())
+        fprintf(stderr, "weft: interrupted after %d run%s\n", figures.runs.runs, weft_tool_plural(figures.runs.runs));
     warn_of_noise(&figures);
     if (json)
         print_json(&figures, options.path);

@@ -24,17 +24,18 @@ static double percentile(const double *ms, int runs, int percent)
     return ms[at > 0 ? at - 1 : 0];
 }
 
+/* A run that is cancelled by a signal is no failure: those before it count. */
 static bool run_once(struct weft_execution *execution)
 {
-    const bool ok = weft_run(execution) >= 0;
-    if (!ok)
+    const bool ok = weft_tool_run(execution) >= 0;
+    if (!ok && !weft_tool_is_interrupted())
         weft_tool_run_failed(execution);
-    return ok;
+    return ok || weft_tool_is_interrupted();
 }
 
 static bool goes_on(const struct weft_bench_length *length, int runs, double start)
 {
-    if (runs >= MOST_RUNS)
+    if (runs >= MOST_RUNS || weft_tool_is_interrupted())
         return false;
     return length->iterations ? runs < length->iterations
                               : runs < LEAST_RUNS || weft_tool_now_ms() - start < 1e3 * length->seconds;
@@ -44,18 +45,25 @@ bool weft_bench_runs(struct weft_model *model, const struct weft_bench_length *l
 {
     double *ms = malloc(MOST_RUNS * sizeof *ms), shown = 0;
     bool ok = ms;
-    for (int warm = 0; ok && warm < length->warmup; warm++)
+    weft_tool_hold_signals(true);
+    for (int warm = 0; ok && warm < length->warmup && !weft_tool_is_interrupted(); warm++)
         ok = run_once(model->execution);
     int runs = 0;
     const double start = weft_tool_now_ms();
     while (ok && goes_on(length, runs, start)) {
         const double before = weft_tool_now_ms();
         ok = run_once(model->execution);
-        ms[runs++] = weft_tool_now_ms() - before;
+        ms[runs] = weft_tool_now_ms() - before;
+        runs += !weft_tool_is_interrupted();
         if (before - shown > SHOW_MS) {
             weft_tool_progress("runs", runs);
             shown = before;
         }
+    }
+    weft_tool_hold_signals(false);
+    if (ok && runs == 0) {
+        fprintf(stderr, "weft: interrupted before a run was measured\n");
+        ok = false;
     }
     if (ok) {
         qsort(ms, (size_t)runs, sizeof *ms, compare_doubles);

@@ -33,11 +33,6 @@ struct trial {
     double error, bound;
 };
 
-static double bound_of(const struct bisecting *b, size_t output)
-{
-    return b->bound >= 0 ? b->bound : weft_tool_bound(b->model.graph, output);
-}
-
 /* How far an output is off; infinitely where it has another shape. */
 static bool judge_output(struct bisecting *b, size_t i, struct trial *ret)
 {
@@ -48,7 +43,7 @@ static bool judge_output(struct bisecting *b, size_t i, struct trial *ret)
         fprintf(stderr, "weft bisect: output %zu: %s\n", i, weft_execution_error(b->model.execution));
         return false;
     }
-    const double bound = bound_of(b, i);
+    const double bound = weft_tool_stated_bound(b->bound, b->model.graph, i);
     const bool alike = weft_tool_compare(&got, &b->want[i], bound, &c, message);
     const bool same = alike && c.same;
     const double error = !alike ? INFINITY : c.max_rel;
@@ -189,8 +184,7 @@ int weft_cmd_bisect(int argc, char **argv)
     const struct weft_option table[] = {
         {"--check", WEFT_OPTION_WORD, &b.folder, "DIR",
          "inputs and expected outputs are input_N.npy, output_N.npy there"},
-        {"--bound", WEFT_OPTION_REAL, &b.bound, "E",
-         "the error that is wrong, over the largest magnitude of an output (default: what roundings explain)"},
+        WEFT_BOUND_OPTION(&b.bound),
         WEFT_MODEL_OPTIONS(&b.options),
         {0},
     };

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-    APART = 1040,            /* floats by which results are off a page: as in plans, they share no sets with operands */
     MOST_PRICE = 1000000000,
 };
 /* Where quartiles are so far apart, as a share of the median, other things were measured as well. */
@@ -79,30 +78,14 @@ static void set_prices(const struct calibrate *c, struct weft_prices *prices, do
 static int measure(void *user)
 {
     struct calibrate *const c = user;
-    weft_arena_open(&c->arena, c->context);
-    c->floats = calibrate_memory_floats(&c->cpu);
-    c->in = weft_allocate(c->context, c->floats * sizeof *c->in);
-    c->memory = weft_allocate(c->context, (c->floats + APART) * sizeof *c->out);
-    if (!c->in || !c->memory)
+    if (!calibrate_open(c))
         return WEFT_ERR_NOMEM;
-    c->out = c->memory + APART;
-    for (size_t i = 0; i < c->floats; i++) {
-        c->in[i] = (float)(i % 31) / 32 - 0.5f;
-        c->out[i] = 0;
-    }
     calibrate_add_memory(c);
     calibrate_add_kernels(c);
     calibrate_time(c, show_progress);
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
     return WEFT_OK;
-}
-
-static void release(struct calibrate *c)
-{
-    weft_release(c->context, c->in, c->floats * sizeof *c->in);
-    weft_release(c->context, c->memory, (c->floats + APART) * sizeof *c->out);
-    weft_arena_close(&c->arena);
 }
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
@@ -213,7 +196,7 @@ static int calibrate(struct calibrate *c, const struct options *options)
         const int status = weft_protected(c->context, measure, c);
         if (status == WEFT_OK)
             set_prices(c, &prices, spread);
-        release(c);
+        calibrate_close(c);
         if (status < 0) {
             fprintf(stderr, "weft calibrate: %s\n", weft_status_text(status));
             return WEFT_EXIT_FAILED;

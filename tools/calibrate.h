@@ -3,6 +3,7 @@
  *
  *   calibrate_memory.c, calibrate_kernels.c   jobs: a kernel's descriptor, ready to run, and what it counts for
  *   calibrate_time.c                          jobs timed in turns, round after round; the median of each
+ *   calibrate_probe.c                         shared arrays, and the few jobs that make a roofline
  *   calibrate.c                               prices made of times; table, JSON, file
  *
  *   conv_point_first    1x1 64 → 256 at 56x56, 512 → 128 at 28x28, …    Σ medians / Σ products, in fs
@@ -51,7 +52,7 @@ struct calibrate_job {
     const struct weft_blend_table *blend_table;
     const int64_t *const *places;
     /* timing */
-    int repeats;             /* in a sample */
+    int repeats, least;      /* in a sample; and not fewer */
     double *ns;              /* of a run, by round */
     double median, spread;   /* ns; distance of the quartiles, as a share of the median */
 };
@@ -77,7 +78,19 @@ struct calibrate_job *calibrate_add(struct calibrate *c, enum weft_price price, 
 /* How large the shared arrays must be for jobs that leave the caches. */
 size_t calibrate_memory_floats(const struct weft_cpu *cpu);
 void calibrate_add_memory(struct calibrate *c);
+/* Of what these measure: products by matrix, and reading from private caches and from memory. */
+void calibrate_add_products(struct calibrate *c);
+void calibrate_add_readings(struct calibrate *c);
 void calibrate_add_kernels(struct calibrate *c);
+/* Makes the shared arrays, under weft_protected. False: no memory. calibrate_close in any case. */
+bool calibrate_open(struct calibrate *c);
+void calibrate_close(struct calibrate *c);
+/* calibrate_probe.c: what the machine reaches at this moment, all threads of the context together, within a second. */
+struct calibrate_rates {
+    double gflops, memory, cache; /* GFLOP/s; GB/s read from memory and from private caches */
+    double spread;                /* the widest of them: distance of the quartiles, as a share of the median */
+};
+int calibrate_probe(struct weft_context *context, struct calibrate_rates *ret_rates);
 /* Times all jobs. `progress` is called before each round. */
 void calibrate_time(struct calibrate *c, void (*progress)(int round, int rounds));
 

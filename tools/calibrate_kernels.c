@@ -231,10 +231,15 @@ static void add_sample(struct calibrate *c, bool last)
     j->parts = s->parts;
 }
 
-void calibrate_add_kernels(struct calibrate *c)
+void calibrate_add_products(struct calibrate *c)
 {
     add_gemm(c, 256, 512, 512);
     add_gemm(c, 196, 768, 768);
+}
+
+void calibrate_add_kernels(struct calibrate *c)
+{
+    calibrate_add_products(c);
     for (int last = 0; last < 2; last++) {
         for (size_t i = 0; i < sizeof convolutions / sizeof convolutions[0]; i++)
             add_conv(c, &convolutions[i], last);

@@ -257,6 +257,12 @@ size_t calibrate_memory_floats(const struct weft_cpu *cpu)
     return wanted > in_no_private ? wanted : in_no_private;
 }
 
+void calibrate_add_readings(struct calibrate *c)
+{
+    add_reading(c, WEFT_PRICE_read_private, floats_in(c->cpu.l2 / 4));
+    add_reading(c, WEFT_PRICE_read_memory, (int64_t)c->floats);
+}
+
 void calibrate_add_memory(struct calibrate *c)
 {
     const int64_t shared = floats_in(c->cpu.l3 / 4);

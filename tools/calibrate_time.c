@@ -72,6 +72,7 @@ void calibrate_time(struct calibrate *c, void (*progress)(int round, int rounds)
                 j->ns[round] = take_sample(c, j, scratch, j->repeats);
             else
                 j->repeats = ns * MOST_REPEATS > c->sample_ns ? 1 + (int)(c->sample_ns / ns) : MOST_REPEATS;
+            j->repeats = j->repeats < j->least ? j->least : j->repeats;
         }
     }
     for (int i = 0; i < c->jobs; i++) {

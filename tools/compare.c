@@ -191,3 +191,8 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
     *ret = result;
     return true;
 }
+
+double weft_tool_stated_bound(double stated, const struct weft_graph *graph, size_t output)
+{
+    return stated >= 0 ? stated : weft_tool_bound(graph, output);
+}

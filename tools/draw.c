@@ -64,14 +64,29 @@ static bool run_dot(FILE *in, const char *format, FILE *to, char message[WEFT_DR
     return false;
 }
 
+/* A file without a name, in the folder for such; NULL with errno. */
+static FILE *open_temporary(void)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/weft-draw-XXXXXX", weft_tool_temporary()) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    const int file = mkostemp(path, O_CLOEXEC);
+    if (file < 0)
+        return NULL;
+    unlink(path);
+    return fdopen(file, "w+");
+}
+
 bool weft_tool_draw(const char *text, const char *format, FILE *to, char message[WEFT_DRAW_MESSAGE])
 {
-    FILE *in = tmpfile();
+    FILE *in = open_temporary();
     bool right = in && fputs(text, in) >= 0 && !fflush(in) && !fseek(in, 0, SEEK_SET);
     if (right)
         right = run_dot(in, format, to, message);
     else
-        snprintf(message, WEFT_DRAW_MESSAGE, "temporary file: %s", strerror(errno));
+        snprintf(message, WEFT_DRAW_MESSAGE, "temporary file in %s: %s", weft_tool_temporary(), strerror(errno));
     if (in)
         fclose(in);
     return right;

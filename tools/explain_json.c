@@ -1,44 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain_json.c: an explanation for programs: an object a line, as docs/explain.md defines them. */
 #include "tools/explain.h"
+#include "tools/tools.h"
 
 #include <string.h>
-
-/* Strings may hold any bytes: what is no UTF-8 becomes U+FFFD. */
-static unsigned length_of(const unsigned char *s)
-{
-    const unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
-                     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-    for (unsigned i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    const bool wrong = n > 2 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-                                 (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f));
-    return wrong ? 0 : n;
-}
-
-static void add_string(struct weft_text *text, const char *string)
-{
-    weft_text_add(text, "\"");
-    for (const unsigned char *s = (const unsigned char *)(string ? string : ""); *s;) {
-        const unsigned length = length_of(s);
-        if (*s == '"' || *s == '\\')
-            weft_text_format(text, "\\%c", *s);
-        else if (*s < 0x20 || *s == 0x7f)
-            weft_text_format(text, "\\u%04x", *s);
-        else if (length)
-            weft_text_addn(text, (const char *)s, length);
-        else
-            weft_text_add(text, "\\ufffd");
-        s += length ? length : 1;
-    }
-    weft_text_add(text, "\"");
-}
 
 void explain_json_pair(struct weft_text *text, const char *key, const char *string)
 {
     weft_text_format(text, ",\"%s\":", key);
-    add_string(text, string);
+    weft_json_string(text, string);
 }
 
 static void add_number(struct weft_text *text, const char *key, double number)
@@ -49,7 +19,7 @@ static void add_number(struct weft_text *text, const char *key, double number)
 static void add_remark(struct weft_text *text, const struct weft_remark *remark)
 {
     weft_text_add(text, "{\"who\":");
-    add_string(text, remark->who);
+    weft_json_string(text, remark->who);
     explain_json_pair(text, "verdict", remark->verdict);
     explain_json_pair(text, "where", remark->where);
     explain_json_pair(text, "reason", remark->reason);
@@ -106,11 +76,11 @@ static void print_values(const struct explain *e, const struct weft_graph *graph
 {
     const struct weft_node_info *info = &graph->node[n.id];
     weft_text_add(text, "{\"op\":");
-    add_string(text, weft_ops[info->op].name);
+    weft_json_string(text, weft_ops[info->op].name);
     weft_text_add(text, ",\"values\":[");
     for (uint32_t i = 0; i < info->results; i++) {
         weft_text_add(text, i ? ",{\"name\":" : "{\"name\":");
-        add_string(text, label[info->first_result + i]);
+        weft_json_string(text, label[info->first_result + i]);
         explain_json_pair(text, "type", explain_type(e, graph, weft_result(graph, n, i)));
         weft_text_add(text, "}");
     }

@@ -186,23 +186,47 @@ static void show_files(const struct weft_model_options *options, const struct we
     }
 }
 
+/* The input that a message of weft_solve_symbols is about: "parameter %x: …", "parameter 0 has …"; -1: none. */
+static int input_of(const struct weft_model *model, const char *message)
+{
+    static const char word[] = "parameter ";
+    if (strncmp(message, word, sizeof word - 1) != 0)
+        return -1;
+    message += sizeof word - 1;
+    const size_t length = strcspn(message, " :");
+    for (size_t i = 0; i < model->inputs; i++) {
+        struct weft_port port;
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i);
+        const bool known = weft_plan_input(model->plan, i, &port) == WEFT_OK && port.name && *message == '%';
+        const char *const name = known ? port.name : number, *const given = message + known;
+        if (strlen(name) == length - known && strncmp(given, name, length - known) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
 /* The symbols of the inputs as they were read; which files do not fit, if they do not. */
 static int solve_sizes(const struct weft_model_options *options, const struct weft_model *model, int64_t *size)
 {
     const struct weft_graph *graph = weft_plan_graph(model->plan);
-    char message[512] = "";
-    bool fits = true;
-    for (size_t i = 0; i < model->inputs && fits; i++) {
+    char message[512] = "", memory[4096];
+    int wrong = -1;
+    for (size_t i = 0; i < model->inputs && wrong < 0; i++) {
         const struct weft_type *type = weft_type_of(graph, graph->param[i]);
-        fits = type->dtype == model->input[i].dtype && type->rank == model->input[i].rank;
-        if (!fits)
-            snprintf(message, sizeof message, "input %zu has another type or rank than the model", i);
+        if (type->dtype == model->input[i].dtype && type->rank == model->input[i].rank)
+            continue;
+        snprintf(message, sizeof message, "input %zu has another type or rank than the model", i);
+        wrong = (int)i;
     }
-    fits = fits && weft_solve_symbols(graph, model->input, (uint32_t)model->inputs, size, message,
-                                      sizeof message) == WEFT_OK;
-    if (fits)
+    if (wrong < 0 && weft_solve_symbols(graph, model->input, (uint32_t)model->inputs, size, message,
+                                        sizeof message) == WEFT_OK)
         return check_sizes(&options->sizes, graph->dims, size);
-    fprintf(stderr, "weft: %s\n", message);
+    wrong = wrong < 0 ? input_of(model, message) : wrong;
+    if (wrong < 0)
+        fprintf(stderr, "weft: %s\n", message);
+    else
+        fprintf(stderr, "weft: %s: %s\n", input_path(options, (size_t)wrong, memory), message);
     show_files(options, model);
     return WEFT_EXIT_FAILED;
 }

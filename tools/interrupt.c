@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static struct weft_execution *_Atomic running;
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, held;
 
 static void die_of(int number)
 {
@@ -22,12 +22,23 @@ static void die_of(int number)
 static void on_signal(int number)
 {
     struct weft_execution *const execution = running;
-    if (!execution || caught) {
+    if ((!execution && !held) || caught) {
         die_of(number);
         return;
     }
     caught = number;
-    (void)weft_cancel(execution);
+    if (execution)
+        (void)weft_cancel(execution);
+}
+
+void weft_tool_hold_signals(bool hold)
+{
+    held = hold;
+}
+
+bool weft_tool_is_interrupted(void)
+{
+    return caught != 0;
 }
 
 void weft_tool_catch_signals(void)

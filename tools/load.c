@@ -64,6 +64,12 @@ bool weft_tool_folder(const char *path)
     return ok;
 }
 
+const char *weft_tool_temporary(void)
+{
+    const char *const stated = getenv("TMPDIR");
+    return stated && *stated ? stated : "/tmp";
+}
+
 bool weft_tool_same_file(const char *a, const char *b)
 {
     struct stat x, y;

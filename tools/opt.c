@@ -393,6 +393,22 @@ static int check_print(const struct weft_usage *usage, const char *print)
                  : -1;
 }
 
+/* -1, or the exit code after saying which pass there is not. */
+static int check_passes(const struct weft_usage *usage, const char *names)
+{
+    while (names && *names) {
+        char name[64];
+        struct weft_suggest suggest;
+        const size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        if (strcmp(name, "pipeline") != 0 && !weft_pass_find(name))
+            return weft_tool_misused(usage, "no pass is called '%s'%s; weft opt --list-passes shows them all", name,
+                                     weft_suggest_pass(&suggest, name, strlen(name)));
+        names += length + (names[length] == ',');
+    }
+    return -1;
+}
+
 int weft_cmd_opt(int argc, char **argv)
 {
     struct options options = {0};
@@ -448,6 +464,9 @@ int weft_cmd_opt(int argc, char **argv)
         return weft_golden_main(words.word, words.count, options.bless);
     if (!options.passes && options.print && strcmp(options.print, "remarks") == 0)
         options.passes = "pipeline"; /* there is nothing to remark on otherwise */
+    code = check_passes(&usage, options.passes);
+    if (code >= 0)
+        return code;
     struct job job = {.options = &options, .path = words.word[0]};
     if (options.target && !weft_opt_target(options.target, &job.target))
         return weft_tool_no_level(options.target, "--target");

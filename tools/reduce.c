@@ -37,7 +37,7 @@ struct reducing {
     struct weft_context *context;
     struct part best;
     int attempts;
-    char work[32];             /* a folder for the inputs of an attempt */
+    char work[4096];           /* a folder for the inputs of an attempt */
 };
 
 static void drop_part(struct part *part)
@@ -83,7 +83,7 @@ static void judge(const struct reducing *r, struct weft_model *m, struct part *p
         struct weft_tensor got;
         struct weft_comparison c = {.same = true};
         char message[256];
-        const double bound = r->bound >= 0 ? r->bound : weft_tool_bound(part->graph, i);
+        const double bound = weft_tool_stated_bound(r->bound, part->graph, i);
         const bool alike = weft_output(m->execution, i, &got) >= 0 &&
                            weft_tool_compare(&got, &want[i], bound, &c, message);
         if (!alike || !c.same) {
@@ -352,7 +352,7 @@ static int open_best(struct reducing *r, struct weft_model *m)
 
 static void remove_work(const struct reducing *r)
 {
-    char path[64];
+    char path[4200];
     for (int i = 0; i < WEFT_TOOL_PORTS; i++) {
         snprintf(path, sizeof path, "%s/input_%d.npy", r->work, i);
         unlink(path);
@@ -362,12 +362,11 @@ static void remove_work(const struct reducing *r)
 
 int weft_cmd_reduce(int argc, char **argv)
 {
-    struct reducing r = {.bound = -1, .seconds = 60, .to = "reduced", .work = "/tmp/weft-reduce-XXXXXX"};
+    struct reducing r = {.bound = -1, .seconds = 60, .to = "reduced"};
     const struct weft_option table[] = {
         {"-o", WEFT_OPTION_WORD, &r.to, "DIR", "the folder for model.weft, input_N.npy, output_0.npy (reduced)"},
         {"--check", WEFT_OPTION_WORD, &r.options.folder, "DIR", "inputs are input_N.npy there"},
-        {"--bound", WEFT_OPTION_REAL, &r.bound, "E",
-         "the error that is wrong, over the largest magnitude of an output (default: what roundings explain)"},
+        WEFT_BOUND_OPTION(&r.bound),
         {"--seconds", WEFT_OPTION_REAL, &r.seconds, "S", "how long to try (60)"},
         WEFT_MODEL_OPTIONS(&r.options),
         {0},
@@ -386,7 +385,9 @@ int weft_cmd_reduce(int argc, char **argv)
     if (code >= 0)
         return code;
     r.options.path = words.word[0];
-    if (!mkdtemp(r.work)) {
+    const int length = snprintf(r.work, sizeof r.work, "%s/weft-reduce-XXXXXX", weft_tool_temporary());
+    errno = ENAMETOOLONG;
+    if (length >= (int)sizeof r.work || !mkdtemp(r.work)) {
         fprintf(stderr, "weft reduce: %s: %s\n", r.work, strerror(errno));
         return WEFT_EXIT_FAILED;
     }

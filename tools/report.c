@@ -3,10 +3,12 @@
  *
  *   report.html (embedded)   @BEFORE@, @AFTER@   the model as read and the plan with times, as SVG by Graphviz
  *                            @DATA@              what weft explain --json --measure says, the trace of weft run
- *                                                --trace, the C of generated kernels, the rates of the machine
+ *                                                --trace, the C of generated kernels, scopes and layers that repeat
+ *                                                (report_scopes.c), the rates of the machine
  *
  * The script in the page finds a box by its name, which is that of the value, and shows what the data say of it. */
 #include "ir/file.h"
+#include "tools/calibrate.h"
 #include "tools/explain.h"
 #include "tools/report.h"
 #include "tools/tools.h"
@@ -21,6 +23,8 @@
 struct report {
     struct weft_model_options options;
     const char *to;
+    bool measure;              /* the machine's rates */
+    struct calibrate_rates rates;
     struct weft_model model;
     struct weft_profile profile;
     struct weft_arena arena;
@@ -66,6 +70,15 @@ static void add_trace(struct report *r, struct weft_text *data)
     weft_text_add(data, ";\n");
 }
 
+static void add_scopes(struct report *r, struct weft_text *data)
+{
+    struct weft_text text = {.context = r->model.context, .arena = &r->arena};
+    report_print_scopes(weft_plan_graph(r->model.plan), &r->arena, &text);
+    weft_text_add(data, "const scopes = ");
+    add_script(data, text.data, /* lines= */ false);
+    weft_text_add(data, ";\n");
+}
+
 /* By the value that a group computes. */
 static void add_code(struct report *r, struct weft_text *data)
 {
@@ -84,19 +97,41 @@ static void add_code(struct report *r, struct weft_text *data)
     weft_text_add(data, "].map(c => [c.value, c.code]));\n");
 }
 
-/* Femtoseconds for each multiply-add, or byte, of all threads together. */
+/* What was measured, or the prices: femtoseconds for each multiply-add, or byte, of all threads together. */
 static void add_machine(const struct report *r, struct weft_text *data)
 {
     const struct weft_target *const target = &r->model.plan->target;
-    const double product = (double)weft_price_of(target, WEFT_PRICE_product);
-    const double memory = (double)weft_price_of(target, WEFT_PRICE_read_memory);
-    const double cache = (double)weft_price_of(target, WEFT_PRICE_read_private);
-    weft_text_format(data, "const machine = {gflops: %.1f, memory: %.1f, cache: %.1f", 2e6 / product, 1e6 / memory,
-                     1e6 / cache);
+    struct calibrate_rates rates = r->rates;
+    const char *from = weft_prices_of(target)->from;
+    if (r->measure)
+        from = weft_arena_format(data->arena, "measured for this page, quartiles up to %.0f %% apart",
+                                 100 * rates.spread);
+    else
+        rates = (struct calibrate_rates){.gflops = 2e6 / (double)weft_price_of(target, WEFT_PRICE_product),
+                                         .memory = 1e6 / (double)weft_price_of(target, WEFT_PRICE_read_memory),
+                                         .cache = 1e6 / (double)weft_price_of(target, WEFT_PRICE_read_private)};
+    weft_text_format(data, "const machine = {gflops: %.1f, memory: %.1f, cache: %.1f, measured: %s", rates.gflops,
+                     rates.memory, rates.cache, r->measure ? "true" : "false");
     struct weft_text text = {.context = r->model.context, .arena = data->arena};
-    explain_json_pair(&text, "rates", weft_prices_of(target)->from);
+    explain_json_pair(&text, "rates", from);
     add_script(data, text.data, /* lines= */ false);
     weft_text_format(data, "};\nconst threads = %d;\n", r->model.plan->workers);
+}
+
+/* Steps of bodies that have a clock: those without a fast kernel, in all trips of the last timed run. */
+static void add_inner_steps(const struct report *r, struct weft_text *data)
+{
+    const struct weft_execution *const execution = r->model.execution;
+    weft_text_add(data, "const inner = [");
+    for (uint32_t i = 0; i < execution->inner_steps; i++) {
+        struct weft_text text = {.context = r->model.context, .arena = data->arena};
+        weft_text_format(&text, "%s{\"ns\":%lld", i ? "," : "", (long long)execution->inner_step[i].ns);
+        explain_json_pair(&text, "value", execution->inner_step[i].value);
+        explain_json_pair(&text, "kernel", execution->inner_step[i].kernel);
+        weft_text_add(&text, "}");
+        add_script(data, text.data, /* lines= */ false);
+    }
+    weft_text_add(data, "];\n");
 }
 
 static int print_data(void *arg)
@@ -106,7 +141,9 @@ static int print_data(void *arg)
     add_explanation(r, &data);
     add_trace(r, &data);
     add_code(r, &data);
+    add_scopes(r, &data);
     add_machine(r, &data);
+    add_inner_steps(r, &data);
     r->data = data.data;
     return WEFT_OK;
 }
@@ -187,6 +224,10 @@ static int make_report(struct report *r)
         return code;
     weft_tool_progress("measuring", 0);
     code = explain_measure(&r->options, &r->model, &r->profile);
+    if (code == WEFT_EXIT_OK && r->measure && calibrate_probe(r->model.context, &r->rates) < 0) {
+        fprintf(stderr, "weft report: %s\n", weft_status_text(WEFT_ERR_NOMEM));
+        code = WEFT_EXIT_FAILED;
+    }
     if (code == WEFT_EXIT_OK && weft_protected(r->model.context, print_data, r) != WEFT_OK)
         code = WEFT_EXIT_FAILED;
     if (code == WEFT_EXIT_OK && !write_report(r))
@@ -200,15 +241,18 @@ int weft_cmd_report(int argc, char **argv)
     struct report r = {0};
     const struct weft_option table[] = {
         {"-o", WEFT_OPTION_WORD, &r.to, "F.html", "the file (report.html)"},
+        {"--measure", WEFT_OPTION_FLAG, &r.measure, NULL,
+         "measure what the machine reaches, for the roofline, instead of taking the prices in use"},
         WEFT_MODEL_OPTIONS(&r.options),
         {0},
     };
     const struct weft_usage usage = {
         "weft report MODEL [options]",
-        "Writes one file of HTML, which needs no network: the model as read and its plan as pictures to pan, zoom and\n"
-        "search; for each box its decision, predicted and measured time, rejected alternatives, remarks and\n"
-        "generated C; a timeline of a run with the memory in use, a roofline of all units, layouts and passes.\n"
-        "Pictures need the program 'dot' of Graphviz.",
+        "Writes one file of HTML, which needs no network: the scopes of the model with the time in each, layers that\n"
+        "repeat added up; the model as read and its plan as pictures to pan, zoom and search; for each box its\n"
+        "decision, predicted and measured time, rejected alternatives, remarks and generated C; a timeline of a run\n"
+        "with the memory in use, a roofline of all units, layouts and passes. Pictures need the program 'dot' of\n"
+        "Graphviz.",
         table, 1, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);

@@ -81,6 +81,8 @@ int weft_tool_load(struct weft_context *context, const char *path, int number, c
 int weft_tool_no_level(const char *level, const char *from);
 /* Makes a folder and those above it. False after saying what is wrong. */
 bool weft_tool_folder(const char *path);
+/* The folder for temporary files: TMPDIR, else /tmp. */
+const char *weft_tool_temporary(void);
 /* Do both paths lead to the same existing file or folder? */
 bool weft_tool_same_file(const char *a, const char *b);
 /* A monotonic clock in milliseconds. */
@@ -95,6 +97,9 @@ const char *weft_tool_plural(int64_t count);
 /* From now on SIGINT, SIGTERM and SIGHUP cancel a run of the functions below, once; else they end the command, without
  * a part of a file left. */
 void weft_tool_catch_signals(void);
+/* While held, a first signal between two runs does not end the command: who holds asks weft_tool_is_interrupted. */
+void weft_tool_hold_signals(bool hold);
+bool weft_tool_is_interrupted(void);
 /* weft_run and weft_run_timed. */
 int weft_tool_run(struct weft_execution *execution);
 int weft_tool_run_timed(struct weft_execution *execution,
@@ -203,6 +208,12 @@ struct weft_comparison {
 /* False if dtype or shape differ: then `message` says so. */
 bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *want, double bound,
                        struct weft_comparison *ret, char message[256]);
+/* The row of an option table that states how large an error is wrong: a double, below 0 if nobody says. */
+#define WEFT_BOUND_OPTION(bound)                                                                                       \
+    {"--bound", WEFT_OPTION_REAL, bound, "E",                                                                          \
+     "the error that is wrong, over the largest magnitude of an output (default: what roundings explain)"}
+/* The stated bound, or weft_tool_bound. */
+double weft_tool_stated_bound(double stated, const struct weft_graph *graph, size_t output);
 /* What the relative error of output i may be, from the lengths of the sums on the way to it. */
 double weft_tool_bound(const struct weft_graph *graph, size_t output);
 
@@ -238,6 +249,13 @@ bool weft_profile_measure(struct weft_model *model, int runs, struct weft_profil
 /* One line a kernel: name, count, time, share; the slowest first. */
 void weft_profile_print(const struct weft_model *model, const struct weft_profile *profile, FILE *to);
 void weft_profile_close(struct weft_profile *profile);
+
+/* --- json.c ------------------------------------------------------------------------------------------------------- */
+
+struct weft_text;
+/* A string of JSON, in quotes; NULL is the empty one. */
+void weft_json_string(struct weft_text *text, const char *string);
+void weft_json_write_string(FILE *file, const char *string);
 
 /* --- progress.c --------------------------------------------------------------------------------------------------- */
 

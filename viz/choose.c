@@ -3,8 +3,8 @@
  *
  * The root and the bodies of its `if` and `loop` nodes become scenes, breadth first, so that depth costs no stack. In
  * each scene, what is known before the run (constants, and views, relayouts and casts of them) folds into its
- * consumers' labels. A focus keeps what is within some edges of one node, in both directions; a limit keeps the first
- * nodes in order. Bodies are shown with the node that owns them. */
+ * consumers' labels. Of layers that repeat one is shown (scopes.h). A focus keeps what is within some edges of one
+ * node, in both directions; a limit keeps the first nodes in order. Bodies are shown with the node that owns them. */
 #include "viz/dot.h"
 
 #include "ir/suggest.h"
@@ -38,6 +38,7 @@ static void add_scene(struct weft_picture *picture, const struct weft_graph *gra
         .shown = weft_new(&picture->arena, bool, graph->nodes + 1),
         .folded = weft_new(&picture->arena, bool, graph->nodes + 1),
         .maker = weft_new(&picture->arena, Agnode_t *, graph->values + 1),
+        .marked = weft_new(&picture->arena, bool, graph->nodes + 1),
     };
 }
 
@@ -69,22 +70,6 @@ void weft_dot_gather(struct weft_picture *picture)
     }
 }
 
-/* Constants, and views, relayouts and casts of what is folded. */
-static void fold_constants(struct weft_scene *scene)
-{
-    const struct weft_graph *graph = scene->graph;
-    weft_foreach_node(graph, n) {
-        const struct weft_op_info *op = weft_op_of(graph, n);
-        const bool moves = op->traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_PLACEMENT);
-        bool folded = moves || weft_opcode_of(graph, n) == WEFT_OP_cast;
-        for (unsigned i = 0; folded && i < weft_node_of(graph, n)->operands; i++) {
-            const weft_node def = weft_def(graph, weft_operand(graph, n, i));
-            folded = def.id && scene->folded[def.id];
-        }
-        scene->folded[n.id] = folded;
-    }
-}
-
 static bool is_named(const struct weft_scene *scene, weft_node node, const char *name)
 {
     const struct weft_graph *graph = scene->graph;
@@ -97,6 +82,59 @@ static bool is_named(const struct weft_scene *scene, weft_node node, const char 
             return true;
     }
     return false;
+}
+
+/* --- scopes and layers that repeat -------------------------------------------------------------------------------- */
+
+enum { MANY_NODES = 60 }; /* a picture of fewer can be read without boxes for scopes */
+
+static bool has_boxes(const struct weft_scene *scene)
+{
+    for (uint32_t s = 1; s < scene->tree->scopes; s++)
+        if (scene->tree->scope[s].items)
+            return true;
+    return scene->tree->repeats > 0;
+}
+
+static bool is_large(const struct weft_scene *scene)
+{
+    uint32_t nodes = 0;
+    weft_foreach_node(scene->graph, n)
+        nodes += !scene->folded[n.id];
+    return nodes > MANY_NODES;
+}
+
+static void find_scopes(struct weft_picture *picture, struct weft_scene *scene)
+{
+    const struct weft_dot_options *const options = picture->options;
+    const struct weft_graph *const graph = scene->graph;
+    if (options->scopes < 0 || !(options->scopes || options->focus || options->expands || is_large(scene)))
+        return;
+    scene->tree = weft_new(&picture->arena, struct weft_scopes, 1);
+    *scene->tree = (struct weft_scopes){.graph = graph, .arena = &picture->arena, .skipped = scene->folded,
+                                        .text = scene->text};
+    weft_scopes_build(scene->tree);
+    if (options->repeats >= 0 && !options->focus)
+        weft_scopes_repeat(scene->tree, options->expand, options->expands);
+    if (!has_boxes(scene))
+        scene->tree = NULL;
+}
+
+/* Of a scope of the tree. */
+typedef void item_fn(void *user, const struct weft_scope_item *item);
+
+static void for_each_item(const struct weft_scopes *tree, item_fn *fn, void *user)
+{
+    for (uint32_t s = 0; tree && s < tree->scopes; s++)
+        for (uint32_t i = 0; i < tree->scope[s].items; i++)
+            if (tree->scope[s].item[i].full[0])
+                fn(user, &tree->scope[s].item[i]);
+}
+
+static void offer_item(void *user, const struct weft_scope_item *item)
+{
+    weft_suggest_offer(user, item->full);
+    weft_suggest_offer_as(user, item->name, item->full);
 }
 
 /* Nodes reached so far, in order of distance. */
@@ -112,6 +150,23 @@ static void reach(struct front *front, const struct weft_scene *scene, weft_node
         return;
     front->distance[node.id] = distance;
     front->node[front->count++] = node;
+}
+
+struct named_scope {
+    struct front *front;
+    struct weft_scene *scene;
+    const char *name;
+    bool found;
+};
+
+static void reach_scope(void *user, const struct weft_scope_item *item)
+{
+    struct named_scope *const s = user;
+    if (!weft_scope_is_named(item->full, s->name))
+        return;
+    s->found = true;
+    for (uint32_t i = 0; i < item->nodes; i++)
+        reach(s->front, s->scene, item->node[i], 0);
 }
 
 static void reach_users(struct front *front, const struct weft_scene *scene, weft_val value, int32_t distance)
@@ -148,6 +203,11 @@ static bool show_focus(struct weft_picture *picture, struct weft_scene *scene)
         found = true;
         reach_users(&front, scene, graph->param[p], 1);
     }
+    struct named_scope scope = {&front, scene, name, false};
+    if (!found)
+        for_each_item(scene->tree, reach_scope, &scope);
+    for (uint32_t i = 0; i < front.count; i++)
+        scene->marked[front.node[i].id] = front.distance[front.node[i].id] == 0;
     for (uint32_t i = 0; i < front.count; i++) {
         const weft_node n = front.node[i];
         scene->shown[n.id] = true;
@@ -158,13 +218,12 @@ static bool show_focus(struct weft_picture *picture, struct weft_scene *scene)
         for (unsigned k = 0; k < weft_node_of(graph, n)->results; k++)
             reach_users(&front, scene, weft_result(graph, n, k), front.distance[n.id] + 1);
     }
-    return found;
+    return found || scope.found;
 }
 
-static void no_such_focus(const struct weft_picture *picture, const struct weft_scene *scene)
+static void no_such_name(const struct weft_picture *picture, const struct weft_scene *scene, const char *name)
 {
     const struct weft_graph *graph = scene->graph;
-    const char *name = picture->options->focus;
     struct weft_suggest suggest;
     weft_suggest_open(&suggest, name, strlen(name));
     weft_foreach_node(graph, n) {
@@ -175,8 +234,42 @@ static void no_such_focus(const struct weft_picture *picture, const struct weft_
     }
     for (uint32_t p = 0; p < graph->params; p++)
         weft_suggest_offer(&suggest, scene->text[graph->param[p].id]);
-    weft_error(picture->context, WEFT_ERR_ARGUMENT, NULL, "no value or node is named '%s'%s", name,
+    for_each_item(scene->tree, offer_item, &suggest);
+    weft_error(picture->context, WEFT_ERR_ARGUMENT, NULL, "no value, node or scope is named '%s'%s", name,
                weft_suggest_text(&suggest, ""));
+}
+
+/* What stands somewhere in a scene is called so. */
+static bool marks_named(struct weft_scene *scene, const char *name)
+{
+    bool found = false;
+    const struct weft_scopes *const tree = scene->tree;
+    for (uint32_t s = 0; tree && s < tree->scopes; s++)
+        for (uint32_t i = 0; i < tree->scope[s].items; i++) {
+            const struct weft_scope_item *const item = &tree->scope[s].item[i];
+            const bool named = weft_scope_is_named(item->full, name);
+            for (uint32_t k = 0; k < item->nodes; k++) {
+                const bool is_it = named || is_named(scene, item->node[k], name);
+                scene->marked[item->node[k].id] |= is_it;
+                found |= is_it;
+            }
+        }
+    return found;
+}
+
+static bool mark_expanded(struct weft_picture *picture)
+{
+    const struct weft_dot_options *const options = picture->options;
+    for (size_t e = 0; e < options->expands; e++) {
+        bool found = false;
+        for (uint32_t s = 0; s < picture->scenes; s++)
+            found |= marks_named(&picture->scene[s], options->expand[e]);
+        if (!found) {
+            no_such_name(picture, picture->scene, options->expand[e]);
+            return false;
+        }
+    }
+    return true;
 }
 
 bool weft_dot_choose(struct weft_picture *picture)
@@ -186,22 +279,32 @@ bool weft_dot_choose(struct weft_picture *picture)
                            : options->max_nodes == 0 ? 2000
                                                      : (uint32_t)options->max_nodes;
     for (uint32_t s = 0; s < picture->scenes; s++) {
+        weft_scopes_skip_known(picture->scene[s].graph, picture->scene[s].folded);
+        find_scopes(picture, &picture->scene[s]);
+    }
+    if (!mark_expanded(picture))
+        return false;
+    for (uint32_t s = 0; s < picture->scenes; s++) {
         struct weft_scene *scene = &picture->scene[s];
         const bool whole = s == 0 ? !options->focus : picture->scene[scene->parent].shown[scene->owner.id];
-        fold_constants(scene);
         if (s == 0 && options->focus && !show_focus(picture, scene)) {
-            no_such_focus(picture, scene);
+            no_such_name(picture, scene, options->focus);
             return false;
         }
         weft_foreach_node(scene->graph, n) {
             if (scene->folded[n.id])
                 continue;
-            scene->shown[n.id] = (whole || scene->shown[n.id]) && picture->shown < limit;
+            const bool stands = weft_dot_drawn(scene, n).id == n.id;
+            scene->shown[n.id] = stands && (whole || scene->shown[n.id]) && picture->shown < limit;
             if (scene->shown[n.id])
                 picture->shown++;
+            else if (!stands)
+                picture->repeated++;
             else
                 picture->hidden++;
         }
+        if (options->scopes == 0 && options->expands == 0 && !is_large(scene))
+            scene->tree = NULL; /* it was there for the name of the focus */
     }
     return true;
 }

@@ -16,17 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAPH_LABEL, GRAPH_STYLE, GRAPH_COLOR };
 enum { NODE_LABEL, NODE_TOOLTIP, NODE_ID };
 enum { EDGE_STYLE, EDGE_COLOR, EDGE_PENWIDTH, EDGE_TOOLTIP };
 
 /* --- draw --------------------------------------------------------------------------------------------------------- */
-
-/* cgraph takes char * for what it only reads. */
-static void set(void *object, Agsym_t *attribute, const char *value)
-{
-    agxset(object, attribute, (char *)value);
-}
 
 static Agsym_t *declare(Agraph_t *graph, int kind, const char *name, const char *value)
 {
@@ -37,10 +30,10 @@ static Agnode_t *draw_box(struct weft_picture *picture, Agraph_t *where, const c
 {
     Agnode_t *box = agnode(where, (char *)weft_dot_plain(picture, name), 1);
     char *html = agstrdup_html(picture->agraph, picture->label.data);
-    set(box, picture->node_attr[NODE_LABEL], html);
+    weft_dot_set(box, picture->node_attr[NODE_LABEL], html);
     agstrfree(picture->agraph, html);
-    set(box, picture->node_attr[NODE_TOOLTIP], weft_dot_plain(picture, tooltip));
-    set(box, picture->node_attr[NODE_ID], weft_dot_plain(picture, name));
+    weft_dot_set(box, picture->node_attr[NODE_TOOLTIP], weft_dot_plain(picture, tooltip));
+    weft_dot_set(box, picture->node_attr[NODE_ID], weft_dot_plain(picture, name));
     return box;
 }
 
@@ -48,9 +41,14 @@ static Agraph_t *open_cluster(struct weft_picture *picture, Agraph_t *where, con
                               const char *style)
 {
     Agraph_t *cluster = agsubg(where, (char *)weft_dot_plain(picture, name), 1);
-    set(cluster, picture->graph_attr[GRAPH_LABEL], weft_dot_plain(picture, label));
-    set(cluster, picture->graph_attr[GRAPH_STYLE], style);
-    set(cluster, picture->graph_attr[GRAPH_COLOR], "#666666");
+    weft_dot_set(cluster, picture->graph_attr[WEFT_GRAPH_LABEL], weft_dot_plain(picture, label));
+    weft_dot_set(cluster, picture->graph_attr[WEFT_GRAPH_STYLE], style);
+    weft_dot_set(cluster, picture->graph_attr[WEFT_GRAPH_COLOR], "#666666");
+    if (picture->scope_attr[WEFT_SCOPE_PEN]) { /* the boxes around it hand theirs on */
+        weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_INK], "black");
+        weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_PEN], "1");
+        weft_dot_set(cluster, picture->scope_attr[WEFT_SCOPE_SIDE], "l");
+    }
     return cluster;
 }
 
@@ -61,12 +59,12 @@ static unsigned count_hidden(const struct weft_scene *scene, weft_node node)
     unsigned hidden = 0;
     for (unsigned i = 0; i < weft_node_of(graph, node)->operands; i++) {
         const weft_node def = weft_def(graph, weft_operand(graph, node, i));
-        hidden += def.id && !scene->folded[def.id] && !scene->shown[def.id];
+        hidden += def.id && !scene->folded[def.id] && !scene->shown[weft_dot_drawn(scene, def).id];
     }
     for (unsigned i = 0; i < weft_node_of(graph, node)->results; i++) {
         const weft_val result = weft_result(graph, node, i);
         for (uint32_t use = weft_value_of(graph, result)->first_use; use; use = graph->slot[use - 1].next)
-            hidden += !scene->shown[graph->slot[use - 1].node.id];
+            hidden += !scene->shown[weft_dot_drawn(scene, graph->slot[use - 1].node).id];
     }
     return hidden;
 }
@@ -87,23 +85,28 @@ static const char *box_name(struct weft_picture *picture, const struct weft_scen
     return weft_arena_format(&picture->arena, "%s%s", scene->prefix, text + (text[0] == '%'));
 }
 
+/* The box around a node's unit. */
+static Agraph_t *home_of(const struct weft_scene *scene, weft_node node)
+{
+    return scene->home && scene->home[node.id] ? scene->home[node.id] : scene->cluster;
+}
+
 /* A group is one box with its nodes inside: what computes it, and how long that takes. */
 static Agraph_t *open_group(struct weft_picture *picture, struct weft_scene *scene, weft_node node)
 {
     const struct weft_graph *graph = scene->graph;
     const struct weft_group *group = &graph->group[weft_node_of(graph, node)->group];
     const char *name = weft_arena_format(&picture->arena, "cluster_%s%s", scene->prefix, group->name);
-    return open_cluster(picture, scene->cluster, name, weft_dot_group_label(picture, scene, node), "rounded");
+    return open_cluster(picture, home_of(scene, node), name, weft_dot_group_label(picture, scene, node), "rounded");
 }
 
 static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
 {
     const struct weft_graph *graph = scene->graph;
     Agraph_t **cluster = weft_new(&picture->arena, Agraph_t *, graph->groups + 1);
-    cluster[0] = scene->cluster;
     for (uint32_t p = 0; p < graph->params; p++) {
         const weft_val value = graph->param[p];
-        if (picture->hidden && !has_drawn_user(scene, value))
+        if ((picture->hidden || picture->repeated) && !has_drawn_user(scene, value))
             continue;
         weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut ? "mut parameter" : "parameter", value);
         const char *text = scene->text[value.id];
@@ -114,11 +117,12 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         if (!scene->shown[n.id])
             continue;
         const struct weft_node_info *info = weft_node_of(graph, n);
-        if (!cluster[info->group])
+        if (info->group && !cluster[info->group])
             cluster[info->group] = open_group(picture, scene, n);
         weft_dot_node_label(picture, scene, n, picture->hidden ? count_hidden(scene, n) : 0);
         const char *text = scene->text[weft_result(graph, n, 0).id];
-        Agnode_t *box = draw_box(picture, cluster[info->group], box_name(picture, scene, text),
+        Agraph_t *const where = info->group ? cluster[info->group] : home_of(scene, n);
+        Agnode_t *box = draw_box(picture, where, box_name(picture, scene, text),
                                  info->name ? info->name : text);
         for (unsigned i = 0; i < info->results; i++)
             scene->maker[weft_result(graph, n, i).id] = box;
@@ -129,13 +133,13 @@ static void draw_edge(struct weft_picture *picture, Agnode_t *from, Agnode_t *to
                       bool control)
 {
     Agedge_t *edge = agedge(picture->agraph, from, to, NULL, 1);
-    set(edge, picture->edge_attr[EDGE_TOOLTIP], weft_dot_plain(picture, tooltip));
+    weft_dot_set(edge, picture->edge_attr[EDGE_TOOLTIP], weft_dot_plain(picture, tooltip));
     if (moves) {
-        set(edge, picture->edge_attr[EDGE_COLOR], "#c00000");
-        set(edge, picture->edge_attr[EDGE_PENWIDTH], "3");
+        weft_dot_set(edge, picture->edge_attr[EDGE_COLOR], "#c00000");
+        weft_dot_set(edge, picture->edge_attr[EDGE_PENWIDTH], "3");
     }
     if (control)
-        set(edge, picture->edge_attr[EDGE_STYLE], "dashed");
+        weft_dot_set(edge, picture->edge_attr[EDGE_STYLE], "dashed");
 }
 
 /* Does the plan say that the kernel of a node, or of its group, reads this value in another order than it writes? The
@@ -156,25 +160,79 @@ static bool is_turned(const struct weft_graph *graph, weft_node node, const char
     return found;
 }
 
+/* The box that stands for what makes a value, or NULL. */
+static Agnode_t *maker_of(const struct weft_scene *scene, weft_val value)
+{
+    const weft_node def = weft_def(scene->graph, value), drawn = weft_dot_drawn(scene, def);
+    if (!def.id || drawn.id == def.id)
+        return scene->maker[value.id];
+    const uint32_t result = value.id - scene->graph->node[def.id].first_result;
+    return scene->maker[weft_result(scene->graph, drawn, result).id];
+}
+
+static bool is_of_other_copy(const struct weft_scene *scene, weft_node def, weft_node reader)
+{
+    return scene->tree && def.id && !scene->folded[def.id] && weft_scopes_are_in_copies(scene->tree, def, reader);
+}
+
+static void draw_operands(struct weft_picture *picture, struct weft_scene *scene, weft_node n)
+{
+    const struct weft_graph *graph = scene->graph;
+    const bool places = weft_op_of(graph, n)->traits & WEFT_PLACEMENT;
+    for (unsigned i = 0; i < weft_node_of(graph, n)->operands; i++) {
+        const weft_val value = weft_operand(graph, n, i);
+        Agnode_t *const from = maker_of(scene, value);
+        if (from && !is_of_other_copy(scene, weft_def(graph, value), n))
+            draw_edge(picture, from, scene->maker[weft_result(graph, n, 0).id],
+                      weft_arena_format(&picture->arena, "%s: %s", scene->text[value.id],
+                                        weft_dot_type(picture, graph, value)),
+                      places || is_turned(graph, n, scene->text[value.id]), /* control= */ false);
+    }
+}
+
+/* What a layer that is not drawn reads from elsewhere than the one that stands for it: a dashed edge to the latter. */
+static void draw_repeated_operands(struct weft_picture *picture, struct weft_scene *scene, weft_node n)
+{
+    const struct weft_graph *graph = scene->graph;
+    const weft_node drawn = weft_dot_drawn(scene, n);
+    if (scene->folded[n.id] || drawn.id == n.id || !scene->shown[drawn.id])
+        return;
+    Agnode_t *const to = scene->maker[weft_result(graph, drawn, 0).id];
+    for (unsigned i = 0; i < weft_node_of(graph, n)->operands; i++) {
+        const weft_val value = weft_operand(graph, n, i);
+        Agnode_t *const from = maker_of(scene, value);
+        if (!from || from == to || is_of_other_copy(scene, weft_def(graph, value), n) ||
+            agedge(picture->agraph, from, to, NULL, 0))
+            continue;
+        draw_edge(picture, from, to, weft_arena_format(&picture->arena, "%s, read by layers that are not drawn",
+                                                       scene->text[value.id]), false, /* control= */ true);
+    }
+}
+
+/* Of results of layers that are not drawn none is, if the drawn one has the like. */
+static bool is_return_drawn(const struct weft_picture *picture, const struct weft_scene *scene, weft_val value)
+{
+    const weft_node def = weft_def(scene->graph, value), drawn = weft_dot_drawn(scene, def);
+    if (picture->hidden && !maker_of(scene, value))
+        return false;
+    const uint32_t result = def.id ? value.id - scene->graph->node[def.id].first_result : 0;
+    return !def.id || drawn.id == def.id ||
+           !weft_value_of(scene->graph, weft_result(scene->graph, drawn, result))->returns;
+}
+
 static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
 {
     const struct weft_graph *graph = scene->graph;
-    weft_foreach_node(graph, n) {
-        if (!scene->shown[n.id])
-            continue;
-        const bool places = weft_op_of(graph, n)->traits & WEFT_PLACEMENT;
-        for (unsigned i = 0; i < weft_node_of(graph, n)->operands; i++) {
-            const weft_val value = weft_operand(graph, n, i);
-            if (scene->maker[value.id])
-                draw_edge(picture, scene->maker[value.id], scene->maker[weft_result(graph, n, 0).id],
-                          weft_arena_format(&picture->arena, "%s: %s", scene->text[value.id],
-                                            weft_dot_type(picture, graph, value)),
-                          places || is_turned(graph, n, scene->text[value.id]), /* control= */ false);
-        }
+    weft_foreach_node(graph, n)
+        if (scene->shown[n.id])
+            draw_operands(picture, scene, n);
+    if (scene->tree) {
+        weft_foreach_node(graph, n)
+            draw_repeated_operands(picture, scene, n);
     }
     for (uint32_t r = 0; r < graph->returns; r++) {
         const weft_val value = graph->ret[r].value;
-        if (picture->hidden && !scene->maker[value.id])
+        if (!is_return_drawn(picture, scene, value))
             continue;
         const weft_val mut = graph->ret[r].mut;
         const char *target = mut.id ? scene->text[mut.id] : "";
@@ -182,8 +240,8 @@ static void draw_edges(struct weft_picture *picture, struct weft_scene *scene)
                             mut.id ? weft_arena_format(&picture->arena, "return mut %s =", target) : "return", value);
         const char *name = weft_arena_format(&picture->arena, "%sreturn %u", scene->prefix, (unsigned)r);
         Agnode_t *box = draw_box(picture, scene->cluster, name, scene->text[value.id]);
-        if (scene->maker[value.id])
-            draw_edge(picture, scene->maker[value.id], box, weft_dot_type(picture, graph, value), false, false);
+        if (maker_of(scene, value))
+            draw_edge(picture, maker_of(scene, value), box, weft_dot_type(picture, graph, value), false, false);
     }
 }
 
@@ -210,6 +268,8 @@ static void draw(struct weft_picture *picture)
                                           scene->title, "dashed");
         if (!scene->cluster)
             continue;
+        if (scene->tree)
+            weft_dot_open_scopes(picture, scene);
         draw_nodes(picture, scene);
         draw_edges(picture, scene);
         if (s > 0)
@@ -261,9 +321,18 @@ static void open_agraph(struct weft_picture *picture)
     Agraph_t *g = picture->agraph = agopen((char *)weft_dot_plain(picture, name), Agdirected, &picture->discipline);
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
         declare(g, looks[i].kind, looks[i].name, looks[i].value);
-    picture->graph_attr[GRAPH_LABEL] = declare(g, AGRAPH, "label", "");
-    picture->graph_attr[GRAPH_STYLE] = declare(g, AGRAPH, "style", "");
-    picture->graph_attr[GRAPH_COLOR] = declare(g, AGRAPH, "color", "#888888");
+    picture->graph_attr[WEFT_GRAPH_LABEL] = declare(g, AGRAPH, "label", "");
+    picture->graph_attr[WEFT_GRAPH_STYLE] = declare(g, AGRAPH, "style", "");
+    picture->graph_attr[WEFT_GRAPH_COLOR] = declare(g, AGRAPH, "color", "#888888");
+    bool scopes = false;
+    for (uint32_t s = 0; s < picture->scenes; s++)
+        scopes |= picture->scene[s].tree != NULL;
+    if (scopes) { /* pictures without any stay as short as they were */
+        picture->scope_attr[WEFT_SCOPE_FILL] = declare(g, AGRAPH, "fillcolor", "#ffffff");
+        picture->scope_attr[WEFT_SCOPE_INK] = declare(g, AGRAPH, "fontcolor", "#000000");
+        picture->scope_attr[WEFT_SCOPE_PEN] = declare(g, AGRAPH, "penwidth", "1");
+        picture->scope_attr[WEFT_SCOPE_SIDE] = declare(g, AGRAPH, "labeljust", "c");
+    }
     picture->node_attr[NODE_LABEL] = declare(g, AGNODE, "label", "");
     picture->node_attr[NODE_TOOLTIP] = declare(g, AGNODE, "tooltip", "");
     picture->node_attr[NODE_ID] = declare(g, AGNODE, "id", "");
@@ -284,33 +353,50 @@ static int order_of_names(const void *a, const void *b)
     return strcmp(((const struct named_value *)a)->name, ((const struct named_value *)b)->name);
 }
 
-/* Adds the times to the nodes that they belong to: a node may have several results, and several steps. */
+/* All values of the root by name, for find_named. */
+static struct named_value *sort_names(struct weft_picture *picture, size_t *ret_values)
+{
+    const struct weft_graph *graph = picture->root;
+    struct named_value *value = weft_new(&picture->arena, struct named_value, graph->values + 1);
+    const char **label = weft_value_labels(graph, &picture->arena);
+    size_t values = 0;
+    weft_foreach_node(graph, n)
+        for (unsigned i = 0; i < weft_node_of(graph, n)->results; i++)
+            value[values++] = (struct named_value){label[weft_result(graph, n, i).id], n};
+    qsort(value, values, sizeof *value, order_of_names);
+    *ret_values = values;
+    return value;
+}
+
+/* Adds up what is said of values by the nodes that they belong to: a node may have several results, and several steps.
+ * -1 at a node: nothing is said. */
+static int64_t *add_by_node(struct weft_picture *picture, const char *const *name, const int64_t *number, size_t count)
+{
+    if (!name || !number || count == 0)
+        return NULL;
+    size_t values;
+    const struct named_value *const value = sort_names(picture, &values);
+    int64_t *const sum = weft_new(&picture->arena, int64_t, picture->root->nodes + 1);
+    for (uint32_t n = 0; n <= picture->root->nodes; n++)
+        sum[n] = -1;
+    for (size_t i = 0; i < count; i++) {
+        const struct named_value key = {.name = name[i] + (name[i][0] == '%')};
+        const struct named_value *found = bsearch(&key, value, values, sizeof *value, order_of_names);
+        if (found)
+            sum[found->node.id] = (sum[found->node.id] < 0 ? 0 : sum[found->node.id]) + number[i];
+    }
+    return sum;
+}
+
 static void gather_heat(struct weft_picture *picture)
 {
     const struct weft_dot_options *options = picture->options;
-    const struct weft_graph *graph = picture->root;
-    if (!options->heat_name || !options->heat_ns || options->heats == 0)
-        return;
-    struct named_value *value = weft_new(&picture->arena, struct named_value, graph->values + 1);
-    size_t values = 0;
-    const char **label = weft_value_labels(graph, &picture->arena);
-    picture->heat = weft_new(&picture->arena, int64_t, graph->nodes + 1);
-    weft_foreach_node(graph, n) {
-        picture->heat[n.id] = -1;
-        for (unsigned i = 0; i < weft_node_of(graph, n)->results; i++)
-            value[values++] = (struct named_value){label[weft_result(graph, n, i).id], n};
-    }
-    qsort(value, values, sizeof *value, order_of_names);
-    for (size_t i = 0; i < options->heats; i++) {
+    picture->heat = add_by_node(picture, options->heat_name, options->heat_ns, options->heats);
+    picture->bytes = add_by_node(picture, options->work_name, options->work_bytes, options->works);
+    for (size_t i = 0; picture->heat && i < options->heats; i++)
         picture->heat_sum += options->heat_ns[i];
-        const struct named_value key = {.name = options->heat_name[i] + (options->heat_name[i][0] == '%')};
-        const struct named_value *found = bsearch(&key, value, values, sizeof *value, order_of_names);
-        if (!found)
-            continue;
-        int64_t *heat = &picture->heat[found->node.id];
-        *heat = (*heat < 0 ? 0 : *heat) + options->heat_ns[i];
-        picture->hottest = *heat > picture->hottest ? *heat : picture->hottest;
-    }
+    for (uint32_t n = 0; picture->heat && n < picture->root->nodes; n++)
+        picture->hottest = picture->heat[n] > picture->hottest ? picture->heat[n] : picture->hottest;
 }
 
 /* Everything that may run out of memory or find a fault; what it leaves behind belongs to the picture. */
@@ -325,7 +411,7 @@ static int paint(void *argument)
     draw(picture);
     weft_dot_title(picture);
     char *html = agstrdup_html(picture->agraph, picture->label.data);
-    set(picture->agraph, picture->graph_attr[GRAPH_LABEL], html);
+    weft_dot_set(picture->agraph, picture->graph_attr[WEFT_GRAPH_LABEL], html);
     agstrfree(picture->agraph, html);
     agwrite(picture->agraph, &picture->sink);
     if (picture->sink.failed)

@@ -165,12 +165,15 @@ static void add_row(struct weft_text *label, const char *string)
     end_row(label);
 }
 
-static void begin_table(struct weft_picture *picture, const char *colour, bool bold)
+/* `frame`: the colour of a thick one, or NULL. */
+static void begin_table(struct weft_picture *picture, const char *colour, const char *frame)
 {
     static const char look[] = "CELLBORDER=\"1\" CELLSPACING=\"0\" CELLPADDING=\"4\"";
     picture->label.length = 0;
-    weft_text_format(&picture->label, "<TABLE BORDER=\"%d\" %s%s BGCOLOR=\"%s\">", bold ? 3 : 0, look,
-                     bold ? " COLOR=\"#c00000\"" : "", colour);
+    weft_text_format(&picture->label, "<TABLE BORDER=\"%d\" %s", frame ? 3 : 0, look);
+    if (frame)
+        weft_text_format(&picture->label, " COLOR=\"%s\"", frame);
+    weft_text_format(&picture->label, " BGCOLOR=\"%s\">", colour);
 }
 
 /* "%w = const f32[16,3,3,3]", "%b = bcast of 0.5 f32[]": one operand that is known before the run, through the views
@@ -212,6 +215,75 @@ static double share_of(const struct weft_picture *picture, int64_t ns)
     return picture->heat_sum > 0 ? (double)ns / (double)picture->heat_sum : 0;
 }
 
+/* --- scopes ------------------------------------------------------------------------------------------------------- */
+
+/* Sum of what is known of all nodes, -1: nothing. */
+static int64_t sum_of(const int64_t *by_node, const struct weft_scope_item *item, uint32_t items)
+{
+    int64_t sum = -1;
+    for (uint32_t i = 0; by_node && i < items; i++)
+        for (uint32_t k = 0; k < item[i].nodes; k++)
+            if (by_node[item[i].node[k].id] >= 0)
+                sum = (sum < 0 ? 0 : sum) + by_node[item[i].node[k].id];
+    return sum;
+}
+
+int64_t weft_dot_time_of(const struct weft_picture *picture, const struct weft_scene *scene,
+                         const struct weft_scope_item *item, uint32_t items)
+{
+    return scene == picture->scene ? sum_of(picture->heat, item, items) : -1;
+}
+
+/* "12.300 ms, 80.1 %, 210.0 MB" */
+static void add_costs(struct weft_picture *picture, const struct weft_scene *scene, const struct weft_scope_item *item,
+                      uint32_t items)
+{
+    const int64_t ns = weft_dot_time_of(picture, scene, item, items);
+    const int64_t bytes = scene == picture->scene ? sum_of(picture->bytes, item, items) : -1;
+    if (ns >= 0)
+        weft_text_format(&picture->label, "%.3f ms, %.1f %%", (double)ns * 1e-6, 100 * share_of(picture, ns));
+    if (bytes >= 0)
+        weft_text_format(&picture->label, "%s%.*f %s", ns >= 0 ? ", " : "", bytes < 1000 ? 0 : 1,
+                         (double)bytes / (bytes < 1000 ? 1 : bytes < 1000000 ? 1e3 : 1e6),
+                         bytes < 1000 ? "B" : bytes < 1000000 ? "kB" : "MB");
+}
+
+void weft_dot_scope_label(struct weft_picture *picture, const struct weft_scene *scene,
+                          const struct weft_scope_item *item, const struct weft_repeat *repeat)
+{
+    struct weft_text *const label = &picture->label;
+    label->length = 0;
+    const char *const name = repeat ? weft_repeat_name(scene->tree, repeat) : item->name;
+    if (name[0]) {
+        weft_text_add(label, "<FONT POINT-SIZE=\"15\"><B>");
+        weft_dot_escape(label, name);
+        weft_text_add(label, "</B></FONT>  ");
+    }
+    if (repeat) {
+        const struct weft_scope_item *const first = &scene->tree->scope[repeat->scope].item[repeat->first];
+        weft_text_format(label, "<FONT POINT-SIZE=\"15\"><B>x %" PRIu32 "</B></FONT>  ", repeat->copies);
+        add_costs(picture, scene, first, repeat->count);
+        weft_text_add(label, "<BR/>drawn: ");
+        weft_dot_escape(label, item->scope ? item->name : scene->text[weft_result(scene->graph, item->node[0], 0).id]);
+        weft_text_add(label, repeat->period == 1 ? "  " : " …  ");
+    }
+    add_costs(picture, scene, item, repeat ? repeat->period : 1);
+    const char *const difference =
+        repeat ? scene->tree->scope[repeat->scope].item[repeat->first].difference : item->difference;
+    if (difference && (!repeat || repeat->period == 1)) {
+        weft_text_add(label, "<BR/><I>");
+        weft_dot_escape(label, difference);
+        weft_text_add(label, "</I>");
+    }
+}
+
+/* What the unit's scope is called, if it has nothing else in it: "query", or "". */
+static const char *unit_name(const struct weft_scene *scene, weft_node node)
+{
+    const struct weft_scopes *const tree = scene->tree;
+    return tree && !scene->folded[node.id] ? tree->scope[tree->of[node.id]].item[tree->place[node.id]].name : "";
+}
+
 const char *weft_dot_group_label(struct weft_picture *picture, const struct weft_scene *scene, weft_node node)
 {
     const struct weft_graph *graph = scene->graph;
@@ -226,9 +298,12 @@ const char *weft_dot_group_label(struct weft_picture *picture, const struct weft
         if (n.id == last.id)
             break;
     }
+    const char *const scope = unit_name(scene, node);
+    const char *const name =
+        weft_arena_format(&picture->arena, "%s%s@%s %s", scope, *scope ? ": " : "", group->name, kernel);
     if (ns < 0 || !is_member(graph, node))
-        return weft_arena_format(&picture->arena, "@%s %s", group->name, kernel);
-    return weft_arena_format(&picture->arena, "@%s %s  %.3f ms, %.1f %%", group->name, kernel, (double)ns * 1e-6,
+        return name;
+    return weft_arena_format(&picture->arena, "%s  %.3f ms, %.1f %%", name, (double)ns * 1e-6,
                              100 * share_of(picture, ns));
 }
 
@@ -270,7 +345,13 @@ void weft_dot_node_label(struct weft_picture *picture, const struct weft_scene *
     const struct weft_node_info *info = weft_node_of(graph, node);
     struct weft_text *label = &picture->label;
     begin_table(picture, weft_dot_colour(picture, graph, weft_result(graph, node, 0)),
-                /* bold= */ weft_op_of(graph, node)->traits & WEFT_PLACEMENT);
+                scene->marked[node.id]                               ? "#0050c0"
+                : weft_op_of(graph, node)->traits & WEFT_PLACEMENT ? "#c00000" : NULL);
+    if (!info->group && unit_name(scene, node)[0]) {
+        weft_text_add(label, "<TR><TD><I>");
+        weft_dot_escape(label, unit_name(scene, node));
+        weft_text_add(label, "</I></TD></TR>");
+    }
     weft_text_format(label, "<TR><TD><B>%s</B>", weft_op_of(graph, node)->name);
     for (unsigned i = 0; i < info->attrs; i++) {
         picture->piece.length = 0;
@@ -307,7 +388,7 @@ void weft_dot_port_label(struct weft_picture *picture, const struct weft_scene *
 {
     const struct weft_graph *graph = scene->graph;
     const char *type = weft_dot_type(picture, graph, value);
-    begin_table(picture, weft_dot_colour(picture, graph, value), /* bold= */ false);
+    begin_table(picture, weft_dot_colour(picture, graph, value), /* frame= */ NULL);
     weft_text_add(&picture->label, "<TR><TD><B>");
     weft_dot_escape(&picture->label, word);
     weft_text_add(&picture->label, "</B> ");
@@ -387,7 +468,11 @@ void weft_dot_title(struct weft_picture *picture)
     weft_dot_escape(label, picture->scene[0].graph->name ? picture->scene[0].graph->name : "");
     weft_text_format(label, "</B>  %" PRIu32 " nodes", picture->shown);
     if (picture->hidden)
-        weft_text_format(label, " of %" PRIu32 "; the others are not shown", picture->shown + picture->hidden);
+        weft_text_format(label, " of %" PRIu32 "; the others are not shown",
+                         picture->shown + picture->hidden + picture->repeated);
+    else if (picture->repeated)
+        weft_text_format(label, ", which stand for %" PRIu32 ": layers that repeat are drawn once",
+                         picture->shown + picture->repeated);
     if (picture->heat)
         weft_text_format(label, ", %.3f ms in its steps", (double)picture->heat_sum * 1e-6);
     if (picture->heat && picture->options->heat_note) {

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "ir/ir.h"
 #include "tests/unit/onnx_writer.h"
 
 static void put_opset(struct bytes *message, unsigned number, const char *domain, int64_t version)
@@ -279,6 +280,63 @@ static void test_fixed_inputs(void **state)
     expect_fixed(1, NULL, WEFT_ERR_ARGUMENT, "");
 }
 
+static void put_scoped_node(struct bytes *graph, const char *in, const char *out, const char *key, const char *value)
+{
+    struct bytes node = node_of("Abs", in, out), entry = {.count = 0};
+    put_text(&entry, 1, key);
+    put_text(&entry, 2, value);
+    put_message(&node, 9, &entry);
+    put_message(graph, 1, &node);
+}
+
+/* The modules that PyTorch's exporter notes beside a node are kept, also by copies of the graph. */
+static void test_name_scopes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value, *path; /* NULL: nothing is noted */
+    } rows[] = {
+        {"['', 'model', 'model.layer.0', 'abs_1']", "model\nmodel.layer.0"},
+        {"['', \"it's\", 'abs_2']", "it's"},
+        {"['', 'abs_3']", NULL},
+        {"", NULL},
+        {"['", NULL},
+        {"['a', 'b", NULL},
+        {"no list", NULL},
+    };
+    struct bytes graph = {.count = 0};
+    char in[8] = "x", out[8];
+    put_input(&graph, "x", "2");
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(out, sizeof out, "y%u", i);
+        put_scoped_node(&graph, in, out, "pkg.torch.onnx.name_scopes", rows[i].value);
+        memcpy(in, out, sizeof in);
+    }
+    put_scoped_node(&graph, in, "z", "namespace", "['', 'a', 'abs']"); /* another key */
+    put_output(&graph, "z");
+    const struct bytes model = model_of(&graph, 8, 17);
+    struct folder folder = open_folder();
+    struct weft_graph *read, *copy;
+    assert_int_equal(load_model(&folder, &model, &read), WEFT_OK);
+    weft_graph_copy(read, &copy);
+    for (const struct weft_graph *g = read; g; g = g == read ? copy : NULL) {
+        uint32_t noted = 0;
+        for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "Abs_y%u", i);
+            if (!rows[i].path)
+                continue;
+            assert_string_equal(g->scope[noted].node, name);
+            assert_string_equal(g->scope[noted].path, rows[i].path);
+            noted++;
+        }
+        assert_int_equal(g->scopes, noted);
+    }
+    weft_graph_destroy(copy);
+    weft_graph_destroy(read);
+    close_folder(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_number_too_large),
         cmocka_unit_test(test_quantized_type_twice),
         cmocka_unit_test(test_fixed_inputs),
+        cmocka_unit_test(test_name_scopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
