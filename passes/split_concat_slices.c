@@ -7,11 +7,12 @@
  *   %d: f32[8,3] = slice %c start=[0 0] end=[8 3]         then columns
  *   %e: f32[8,5] = slice %c start=[0 3] end=[8 8]
  *   %y: f32[8,8] = concat %e, %d axis=1
- *                                                    →    %y = concat (concat %be, %ae axis=0), (concat %bd, %ad axis=0)
+ *
+ * becomes a concat along columns of two concats along rows, of slices of %b and %a, that is of %x.
  *
  * The concat is a copy if its operands are views, and each slice of it is copied once more into the concat that reads
- * it. A slice of a concat is a concat of slices of its operands; as an operand of another concat that is no value of its
- * own: its pieces are copied into their places at once. So all is copied once, whatever number of rolls, merges of
+ * it. A slice of a concat is a concat of slices of its operands; as an operand of another concat that is no value of
+ * its own: its pieces are copied into their places at once. So all is copied once, whatever number of rolls, merges of
  * windows and stacks of every second row stand behind each other.
  *
  * Each slice is rewritten by itself, but only if all readers of the concat are such slices, since it is there in any
@@ -54,8 +55,8 @@ static bool cut_operand(const struct weft_cut *cut, unsigned axis, int64_t befor
     return true;
 }
 
-/* Slices of the operands that hold what is cut, in order. `ret_cut`: of operand `ret_operand`, so many as it returns; 0:
- * not known, or nothing. */
+/* Slices of the operands that hold what is cut, in order: `ret_cut` of operand `ret_operand`, so many as it returns;
+ * 0: not known, or nothing. */
 static unsigned find_pieces(const struct weft_graph *g, weft_node concat, const struct weft_cut *cut,
                             struct weft_cut *ret_cut, unsigned *ret_operand)
 {
