@@ -151,6 +151,7 @@ static void free_context(struct weft_context *context)
 {
     weft_shared_packs_close(context);
     weft_customs_free(context);
+    weft_outside_passes_free(context);
     weft_prices_close(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;
