@@ -2,7 +2,7 @@
 /* match.c: weft_match: does a tree of ops stand in the graph?
  *
  * Patterns are tried from the root to the operands; what is found is kept in a list, so that a choice that turns out
- * wrong, an operand of a commutative op, is taken back. Patterns are few (WEFT_PATTERN_MAX), and so is what is tried. */
+ * wrong, an operand of a commutative op, is taken back. Patterns are few (WEFT_PATTERN_MAX), and so are trials. */
 #include "ir/public.h"
 
 #include <string.h>

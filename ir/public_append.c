@@ -174,8 +174,8 @@ static int check_order(const struct append *a, const weft_val *operand)
     for (size_t i = 0; i < a->op->operands; i++) {
         const weft_node def = weft_def(g, operand[i]);
         if (def.id && g->position[def.id] >= g->position[a->beside.id])
-            return weft_wrong(g->context, a->where, "operand %zu of %s, %s, is computed behind the place of the node", i,
-                              a->op->op, weft_value_text(g, operand[i]));
+            return weft_wrong(g->context, a->where, "operand %zu of %s, %s, is computed behind the place of the node",
+                              i, a->op->op, weft_value_text(g, operand[i]));
     }
     return WEFT_OK;
 }

@@ -24,7 +24,8 @@ static const char *name_of(const struct weft_graph *g, weft_node n)
 
 static int refuse_decided(const struct weft_graph *g, weft_node n)
 {
-    return weft_wrong(g->context, name_of(g, n), "the node is in a group or has a kernel: what is decided is not edited");
+    return weft_wrong(g->context, name_of(g, n),
+                      "the node is in a group or has a kernel: what is decided is not edited");
 }
 
 static int check_value(const struct weft_graph *g, const char *what, weft_val v)
@@ -51,7 +52,8 @@ static int check_types(const struct weft_graph *g, weft_val from, weft_val to)
 {
     return weft_type_same(weft_type_of(g, from), weft_type_of(g, to))
                ? WEFT_OK
-               : weft_wrong(g->context, weft_value_text(g, to), "its type is not that of the value that it is to replace");
+               : weft_wrong(g->context, weft_value_text(g, to),
+                            "its type is not that of the value that it is to replace");
 }
 
 /* --- operands ----------------------------------------------------------------------------------------------------- */
@@ -132,6 +134,15 @@ static void replace_returns(struct weft_graph *g, weft_val from, weft_val to)
     }
 }
 
+/* Who looks for a value that nobody reads any more finds the one that is read in its place (weft_plan_find). */
+static void take_place(struct weft_graph *g, weft_val from, weft_val to)
+{
+    g->value[from.id].heir = to;
+    g->value[to.id].heir = WEFT_NO_VALUE;
+    if (g->value[from.id].name && !g->value[to.id].name && !g->value[from.id].is_param)
+        weft_move_name(g, from, to);
+}
+
 static int replace(void *arg)
 {
     const struct edit *e = arg;
@@ -149,6 +160,8 @@ static int replace(void *arg)
         return WEFT_ERR_ARGUMENT;
     replace_reads(g, from, to, behind);
     replace_returns(g, from, to);
+    if (g->value[from.id].uses == 0)
+        take_place(g, from, to);
     return WEFT_OK;
 }
 

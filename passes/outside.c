@@ -118,7 +118,7 @@ static int run_on(const struct weft_outside_pass *p, struct weft_graph *g, const
 static int run_checked(const struct weft_outside_pass *p, struct weft_graph *g, const struct weft_target *target)
 {
     struct weft_context *const context = g->context;
-    const uint32_t errors = context->error_count;
+    const int32_t errors = context->error_count;
     const int status = run_on(p, g, target);
     if (status < 0 && context->error_count == errors)
         weft_error(context, status, &(struct weft_place){.file = g->file, .where = p->name},

@@ -123,6 +123,10 @@ bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct w
 /* The same for rules that ask for what an analysis has found. */
 bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
                            const void *facts);
+/* And that leave nodes alone of which `stays` says so. */
+typedef bool weft_stays_fn(const struct weft_target *target, struct weft_graph *graph, weft_node node);
+bool weft_apply_rules_unless(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets,
+                             unsigned count, const void *facts, weft_stays_fn *stays, const struct weft_target *target);
 /* Asks for permission and records the remark; to be called once, before the first edit. */
 bool weft_rewrite_begin(struct weft_rewriting *rewriting);
 /* `value` if it may take the place of the node's result and that is permitted; a reshape of it where only the result of

@@ -100,8 +100,7 @@ static void find_read_by_callers(struct weft_plan *plan)
 static bool is_strided(void *user, weft_node n)
 {
     struct weft_plan *plan = user;
-    if (weft_opcode_of(plan->graph, n) == WEFT_OP_custom ||
-        (plan->read_by_callers && plan->read_by_callers[weft_result(plan->graph, n, 0).id]))
+    if (weft_opcode_of(plan->graph, n) == WEFT_OP_custom)
         return false;
     const struct weft_step *kernel = weft_plan_choice(plan, n);
     return weft_step_has(kernel, WEFT_STEP_STRIDED);
@@ -110,6 +109,14 @@ static bool is_strided(void *user, weft_node n)
 static const struct weft_form *form_of(void *user, weft_node first)
 {
     return weft_alias_form(weft_plan_choice(user, first));
+}
+
+/* Of one result: others have no place (sched/alias_root.c). */
+static bool is_exact(void *user, weft_node n)
+{
+    const struct weft_plan *plan = user;
+    return plan->read_by_callers[weft_result(plan->graph, n, 0).id] ||
+           weft_target_kernel_noted(&plan->target, plan->graph, n);
 }
 
 /* A kernel of the caller's writes over what it says, and its concat copies all. */
@@ -150,7 +157,7 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     const struct weft_alias_query query = {
         .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
         .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .hosts = may_host,
-        .user = plan};
+        .exact = plan->read_by_callers ? is_exact : NULL, .user = plan};
     (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);
     place_returns(plan);

@@ -140,7 +140,7 @@ bool weft_plan_check(const struct weft_graph *graph, const struct weft_target *t
 
 /* Where no pass chose: names the target's cheapest kernel of those that take each node as it lies. Also in bodies. */
 void weft_own_take(struct weft_graph *graph, const struct weft_target *target);
-/* Relayouts in front of kernels whose operands would be views or constants of one element, and not what they ask for. */
+/* Relayouts in front of kernels whose operands would be views or constants of one element, not what they ask for. */
 void weft_own_convert(struct weft_graph *graph, const struct weft_target *target);
 /* Records an error for each array that is not as a kernel asks, and for each node that the target may not leave to
  * others. Of one plan, without bodies; all values have homes. */

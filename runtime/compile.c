@@ -107,7 +107,8 @@ static int compile(void *arg)
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         optimize(plan, &c->options);
     else if (c->options.pipeline)
-        return weft_wrong(plan->context, NULL, "WEFT_COMPILE_NO_PASSES and weft_compile_options.pipeline exclude each other");
+        return weft_wrong(plan->context, NULL,
+                          "WEFT_COMPILE_NO_PASSES and weft_compile_options.pipeline exclude each other");
     else
         weft_own_take(plan->graph, &plan->target);
     if (plan->context->error_count > 0) /* of a pass of the caller's, or of options */

@@ -3,6 +3,7 @@
 #include "ir/custom.h"
 #include "ir/public.h"
 #include "ir/suggest.h"
+#include "passes/passes.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>

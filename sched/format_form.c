@@ -134,8 +134,8 @@ static struct weft_select select_of(const struct weft_formats *f, const struct w
 
 static struct weft_places places_of(const struct weft_formats *f)
 {
-    return (struct weft_places){.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .layout = layout_at,
-                                .user = f};
+    return (struct weft_places){
+        .tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .layout = layout_at, .user = f};
 }
 
 const struct weft_choices *weft_format_first_choice(const struct weft_formats *f, const int64_t *symbols,

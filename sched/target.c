@@ -132,6 +132,32 @@ bool weft_target_kernel_fits(const struct weft_target_kernel *k, const struct we
            (!k->kernel.fits || k->kernel.fits(k->kernel.user, graph, weft_node_out(graph, node)));
 }
 
+static bool layouts_are_right(const struct weft_target_kernel *k, struct weft_graph *g, weft_node n)
+{
+    const uint32_t pins = g->node[n.id].operands + (uint32_t)g->node[n.id].results;
+    struct weft_layout layout;
+    const char *message = NULL;
+    for (uint32_t i = 0; i < pins && !message; i++)
+        weft_target_kernel_layout(k, g, n, i, &layout, &message);
+    return !message;
+}
+
+bool weft_target_computes(const struct weft_target *target, struct weft_graph *g, weft_node n)
+{
+    for (const struct weft_target_kernel *k = target->kernel; k; k = k->next)
+        if (weft_target_kernel_fits(k, g, n) && weft_target_kernel_ps(k, g, n) >= 0 && layouts_are_right(k, g, n))
+            return true;
+    return false;
+}
+
+bool weft_target_has(const struct weft_target *target, int opcode)
+{
+    const struct weft_target_kernel *k = target->kernel;
+    while (k && k->opcode != opcode)
+        k = k->next;
+    return k || !(target->restricted & WEFT_TARGET_OWN_ONLY);
+}
+
 const struct weft_target_kernel *weft_target_kernel_noted(const struct weft_target *target, const struct weft_graph *g,
                                                           weft_node n)
 {

@@ -19,9 +19,10 @@ WEFT_API int weft_insert_before(struct weft_graph *graph, weft_node node, const 
                                 weft_val *ret_results);
 WEFT_API int weft_insert_after(struct weft_graph *graph, weft_node node, const struct weft_op *op,
                                weft_val *ret_results);
-/* All that read `from`, results of the graph included, read `to` instead, which has its type and is computed in front of
- * them; a node that computes `to` from `from` goes on reading `from`. A result keeps its name and its layout. A result
- * of the whole graph cannot become a parameter or another result: insert a `reshape` of it. */
+/* All that read `from` behind the node that computes `to`, results of the graph included, read `to` instead, which has
+ * its type; that node itself, and what stands in front of it, goes on reading `from`. A result keeps its name and its
+ * layout, and a value that nobody reads any more gives its name to a `to` that has none. A result of the whole graph
+ * cannot become a parameter or another result: insert a `reshape` of it. */
 WEFT_API int weft_graph_replace(struct weft_graph *graph, weft_val from, weft_val to);
 /* Operand i of a node becomes another value of its type. */
 WEFT_API int weft_graph_set_operand(struct weft_graph *graph, weft_node node, size_t i, weft_val value);
@@ -42,8 +43,8 @@ struct weft_pattern {
  * twice is one value; the two operands of a commutative op match in either order. Returns 1, with the value of each
  * pattern (none, id 0, of one that no other names), 0, or WEFT_ERR_ARGUMENT: no such node or op, a number beyond
  * `count`, or more than WEFT_PATTERN_MAX patterns. */
-WEFT_API int weft_match(const struct weft_graph *graph, weft_node node, const struct weft_pattern *pattern, size_t count,
-                        weft_val *ret_value);
+WEFT_API int weft_match(const struct weft_graph *graph, weft_node node, const struct weft_pattern *pattern,
+                        size_t count, weft_val *ret_value);
 
 #ifdef __cplusplus
 }

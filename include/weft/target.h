@@ -75,10 +75,11 @@ struct weft_kernel {
     /* Sets further demands on operand i, or for i = operands + k on result k. NULL: none. */
     void (*demand)(void *user, const struct weft_graph *graph, weft_node node, size_t i,
                    struct weft_demand *ret_demand);
-    /* Computes part call->part, for weft_run: by any of its threads, several at a time. Returns 0, or another number for
-     * an error: then the run ends with WEFT_ERR_CUSTOM, and its message names node and kernel. It may not call weft but
-     * for weft_node_attribute and weft_call_extent. NULL: the caller walks through plans himself, and weft_run of one
-     * that uses the kernel gives WEFT_ERR_UNSUPPORTED. */
+    /* Computes part call->part, for weft_run: by any of its threads, several at a time. Returns 0, or another number
+     * for an error: then the run ends with WEFT_ERR_CUSTOM, and its message names node and kernel. Of weft's functions
+     * it may call weft_node_read, weft_node_attribute and weft_call_extent. NULL: the caller walks through plans
+     * himself, and weft_run of one that uses the kernel gives WEFT_ERR_UNSUPPORTED. `user` and what these functions
+     * need must live as long as plans that use the kernel. */
     int (*run)(void *user, const struct weft_kernel_call *call);
     /* Into how many parts the work is cut for arrays of these sizes (data is NULL), where `call->workers` could do
      * them; asked whenever sizes are new, by any thread. NULL or less than 1: one. */

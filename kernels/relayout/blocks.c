@@ -34,7 +34,7 @@ static int64_t stride_at(const struct weft_digits *digits, int axis, int64_t div
     return best ? best->stride * (div / best->div) : 0;
 }
 
-/* Splits an axis where either side does, from the innermost digit outwards; false if they do not go into one another. */
+/* Splits an axis where either side does, innermost digit first; false if the digits do not go into one another. */
 static bool split_axis(const struct weft_block_copy *c, int axis, struct weft_copy *ret)
 {
     const int64_t extent = c->extent[axis];

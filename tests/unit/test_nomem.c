@@ -10,6 +10,7 @@
  * refused once. */
 #include "tests/unit/declarations.h"
 #include "tests/unit/nomem_builder.h"
+#include "tests/unit/nomem_edit.h"
 #include "tests/unit/nomem_passes.h"
 #include "tests/unit/nomem_read.h"
 #include "tests/unit/nomem_world.h"
@@ -58,6 +59,13 @@ static int words(struct world *w)
     assert_true(weft_plan_steps(w->plan) > 0 && weft_plan_blocks(w->plan) > 0);
     assert_int_equal(weft_plan_step(w->plan, 0, &step), WEFT_OK);
     assert_int_equal(weft_plan_block(w->plan, 0, &block), WEFT_OK);
+    struct weft_plan_operand operand = {.size = sizeof operand};
+    int64_t extent = 0;
+    const struct weft_kernel_call call = {.graph = w->graph, .sizes = &extent};
+    assert_int_equal(weft_plan_step_operand(w->plan, 0, 0, &operand), WEFT_OK);
+    assert_int_equal(weft_plan_step_result(w->plan, 0, 0, &operand), WEFT_OK);
+    assert_true(weft_plan_arena_bytes(w->plan) >= 0);
+    assert_int_equal(weft_call_extent(&call, weft_extent(5), &extent), WEFT_OK);
     assert_true(weft_remark_count(weft_plan_graph(w->plan)) > 0);
     assert_int_equal(weft_remark_get(weft_plan_graph(w->plan), 0, &remark), WEFT_OK);
     assert_int_equal(weft_output(w->execution, 0, &tensor), WEFT_OK);
@@ -136,7 +144,14 @@ static int own_kernel(struct world *w)
     if (status == WEFT_OK)
         status = weft_graph_clone(w->graph, &copy);
     if (status == WEFT_OK)
+        status = weft_target_restrict(target, 0);
+    if (status == WEFT_OK)
         status = weft_run_pass(copy, "propagate_memory_format", target);
+    struct weft_plan *plan = NULL;
+    const struct weft_compile_options options = {.size = sizeof options, .target = target};
+    if (status >= 0)
+        status = weft_compile(copy, &options, &plan);
+    weft_plan_destroy(plan);
     weft_graph_destroy(copy);
     weft_target_destroy(target);
     return status < 0 ? status : WEFT_OK;
@@ -234,6 +249,13 @@ static int run_pass(struct world *w)
 static int run_pipeline(struct world *w)
 {
     const int status = weft_run_pipeline(w->graph, NULL);
+    return status < 0 ? status : WEFT_OK;
+}
+
+static int run_pipeline_with(struct world *w)
+{
+    const struct weft_pipeline_options options = {.size = sizeof options, .skip = "cse,fuse"};
+    const int status = weft_run_pipeline_with(w->graph, NULL, &options);
     return status < 0 ? status : WEFT_OK;
 }
 
@@ -356,6 +378,7 @@ static const struct entry {
      "weft_last_error weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
      "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
+     "weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes weft_call_extent "
      "weft_remark_get weft_output weft_execution_statistics weft_extent",
      false},
     {ends,
@@ -364,7 +387,10 @@ static const struct entry {
     {open_context, "weft_open", true},
     {load, "weft_load", true},
     {register_function, "weft_register", true},
-    {own_kernel, "weft_target_create weft_target_add weft_target_destroy", true},
+    {own_kernel, "weft_target_create weft_target_add weft_target_restrict weft_target_destroy", true},
+    {register_pass, "weft_register_pass", true},
+    {edit, "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match",
+     true},
     {read_graph,
      "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
      "weft_node_operand weft_node_result weft_node_attribute weft_value_read",
@@ -396,6 +422,7 @@ static const struct entry {
     {ask_access, "weft_access", true},
     {run_pass, "weft_run_pass", true},
     {run_pipeline, "weft_run_pipeline", true},
+    {run_pipeline_with, "weft_run_pipeline_with", true},
     {compile, "weft_compile", true},
     {plan_print, "weft_plan_print", true},
     {plan_wait, "weft_plan_wait", true},

@@ -138,6 +138,28 @@ static void kernels_in_blocks_need_two_relayouts(void **state)
     close_world(&w);
 }
 
+/* No tensor says what lies in blocks: results and parameters that may lie anywhere lie in strides. */
+static void results_that_may_lie_anywhere_are_no_blocks(void **state)
+{
+    static const char *const texts[] = {
+        "graph @g(%x: f32[2,32,6,5]{?}) {\n  %w: f32[32,32,1,1] = const random=1 scale=0.1\n"
+        "  %c: f32[2,32,6,5]{?} = conv %x, %w\n  return %c\n}",
+        "graph @g(%x: f32[2,32,6,5]) {\n  %w: f32[32,32,1,1] = const random=1 scale=0.1\n"
+        "  %c: f32[2,32,6,5] = conv %x, %w\n  %y: f32[2,32,6,5] = relu %c\n  return %y, %c\n}"};
+    static float data[1 << 12];
+    struct own_kernel conv = {.layout = blocked};
+    const struct weft_kernel kernel = own_kernel_of("own.conv", "conv", &conv, own_conv);
+    for (int i = 0; i < 2; i++) {
+        struct world w = open_world(texts[i], 2, 1, &kernel);
+        plan_world(&w, 0);
+        assert_int_equal(count_steps(w.plan, "own.conv"), i);
+        struct weft_tensor in = tensor_of(data, 4, (int64_t[]){2, 32, 6, 5});
+        if (i == 1) /* the other's strides are the plan's to choose */
+            run_and_compare(&w, &in, 1);
+        close_world(&w);
+    }
+}
+
 static void views_and_numbers_become_arrays(void **state)
 {
     static const char text[] = "graph @g(%x: f32[4,6], %v: f32[6], %t: f32[6,4]) {\n"
@@ -183,6 +205,24 @@ static uint32_t storage_of(const struct weft_plan *plan, const char *name)
     struct weft_plan_value value;
     assert_int_equal(weft_plan_find(plan, name, &value), WEFT_OK);
     return value.storage;
+}
+
+/* Where nothing but the hint of N makes the part one piece. */
+static void places_with_gaps_at_other_sizes_are_wefts(void **state)
+{
+    static const char text[] = "graph @g<N>(%x: f32[N,4,16]) {\n  %a: f32[N,4,16] = relu %x\n"
+                               "  %b: f32[N,4,16] = exp %x\n  %c: f32[N,8,16] = concat %a, %b axis=1\n  return %c\n}";
+    static const char *const cube[] = {"{0 1 2}", "{0 1 2}"};
+    static float data[256];
+    struct own_kernel relu = {.layout = cube};
+    const struct weft_kernel kernel = own_kernel_of("own.relu", "relu", &relu, own_relu);
+    struct world w = open_world(text, 1, 1, &kernel);
+    plan_world(&w, WEFT_COMPILE_NO_FUSE);
+    for (int64_t n = 1; n <= 3; n++) {
+        struct weft_tensor in = tensor_of(data, 3, (int64_t[]){n, 4, 16});
+        run_and_compare(&w, &in, 1);
+    }
+    close_world(&w);
 }
 
 static void results_overwrite_where_the_kernel_says_so(void **state)
@@ -234,7 +274,7 @@ static void a_group_is_one_call(void **state)
     static const char *const line[] = {"{0}", "{0}"};
     float data[8];
     struct own_kernel pair = {.layout = line};
-    const struct weft_kernel kernel = own_kernel_of("own.pair", "relu", &pair, own_relu); /* what it does is its affair */
+    const struct weft_kernel kernel = own_kernel_of("own.pair", "relu", &pair, own_relu); /* what it does is its own */
     struct world w = open_world(text, 1, 1, &kernel);
     plan_world(&w, 0);
     struct weft_plan_step step = {.size = sizeof step};
@@ -408,8 +448,10 @@ int main(void)
         cmocka_unit_test(blocks_stay_between_kernels_of_the_callers),
         cmocka_unit_test(blocks_that_are_not_full_are_converted),
         cmocka_unit_test(kernels_in_blocks_need_two_relayouts),
+        cmocka_unit_test(results_that_may_lie_anywhere_are_no_blocks),
         cmocka_unit_test(views_and_numbers_become_arrays),
         cmocka_unit_test(places_with_gaps_are_wefts),
+        cmocka_unit_test(places_with_gaps_at_other_sizes_are_wefts),
         cmocka_unit_test(results_overwrite_where_the_kernel_says_so),
         cmocka_unit_test(kernels_run_in_bodies),
         cmocka_unit_test(a_group_is_one_call),
