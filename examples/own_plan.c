@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_plan.c: a framework that computes everything by itself, row-major, and lets weft optimise a model and plan it:
- * the order of steps, the places in one arena, what is a view of what. It walks through the plan with its own loops, and
- * compares its answers with those of weft's kernels.
+ * the order of steps, the places in one arena, what is a view of what. It walks through the plan with its own loops,
+ * and compares its answers with those of weft's kernels.
  *
  *     cc own_plan.c $(pkg-config --cflags --libs weft) -lm && ./a.out model.onnx
  *
@@ -233,7 +233,7 @@ static double compare(const struct weft_context *context, const struct weft_grap
     must(context, weft_compile(graph, NULL, &plan));
     must(context, weft_execution_create(plan, &execution));
     for (size_t i = 0; i < weft_plan_inputs(plan); i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         weft_plan_input(plan, i, &port);
         struct weft_tensor tensor = {.data = m->input[i], .dtype = port.dtype, .rank = port.rank};
         memcpy(tensor.extent, port.extent, sizeof tensor.extent);
@@ -242,7 +242,7 @@ static double compare(const struct weft_context *context, const struct weft_grap
     }
     must(context, weft_run(execution));
     for (size_t i = 0; i < weft_plan_outputs(plan); i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         struct weft_tensor tensor;
         weft_plan_output(plan, i, &port);
         weft_output(execution, i, &tensor);
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     char *input[8], *output[8];
     const struct memory m = {.input = input, .output = output,
                              .arena = aligned_alloc(64, (size_t)(weft_plan_arena_bytes(plan) + 127) / 64 * 64)};
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     for (size_t i = 0; i < weft_plan_inputs(plan) && i < 8; i++) {
         weft_plan_input(plan, i, &port);
         input[i] = malloc((size_t)port_elements(&port) * sizeof(float));

@@ -159,7 +159,7 @@ static void count(const struct weft_plan *plan)
 static struct weft_execution *run(const struct weft_context *context, const struct weft_plan *plan, float *input)
 {
     struct weft_execution *execution;
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     weft_plan_input(plan, 0, &port);
     struct weft_tensor tensor = {.data = input, .dtype = port.dtype, .rank = port.rank};
     memcpy(tensor.extent, port.extent, sizeof tensor.extent);
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     must(context, weft_compile(graph, NULL, &weft));
     weft_target_destroy(target);
     count(mine);
-    struct weft_port port;
+    struct weft_port port = {.size = sizeof port};
     weft_plan_input(mine, 0, &port);
     const int64_t n = elements(port.extent, port.rank);
     float *const input = malloc((size_t)n * sizeof(float));

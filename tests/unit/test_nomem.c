@@ -129,34 +129,6 @@ static int register_function(struct world *w)
     return status;
 }
 
-static double no_cost(void *user, const struct weft_graph *graph, weft_node node) { return 1; }
-
-/* A target with a kernel for whatever the world's graph adds up, and a pass that takes it. */
-static int own_kernel(struct world *w)
-{
-    const struct weft_kernel kernel = {.size = sizeof kernel, .name = "own", .op = "add", .cost = no_cost};
-    struct weft_target *target = UNTOUCHED;
-    struct weft_graph *copy = NULL;
-    int status = weft_target_create(w->context, &target);
-    if (status != WEFT_OK)
-        return target == UNTOUCHED ? status : WEFT_OK;
-    status = weft_target_add(target, &kernel);
-    if (status == WEFT_OK)
-        status = weft_graph_clone(w->graph, &copy);
-    if (status == WEFT_OK)
-        status = weft_target_restrict(target, 0);
-    if (status == WEFT_OK)
-        status = weft_run_pass(copy, "propagate_memory_format", target);
-    struct weft_plan *plan = NULL;
-    const struct weft_compile_options options = {.size = sizeof options, .target = target};
-    if (status >= 0)
-        status = weft_compile(copy, &options, &plan);
-    weft_plan_destroy(plan);
-    weft_graph_destroy(copy);
-    weft_target_destroy(target);
-    return status < 0 ? status : WEFT_OK;
-}
-
 /* An ONNX model with an `if` whose condition is known. */
 static int load_fixed(struct world *w)
 {

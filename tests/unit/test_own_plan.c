@@ -202,7 +202,7 @@ static void places_with_gaps_are_wefts(void **state)
 
 static uint32_t storage_of(const struct weft_plan *plan, const char *name)
 {
-    struct weft_plan_value value;
+    struct weft_plan_value value = {.size = sizeof value};
     assert_int_equal(weft_plan_find(plan, name, &value), WEFT_OK);
     return value.storage;
 }
