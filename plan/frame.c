@@ -83,10 +83,8 @@ static void size_value(const struct weft_plan *plan, struct weft_frame *frame, w
 {
     frame->tensor[v.id] = tensor_by(plan, v, frame->live, number);
     frame->offset[v.id] = number(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
-    const bool fits = plan->home[v.id].split
-                          ? weft_home_array(plan, v, frame->live).bytes <= MOST_ELEMENTS
-                          : weft_frame_fits(&frame->tensor[v.id], frame->offset[v.id]);
-    if (!fits)
+    if (!weft_frame_fits(&frame->tensor[v.id], frame->offset[v.id]) ||
+        (plan->home[v.id].split && weft_home_array(plan, v, frame->live).bytes > MOST_ELEMENTS))
         frame->too_large = v;
 }
 

@@ -362,7 +362,7 @@ static const struct entry {
     {own_kernel, "weft_target_create weft_target_add weft_target_restrict weft_target_destroy", true},
     {register_pass, "weft_register_pass", true},
     {edit, "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match",
-     true},
+     false},
     {read_graph,
      "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
      "weft_node_operand weft_node_result weft_node_attribute weft_value_read",
