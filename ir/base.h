@@ -42,6 +42,8 @@ struct weft_target {
     char name[64];       /* "avx512+bf16 2 threads", for messages */
     struct weft_context *context;              /* of a target of the caller's; NULL in that of a context */
     struct weft_target_kernel *kernel;         /* the caller's, a list in the order in which they were added */
+    uint32_t restricted; /* WEFT_TARGET_* */
+    bool planned;        /* a plan's copy: kernels in its memory, and weft computes what they do not */
 };
 
 struct weft_text {       /* a growing text, always NUL-terminated when length > 0 */
@@ -52,6 +54,7 @@ struct weft_text {       /* a growing text, always NUL-terminated when length > 
 };
 
 struct weft_custom_entry;
+struct weft_outside_pass;
 /* Who wants to know whether something would be an error: while context->caught points here, errors are not recorded,
  * and the first message is kept, in the arena. A refused allocation ends it, wherever it leads. */
 struct weft_caught {
@@ -75,6 +78,7 @@ struct weft_context {
     void *diagnose_user;
     struct weft_target target;
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
+    struct weft_outside_pass *passes; /* the caller's: passes/outside.c */
     _Atomic uint32_t gang;   /* 0, or who has the executor's workers; another run gets one: runtime/executor.c */
     struct weft_barrier *barrier; /* where workers of a gang meet, for target.threads */
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */

@@ -273,6 +273,12 @@ static bool splits_axis(const struct weft_layout *layout)
     return any;
 }
 
+bool weft_is_split(const struct weft_graph *graph, weft_val value)
+{
+    const struct weft_value *const v = &graph->value[value.id];
+    return v->layout && splits_axis(&graph->root->layout[v->layout]);
+}
+
 bool weft_has_blocks(const struct weft_graph *graph)
 {
     bool any = false;

@@ -289,6 +289,8 @@ void weft_set_value_layout(struct weft_graph *graph, weft_val value, const struc
 void weft_state_layout(struct weft_graph *graph, weft_val value, const struct weft_layout *layout);
 /* What is said of the layout of `from` is said of `to`, which has its type. */
 void weft_take_layout(struct weft_graph *graph, weft_val to, weft_val from);
+/* Does its layout split an axis? */
+bool weft_is_split(const struct weft_graph *graph, weft_val value);
 /* Does the graph, or one of its bodies, compute a value whose layout splits an axis? */
 bool weft_has_blocks(const struct weft_graph *graph);
 /* Must an intermediate value be stored in its layout? Hints and proposals are weighed, and what is not said is free. */

@@ -13,6 +13,8 @@ struct append {
     int opcode;
     const char *where; /* the node, for messages */
     weft_val *results;
+    weft_node beside;  /* in front of this node, or none: at the end */
+    bool behind;       /* or behind it */
 };
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
@@ -162,6 +164,36 @@ static int read_type(const struct append *a, struct weft_type *ret)
     return WEFT_OK;
 }
 
+/* Is all that the node reads there in front of its place? */
+static int check_order(const struct append *a, const weft_val *operand)
+{
+    struct weft_graph *const g = a->graph;
+    if (!a->beside.id)
+        return WEFT_OK;
+    weft_require(g, WEFT_ORDER);
+    for (size_t i = 0; i < a->op->operands; i++) {
+        const weft_node def = weft_def(g, operand[i]);
+        if (def.id && g->position[def.id] >= g->position[a->beside.id])
+            return weft_wrong(g->context, a->where, "operand %zu of %s, %s, is computed behind the place of the node",
+                              i, a->op->op, weft_value_text(g, operand[i]));
+    }
+    return WEFT_OK;
+}
+
+/* The node before which to insert: the given one, or the next; an error in a group, whose nodes stand side by side. */
+static int find_place(struct append *a)
+{
+    struct weft_graph *const g = a->graph;
+    const weft_node beside = {.id = a->beside.id};
+    if (!weft_node_is_in(g, a->beside))
+        return weft_wrong(g->context, a->where, "the node that it is to stand beside is none of this graph's");
+    if (g->node[beside.id].group)
+        return weft_wrong(g->context, a->where, "the node that it is to stand beside is in group @%s",
+                          g->group[g->node[beside.id].group].name);
+    a->beside = a->behind ? g->node[beside.id].next : beside;
+    return WEFT_OK;
+}
+
 static int append_node(const struct append *a)
 {
     struct weft_graph *graph = a->graph;
@@ -177,13 +209,13 @@ static int append_node(const struct append *a)
             return WEFT_ERR_ARGUMENT;
         given += !is_left_out(&op->attribute[i], attrs[given].kind);
     }
-    if (read_type(a, &type) != WEFT_OK)
+    if (read_type(a, &type) != WEFT_OK || check_order(a, operand) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
     const bool stated = op->dtype && (weft_ops[a->opcode].traits & WEFT_STATED);
     const weft_node node = weft_add_node(graph, &(struct weft_node_spec){
         .op = a->opcode, .operand = operand, .operands = (unsigned)op->operands, .attr = attrs,
         .attrs = given, .stated = stated ? &type : NULL,
-        .claimed = op->dtype && !stated ? &type : NULL, .place = {.where = a->where}});
+        .claimed = op->dtype && !stated ? &type : NULL, .place = {.where = a->where}, .before = a->beside});
     if (!node.id)
         return WEFT_ERR_INVALID;
     if (op->name && graph->node[node.id].results)
@@ -218,7 +250,7 @@ static int append(void *arg)
     a->where = weft_public_place("node", graph->nodes, graph, sized ? op.name : NULL, unnamed);
     if (!sized)
         return weft_wrong(graph->context, a->where, "weft_op.size is not set");
-    if (weft_frozen(graph))
+    if (weft_frozen(graph) || (a->beside.id && find_place(a) != WEFT_OK))
         return WEFT_ERR_ARGUMENT;
     a->opcode = find_op(graph, op.op, a->where);
     if (!a->opcode)
@@ -243,4 +275,23 @@ int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *re
     if (!graph || !op || !ret_results)
         return weft_missing(graph ? graph->context : NULL);
     return weft_protected_graph(graph, append, &(struct append){.graph = graph, .op = op, .results = ret_results});
+}
+
+static int insert(struct weft_graph *graph, weft_node node, bool behind, const struct weft_op *op, weft_val *ret)
+{
+    struct append a = {.graph = graph, .op = op, .results = ret, .beside = node, .behind = behind};
+    a.beside.id = node.id ? node.id : UINT32_MAX; /* none is no node of the graph */
+    return weft_protected_graph(graph, append, &a);
+}
+
+int weft_insert_before(struct weft_graph *graph, weft_node node, const struct weft_op *op, weft_val *ret_results)
+{
+    return graph && op && ret_results ? insert(graph, node, false, op, ret_results)
+                                      : weft_missing(graph ? graph->context : NULL);
+}
+
+int weft_insert_after(struct weft_graph *graph, weft_node node, const struct weft_op *op, weft_val *ret_results)
+{
+    return graph && op && ret_results ? insert(graph, node, true, op, ret_results)
+                                      : weft_missing(graph ? graph->context : NULL);
 }

@@ -51,4 +51,8 @@ void weft_tensor_copy_run(const struct weft_tensor *out, int64_t out_place, int6
 /* Sets all elements to 0, from the given place on. */
 void weft_tensor_clear(const struct weft_tensor *tensor, int64_t place);
 
+/* array.c: a value of this type in a layout that is stored, for these sizes, without data. Any thread. */
+void weft_array_of(const struct weft_dims *dims, const struct weft_type *type, const struct weft_layout *layout,
+                   const int64_t *symbols, struct weft_kernel_array *ret);
+
 #endif

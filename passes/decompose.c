@@ -15,8 +15,11 @@
  * step is rounded. In 16-bit types that would lose most of the digits, so those are computed in f32 between two
  * casts.
  *
+ * What a kernel of the caller's target computes stays whole, in its own type.
+ *
  * Needs: nothing. Not done: pooling stays whole, it is a windowed reduction and no composite. */
 #include "passes/decompose.h"
+#include "sched/target.h"
 
 /* --- softmax ---------------------------------------------------------------------------------------------------- */
 
@@ -152,5 +155,6 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_orders,
         weft_decompose_rounding,
     };
-    return weft_apply_rules(graph, "decompose", sets, sizeof sets / sizeof sets[0]);
+    return weft_apply_rules_unless(graph, "decompose", sets, sizeof sets / sizeof sets[0], NULL,
+                                   target->kernel ? weft_target_computes : NULL, target);
 }

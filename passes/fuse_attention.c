@@ -25,6 +25,7 @@
  * Needs: canonicalize; a softmax that nobody opened, or in the pieces that it is made of.
  * Not done: causal masks of open sizes, which are computed from positions, and windows of keys are read as masks. */
 #include "passes/match_attention.h"
+#include "sched/target.h"
 
 /* --- factors ----------------------------------------------------------------------------------------------------- */
 
@@ -289,5 +290,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_fuse_attention(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_apply_rules(graph, "fuse_attention", sets, 1);
+    return weft_target_has(target, WEFT_OP_attention) && weft_apply_rules(graph, "fuse_attention", sets, 1);
 }

@@ -28,10 +28,15 @@ static bool same_name(const char *a, size_t length, const char *b)
 
 bool weft_environment_names(const char *variable, const char *name, bool all)
 {
-    const char *list = getenv(variable);
+    const char *const list = getenv(variable);
+    return weft_list_names(list, name) || (all && weft_list_names(list, "all"));
+}
+
+bool weft_list_names(const char *list, const char *name)
+{
     while (list && *list) {
         const size_t length = strcspn(list, ",");
-        if (same_name(list, length, name) || (all && same_name(list, length, "all")))
+        if (same_name(list, length, name))
             return true;
         list += length + (list[length] == ',');
     }

@@ -16,7 +16,8 @@
  * A kernel that was chosen for blocks is dropped, and a group with such values opened, with a remark; so is it said of
  * what is not stored in blocks in the end, since nothing can write or nobody reads it so.
  * Plans need this, so compiling runs it once more where the pipeline did not come to it (NO_PASSES, WEFT_STOP_AFTER). A
- * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay.
+ * framework that runs graphs by itself does not: where the target has kernels of the caller's, blocks stay. In a plan
+ * for such a target they stay between its kernels (lower_blocks_kept.c).
  * Needs: nothing. Not done: results and parameters in blocks, which no tensor can state (what becomes a `mut` parameter
  * lies as the graph says until it is copied there); splits of axes that are not constant; more than 8 axes with the
  * splits. */
@@ -31,17 +32,7 @@ static const char who[] = "lower_blocks";
 
 enum { FILLING = 77 }; /* of integers */
 
-struct lowering {
-    struct weft_graph *graph;
-    struct weft_builder build;
-    uint32_t values;        /* of the graph before */
-    weft_val *plain, *whole; /* by value with a split axis: what stands for it */
-    struct weft_blocks **blocks; /* by value; NULL: no axis is split */
-    weft_node *done;        /* others stand for these */
-    uint32_t count;
-};
-
-static weft_val fill_up(struct lowering *l, weft_val v, const struct weft_type *full)
+static weft_val fill_up(struct weft_lowering *l, weft_val v, const struct weft_type *full)
 {
     struct weft_graph *g = l->graph;
     const struct weft_type type = *weft_type_of(g, v), scalar = {.dtype = type.dtype};
@@ -57,18 +48,18 @@ static weft_val fill_up(struct lowering *l, weft_val v, const struct weft_type *
     return weft_build(&l->build, WEFT_OP_pad, 2, both, 1, &attr, NULL);
 }
 
-static weft_val reshape(struct lowering *l, weft_val v, const struct weft_type *type)
+static weft_val reshape(struct weft_lowering *l, weft_val v, const struct weft_type *type)
 {
     return weft_type_same(weft_type_of(l->graph, v), type) ? v : weft_build_reshape(&l->build, v, type);
 }
 
-static weft_val split(struct lowering *l, weft_val v, const struct weft_blocks *b)
+static weft_val split(struct weft_lowering *l, weft_val v, const struct weft_blocks *b)
 {
     const struct weft_type full = weft_blocks_filled(l->graph, weft_type_of(l->graph, v), b);
     return reshape(l, fill_up(l, v, &full), &b->type);
 }
 
-static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *type, const struct weft_blocks *b)
+static weft_val unite(struct weft_lowering *l, weft_val v, const struct weft_type *type, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
     const struct weft_type full = weft_blocks_filled(g, type, b);
@@ -85,14 +76,16 @@ static weft_val unite(struct lowering *l, weft_val v, const struct weft_type *ty
 
 /* --- operands in the form that a rule needs ----------------------------------------------------------------------- */
 
-static const struct weft_blocks *blocks_of(const struct lowering *l, weft_val v)
+static const struct weft_blocks *blocks_of(const struct weft_lowering *l, weft_val v)
 {
     return v.id < l->values ? l->blocks[v.id] : NULL;
 }
 
-static weft_val whole_of(struct lowering *l, weft_val v)
+weft_val weft_lowered_whole(struct weft_lowering *l, weft_val v)
 {
     const struct weft_blocks *b = blocks_of(l, v);
+    if (b && !l->whole[v.id].id && l->kept[v.id])
+        l->whole[v.id] = weft_kept_whole(l, v);
     if (b && !l->whole[v.id].id) {
         const struct weft_type type = *weft_type_of(l->graph, v);
         l->whole[v.id] = unite(l, l->plain[v.id], &type, b);
@@ -107,12 +100,14 @@ static bool same_blocks(const struct weft_blocks *a, const struct weft_blocks *b
 }
 
 /* As an array of these blocks, which are those of the value itself if it has any: else it is converted. */
-static weft_val plain_of(struct lowering *l, weft_val v, const struct weft_blocks *b)
+static weft_val plain_of(struct weft_lowering *l, weft_val v, const struct weft_blocks *b)
 {
     const struct weft_blocks *own = blocks_of(l, v);
+    if (own && same_blocks(own, b) && !l->plain[v.id].id && l->kept[v.id])
+        l->plain[v.id] = weft_kept_plain(l, v);
     if (own && same_blocks(own, b) && l->plain[v.id].id)
         return l->plain[v.id];
-    const weft_val array = weft_build_unary(&l->build, WEFT_OP_relayout, split(l, whole_of(l, v), b));
+    const weft_val array = weft_build_unary(&l->build, WEFT_OP_relayout, split(l, weft_lowered_whole(l, v), b));
     weft_set_value_layout(l->graph, array, &b->layout);
     if (own && same_blocks(own, b))
         l->plain[v.id] = array;
@@ -121,7 +116,7 @@ static weft_val plain_of(struct lowering *l, weft_val v, const struct weft_block
 
 /* --- rules: the node's result as an array of its blocks, or none -------------------------------------------------- */
 
-static weft_val rebuild(struct lowering *l, weft_node n, unsigned operands, const weft_val *operand,
+static weft_val rebuild(struct weft_lowering *l, weft_node n, unsigned operands, const weft_val *operand,
                         const struct weft_type *stated)
 {
     const struct weft_node_info *info = &l->graph->node[n.id];
@@ -129,7 +124,7 @@ static weft_val rebuild(struct lowering *l, weft_node n, unsigned operands, cons
     return weft_build(&l->build, info->op, operands, operand, info->attrs, info->attr, is_stated ? stated : NULL);
 }
 
-static weft_val on_elements(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val on_elements(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
     const unsigned operands = l->graph->node[n.id].operands;
     weft_val *operand = weft_new(&l->graph->root->scratch, weft_val, operands);
@@ -142,10 +137,10 @@ static weft_val on_elements(struct lowering *l, weft_node n, const struct weft_b
 }
 
 /* The operand is split where it runs along a split axis; it stays small, and a view repeats it. */
-static weft_val on_broadcast(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val on_broadcast(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
-    const weft_val x = whole_of(l, weft_operand(g, n, 0));
+    const weft_val x = weft_lowered_whole(l, weft_operand(g, n, 0));
     const struct weft_type type = *weft_type_of(g, x), to = *weft_type_of(g, weft_result(g, n, 0));
     struct weft_blocks small = {.type = {.dtype = type.dtype}};
     int axis[WEFT_MAX_RANK];
@@ -163,7 +158,7 @@ static weft_val on_broadcast(struct lowering *l, weft_node n, const struct weft_
 }
 
 /* Along a split axis only if each part but the last is known to be whole blocks. */
-static weft_val on_concat(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val on_concat(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
     const unsigned operands = g->node[n.id].operands;
@@ -197,7 +192,7 @@ static bool lies_as(struct weft_graph *g, const struct weft_blocks *b, const str
 }
 
 /* Each block is an image of its channels, if images follow each other: not where all first blocks come first. */
-static weft_val on_windows(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val on_windows(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
     struct weft_graph *g = l->graph;
     const struct weft_blocks *from = blocks_of(l, weft_operand(g, n, 0));
@@ -221,19 +216,19 @@ static weft_val on_windows(struct lowering *l, weft_node n, const struct weft_bl
     return reshape(l, y, &b->type);
 }
 
-static weft_val on_conversion(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val on_conversion(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
     return plain_of(l, weft_operand(l->graph, n, 0), b);
 }
 
-static weft_val find_plain(struct lowering *l, weft_node n, const struct weft_blocks *b)
+static weft_val find_plain(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
-    static weft_val (*const rules[WEFT_OP_COUNT])(struct lowering *, weft_node, const struct weft_blocks *) = {
+    static weft_val (*const rules[WEFT_OP_COUNT])(struct weft_lowering *, weft_node, const struct weft_blocks *) = {
 #define BLOCKS(op, rule) [WEFT_OP_##op] = on_##rule,
 #include "passes/blocks.def"
 #undef BLOCKS
     };
-    weft_val (*const rule)(struct lowering *, weft_node, const struct weft_blocks *) =
+    weft_val (*const rule)(struct weft_lowering *, weft_node, const struct weft_blocks *) =
         weft_op_of(l->graph, n)->traits & WEFT_ELEMENTWISE ? on_elements : rules[weft_opcode_of(l->graph, n)];
     return rule ? rule(l, n, b) : WEFT_NO_VALUE;
 }
@@ -241,7 +236,7 @@ static weft_val find_plain(struct lowering *l, weft_node n, const struct weft_bl
 /* --- rules: the node's result, not split, or none ----------------------------------------------------------------- */
 
 /* The attributes with the axes of the array in the place of the value's; false if one of them is filled up. */
-static bool reduced_axes(struct lowering *l, weft_node n, const struct weft_blocks *b, struct weft_attr *ret,
+static bool reduced_axes(struct weft_lowering *l, weft_node n, const struct weft_blocks *b, struct weft_attr *ret,
                          bool *ret_goes)
 {
     struct weft_graph *g = l->graph;
@@ -265,7 +260,7 @@ static bool reduced_axes(struct lowering *l, weft_node n, const struct weft_bloc
 }
 
 /* Sums of split axes are sums of both, unless that would add up what fills the last block. */
-static weft_val on_reduction(struct lowering *l, weft_node n)
+static weft_val on_reduction(struct weft_lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val x = weft_operand(g, n, 0);
@@ -291,7 +286,7 @@ static weft_val on_reduction(struct lowering *l, weft_node n)
 
 /* Out of blocks the array is put in the order of the result, which then is a view of it. Where the last block is filled
  * up, it would be a part with gaps. */
-static weft_val on_relayout(struct lowering *l, weft_node n)
+static weft_val on_relayout(struct weft_lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val x = weft_operand(g, n, 0), y = weft_result(g, n, 0);
@@ -299,7 +294,7 @@ static weft_val on_relayout(struct lowering *l, weft_node n)
     const struct weft_type type = *weft_type_of(g, x), full = b ? weft_blocks_filled(g, &type, b) : type;
     const struct weft_layout to = weft_own_layout(g, y);
     if (b && !l->plain[x.id].id && weft_layout_is_row_major(&to) && !to.align && !g->value[y.id].returns)
-        return whole_of(l, x); /* nothing could write it in blocks */
+        return weft_lowered_whole(l, x); /* nothing could write it in blocks */
     if (!b || !l->plain[x.id].id || !to.dense || to.axes != type.rank || !weft_type_same(&full, &type))
         return WEFT_NO_VALUE;
     int order[WEFT_MAX_RANK], axes = 0;
@@ -319,7 +314,7 @@ static weft_val on_relayout(struct lowering *l, weft_node n)
 
 /* --- the walk ----------------------------------------------------------------------------------------------------- */
 
-static bool touches(const struct lowering *l, weft_node n)
+static bool touches(const struct weft_lowering *l, weft_node n)
 {
     const struct weft_graph *g = l->graph;
     for (uint32_t i = 0; i < g->node[n.id].operands; i++)
@@ -332,11 +327,11 @@ static bool touches(const struct lowering *l, weft_node n)
 }
 
 /* Without a rule: the node reads and writes values that are not split. */
-static void lower_whole(struct lowering *l, weft_node n)
+static void lower_whole(struct weft_lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
-        const weft_val v = weft_operand(g, n, i), whole = whole_of(l, v);
+        const weft_val v = weft_operand(g, n, i), whole = weft_lowered_whole(l, v);
         if (!weft_is(v, whole))
             weft_replace_operand(g, n, i, whole);
     }
@@ -352,7 +347,7 @@ static void lower_whole(struct lowering *l, weft_node n)
 }
 
 /* `whole` stands for v. What was there before keeps its layout: others state it, as the caller does of a parameter. */
-static void put_in_place(struct lowering *l, weft_val v, weft_val whole)
+static void put_in_place(struct weft_lowering *l, weft_val v, weft_val whole)
 {
     struct weft_graph *g = l->graph;
     if (whole.id < l->values && g->value[whole.id].layout != g->value[v.id].layout)
@@ -372,7 +367,7 @@ static bool can_split_operands(const struct weft_graph *g, weft_node n)
 }
 
 /* True if others stand for the node now. */
-static bool lower_node(struct lowering *l, weft_node n)
+static bool lower_node(struct weft_lowering *l, weft_node n)
 {
     struct weft_graph *g = l->graph;
     const weft_val v = weft_result(g, n, 0);
@@ -427,14 +422,14 @@ static void say_origin(struct weft_graph *g, uint32_t first, weft_node from)
 }
 
 /* New values of `mut` parameters, behind all nodes. */
-static void return_whole(struct lowering *l)
+static void return_whole(struct weft_lowering *l)
 {
     l->build.before = WEFT_NO_NODE;
     for (uint32_t i = 0; i < l->graph->returns; i++) {
         const weft_val v = l->graph->ret[i].value;
-        const bool lowered = blocks_of(l, v) && (l->plain[v.id].id || l->whole[v.id].id);
+        const bool lowered = blocks_of(l, v) && (l->kept[v.id] || l->plain[v.id].id || l->whole[v.id].id);
         const uint32_t first = l->graph->nodes;
-        const weft_val whole = lowered ? whole_of(l, v) : v;
+        const weft_val whole = lowered ? weft_lowered_whole(l, v) : v;
         if (!weft_is(whole, v))
             weft_replace_return(l->graph, i, whole);
         say_origin(l->graph, first, weft_def(l->graph, v));
@@ -442,7 +437,7 @@ static void return_whole(struct lowering *l)
 }
 
 /* Parameters and results of the graph cannot be split: whoever compiles says so. */
-static bool find_all(struct lowering *l)
+static bool find_all(struct weft_lowering *l)
 {
     struct weft_graph *g = l->graph;
     bool any = false;
@@ -461,10 +456,12 @@ static bool find_all(struct lowering *l)
 
 bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *target)
 {
-    if (target->kernel || !weft_has_blocks(graph))
+    if ((target->kernel && !target->planned) || !weft_has_blocks(graph))
         return false;
     struct weft_arena *scratch = &graph->root->scratch;
-    struct lowering l = {.graph = graph, .build = {.graph = graph}, .values = graph->values,
+    struct weft_lowering l = {.graph = graph, .target = target, .build = {.graph = graph}, .values = graph->values,
+                         .kept = weft_new(scratch, bool, graph->values),
+                         .blocked = weft_new(scratch, weft_val, graph->values),
                          .plain = weft_new(scratch, weft_val, graph->values),
                          .whole = weft_new(scratch, weft_val, graph->values),
                          .blocks = weft_new(scratch, struct weft_blocks *, graph->values),
@@ -473,7 +470,7 @@ bool weft_pass_lower_blocks(struct weft_graph *graph, const struct weft_target *
     if (!find_all(&l))
         return false;
     weft_foreach_node(graph, n) {
-        if (!touches(&l, n))
+        if (!touches(&l, n) || weft_stays_in_blocks(&l, n))
             continue;
         if (!weft_permit(graph, who, weft_result(graph, n, 0)))
             break;

@@ -24,4 +24,29 @@ bool weft_blocks_find(struct weft_graph *graph, weft_val value, struct weft_bloc
 struct weft_type weft_blocks_filled(const struct weft_graph *graph, const struct weft_type *type,
                                     const struct weft_blocks *blocks);
 
+/* One run of the pass on a graph. */
+struct weft_lowering {
+    struct weft_graph *graph;
+    const struct weft_target *target;
+    struct weft_builder build;
+    uint32_t values;        /* of the graph before */
+    weft_val *plain, *whole; /* by value with a split axis: what stands for it */
+    bool *kept;             /* by value with a split axis: it stays in blocks */
+    weft_val *blocked;      /* by value that does not: the same in blocks again, or none yet */
+    struct weft_blocks **blocks; /* by value; NULL: no axis is split */
+    weft_node *done;        /* others stand for these */
+    uint32_t count;
+};
+/* The value, not split. */
+weft_val weft_lowered_whole(struct weft_lowering *lowering, weft_val value);
+
+/* --- lower_blocks_kept.c: blocks that stay, in plans for kernels of the caller's ---------------------------------- */
+
+/* Does the node read and write blocks as they are? What it reads in blocks that are none any more is made so again, and
+ * what it writes stays. */
+bool weft_stays_in_blocks(struct weft_lowering *lowering, weft_node node);
+/* Of a value that stays in blocks: as an array of them, or none where the last is filled up; not split. */
+weft_val weft_kept_plain(struct weft_lowering *lowering, weft_val value);
+weft_val weft_kept_whole(struct weft_lowering *lowering, weft_val value);
+
 #endif

@@ -17,6 +17,7 @@
  *
  * Needs: nothing. Not done: both directions in one loop; one product of R for equal sequences. */
 #include "passes/lower_recurrent.h"
+#include "sched/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -294,7 +295,8 @@ bool weft_pass_lower_recurrent(struct weft_graph *graph, const struct weft_targe
     for (weft_node node = graph->first, next; node.id; node = next) {
         next = graph->node[node.id].next;
         const weft_val result = weft_result(graph, node, 0);
-        if (!is_open(graph, node) || !weft_permit(graph, "lower_recurrent", result))
+        if (!is_open(graph, node) || weft_target_computes(target, graph, node) ||
+            !weft_permit(graph, "lower_recurrent", result))
             continue;
         if (weft_value_of(graph, result)->name)
             weft_add_remark(graph, "lower_recurrent", result, "done", "the inputs of all times are one product, and a "

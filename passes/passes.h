@@ -37,9 +37,19 @@ struct weft_pipeline {
     const struct weft_target *target;
     uint64_t changes;               /* counted from 1; whoever changes the graph between phases adds one */
     uint64_t seen[WEFT_MAX_PASSES]; /* the change after which each pass last ran */
+    struct weft_pipeline_options options;
+    bool ended;                     /* options.until has run, or a pass of the caller's failed: nothing runs any more */
 };
-struct weft_pipeline weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target);
+/* `options` NULL: none. False, and an error, where they name a pass that there is not; nothing then runs. */
+bool weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target,
+                        const struct weft_pipeline_options *options, struct weft_pipeline *ret_pipeline);
+/* With the caller's passes before and behind it. Phases come in their order; SIMPLIFY may come twice. */
 void weft_pipeline_run(struct weft_pipeline *pipeline, enum weft_phase phase);
+/* The caller's passes that come last. */
+void weft_pipeline_close(struct weft_pipeline *pipeline);
+/* May a pass of this name run, as far as the options go? And it has run. */
+bool weft_pipeline_takes(const struct weft_pipeline *pipeline, const char *name);
+void weft_pipeline_ran(struct weft_pipeline *pipeline, const char *name);
 /* Notes what was done to a graph as weft_run_pass_info does. */
 void weft_add_pass_record(struct weft_graph *root, const struct weft_pass_record *record);
 /* Run number i of a pass on this graph, in order of time; NULL after the last. */
@@ -64,6 +74,17 @@ void weft_inspect_after(struct weft_inspection *inspection, bool changed);
 /* Is `name` in the comma-separated list of this environment variable? - and _ are the same. "all" counts where
  * `all`. */
 bool weft_environment_names(const char *variable, const char *name, bool all);
+/* The same of the list itself, which may be NULL. */
+bool weft_list_names(const char *list, const char *name);
+
+/* --- outside.c: passes of the caller's -------------------------------------------------------------------------- */
+
+bool weft_outside_pass_exists(const struct weft_context *context, const char *name);
+void weft_outside_passes_free(struct weft_context *context);
+/* Runs one, as weft_run_pass does. Under weft_protected. */
+int weft_run_outside_pass(struct weft_graph *graph, const char *name, const struct weft_target *target);
+/* Those of a place (enum weft_pass_place), one after the other, to the first that fails: 1, 0 or its status. */
+int weft_run_outside_passes(struct weft_pipeline *pipe, int place);
 
 /* --- rules.c: passes made of local rules ------------------------------------------------------------------------ */
 
@@ -102,6 +123,10 @@ bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct w
 /* The same for rules that ask for what an analysis has found. */
 bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
                            const void *facts);
+/* And that leave nodes alone of which `stays` says so. */
+typedef bool weft_stays_fn(const struct weft_target *target, struct weft_graph *graph, weft_node node);
+bool weft_apply_rules_unless(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets,
+                             unsigned count, const void *facts, weft_stays_fn *stays, const struct weft_target *target);
 /* Asks for permission and records the remark; to be called once, before the first edit. */
 bool weft_rewrite_begin(struct weft_rewriting *rewriting);
 /* `value` if it may take the place of the node's result and that is permitted; a reshape of it where only the result of

@@ -214,6 +214,12 @@ bool weft_apply_rules(struct weft_graph *graph, const char *pass, const struct w
 bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets, unsigned count,
                            const void *facts)
 {
+    return weft_apply_rules_unless(graph, pass, sets, count, facts, NULL, NULL);
+}
+
+bool weft_apply_rules_unless(struct weft_graph *graph, const char *pass, const struct weft_rule_set *sets,
+                             unsigned count, const void *facts, weft_stays_fn *stays, const struct weft_target *target)
+{
     const struct weft_rule_index *index = index_for(graph->root, pass, sets, count);
     struct weft_rewriting rewriting = {.graph = graph, .pass = pass, .facts = facts};
     /* Rules that undo each other are a broken invariant; without assertions the walk just ends. */
@@ -224,8 +230,9 @@ bool weft_apply_rules_with(struct weft_graph *graph, const char *pass, const str
         const weft_node previous = graph->node[node.id].previous;
         rewriting.node = node;
         graph->context->here.where = graph->node[node.id].name ? graph->node[node.id].name : outside.where;
-        if (!is_open(graph, node) || !(try_chain(&rewriting, index, weft_opcode_of(graph, node)) ||
-                                       try_chain(&rewriting, index, WEFT_OP_NONE))) {
+        const bool is_looked_at = is_open(graph, node) && !(stays && stays(target, graph, node));
+        if (!is_looked_at || !(try_chain(&rewriting, index, weft_opcode_of(graph, node)) ||
+                               try_chain(&rewriting, index, WEFT_OP_NONE))) {
             node = graph->node[node.id].next;
             continue;
         }

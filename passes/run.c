@@ -8,6 +8,7 @@
 
 #include "ir/suggest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct weft_pass_info weft_passes[] = {
@@ -106,23 +107,72 @@ static const struct step {
 };
 enum { STEPS = sizeof pipeline / sizeof pipeline[0] };
 
+bool weft_pipeline_takes(const struct weft_pipeline *pipe, const char *name)
+{
+    return !pipe->ended && (!pipe->options.only || weft_list_names(pipe->options.only, name)) &&
+           !weft_list_names(pipe->options.skip, name);
+}
+
+void weft_pipeline_ran(struct weft_pipeline *pipe, const char *name)
+{
+    pipe->ended |= weft_list_names(pipe->options.until, name);
+}
+
 static bool run_step(struct weft_pipeline *pipe, enum pass_number pass)
 {
     _Static_assert((unsigned)PASS_COUNT <= WEFT_MAX_PASSES, "a pipeline remembers what each pass has seen");
-    if (pipe->seen[pass] == pipe->changes)
+    if (pipe->seen[pass] == pipe->changes || !weft_pipeline_takes(pipe, weft_passes[pass].name))
         return false;
     const bool changed = weft_run_pass_info(pipe->graph, &weft_passes[pass], pipe->target);
     pipe->changes += changed;
     pipe->seen[pass] = pipe->changes;
+    weft_pipeline_ran(pipe, weft_passes[pass].name);
     return changed;
 }
 
-struct weft_pipeline weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target)
+/* Does each word of the list name a pass? */
+static bool check_list(struct weft_graph *graph, const char *what, const char *list)
 {
-    return (struct weft_pipeline){.graph = graph, .target = target, .changes = 1};
+    bool right = true;
+    while (list && *list) {
+        char name[64];
+        const size_t length = strcspn(list, ",");
+        struct weft_suggest suggest;
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        const bool exists = length < sizeof name && (weft_pass_find(name) || weft_outside_pass_exists(graph->context,
+                                                                                                      name));
+        if (!exists)
+            weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL, "weft_pipeline_options.%s: there is no pass '%s'%s",
+                       what, name, weft_suggest_pass(&suggest, name, strlen(name)));
+        right &= exists;
+        list += length + (list[length] == ',');
+    }
+    return right;
 }
 
-void weft_pipeline_run(struct weft_pipeline *pipe, enum weft_phase phase)
+bool weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target,
+                        const struct weft_pipeline_options *options, struct weft_pipeline *ret)
+{
+    *ret = (struct weft_pipeline){.graph = graph, .target = target, .changes = 1};
+    if (options && !weft_take_options(&ret->options, sizeof ret->options, options))
+        weft_error(graph->context, WEFT_ERR_ARGUMENT, NULL, "weft_pipeline_options.size is not set");
+    else if (check_list(graph, "only", ret->options.only) & check_list(graph, "skip", ret->options.skip) &
+             check_list(graph, "until", ret->options.until)) {
+        if (ret->options.rewrites > 0)
+            graph->root->rewrite_limit = graph->root->rewrites + ret->options.rewrites;
+        return true;
+    }
+    ret->ended = true;
+    return false;
+}
+
+static void run_outside(struct weft_pipeline *pipe, int place)
+{
+    if (!pipe->ended && pipe->graph->context->passes)
+        pipe->ended |= weft_run_outside_passes(pipe, place) < 0;
+}
+
+static void run_phase(struct weft_pipeline *pipe, enum weft_phase phase)
 {
     for (unsigned first = 0; first < STEPS;) {
         unsigned end = first + 1;
@@ -136,15 +186,45 @@ void weft_pipeline_run(struct weft_pipeline *pipe, enum weft_phase phase)
         }
         first = end;
     }
+}
+
+void weft_pipeline_run(struct weft_pipeline *pipe, enum weft_phase phase)
+{
+    if (phase == WEFT_PHASE_OPEN)
+        run_outside(pipe, WEFT_PASS_FIRST);
+    if (phase == WEFT_PHASE_PLACE) {
+        const uint64_t before = pipe->changes;
+        run_outside(pipe, WEFT_PASS_SIMPLIFIED);
+        if (pipe->changes != before)
+            run_phase(pipe, WEFT_PHASE_SIMPLIFY);
+    }
+    run_phase(pipe, phase);
+    if (phase == WEFT_PHASE_OPEN)
+        run_outside(pipe, WEFT_PASS_OPENED);
+    if (phase == WEFT_PHASE_PLACE)
+        run_outside(pipe, WEFT_PASS_PLACED);
     weft_arena_close(&pipe->graph->root->scratch);
+}
+
+void weft_pipeline_close(struct weft_pipeline *pipe) { run_outside(pipe, WEFT_PASS_LAST); }
+
+static bool run_pipeline(struct weft_graph *graph, const struct weft_target *target,
+                         const struct weft_pipeline_options *options)
+{
+    struct weft_pipeline pipe;
+    const int64_t limit = graph->root->rewrite_limit;
+    if (!weft_pipeline_open(graph, target, options, &pipe))
+        return false;
+    for (int phase = 0; phase < WEFT_PHASES; phase++)
+        weft_pipeline_run(&pipe, (enum weft_phase)phase);
+    weft_pipeline_close(&pipe);
+    graph->root->rewrite_limit = limit;
+    return pipe.changes > 1;
 }
 
 bool weft_run_passes(struct weft_graph *graph, const struct weft_target *target)
 {
-    struct weft_pipeline pipe = weft_pipeline_open(graph, target);
-    for (int phase = 0; phase < WEFT_PHASES; phase++)
-        weft_pipeline_run(&pipe, (enum weft_phase)phase);
-    return pipe.changes > 1;
+    return run_pipeline(graph, target, NULL);
 }
 
 /* --- one pass --------------------------------------------------------------------------------------------------- */
@@ -261,6 +341,7 @@ struct request {
     struct weft_graph *graph;
     const char *name; /* of a pass; NULL: the pipeline */
     const struct weft_target *target;
+    const struct weft_pipeline_options *options;
 };
 
 static int run_request(void *arg)
@@ -268,7 +349,8 @@ static int run_request(void *arg)
     const struct request *request = arg;
     struct weft_context *context = request->graph->context;
     const struct weft_pass_info *pass = request->name ? weft_pass_find(request->name) : NULL;
-    if (request->name && !pass) {
+    const bool outside = request->name && !pass && weft_outside_pass_exists(context, request->name);
+    if (request->name && !pass && !outside) {
         struct weft_suggest suggest;
         weft_error(context, WEFT_ERR_ARGUMENT, NULL, "there is no pass '%s'%s", request->name,
                    weft_suggest_pass(&suggest, request->name, strlen(request->name)));
@@ -276,8 +358,10 @@ static int run_request(void *arg)
     }
     if (!weft_validate_graph(request->graph))
         return WEFT_ERR_INVALID;
+    if (outside)
+        return weft_run_outside_pass(request->graph, request->name, request->target);
     const bool changed = pass ? weft_run_pass_info(request->graph, pass, request->target)
-                              : weft_run_passes(request->graph, request->target);
+                              : run_pipeline(request->graph, request->target, request->options);
     return context->error_count > 0 ? context->error_status : changed;
 }
 
@@ -285,14 +369,20 @@ int weft_run_pass(struct weft_graph *graph, const char *name, const struct weft_
 {
     if (!graph)
         return WEFT_ERR_ARGUMENT;
-    struct request request = {graph, name ? name : "", target};
+    struct request request = {graph, name ? name : "", target, NULL};
     return weft_protected_graph(graph, run_request, &request);
 }
 
 int weft_run_pipeline(struct weft_graph *graph, const struct weft_target *target)
 {
+    return weft_run_pipeline_with(graph, target, NULL);
+}
+
+int weft_run_pipeline_with(struct weft_graph *graph, const struct weft_target *target,
+                           const struct weft_pipeline_options *options)
+{
     if (!graph)
         return WEFT_ERR_ARGUMENT;
-    struct request request = {graph, NULL, target};
+    struct request request = {graph, NULL, target, options};
     return weft_protected_graph(graph, run_request, &request);
 }

@@ -57,9 +57,16 @@ static uintptr_t alignment_of(const void *user, weft_val v, const int64_t *symbo
     return align;
 }
 
+static const struct weft_layout *layout_of(const void *user, weft_val v)
+{
+    const struct weft_plan *plan = user;
+    return plan->home[v.id].layout;
+}
+
 struct weft_places weft_plan_places(const struct weft_plan *plan)
 {
-    return (struct weft_places){.tensor = tensor_of, .stride = stride_of, .alignment = alignment_of, .user = plan};
+    return (struct weft_places){
+        .tensor = tensor_of, .stride = stride_of, .alignment = alignment_of, .layout = layout_of, .user = plan};
 }
 
 struct weft_bind weft_plan_bind(const struct weft_plan *plan, const struct weft_step *step,

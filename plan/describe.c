@@ -206,7 +206,7 @@ static void annotate_weights(struct weft_plan *plan, const struct weft_step *ste
 static void annotate_expected(struct weft_plan *plan, const struct weft_frame *frame, const struct weft_step *step,
                            const char *kernel)
 {
-    if (step->control || step->custom)
+    if (step->control || step->custom || step->own)
         return;
     const char *const expected = weft_plan_expected(plan, step, weft_frame_descriptor(frame, step));
     plan->kernel_units++;

@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c: layouts and groups that plans do not have. Each gets an error that names the value or the group. */
 #include "plan/plan.h"
+#include "sched/target.h"
+
+/* Does a node take values in blocks: a kernel of the caller's, a relayout, a view of the array that the blocks are? */
+static bool takes_blocks(const struct weft_graph *g, weft_node n, const struct weft_target *target)
+{
+    return weft_target_kernel_noted(target, g, n) || weft_opcode_of(g, n) == WEFT_OP_relayout || weft_is_view(g, n);
+}
+
+/* Is the value in blocks between nodes that take them? Else weft's kernels would have to walk them. */
+static bool is_among_callers(const struct weft_graph *g, weft_val v, const struct weft_target *target)
+{
+    if (!target->planned || g->value[v.id].is_param || g->value[v.id].returns ||
+        !takes_blocks(g, weft_def(g, v), target))
+        return false;
+    for (uint32_t use = g->value[v.id].first_use; use; use = g->slot[use - 1].next)
+        if (!takes_blocks(g, g->slot[use - 1].node, target))
+            return false;
+    return true;
+}
 
 /* Why a plan cannot have a value stored so, or NULL. */
-static const char *find_fault(const struct weft_graph *g, weft_val v, const int64_t *symbols)
+static const char *find_fault(const struct weft_graph *g, weft_val v, const struct weft_target *target,
+                              const int64_t *symbols)
 {
     const struct weft_layout layout = weft_own_layout(g, v);
     const struct weft_type *type = weft_type_of(g, v);
@@ -13,6 +33,8 @@ static const char *find_fault(const struct weft_graph *g, weft_val v, const int6
         return "elements smaller than a byte are stored row-major only";
     if (layout.align > 64 && g->parent && (g->value[v.id].is_param || g->value[v.id].returns))
         return "is aligned to more than 64 bytes: plans keep that for nothing that goes into a body or out of it";
+    if (weft_is_split(g, v) && is_among_callers(g, v, target))
+        return NULL;
     if (!weft_layout_logical_strides(g->dims, &layout, type, stride)) /* lower_blocks had to leave it */
         return layout.axes > WEFT_MAX_RANK
                    ? weft_arena_format(&g->root->scratch, "is stored along %d axes: plans take up to %d", layout.axes,
@@ -29,12 +51,12 @@ static const char *find_fault(const struct weft_graph *g, weft_val v, const int6
     return layout.dense || weft_frame_fits(&tensor, 0) ? NULL : "is stored over more than memory can be";
 }
 
-static bool check_layouts(const struct weft_graph *g, const int64_t *symbols)
+static bool check_layouts(const struct weft_graph *g, const struct weft_target *target, const int64_t *symbols)
 {
     bool legal = true;
     for (uint32_t i = 1; i < g->values; i++) {
         const weft_val v = {.id = i};
-        const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, symbols);
+        const char *fault = g->node[weft_def(g, v).id].dead ? NULL : find_fault(g, v, target, symbols);
         legal &= !fault;
         if (fault)
             weft_error(g->context, WEFT_ERR_UNSUPPORTED,
@@ -63,7 +85,7 @@ static bool check_groups(const struct weft_graph *g, const struct weft_target *t
 /* Recursion is as deep as bodies are nested. */
 bool weft_plan_check(const struct weft_graph *g, const struct weft_target *target, const int64_t *symbols)
 {
-    bool legal = (g->groups == 1 || check_groups(g, target)) & check_layouts(g, symbols);
+    bool legal = (g->groups == 1 || check_groups(g, target)) & check_layouts(g, target, symbols);
     weft_foreach_node(g, n)
         for (unsigned k = 0; g->bodies > 0 && k < g->node[n.id].attrs; k++)
             if (g->node[n.id].attr[k].kind == WEFT_ATTR_GRAPH)

@@ -54,6 +54,13 @@ struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, co
     return tensor_by(plan, v, symbols, weft_dim_evaluate);
 }
 
+struct weft_kernel_array weft_home_array(const struct weft_plan *plan, weft_val v, const int64_t *symbols)
+{
+    struct weft_kernel_array array;
+    weft_array_of(plan->graph->dims, weft_type_of(plan->graph, v), plan->home[v.id].layout, symbols, &array);
+    return array;
+}
+
 /* From the base of its storage a value reaches at most so many elements: beyond, there is no memory, and sums of bytes
  * could overflow. */
 #define MOST_ELEMENTS ((int64_t)1 << 46)
@@ -76,7 +83,8 @@ static void size_value(const struct weft_plan *plan, struct weft_frame *frame, w
 {
     frame->tensor[v.id] = tensor_by(plan, v, frame->live, number);
     frame->offset[v.id] = number(plan->graph->dims, plan->home[v.id].layout->offset, frame->live);
-    if (!weft_frame_fits(&frame->tensor[v.id], frame->offset[v.id]))
+    if (!weft_frame_fits(&frame->tensor[v.id], frame->offset[v.id]) ||
+        (plan->home[v.id].split && weft_home_array(plan, v, frame->live).bytes > MOST_ELEMENTS))
         frame->too_large = v;
 }
 
@@ -85,6 +93,8 @@ int64_t weft_frame_block_bytes(const struct weft_plan *plan, struct weft_frame *
     const struct weft_storage *s = &plan->storage[number];
     if (s->control)
         return weft_control_bytes(plan, frame, s->control);
+    if (plan->home[s->value.id].split)
+        return weft_home_array(plan, s->value, frame->live).bytes;
     return weft_dtype_bytes(s->dtype, frame->offset[s->value.id] + weft_tensor_span(&frame->tensor[s->value.id]));
 }
 

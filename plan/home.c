@@ -7,8 +7,10 @@
  * a block of the arena may be given to the caller as such. What is computed in the memory of another value, and where,
  * is decided in sched/alias.h. Constants stay in their file. Everything else is a block of the arena, alive from the
  * step that writes it, or the first part of it, to the last that reads it, or to the end if the caller sees it. */
+#include "ir/public.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
+#include "sched/target.h"
 
 #include <string.h>
 
@@ -38,7 +40,13 @@ void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const s
     struct weft_home *home = &plan->home[v.id];
     home->storage = storage;
     home->layout = keep_layout(plan, layout, weft_type_of(g, v)->rank);
-    weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride);
+    home->split = false;
+    for (int i = 0; i < layout->axes; i++)
+        home->split |= layout->axis[i].mod != 0;
+    if (!weft_layout_logical_strides(g->dims, layout, weft_type_of(g, v), home->stride))
+        /* nobody walks these strides; whoever counts elements and bytes finds about as many */
+        weft_layout_logical_strides(g->dims, &weft_layout_rows[weft_type_of(g, v)->rank], weft_type_of(g, v),
+                                    home->stride);
 }
 
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
@@ -75,6 +83,19 @@ void weft_home_params(struct weft_plan *plan)
     }
 }
 
+/* Which values, or views of them, are read by kernels of the caller's, which take what they ask for. */
+static void find_read_by_callers(struct weft_plan *plan)
+{
+    const struct weft_graph *g = plan->graph;
+    plan->read_by_callers = weft_new(g->arena, bool, g->values);
+    for (weft_node n = g->last; n.id; n = g->node[n.id].previous) {
+        const bool own = weft_target_kernel_noted(&plan->target, g, n);
+        for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+            plan->read_by_callers[weft_operand(g, n, i).id] |=
+                own || (weft_is_view(g, n) && plan->read_by_callers[weft_result(g, n, 0).id]);
+    }
+}
+
 /* Whether a node's kernel, or the reference evaluator, writes rows with gaps as fast as without. */
 static bool is_strided(void *user, weft_node n)
 {
@@ -88,6 +109,24 @@ static bool is_strided(void *user, weft_node n)
 static const struct weft_form *form_of(void *user, weft_node first)
 {
     return weft_alias_form(weft_plan_choice(user, first));
+}
+
+/* Of one result: others have no place (sched/alias_root.c). */
+static bool is_exact(void *user, weft_node n)
+{
+    const struct weft_plan *plan = user;
+    return plan->read_by_callers[weft_result(plan->graph, n, 0).id] ||
+           weft_target_kernel_noted(&plan->target, plan->graph, n);
+}
+
+/* A kernel of the caller's writes over what it says, and its concat copies all. */
+static bool may_host(void *user, weft_node n, uint32_t operand)
+{
+    const struct weft_plan *plan = user;
+    const struct weft_target_kernel *const own = weft_target_kernel_noted(&plan->target, plan->graph, n);
+    const int op = weft_opcode_of(plan->graph, n);
+    return !own || (op != WEFT_OP_concat && op != WEFT_OP_pad && own->kernel.in_place &&
+                    own->kernel.in_place(own->kernel.user, plan->graph, weft_node_out(plan->graph, n), operand));
 }
 
 /* A result is computed where the caller wants it, or in the parameter that it is the new value of; else a copy at the
@@ -113,9 +152,12 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     if (!alone)
         weft_delay_updates(plan->graph);
     plan->units = weft_units_find(g, g->arena);
+    if (plan->target.planned)
+        find_read_by_callers(plan);
     const struct weft_alias_query query = {
         .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
-        .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .user = plan};
+        .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .hosts = may_host,
+        .exact = plan->read_by_callers ? is_exact : NULL, .user = plan};
     (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);
     place_returns(plan);
@@ -269,7 +311,12 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v)
 {
     const struct weft_home from = plan->home[weft_operand(plan->graph, n, 0).id];
     struct weft_layout layout;
-    const bool view = weft_view_layout(plan->graph, n, from.layout, &layout);
+    bool view = weft_view_layout(plan->graph, n, from.layout, &layout);
+    if (view && plan->target.planned && (weft_is_split(plan->graph, v) ||
+                                         weft_target_kernel_noted(&plan->target, plan->graph, n))) {
+        const struct weft_layout own = weft_own_layout(plan->graph, v); /* what is stored so is read so */
+        view = weft_layout_equal(plan->graph->dims, &own, &layout, weft_type_of(plan->graph, v));
+    }
     if (view)
         weft_home_set(plan, v, from.storage, &layout);
     return view;

@@ -192,7 +192,7 @@ static int describe(const struct weft_plan *plan, weft_val v, struct weft_plan_v
     }
     for (int i = 0; i < type->rank; i++) {
         facts.extent[i] = known(type->extent[i]);
-        facts.stride[i] = home->storage ? known(home->stride[i]) : 0;
+        facts.stride[i] = home->storage && !home->split ? known(home->stride[i]) : 0;
     }
     return weft_give_facts(ret_value, &facts, sizeof facts);
 }

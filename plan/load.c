@@ -10,6 +10,7 @@
  * memory of the plan; weights are packed from where they were before their relayout (weights.c), which then nobody
  * needs. The bound keeps a broadcast from becoming memory for the life of the plan. What is computed in the memory of
  * another value, a result of the graph included, stays a step. */
+#include "kernels/relayout/blocks.h"
 #include "kernels/relayout/reshape.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
@@ -29,6 +30,8 @@ static bool lies_at_constant_places(const struct weft_plan *plan, weft_val v)
 
 int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft_storage *storage)
 {
+    if (plan->home[storage->value.id].split)
+        return weft_home_array(plan, storage->value, plan->hint).bytes;
     const struct weft_tensor tensor = weft_home_tensor(plan, storage->value, plan->hint);
     return weft_dtype_bytes(tensor.dtype, storage->splat ? 1 : weft_tensor_span(&tensor));
 }
@@ -57,7 +60,8 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     const struct weft_storage *source = &plan->storage[plan->home[step->in[0].id].storage];
     struct weft_storage *storage = &plan->storage[home->storage];
     if (!lies_at_constant_places(plan, v) ||
-        weft_plan_constant_bytes(plan, storage) > weft_plan_constant_bytes(plan, source)) {
+        (step->kind != &weft_step_blocks && /* which fills up its last blocks */
+         weft_plan_constant_bytes(plan, storage) > weft_plan_constant_bytes(plan, source))) {
         home->storage = 0;
         plan->storages--;
         return false;
@@ -73,6 +77,7 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
 union move {
     struct weft_copy copy; /* what a reshape begins with, too */
     struct weft_reshape reshape;
+    struct weft_block_copy blocks;
 };
 
 static union move bind_load(const struct weft_plan *plan, const struct weft_step *step, int64_t *ret_in,

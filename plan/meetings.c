@@ -85,7 +85,7 @@ static bool write_alike(const struct places *p, const struct weft_step *step, co
     return false;
 }
 
-static bool is_unknown(const struct weft_step *step) { return step->control || step->custom; }
+static bool is_unknown(const struct weft_step *step) { return step->control || step->custom || step->own; }
 
 /* Steps of one unit hand things on in ways of their own; but each operand of a concat goes to a place for itself. */
 static bool are_beside(const struct weft_step *step, const struct weft_step *other)

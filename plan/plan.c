@@ -101,7 +101,8 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (kernel && (inside || weft_step_has(kernel, WEFT_STEP_EVALUATES) ||
+    } else if (kernel && (inside || kernel->own || kernel->kind == &weft_step_blocks ||
+                          weft_step_has(kernel, WEFT_STEP_EVALUATES) ||
                           weft_permit(plan->graph, "plan.kernel", first))) {
         /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */
         add_kernel_steps(plan, kernel, inside);
@@ -171,6 +172,8 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan_returns(plan);
     while (plan->late < plan->steps && !defines_symbols(g, plan->step[plan->late].node))
         plan->late++;
+    if (plan->target.planned)
+        weft_own_check(plan);
     weft_plan_settle_constants(plan);
 }
 

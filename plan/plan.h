@@ -42,6 +42,7 @@ struct weft_home {
     uint32_t storage;       /* 0: none, the value is never stored */
     const struct weft_layout *layout; /* shared by all that are row-major: it is large, and values are many */
     weft_dim stride[WEFT_MAX_RANK]; /* logical, from the layout: running adds no expression to the graph's table */
+    bool split;             /* in blocks, and the strides may say nothing: for kernels of the caller's, and relayouts */
 };
 
 struct weft_pack {          /* memory of the plan: copied, generated or packed constants */
@@ -95,6 +96,7 @@ struct weft_plan {
     const struct weft_step **choice; /* by node id: what was chosen, or NULL as long as nobody asked */
     uint32_t storages, steps, packs, loads;
     uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
+    bool *read_by_callers;        /* by value id, of plans for a target of the caller's: by its kernels */
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
     bool keeps_constants;   /* none are given up */
@@ -105,7 +107,11 @@ struct weft_plan {
     size_t descriptor_bytes;
     int64_t constant_bytes;
     struct weft_plan_step *told_step;   /* by step, and blocks of the arena (memory.c); NULL: of a body */
+    const char ***told_layout;          /* by step: layouts of what it reads, then of what it writes */
+    const char *told_row_major[WEFT_MAX_RANK + 1];
+    int64_t *told_place;                /* by storage: where it lies in the arena */
     struct weft_plan_block *told_block;
+    int64_t arena_bytes;    /* for sizes at their hints */
     uint32_t told_blocks;
     int32_t relayouts, fallbacks;
     int32_t kernel_units;         /* units that a kernel or the evaluator computes in a run; of those the ones */
@@ -129,6 +135,18 @@ struct weft_plan {
 /* Records an error for each value that plans do not store as its layout says, and for each group of several nodes,
  * which no kernel computes yet: of a graph and of the bodies that its nodes run. True if there is none. */
 bool weft_plan_check(const struct weft_graph *graph, const struct weft_target *target, const int64_t *symbols);
+
+/* --- own.c: kernels of the caller's target ------------------------------------------------------------------------ */
+
+/* Where no pass chose: names the target's cheapest kernel of those that take each node as it lies. Also in bodies. */
+void weft_own_take(struct weft_graph *graph, const struct weft_target *target);
+/* Relayouts in front of kernels whose operands would be views or constants of one element, not what they ask for. */
+void weft_own_convert(struct weft_graph *graph, const struct weft_target *target);
+/* Records an error for each array that is not as a kernel asks, and for each node that the target may not leave to
+ * others. Of one plan, without bodies; all values have homes. */
+void weft_own_check(struct weft_plan *plan);
+/* The first kernel that cannot be run, and the name of what it computes; NULL: all can. Bodies included. */
+const char *weft_own_without_run(const struct weft_plan *plan, const char **ret_where);
 
 /* --- plan.c, control.c -------------------------------------------------------------------------------------------- */
 
@@ -348,6 +366,8 @@ static inline bool weft_frame_meets(const struct weft_plan *plan, const struct w
 }
 /* A value's sizes, for these symbol values. */
 struct weft_tensor weft_home_tensor(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
+/* The same of a value that may be stored in blocks. */
+struct weft_kernel_array weft_home_array(const struct weft_plan *plan, weft_val v, const int64_t *symbols);
 /* Sizes a step's values and binds it again, for the frame's live symbols. */
 void weft_frame_rebind(const struct weft_plan *plan, struct weft_frame *frame, uint32_t step);
 /* The same for all steps of a body. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile.c: from a graph to a plan: a copy of the graph, passes, what constants alone decide, and then what runs. */
 #include "ir/custom.h"
+#include "ir/public.h"
 #include "passes/passes.h"
 #include "plan/tiers.h"
 #include "runtime/runtime.h"
+#include "sched/target.h"
 
 struct compile {
     const struct weft_graph *source;
@@ -61,7 +63,9 @@ static bool may_group(const struct weft_compile_options *options)
  * where values lie, which treat what is constant otherwise. */
 static void optimize(struct weft_plan *plan, const struct weft_compile_options *options)
 {
-    struct weft_pipeline pipeline = weft_pipeline_open(plan->graph, &plan->target);
+    struct weft_pipeline pipeline;
+    if (!weft_pipeline_open(plan->graph, &plan->target, options->pipeline, &pipeline))
+        return;
     weft_pipeline_run(&pipeline, WEFT_PHASE_OPEN);
     weft_pipeline_run(&pipeline, WEFT_PHASE_SIMPLIFY);
     if (!(options->flags & WEFT_COMPILE_REFERENCE) && weft_plan_compute_constants(plan, options->constant_bytes)) {
@@ -71,6 +75,16 @@ static void optimize(struct weft_plan *plan, const struct weft_compile_options *
     weft_pipeline_run(&pipeline, WEFT_PHASE_PLACE);
     if (may_group(options))
         weft_pipeline_run(&pipeline, WEFT_PHASE_GROUP);
+    weft_pipeline_close(&pipeline);
+}
+
+/* The target may go before the plan. The evaluator has no use for kernels. */
+static void take_kernels(struct compile *c)
+{
+    struct weft_target *const target = &c->plan->target;
+    const bool reference = c->options.flags & WEFT_COMPILE_REFERENCE;
+    target->kernel = reference ? NULL : weft_target_copy_kernels(target, c->plan->graph->arena);
+    target->planned = !reference && (target->kernel || target->restricted);
 }
 
 static int compile(void *arg)
@@ -85,14 +99,23 @@ static int compile(void *arg)
     weft_plan_keep_names(plan, c->source);
     if (!weft_plan_assume_aligned(plan, &c->options))
         return WEFT_ERR_ARGUMENT;
+    take_kernels(c);
     if (!may_group(&c->options))
         open_all_groups(plan->graph);
     else if (has_groups(plan->graph)) /* a plan says what runs, and these run as one only if a kernel computes them */
         run_always(plan, "open_groups");
     if (!(c->options.flags & WEFT_COMPILE_NO_PASSES))
         optimize(plan, &c->options);
+    else if (c->options.pipeline)
+        return weft_wrong(plan->context, NULL,
+                          "WEFT_COMPILE_NO_PASSES and weft_compile_options.pipeline exclude each other");
+    else
+        weft_own_take(plan->graph, &plan->target);
+    if (plan->context->error_count > 0) /* of a pass of the caller's, or of options */
+        return plan->context->error_status;
     if (weft_has_blocks(plan->graph)) /* no passes, or not enough: kernels walk strides, which blocks have none of */
         run_always(plan, "lower_blocks");
+    weft_own_convert(plan->graph, &plan->target);
     if (!weft_check_symbols(plan->graph))
         return WEFT_ERR_INVALID;
     if (!weft_custom_check(plan->graph))
@@ -110,9 +133,8 @@ static int compile(void *arg)
 
 static int refuse_target(void *context)
 {
-    weft_error(context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){0},
-               "plans do not run kernels of the caller's: this target is for passes");
-    return WEFT_ERR_UNSUPPORTED;
+    weft_error(context, WEFT_ERR_ARGUMENT, NULL, "the target was made for another context");
+    return WEFT_ERR_ARGUMENT;
 }
 
 int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *given, struct weft_plan **ret_plan)
@@ -123,7 +145,7 @@ int weft_compile(const struct weft_graph *graph, const struct weft_compile_optio
     struct compile c = {.source = graph->root};
     if (given && !weft_take_options(&c.options, sizeof c.options, given))
         return weft_missing(context);
-    if (c.options.target && c.options.target->kernel)
+    if (c.options.target && c.options.target->context && c.options.target->context != context)
         return weft_protected(context, refuse_target, context);
     c.plan = weft_plan_new(context, c.options.target ? c.options.target : &context->target);
     if (!c.plan)

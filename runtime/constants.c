@@ -91,6 +91,8 @@ static void plan_part(struct weft_plan *plan, const struct weft_graph *g, const 
     if (!plan->part)
         weft_out_of_memory(plan->context);
     plan->part->workers = 1;
+    plan->part->target.kernel = NULL; /* a kernel of the caller's may have no run, and makes no constants */
+    plan->part->target.planned = false;
     weft_graph_copy_part(g, wanted, count, &plan->part->graph);
     weft_plan_build(plan->part, /* reference= */ false);
     if (weft_execution_create(plan->part, &plan->part_run) < 0)

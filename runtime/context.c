@@ -3,6 +3,7 @@
 #include "ir/custom.h"
 #include "ir/public.h"
 #include "ir/suggest.h"
+#include "passes/passes.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -151,6 +152,7 @@ static void free_context(struct weft_context *context)
 {
     weft_shared_packs_close(context);
     weft_customs_free(context);
+    weft_outside_passes_free(context);
     weft_prices_close(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;

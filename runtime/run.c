@@ -38,6 +38,8 @@ static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint
                                .tensor = tensor_of,
                                .user = scope,
                                .parts = bound->parts,
+                               .worker = worker,
+                               .workers = plan->workers,
                                .shared = e->scratch.data,
                                .scratch = (char *)e->scratch.data + e->frame->shared_bytes +
                                           (size_t)worker * e->frame->scratch_bytes};
@@ -349,12 +351,22 @@ static void heat(const struct weft_plan *plan)
         weft_tiers_begin(plan); /* refused memory: it stays as it is */
 }
 
+static int refuse_to_run(struct weft_execution *e)
+{
+    const char *where;
+    const char *const kernel = weft_own_without_run(e->plan, &where);
+    return kernel ? weft_execution_fail(e, WEFT_ERR_UNSUPPORTED, "%%%s: kernel %s has no run: its plans are the "
+                                        "caller's to walk through", where, kernel) : WEFT_OK;
+}
+
 static int run_steps(struct weft_execution *e, int64_t *ns)
 {
     e->error[0] = '\0';
     e->ran = false;
     heat(e->plan);
-    int status = e->frame ? WEFT_OK : weft_execution_prepare(e);
+    int status = e->plan->target.planned ? refuse_to_run(e) : WEFT_OK;
+    if (status == WEFT_OK && !e->frame)
+        status = weft_execution_prepare(e);
     if (status == WEFT_OK) {
         weft_stage_in(e);
         status = work_with_gang(e, ns);

@@ -328,6 +328,11 @@ static void ask_for_new_value(struct weft_aliasing *a, uint32_t i)
         a->result->ret[i].layout = wish.place;
 }
 
+static bool may_host(const struct weft_aliasing *a, weft_node n, uint32_t operand)
+{
+    return !a->query->hosts || a->query->hosts(a->query->user, n, operand);
+}
+
 static void ask_for_parts(struct weft_aliasing *a, weft_node n)
 {
     const struct weft_graph *g = a->graph;
@@ -337,7 +342,10 @@ static void ask_for_parts(struct weft_aliasing *a, weft_node n)
     weft_dim along = weft_dim_of(0);
     for (uint32_t i = 0; i < places; i++) {
         wish.operand = weft_operand(g, n, i);
-        if (weft_place_in(g, n, i, along, &result, &wish.place))
+        if (!may_host(a, n, i))
+            weft_add_remark_at(g->root, who, a->result->label[wish.operand.id], "refused",
+                               "copied into %%%s: a kernel of the caller's does that", a->result->label[wish.host.id]);
+        else if (weft_place_in(g, n, i, along, &result, &wish.place))
             ask(a, &wish);
         else
             weft_add_remark_at(g->root, who, a->result->label[wish.operand.id], "refused",
@@ -355,7 +363,7 @@ static void ask_for_overwriting(struct weft_aliasing *a, weft_node n)
     const uint32_t places = weft_places_in(g, n);
     for (uint32_t i = 0; i < places; i++) {
         wish.operand = weft_operand(g, n, i);
-        if (weft_place_in(g, n, i, weft_dim_of(0), &wish.result, &wish.place) && !ask(a, &wish))
+        if (may_host(a, n, i) && weft_place_in(g, n, i, weft_dim_of(0), &wish.result, &wish.place) && !ask(a, &wish))
             return;
     }
 }

@@ -94,6 +94,10 @@ struct weft_alias_query {
     /* The form that computes the group which begins with this node (weft_alias_form of its step). NULL, the function or
      * what it returns: that group writes over nothing. */
     const struct weft_form *(*form)(void *user, weft_node first);
+    /* May operand i be where its place in the result is, as far as the node's kernel goes? NULL: yes. */
+    bool (*hosts)(void *user, weft_node node, uint32_t operand);
+    /* Is a value of the node written or read by who takes its layout exactly, at any sizes? NULL: none is. */
+    bool (*exact)(void *user, weft_node node);
     void *user;
     bool keep_kernels; /* nodes that have a kernel right of `!`, their own or their group's, write memory of their own,
                         * and over no operand; and a mark that a note says already is no rewrite to be permitted */

@@ -58,6 +58,12 @@ static const char *check_rows(const struct weft_aliasing *a, weft_val root, cons
         same = have[i] == want[i];
     if (!same)
         return "it is stored with its axes in another order";
+    if (a->query->exact && a->query->exact(a->query->user, weft_def(g, root))) {
+        struct weft_layout at = *layout;
+        at.offset = weft_dim_of(0);
+        if (!weft_layout_equal(g->dims, &at, &own, type))
+            return "a kernel of the caller's takes no gaps";
+    }
     const int64_t run = weft_layout_run(g->dims, layout, type), full = weft_layout_run(g->dims, &own, type);
     if (run < full && weft_dtype_bytes(type->dtype, run) < CACHE_LINE)
         return "its rows would be too short";

@@ -24,11 +24,13 @@ struct collector {
 };
 
 /* Blocks have no strides that a caller could be told; but a framework with kernels of its own may take what it reads
- * back in blocks. */
+ * back in blocks. In a plan its kernels read and write blocks where another layout is promised, by a relayout. */
 static bool is_told_to_caller(const struct collector *c, weft_val v)
 {
     const struct weft_value *info = &c->graph->value[v.id];
-    return (info->is_param || info->returns) && !c->formats->target->kernel;
+    const struct weft_target *target = c->formats->target;
+    const bool is_converted = weft_layout_of(c->graph, v).kind == WEFT_STORED;
+    return (info->is_param || info->returns) && (!target->kernel || (target->planned && !is_converted));
 }
 
 static void add(struct collector *c, weft_val value, uint32_t layout)

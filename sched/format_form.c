@@ -108,6 +108,12 @@ static const weft_dim *stride_at(const void *user, weft_val v)
     return stride;
 }
 
+static const struct weft_layout *layout_at(const void *user, weft_val v)
+{
+    const struct weft_formats *f = user;
+    return weft_layout_peek(f->graph, f->graph->value[v.id].layout, weft_type_of(f->graph, v)->rank);
+}
+
 static uintptr_t alignment_at(const void *user, weft_val v, const int64_t *symbols) { return 1; }
 
 /* Have all values strides? */
@@ -128,7 +134,8 @@ static struct weft_select select_of(const struct weft_formats *f, const struct w
 
 static struct weft_places places_of(const struct weft_formats *f)
 {
-    return (struct weft_places){.tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .user = f};
+    return (struct weft_places){
+        .tensor = tensor_at, .stride = stride_at, .alignment = alignment_at, .layout = layout_at, .user = f};
 }
 
 const struct weft_choices *weft_format_first_choice(const struct weft_formats *f, const int64_t *symbols,

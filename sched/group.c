@@ -7,12 +7,23 @@
 
 /* --- who takes part ----------------------------------------------------------------------------------------------- */
 
+/* Blocks have no strides for a group's kernel to walk. */
+static bool touches_blocks(const struct weft_graph *g, weft_node n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < g->node[n.id].operands; i++)
+        any |= weft_is_split(g, weft_operand(g, n, i));
+    for (uint32_t i = 0; i < g->node[n.id].results; i++)
+        any |= weft_is_split(g, weft_result(g, n, i));
+    return any;
+}
+
 /* A node whose kernel somebody named, or that is in a group already, stays as it is. Views alone are no kernel. */
 static bool takes_part(const struct weft_grouping *g, weft_node n)
 {
     const struct weft_node_info *info = &g->graph->node[n.id];
     const uint8_t kind = weft_member_of(g->members, n)->kind;
-    return !info->group && !(info->plan && info->plan->kernel) &&
+    return !info->group && !(info->plan && info->plan->kernel) && !touches_blocks(g->graph, n) &&
            (kind == WEFT_MEMBER_MAP || kind == WEFT_MEMBER_FOLD || kind == WEFT_MEMBER_SCAN ||
             kind == WEFT_MEMBER_CHUNKS || kind == WEFT_MEMBER_LOOK_UP || weft_epilogue_takes(g->graph, n));
 }

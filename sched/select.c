@@ -2,6 +2,7 @@
 /* select.c: who schedules an op, and the kind of step that computes a node. */
 #include "sched/alias.h"
 #include "sched/select.h"
+#include "sched/target.h"
 
 static const struct weft_scheduler *const scheduler_of[WEFT_OP_COUNT] = {
 #define SCHEDULER(name)
@@ -29,8 +30,28 @@ const struct weft_step_kind *weft_select_kind(int opcode)
     return kind_of[opcode] ? kind_of[opcode] : &weft_step_map;
 }
 
+/* What a kernel of the caller's computes, in a plan for its target. */
+static bool select_own(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
+{
+    const struct weft_target_kernel *const own =
+        s->target->planned ? weft_target_kernel_noted(s->target, s->graph, unit->first) : NULL;
+    if (!own)
+        return false;
+    *step = weft_step_of(s->graph, unit->first, s->arena);
+    if (unit->nodes > 1) {
+        step->out = unit->out;
+        step->outs = unit->outs;
+        weft_step_read(step, s->arena, unit->ins, unit->in);
+    }
+    step->kind = &weft_step_own;
+    step->own = own;
+    return true;
+}
+
 bool weft_select_unit(const struct weft_scheduling *s, const struct weft_unit *unit, struct weft_step *step)
 {
+    if (select_own(s, unit, step))
+        return true;
     if (unit->nodes > 1)
         return weft_select_group(s, unit, step);
     *step = weft_step_of(s->graph, unit->first, s->arena);
@@ -41,7 +62,8 @@ const char *weft_select_refuses(const struct weft_scheduling *s, const struct we
 {
     struct weft_step step;
     const bool is_recorded = s->graph->node[unit->first.id].choices; /* whoever formed the group has asked already */
-    return unit->nodes == 1 || is_recorded || weft_select_group(s, unit, &step) ? NULL : step.why;
+    return unit->nodes == 1 || is_recorded || select_own(s, unit, &step) || weft_select_group(s, unit, &step)
+               ? NULL : step.why;
 }
 
 bool weft_schedule_refuse(struct weft_step *step, const char *why)
@@ -56,8 +78,20 @@ bool weft_select_family(const struct weft_scheduling *s, struct weft_step *step)
     return weft_scheduler_of(op)->choose(s, step, weft_select_kind(op));
 }
 
+/* Between blocks and anything else, which plans for kernels of the caller's have. */
+static bool converts_blocks(const struct weft_scheduling *s, const struct weft_step *step)
+{
+    const struct weft_graph *const g = s->graph;
+    return s->target->planned && weft_opcode_of(g, step->node) == WEFT_OP_relayout &&
+           (weft_is_split(g, weft_operand(g, step->node, 0)) || weft_is_split(g, step->out[0]));
+}
+
 bool weft_select_step(const struct weft_scheduling *s, struct weft_step *step)
 {
+    if (converts_blocks(s, step)) {
+        step->kind = &weft_step_blocks;
+        return true;
+    }
     if (weft_select_family(s, step))
         return true;
     step->kind = weft_step_is_plain(s->graph, step->node) ? &weft_step_plain : &weft_step_reference;

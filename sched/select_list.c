@@ -5,6 +5,7 @@
 #include "sched/epilogue.h"
 #include "sched/format.h"
 #include "sched/select.h"
+#include "sched/target.h"
 
 #include <math.h>
 #include <stdalign.h>
@@ -276,15 +277,16 @@ static void sort_by_time(struct weft_choice *choice, uint32_t count)
 }
 
 /* A node that is computed by no step of one of these kinds: by the caller, by bodies, or not at all. */
-static bool has_choices(const struct weft_graph *g, weft_node node)
+static bool has_choices(const struct weft_select *s, weft_node node)
 {
+    const struct weft_graph *const g = s->graph;
     return weft_opcode_of(g, node) != WEFT_OP_custom && !g->node[node.id].constant &&
-           !(weft_op_of(g, node)->traits & WEFT_CONTROL);
+           !(weft_op_of(g, node)->traits & WEFT_CONTROL) && !weft_target_kernel_noted(s->target, g, node);
 }
 
 static struct weft_choices *open_list(const struct weft_select *s, const struct weft_unit *unit)
 {
-    return has_choices(s->graph, unit->first) ? weft_new(s->arena, struct weft_choices, 1) : NULL;
+    return has_choices(s, unit->first) ? weft_new(s->arena, struct weft_choices, 1) : NULL;
 }
 
 const struct weft_choices *weft_select_step_choice(const struct weft_select *s, const struct weft_step *step)

@@ -22,6 +22,7 @@
 #include <assert.h>
 
 struct weft_custom_entry;
+struct weft_target_kernel; /* sched/target.h */
 struct weft_form; /* codegen/form.h */
 struct weft_epilogue; /* sched/epilogue.h */
 struct weft_prologue; /* sched/prologue.h */
@@ -43,6 +44,7 @@ struct weft_step {
     weft_dim before;        /* of a concat: elements along the axis that stand before this operand's */
     const struct weft_strip_kernel *strip;  /* of an elementwise step */
     const struct weft_custom_entry *custom; /* of a custom step */
+    const struct weft_target_kernel *own; /* of a step that calls a kernel of the caller's target */
     const struct weft_form *code; /* of a step that computes a group */
     const struct weft_epilogue *epilogue; /* of the head of a group (sched/epilogue.h) */
     const struct weft_prologue *prologue; /* what makes operand 0 of that, or NULL (sched/prologue.h) */
@@ -68,6 +70,7 @@ struct weft_places {
     struct weft_tensor (*tensor)(const void *user, weft_val value, const int64_t *symbols); /* without data */
     const weft_dim *(*stride)(const void *user, weft_val value);                          /* by logical axis */
     uintptr_t (*alignment)(const void *user, weft_val value, const int64_t *symbols); /* of its first element, bytes */
+    const struct weft_layout *(*layout)(const void *user, weft_val value);
     const void *user;
 };
 
@@ -101,6 +104,12 @@ bool weft_bind_serves(const struct weft_bind *bind, const struct weft_packing *w
 bool weft_bind_is_fixed(const struct weft_bind *bind, weft_dim dim);
 /* Element i of a list attribute of the step's node, for the sizes at hand. */
 int64_t weft_bind_attr(const struct weft_bind *bind, int key, unsigned i);
+/* Any operand or result of the step's node, also one that is stored in blocks. */
+static inline void weft_bind_array(const struct weft_bind *bind, weft_val value, struct weft_kernel_array *ret)
+{
+    weft_array_of(bind->graph->dims, weft_type_of(bind->graph, value),
+                  bind->places->layout(bind->places->user, value), bind->symbols, ret);
+}
 /* Any operand or result of the step's node. */
 static inline struct weft_tensor weft_bind_tensor(const struct weft_bind *bind, weft_val value)
 {
@@ -124,6 +133,7 @@ struct weft_call {
     struct weft_tensor (*tensor)(const struct weft_call *call, weft_val value); /* with its data */
     const void *user;       /* of whoever fills `tensor` in */
     int part, parts;
+    int worker, workers;    /* who does it; how many there are at most */
 };
 
 /* --- packing of operand 1 ----------------------------------------------------------------------------------------- */

@@ -90,12 +90,84 @@ int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel
     return weft_protected(target->context, add_kernel, &(struct addition){target, kernel});
 }
 
+struct restriction {
+    struct weft_context *context;
+    uint32_t flags;
+};
+
+static int refuse_flags(void *arg)
+{
+    const struct restriction *r = arg;
+    return weft_wrong(r->context, NULL, "there are no WEFT_TARGET flags 0x%x", r->flags);
+}
+
+int weft_target_restrict(struct weft_target *target, uint32_t flags)
+{
+    if (!target || !target->context)
+        return weft_missing(NULL);
+    const uint32_t unknown = flags & ~WEFT_TARGET_OWN_ONLY;
+    if (unknown)
+        return weft_protected(target->context, refuse_flags, &(struct restriction){target->context, unknown});
+    target->restricted = flags;
+    return WEFT_OK;
+}
+
+struct weft_target_kernel *weft_target_copy_kernels(const struct weft_target *target, struct weft_arena *arena)
+{
+    struct weft_target_kernel *first = NULL, **end = &first;
+    for (const struct weft_target_kernel *k = target->kernel; k; k = k->next, end = &(*end)->next) {
+        *end = weft_new(arena, struct weft_target_kernel, 1);
+        **end = *k;
+        (*end)->kernel.name = (*end)->name;
+        (*end)->next = NULL;
+    }
+    return first;
+}
+
 /* --- asking a kernel ---------------------------------------------------------------------------------------------- */
 
 bool weft_target_kernel_fits(const struct weft_target_kernel *k, const struct weft_graph *graph, weft_node node)
 {
     return k->opcode == weft_opcode_of(graph, node) &&
            (!k->kernel.fits || k->kernel.fits(k->kernel.user, graph, weft_node_out(graph, node)));
+}
+
+static bool layouts_are_right(const struct weft_target_kernel *k, struct weft_graph *g, weft_node n)
+{
+    const uint32_t pins = g->node[n.id].operands + (uint32_t)g->node[n.id].results;
+    struct weft_layout layout;
+    const char *message = NULL;
+    for (uint32_t i = 0; i < pins && !message; i++)
+        weft_target_kernel_layout(k, g, n, i, &layout, &message);
+    return !message;
+}
+
+bool weft_target_computes(const struct weft_target *target, struct weft_graph *g, weft_node n)
+{
+    for (const struct weft_target_kernel *k = target->kernel; k; k = k->next)
+        if (weft_target_kernel_fits(k, g, n) && weft_target_kernel_ps(k, g, n) >= 0 && layouts_are_right(k, g, n))
+            return true;
+    return false;
+}
+
+bool weft_target_has(const struct weft_target *target, int opcode)
+{
+    const struct weft_target_kernel *k = target->kernel;
+    while (k && k->opcode != opcode)
+        k = k->next;
+    return k || !(target->restricted & WEFT_TARGET_OWN_ONLY);
+}
+
+const struct weft_target_kernel *weft_target_kernel_noted(const struct weft_target *target, const struct weft_graph *g,
+                                                          weft_node n)
+{
+    const struct weft_node_info *info = &g->node[n.id];
+    const struct weft_plan_note *note = info->group && g->group[info->group].plan ? g->group[info->group].plan
+                                                                                  : info->plan;
+    for (const struct weft_target_kernel *k = target->kernel; k && note && note->kernel; k = k->next)
+        if (strcmp(note->kernel, k->name) == 0)
+            return k;
+    return NULL;
 }
 
 bool weft_target_kernel_layout(const struct weft_target_kernel *k, struct weft_graph *graph, weft_node node,

@@ -4,7 +4,8 @@
  *   # test: passes=dce,cse target=avx2       for the graphs below, until the next such line; print=plan: the text is
  *                                           that of the plan, as weft opt --print=plan has it, which planned again
  *                                           without passes is the same; print=stats: what the plan moves and computes,
- *                                           as weft opt --print=stats has it
+ *                                           as weft opt --print=stats has it; own=softmax,gelu: for a target
+ *                                           with kernels own.softmax and own.gelu, row-major, of 1 us
  *   # why:  one sentence                     the idea of the next graph
  *   graph @name(…) { … }                     a graph at the left margin
  *   #> …                                     the exact text after the passes
@@ -25,7 +26,7 @@
 struct weft_golden_case {
     uint32_t index;             /* number of the graph in its file */
     int line;                   /* of the graph, from 1 */
-    char name[64], passes[256], target[32];
+    char name[64], passes[256], target[32], own[128]; /* own: ops that a target's kernels compute */
     bool strip, plan, stats;
     int expect_first, expect_last; /* lines of the #> block, from 1; first 0: none yet */
     int end;                    /* last line of the graph */
@@ -50,6 +51,11 @@ struct weft_golden_score {
     int passed, failed, skipped;
     bool wants_bless;           /* some text differs from its #> block */
 };
+
+/* --- golden_own.c */
+
+/* Kernels for these ops, in memory of the arena's; NULL: one of them is no op. */
+struct weft_target_kernel *weft_golden_kernels(const char *ops, struct weft_arena *arena);
 
 /* --- golden_file.c */
 

@@ -47,6 +47,8 @@ static bool read_test(const struct weft_golden_file *file, int line, const char 
             snprintf(ret->passes, sizeof ret->passes, "%s", value);
         else if (strcmp(key, "target") == 0)
             snprintf(ret->target, sizeof ret->target, "%.31s", value);
+        else if (strcmp(key, "own") == 0)
+            snprintf(ret->own, sizeof ret->own, "%.127s", value);
         else if (strcmp(key, "strip") == 0)
             ret->strip = true;
         else if (strcmp(key, "print") == 0 && strcmp(value, "plan") == 0)
@@ -54,7 +56,7 @@ static bool read_test(const struct weft_golden_file *file, int line, const char 
         else if (strcmp(key, "print") == 0 && strcmp(value, "stats") == 0)
             ret->plan = ret->stats = true;
         else
-            return complain(file, line, "# test: knows passes=, target=, print=plan, print=stats and strip");
+            return complain(file, line, "# test: knows passes=, target=, own=, print=plan, print=stats and strip");
     }
     return true;
 }

@@ -428,6 +428,8 @@ void weft_golden_run(struct weft_context *context, const struct weft_golden_file
         weft_arena_open(&run.arena, context);
         if (!weft_opt_target(run.test->target[0] ? run.test->target : "avx2", &run.target))
             fail(&run, "no CPU level is called '%s'", run.test->target);
+        else if (run.test->own[0] && !(run.target.kernel = weft_golden_kernels(run.test->own, &run.arena)))
+            fail(&run, "own= names what is no op: %s", run.test->own);
         else if (weft_protected(context, run_test, &run) == WEFT_ERR_NOMEM)
             fail(&run, "out of memory");
         ret_block[i] = run.result && run.differs ? strdup(run.result) : NULL;

@@ -3,6 +3,8 @@
 #ifndef WEFT_PUBLIC_PLAN_H
 #define WEFT_PUBLIC_PLAN_H
 
+#include "weft/passes.h"
+#include "weft/target.h"
 #include "weft/graph.h"
 
 #ifdef __cplusplus
@@ -43,6 +45,7 @@ struct weft_compile_options {
     int32_t reserved2;
     const struct weft_input_alignment *input_alignment; /* `input_alignments` of them; a name that is no input's is */
     size_t input_alignments;                            /* WEFT_ERR_ARGUMENT */
+    const struct weft_pipeline_options *pipeline; /* which passes run; NULL: all */
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it is, without passes */
 #define WEFT_COMPILE_REFERENCE 2u   /* run every node in the reference evaluator: slow, for comparison */
@@ -123,7 +126,7 @@ struct weft_plan_value {
     int32_t copies;        /* how many copies a run makes of it at its end, for outputs and mutable inputs */
     int32_t dtype, rank;
     int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol; so with strides and offset */
-    int64_t stride[WEFT_MAX_RANK]; /* in elements, by logical axis */
+    int64_t stride[WEFT_MAX_RANK]; /* in elements, by logical axis; 0: the axis is repeated, or split into blocks */
     int64_t offset;                /* in elements, from the start of the storage */
 };
 /* Values of the planned graph, without those of bodies, in order of definition: i from 0 to the count - 1. */
@@ -141,9 +144,35 @@ struct weft_plan_step {
     const char *group;     /* the group that it computes, or NULL */
     int32_t nodes;         /* how many nodes of the planned graph that are; 0: a copy into a result */
     int32_t parts;         /* into how many parts its work is cut */
+    int32_t own;           /* 1: `kernel` is one of the caller's target (weft_target_add) */
+    weft_node node;        /* of weft_plan_graph, the first of a group; none: a copy into a result */
+    const char *op;        /* "conv"; "relayout" also of a copy into a result; NULL of a group */
+    int32_t operands, results; /* of weft_plan_step_operand and weft_plan_step_result */
+    int32_t output;        /* -1, or: done only if a tensor is bound to this output (WEFT_COMPILE_SHARE_RESULTS) */
 };
 WEFT_API size_t weft_plan_steps(const struct weft_plan *plan);
 WEFT_API int weft_plan_step(const struct weft_plan *plan, size_t i, struct weft_plan_step *ret_step);
+/* What a step reads or writes, and where: all that it takes to call the kernel of a step of the caller's, and to do a
+ * relayout. For other kernels of weft's it says what the node reads, which may be packed besides, or a part of it. */
+struct weft_plan_operand {
+    size_t size;           /* set by the caller */
+    const char *value;     /* its name, as weft_plan_value's; strings live with the plan */
+    weft_val id;           /* of weft_plan_graph */
+    int32_t memory;        /* enum weft_memory */
+    uint32_t storage;      /* as in weft_plan_value */
+    int32_t port;          /* the number of that input or output */
+    int32_t reserved;
+    int64_t offset;        /* bytes from the beginning of the input, the output or the arena to the first element */
+    const char *layout;    /* "{0 1/16 2 3 1%16}" */
+    struct weft_kernel_array array; /* with symbols at their hints; data: of a constant the plan's memory, else NULL */
+};
+/* Operand k, or result k, of step i. WEFT_ERR_ARGUMENT if there is none. */
+WEFT_API int weft_plan_step_operand(const struct weft_plan *plan, size_t i, size_t k,
+                                    struct weft_plan_operand *ret_operand);
+WEFT_API int weft_plan_step_result(const struct weft_plan *plan, size_t i, size_t k,
+                                   struct weft_plan_operand *ret_result);
+/* How many bytes the arena of weft_plan_step and weft_plan_block has, to be aligned to 64. */
+WEFT_API int64_t weft_plan_arena_bytes(const struct weft_plan *plan);
 /* The arena with sizes at their hints: blocks, each for one storage (weft_plan_value), which holds something that is
  * read between two steps. Blocks whose steps overlap do not overlap in memory. */
 struct weft_plan_block {

@@ -44,6 +44,7 @@
 #include "weft/context.h" /* contexts, allocators, executors, messages */
 #include "weft/graph.h"   /* graphs from text, from files and node by node */
 #include "weft/read.h"    /* what a graph holds */
+#include "weft/edit.h"    /* changing it */
 #include "weft/passes.h"  /* rewriting, and remarks on what was decided */
 #include "weft/custom.h"  /* the caller's functions */
 #include "weft/target.h"  /* the caller's kernels */

@@ -10,6 +10,7 @@
  * refused once. */
 #include "tests/unit/declarations.h"
 #include "tests/unit/nomem_builder.h"
+#include "tests/unit/nomem_edit.h"
 #include "tests/unit/nomem_passes.h"
 #include "tests/unit/nomem_read.h"
 #include "tests/unit/nomem_world.h"
@@ -58,6 +59,13 @@ static int words(struct world *w)
     assert_true(weft_plan_steps(w->plan) > 0 && weft_plan_blocks(w->plan) > 0);
     assert_int_equal(weft_plan_step(w->plan, 0, &step), WEFT_OK);
     assert_int_equal(weft_plan_block(w->plan, 0, &block), WEFT_OK);
+    struct weft_plan_operand operand = {.size = sizeof operand};
+    int64_t extent = 0;
+    const struct weft_kernel_call call = {.graph = w->graph, .sizes = &extent};
+    assert_int_equal(weft_plan_step_operand(w->plan, 0, 0, &operand), WEFT_OK);
+    assert_int_equal(weft_plan_step_result(w->plan, 0, 0, &operand), WEFT_OK);
+    assert_true(weft_plan_arena_bytes(w->plan) >= 0);
+    assert_int_equal(weft_call_extent(&call, weft_extent(5), &extent), WEFT_OK);
     assert_true(weft_remark_count(weft_plan_graph(w->plan)) > 0);
     assert_int_equal(weft_remark_get(weft_plan_graph(w->plan), 0, &remark), WEFT_OK);
     assert_int_equal(weft_output(w->execution, 0, &tensor), WEFT_OK);
@@ -119,27 +127,6 @@ static int register_function(struct world *w)
     w->scarce.left = -1;
     assert_int_equal(weft_register(w->context, &custom), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
     return status;
-}
-
-static double no_cost(void *user, const struct weft_graph *graph, weft_node node) { return 1; }
-
-/* A target with a kernel for whatever the world's graph adds up, and a pass that takes it. */
-static int own_kernel(struct world *w)
-{
-    const struct weft_kernel kernel = {.size = sizeof kernel, .name = "own", .op = "add", .cost = no_cost};
-    struct weft_target *target = UNTOUCHED;
-    struct weft_graph *copy = NULL;
-    int status = weft_target_create(w->context, &target);
-    if (status != WEFT_OK)
-        return target == UNTOUCHED ? status : WEFT_OK;
-    status = weft_target_add(target, &kernel);
-    if (status == WEFT_OK)
-        status = weft_graph_clone(w->graph, &copy);
-    if (status == WEFT_OK)
-        status = weft_run_pass(copy, "propagate_memory_format", target);
-    weft_graph_destroy(copy);
-    weft_target_destroy(target);
-    return status < 0 ? status : WEFT_OK;
 }
 
 /* An ONNX model with an `if` whose condition is known. */
@@ -234,6 +221,13 @@ static int run_pass(struct world *w)
 static int run_pipeline(struct world *w)
 {
     const int status = weft_run_pipeline(w->graph, NULL);
+    return status < 0 ? status : WEFT_OK;
+}
+
+static int run_pipeline_with(struct world *w)
+{
+    const struct weft_pipeline_options options = {.size = sizeof options, .skip = "cse,fuse"};
+    const int status = weft_run_pipeline_with(w->graph, NULL, &options);
     return status < 0 ? status : WEFT_OK;
 }
 
@@ -356,6 +350,7 @@ static const struct entry {
      "weft_last_error weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
      "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
+     "weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes weft_call_extent "
      "weft_remark_get weft_output weft_execution_statistics weft_extent",
      false},
     {ends,
@@ -364,7 +359,10 @@ static const struct entry {
     {open_context, "weft_open", true},
     {load, "weft_load", true},
     {register_function, "weft_register", true},
-    {own_kernel, "weft_target_create weft_target_add weft_target_destroy", true},
+    {own_kernel, "weft_target_create weft_target_add weft_target_restrict weft_target_destroy", true},
+    {register_pass, "weft_register_pass", true},
+    {edit, "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match",
+     false},
     {read_graph,
      "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
      "weft_node_operand weft_node_result weft_node_attribute weft_value_read",
@@ -396,6 +394,7 @@ static const struct entry {
     {ask_access, "weft_access", true},
     {run_pass, "weft_run_pass", true},
     {run_pipeline, "weft_run_pipeline", true},
+    {run_pipeline_with, "weft_run_pipeline_with", true},
     {compile, "weft_compile", true},
     {plan_print, "weft_plan_print", true},
     {plan_wait, "weft_plan_wait", true},

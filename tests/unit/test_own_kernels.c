@@ -326,16 +326,6 @@ static void wrong_kernels_are_refused(void **state)
     weft_close(context);
 }
 
-static void plans_do_not_run_them(void **state)
-{
-    struct propagated p = propagate(blocked, fast);
-    struct weft_plan *plan;
-    const struct weft_compile_options options = {.size = sizeof options, .target = p.target};
-    assert_int_equal(weft_compile(p.graph, &options, &plan), WEFT_ERR_UNSUPPORTED);
-    assert_non_null(strstr(weft_last_error(p.context), "this target is for passes"));
-    done(&p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,7 +340,6 @@ int main(void)
         cmocka_unit_test(costs_that_cannot_be_are_remarks),
         cmocka_unit_test(without_a_kernel_that_fits_weft_prices_its_own),
         cmocka_unit_test(wrong_kernels_are_refused),
-        cmocka_unit_test(plans_do_not_run_them),
         cmocka_unit_test(groups_and_their_kernels_are_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,9 @@ static const char *const null_functions =
     "weft_graph_params weft_graph_param weft_graph_returns weft_graph_return weft_next_node weft_node_read "
     "weft_node_operand weft_node_result weft_node_attribute weft_value_read weft_constant_read weft_extent_text "
     "weft_extent_at weft_save weft_target_create weft_target_destroy "
+    "weft_target_restrict weft_call_extent weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes "
+    "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match "
+    "weft_register_pass weft_run_pipeline_with "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy "
@@ -75,6 +78,22 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_append(NULL, &op, &v));
     assert_null_refused(weft_append(b->graph, NULL, &v));
     assert_null_refused(weft_append(b->graph, &op, NULL));
+    const weft_node node = {0};
+    const struct weft_pattern pattern = {.op = "neg"};
+    assert_null_refused(weft_insert_before(NULL, node, &op, &v));
+    assert_null_refused(weft_insert_before(b->graph, node, NULL, &v));
+    assert_null_refused(weft_insert_before(b->graph, node, &op, NULL));
+    assert_null_refused(weft_insert_after(NULL, node, &op, &v));
+    assert_null_refused(weft_insert_after(b->graph, node, NULL, &v));
+    assert_null_refused(weft_insert_after(b->graph, node, &op, NULL));
+    assert_null_refused(weft_graph_replace(NULL, (weft_val){.id = 1}, (weft_val){.id = 2}));
+    assert_null_refused(weft_graph_set_operand(NULL, node, 0, (weft_val){.id = 1}));
+    assert_null_refused(weft_graph_erase(NULL, node));
+    assert_null_refused(weft_match(NULL, node, &pattern, 1, &v));
+    assert_null_refused(weft_match(b->graph, node, NULL, 1, &v));
+    assert_null_refused(weft_match(b->graph, node, &pattern, 1, NULL));
+    assert_null_refused(weft_register_pass(NULL, &(struct weft_pass){.size = sizeof(struct weft_pass)}));
+    assert_null_refused(weft_register_pass(b->context, NULL));
     assert_null_refused(weft_return(NULL, NULL, 0));
     assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
     assert_null_refused(weft_set_layout(NULL, (weft_val){.id = 1}, "{0}"));
@@ -85,6 +104,7 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_access(b->graph, &access, NULL));
     assert_null_refused(weft_run_pass(NULL, "dce", NULL));
     assert_null_refused(weft_run_pipeline(NULL, NULL));
+    assert_null_refused(weft_run_pipeline_with(NULL, NULL, NULL));
     assert_null_refused(weft_evaluate(NULL, NULL, 0, NULL, 0));
     assert_int_equal(b->graph->values + b->graph->bodies + weft_symbol_count(b->graph->dims), 1);
 }
@@ -125,6 +145,9 @@ static void refuse_null_readings(struct builder *b)
     assert_null_refused(weft_target_add(NULL, &kernel));
     assert_int_equal(weft_target_create(b->context, &target), WEFT_OK);
     assert_null_refused(weft_target_add(target, NULL));
+    assert_null_refused(weft_target_restrict(NULL, 0));
+    assert_null_refused(weft_call_extent(NULL, weft_extent(1), &extent));
+    assert_null_refused(weft_call_extent(&(struct weft_kernel_call){.graph = b->graph}, weft_extent(1), &extent));
     weft_target_destroy(target);
     weft_target_destroy(NULL);
 }
@@ -157,6 +180,10 @@ static void refuse_null_plans(struct builder *b)
     assert_int_equal(weft_plan_steps(NULL) + weft_plan_blocks(NULL), 0);
     assert_null_refused(weft_plan_step(NULL, 0, &step));
     assert_null_refused(weft_plan_block(NULL, 0, &block));
+    struct weft_plan_operand operand = {.size = sizeof operand};
+    assert_null_refused(weft_plan_step_operand(NULL, 0, 0, &operand));
+    assert_null_refused(weft_plan_step_result(NULL, 0, 0, &operand));
+    assert_int_equal(weft_plan_arena_bytes(NULL), 0);
     assert_null_refused(weft_execution_create(NULL, &execution));
     assert_null_refused(weft_bind_input(NULL, 0, &tensor));
     assert_null_refused(weft_bind_output(NULL, 0, &tensor));

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_own_plan.c: plans for a target whose kernels are the caller's: run by weft beside its own, and walked through by
+ * the caller. Answers are compared with the evaluator's. */
+#include "tests/unit/own_support.h"
+
+#define NET(C, K) "graph @g<N>(%x: f32[N," C ",6,5]) {\n" \
+                  "  %w1: f32[" K "," C ",3,3] = const random=1 scale=0.1\n" \
+                  "  %w2: f32[" K "," K ",3,3] = const random=2 scale=0.1\n" \
+                  "  %w3: f32[10," K ",1,1] = const random=3 scale=0.1\n" \
+                  "  %c1: f32[N," K ",6,5] = conv %x, %w1 pad=[1 1 1 1]\n" \
+                  "  %a1: f32[N," K ",6,5] = relu %c1\n" \
+                  "  %c2: f32[N," K ",6,5] = conv %a1, %w2 pad=[1 1 1 1]\n" \
+                  "  %a2: f32[N," K ",6,5] = add %c2, %a1\n" \
+                  "  %y: f32[N,10,6,5] = conv %a2, %w3\n" \
+                  "  return %y\n}"
+
+static const char *const blocked[] = {"{0 1/16 2 3 1%16}", "{0/16 1/16 2 3 1%16 0%16}", "{0 1/16 2 3 1%16}"};
+static const char *const blocked_pair[] = {"{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}"};
+static const char *const rows[] = {"{0 1 2 3}", "{0 1 2 3}", "{0 1 2 3}"};
+
+struct world {
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_target *target;
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+};
+
+static struct world open_world(const char *text, int threads, size_t kernels, const struct weft_kernel *kernel)
+{
+    struct world w = {.context = open_context(threads)};
+    w.graph = parse(w.context, text);
+    assert_int_equal(weft_target_create(w.context, &w.target), WEFT_OK);
+    for (size_t i = 0; i < kernels; i++)
+        assert_int_equal(weft_target_add(w.target, &kernel[i]), WEFT_OK);
+    return w;
+}
+
+/* The target goes at once: the plan has to do without it. */
+static void plan_world(struct world *w, uint32_t flags)
+{
+    const struct weft_compile_options options = {.size = sizeof options, .target = w->target, .flags = flags};
+    if (weft_compile(w->graph, &options, &w->plan) != WEFT_OK)
+        fail_msg("%s", weft_last_error(w->context));
+    weft_target_destroy(w->target);
+    w->target = NULL;
+    assert_int_equal(weft_execution_create(w->plan, &w->execution), WEFT_OK);
+}
+
+static void close_world(struct world *w)
+{
+    weft_execution_destroy(w->execution);
+    weft_plan_destroy(w->plan);
+    weft_target_destroy(w->target);
+    weft_graph_destroy(w->graph);
+    weft_close(w->context);
+}
+
+static void expect_near(const float *got, const float *expected, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - (double)expected[i]) <= tolerance))
+            fail_msg("element %lld is %g, not %g", (long long)i, (double)got[i], (double)expected[i]);
+}
+
+/* Runs with these inputs, and compares all results with the evaluator's. */
+static void run_and_compare(struct world *w, struct weft_tensor *in, size_t inputs)
+{
+    for (size_t i = 0; i < inputs; i++)
+        assert_int_equal(weft_bind_input(w->execution, i, &in[i]), WEFT_OK);
+    if (weft_run(w->execution) != WEFT_OK)
+        fail_msg("%s", weft_execution_error(w->execution));
+    struct weft_tensor expected[4] = {{0}}, got;
+    const size_t results = weft_graph_returns(w->graph);
+    assert_int_equal(weft_evaluate(w->graph, in, inputs, expected, results), WEFT_OK);
+    for (size_t k = 0; k < results; k++) {
+        assert_int_equal(weft_output(w->execution, k, &got), WEFT_OK);
+        expect_near(got.data, expected[k].data, weft_tensor_count(&got), 1e-4);
+        weft_tensor_free(w->context, &expected[k]);
+    }
+}
+
+static int count_steps(const struct weft_plan *plan, const char *kernel)
+{
+    struct weft_plan_step step = {.size = sizeof step};
+    int count = 0;
+    for (size_t i = 0; weft_plan_step(plan, i, &step) == WEFT_OK; i++)
+        count += kernel ? !strcmp(step.kernel, kernel) : step.op && !strcmp(step.op, "relayout");
+    return count;
+}
+
+/* --- run by weft -------------------------------------------------------------------------------------------------- */
+
+static void run_nets(const char *text, int64_t channels, int threads)
+{
+    static float data[1 << 15];
+    struct own_kernel fast = {.layout = blocked, .parts = 3}, plain = {.layout = rows, .parts = 2, .us = 1000};
+    const struct weft_kernel kernels[] = {own_kernel_of("own.blocked", "conv", &fast, own_conv),
+                                          own_kernel_of("own.plain", "conv", &plain, own_conv)};
+    fast.least_channels = channels;
+    struct world w = open_world(text, threads, 2, kernels);
+    plan_world(&w, 0);
+    assert_int_equal(count_steps(w.plan, "own.blocked") + count_steps(w.plan, "own.plain"), 3);
+    assert_true(count_steps(w.plan, "own.blocked") >= 2);
+    for (int64_t n = 3; n >= 0; n--) {
+        struct weft_tensor in = tensor_of(data, 4, (int64_t[]){n, channels, 6, 5});
+        run_and_compare(&w, &in, 1);
+    }
+    assert_int_equal(fast.parts_done, 7); /* each of them */
+    close_world(&w);
+}
+
+static void blocks_stay_between_kernels_of_the_callers(void **state)
+{
+    for (int threads = 1; threads <= 3; threads++)
+        run_nets(NET("32", "64"), 32, threads);
+}
+
+static void blocks_that_are_not_full_are_converted(void **state)
+{
+    run_nets(NET("20", "24"), 20, 2);
+}
+
+/* Where its own kernels compute all, nothing is converted but what comes in and goes out. */
+static void kernels_in_blocks_need_two_relayouts(void **state)
+{
+    static float data[1 << 15];
+    struct own_kernel conv = {.layout = blocked}, relu = {.layout = blocked_pair}, add = {.layout = blocked_pair};
+    const struct weft_kernel kernels[] = {own_kernel_of("own.conv", "conv", &conv, own_conv),
+                                          own_kernel_of("own.relu", "relu", &relu, own_relu),
+                                          own_kernel_of("own.add", "add", &add, own_binary)};
+    struct world w = open_world(NET("32", "64"), 2, 3, kernels);
+    plan_world(&w, 0);
+    assert_int_equal(count_steps(w.plan, NULL), 2);
+    assert_int_equal(weft_plan_steps(w.plan), 7);
+    struct weft_tensor in = tensor_of(data, 4, (int64_t[]){2, 32, 6, 5});
+    run_and_compare(&w, &in, 1);
+    close_world(&w);
+}
+
+/* No tensor says what lies in blocks: results and parameters that may lie anywhere lie in strides. */
+static void results_that_may_lie_anywhere_are_no_blocks(void **state)
+{
+    static const char *const texts[] = {
+        "graph @g(%x: f32[2,32,6,5]{?}) {\n  %w: f32[32,32,1,1] = const random=1 scale=0.1\n"
+        "  %c: f32[2,32,6,5]{?} = conv %x, %w\n  return %c\n}",
+        "graph @g(%x: f32[2,32,6,5]) {\n  %w: f32[32,32,1,1] = const random=1 scale=0.1\n"
+        "  %c: f32[2,32,6,5] = conv %x, %w\n  %y: f32[2,32,6,5] = relu %c\n  return %y, %c\n}"};
+    static float data[1 << 12];
+    struct own_kernel conv = {.layout = blocked};
+    const struct weft_kernel kernel = own_kernel_of("own.conv", "conv", &conv, own_conv);
+    for (int i = 0; i < 2; i++) {
+        struct world w = open_world(texts[i], 2, 1, &kernel);
+        plan_world(&w, 0);
+        assert_int_equal(count_steps(w.plan, "own.conv"), i);
+        struct weft_tensor in = tensor_of(data, 4, (int64_t[]){2, 32, 6, 5});
+        if (i == 1) /* the other's strides are the plan's to choose */
+            run_and_compare(&w, &in, 1);
+        close_world(&w);
+    }
+}
+
+static void views_and_numbers_become_arrays(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[4,6], %v: f32[6], %t: f32[6,4]) {\n"
+                               "  %c: f32[4,6] = const value=3\n  %b: f32[4,6] = bcast %v dims=[1]\n"
+                               "  %u: f32[4,6] = transpose %t perm=[1 0]\n  %p: f32[4,6] = mul %x, %b\n"
+                               "  %q: f32[4,6] = mul %p, %c\n  %y: f32[4,6] = mul %q, %u\n  return %y\n}";
+    static const char *const matrix[] = {"{0 1}", "{0 1}", "{0 1}"};
+    float data[3][32];
+    struct own_kernel mul = {.layout = matrix};
+    const struct weft_kernel kernel = own_kernel_of("own.mul", "mul", &mul, own_binary);
+    for (uint32_t flags = 0; flags <= WEFT_COMPILE_NO_PASSES; flags++) {
+        struct world w = open_world(text, 1, 1, &kernel);
+        plan_world(&w, flags);
+        assert_true(count_steps(w.plan, "own.mul") >= 2);
+        struct weft_tensor in[] = {tensor_of(data[0], 2, (int64_t[]){4, 6}), tensor_of(data[1], 1, (int64_t[]){6}),
+                                   tensor_of(data[2], 2, (int64_t[]){6, 4})};
+        run_and_compare(&w, in, 3);
+        close_world(&w);
+    }
+}
+
+/* The parts of a concat along columns have gaps: weft's relu may write one in its place, but a kernel of the caller's
+ * reads no gaps and writes none. */
+static void places_with_gaps_are_wefts(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[8,64], %z: f32[8,64]) {\n  %a: f32[8,64] = exp %x\n"
+                               "  %b: f32[8,64] = mul %z, %z\n  %c: f32[8,128] = concat %a, %b axis=1\n"
+                               "  %d: f32[8,64] = mul %a, %x\n  return %c, %d\n}";
+    static const char *const matrix[] = {"{0 1}", "{0 1}", "{0 1}"};
+    static float data[2][512];
+    struct own_kernel mul = {.layout = matrix};
+    const struct weft_kernel kernel = own_kernel_of("own.mul", "mul", &mul, own_binary);
+    struct world w = open_world(text, 2, 1, &kernel);
+    plan_world(&w, WEFT_COMPILE_NO_FUSE);
+    assert_int_equal(count_steps(w.plan, "own.mul"), 2);
+    struct weft_tensor in[] = {tensor_of(data[0], 2, (int64_t[]){8, 64}), tensor_of(data[1], 2, (int64_t[]){8, 64})};
+    run_and_compare(&w, in, 2);
+    close_world(&w);
+}
+
+static uint32_t storage_of(const struct weft_plan *plan, const char *name)
+{
+    struct weft_plan_value value = {.size = sizeof value};
+    assert_int_equal(weft_plan_find(plan, name, &value), WEFT_OK);
+    return value.storage;
+}
+
+/* Where nothing but the hint of N makes the part one piece. */
+static void places_with_gaps_at_other_sizes_are_wefts(void **state)
+{
+    static const char text[] = "graph @g<N>(%x: f32[N,4,16]) {\n  %a: f32[N,4,16] = relu %x\n"
+                               "  %b: f32[N,4,16] = exp %x\n  %c: f32[N,8,16] = concat %a, %b axis=1\n  return %c\n}";
+    static const char *const cube[] = {"{0 1 2}", "{0 1 2}"};
+    static float data[256];
+    struct own_kernel relu = {.layout = cube};
+    const struct weft_kernel kernel = own_kernel_of("own.relu", "relu", &relu, own_relu);
+    struct world w = open_world(text, 1, 1, &kernel);
+    plan_world(&w, WEFT_COMPILE_NO_FUSE);
+    for (int64_t n = 1; n <= 3; n++) {
+        struct weft_tensor in = tensor_of(data, 3, (int64_t[]){n, 4, 16});
+        run_and_compare(&w, &in, 1);
+    }
+    close_world(&w);
+}
+
+static void results_overwrite_where_the_kernel_says_so(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[64]) {\n  %a: f32[64] = exp %x\n  %b: f32[64] = relu %a\n"
+                               "  %y: f32[64] = exp %b\n  return %y\n}";
+    static const char *const line[] = {"{0}", "{0}"};
+    float data[64];
+    for (int in_place = 0; in_place < 2; in_place++) {
+        struct own_kernel relu = {.layout = line, .in_place = in_place};
+        const struct weft_kernel kernel = own_kernel_of("own.relu", "relu", &relu, own_relu);
+        struct world w = open_world(text, 1, 1, &kernel);
+        plan_world(&w, WEFT_COMPILE_NO_FUSE);
+        assert_int_equal(storage_of(w.plan, "a") == storage_of(w.plan, "b"), in_place);
+        struct weft_tensor in = tensor_of(data, 1, (int64_t[]){64});
+        run_and_compare(&w, &in, 1);
+        close_world(&w);
+    }
+}
+
+static void kernels_run_in_bodies(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[16]) {\n  %n: i64[] = const value=3\n"
+                               "  graph @b(%i: i64[], %v: f32[16]) {\n    %r: f32[16] = add %v, %v\n"
+                               "    return %r\n  }\n  %y: f32[16] = loop %n, %x body=@b\n  return %y\n}";
+    static const char *const line[] = {"{0}", "{0}", "{0}"};
+    float data[16];
+    struct own_kernel add = {.layout = line};
+    struct weft_kernel kernel = own_kernel_of("own.add", "add", &add, own_binary);
+    struct world w = open_world(text, 2, 1, &kernel);
+    plan_world(&w, 0);
+    struct weft_tensor in = tensor_of(data, 1, (int64_t[]){16});
+    run_and_compare(&w, &in, 1);
+    assert_int_equal(add.calls, 3);
+    close_world(&w);
+    kernel.run = NULL;
+    w = open_world(text, 1, 1, &kernel);
+    plan_world(&w, 0);
+    assert_int_equal(weft_bind_input(w.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(w.execution), WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(weft_execution_error(w.execution), "%r: kernel own.add has no run"));
+    close_world(&w);
+}
+
+static void a_group_is_one_call(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[8]) {\n  fuse @pair ! own.pair {\n    %a: f32[8]{-} = add %x, %x\n"
+                               "    %b: f32[8] = relu %a\n  }\n  %c: f32[8] = exp %b\n  return %c\n}";
+    static const char *const line[] = {"{0}", "{0}"};
+    float data[8];
+    struct own_kernel pair = {.layout = line};
+    const struct weft_kernel kernel = own_kernel_of("own.pair", "relu", &pair, own_relu); /* what it does is its own */
+    struct world w = open_world(text, 1, 1, &kernel);
+    plan_world(&w, 0);
+    struct weft_plan_step step = {.size = sizeof step};
+    assert_int_equal(weft_plan_step(w.plan, 0, &step), WEFT_OK);
+    assert_true(step.own && !step.op && step.nodes == 2);
+    assert_string_equal(step.group, "pair");
+    assert_int_equal(step.operands, 1);
+    struct weft_tensor in = tensor_of(data, 1, (int64_t[]){8}), got;
+    assert_int_equal(weft_bind_input(w.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(w.execution), WEFT_OK);
+    assert_int_equal(weft_output(w.execution, 0, &got), WEFT_OK);
+    for (int i = 0; i < 8; i++)
+        assert_true(fabs(((float *)got.data)[i] - expf(data[i] > 0 ? data[i] : 0)) < 1e-4 * expf(3));
+    close_world(&w);
+}
+
+/* --- what goes wrong ---------------------------------------------------------------------------------------------- */
+
+static void errors_name_the_node_and_the_kernel(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[64]) {\n  %b: f32[64] = relu %x\n  return %b\n}";
+    static const char *const line[] = {"{0}", "{0}"};
+    float data[64];
+    struct own_kernel relu = {.layout = line, .status = 7};
+    const struct weft_kernel kernel = own_kernel_of("own.relu", "relu", &relu, own_relu);
+    struct world w = open_world(text, 2, 1, &kernel);
+    plan_world(&w, 0);
+    struct weft_tensor in = tensor_of(data, 1, (int64_t[]){64});
+    assert_int_equal(weft_bind_input(w.execution, 0, &in), WEFT_OK);
+    assert_int_equal(weft_run(w.execution), WEFT_ERR_CUSTOM);
+    assert_string_equal(weft_execution_error(w.execution), "%b: kernel own.relu reports error 7: as it was told");
+    relu.status = 0;
+    run_and_compare(&w, &in, 1);
+    close_world(&w);
+}
+
+static void expect_refused(struct world *w, uint32_t flags, int status, const char *const *words)
+{
+    const struct weft_compile_options options = {.size = sizeof options, .target = w->target, .flags = flags};
+    assert_int_equal(weft_compile(w->graph, &options, &w->plan), status);
+    for (; *words; words++)
+        if (!strstr(weft_last_error(w->context), *words))
+            fail_msg("'%s' is not in: %s", *words, weft_last_error(w->context));
+    close_world(w);
+}
+
+static void targets_may_take_no_other_kernels(void **state)
+{
+    struct own_kernel conv = {.layout = rows}, relu = {.layout = rows}, add = {.layout = rows};
+    const struct weft_kernel kernels[] = {own_kernel_of("own.conv", "conv", &conv, own_conv),
+                                          own_kernel_of("own.relu", "relu", &relu, own_relu),
+                                          own_kernel_of("own.add", "add", &add, own_binary)};
+    struct world w = open_world(NET("4", "8"), 1, 1, kernels);
+    assert_int_equal(weft_target_restrict(w.target, 2), WEFT_ERR_ARGUMENT);
+    assert_non_null(strstr(weft_last_error(w.context), "no WEFT_TARGET flags 0x2"));
+    assert_int_equal(weft_target_restrict(w.target, WEFT_TARGET_OWN_ONLY), WEFT_OK);
+    expect_refused(&w, 0, WEFT_ERR_UNSUPPORTED,
+                   (const char *[]){"a1: none of the target's kernels fits this relu",
+                                    "a2: none of the target's kernels fits this add", NULL});
+    w = open_world(NET("4", "8"), 1, 3, kernels);
+    assert_int_equal(weft_target_restrict(w.target, WEFT_TARGET_OWN_ONLY), WEFT_OK);
+    plan_world(&w, 0);
+    assert_int_equal(weft_plan_steps(w.plan), 5);
+    close_world(&w);
+}
+
+static void stated_layouts_have_to_be_the_kernels(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[4,6]) {\n  %a: f32[4,6]{1 0} = relu %x ! own.relu\n"
+                               "  %y: f32[4,6] = exp %a\n  return %y\n}";
+    static const char *const matrix[] = {"{0 1}", "{0 1}"};
+    struct own_kernel relu = {.layout = matrix};
+    const struct weft_kernel kernel = own_kernel_of("own.relu", "relu", &relu, own_relu);
+    struct world w = open_world(text, 1, 1, &kernel);
+    expect_refused(&w, WEFT_COMPILE_NO_PASSES, WEFT_ERR_UNSUPPORTED,
+                   (const char *[]){"a: kernel own.relu wants result 0 in {0 1}, and it is stored in {1 0}", NULL});
+    struct world other = open_world(text, 1, 1, &kernel);
+    struct weft_context *context = open_context(1);
+    struct weft_target *const mine = other.target;
+    assert_int_equal(weft_target_create(context, &other.target), WEFT_OK);
+    weft_target_destroy(mine);
+    weft_close(context);
+    expect_refused(&other, 0, WEFT_ERR_ARGUMENT, (const char *[]){"the target was made for another context", NULL});
+}
+
+/* --- walked through by the caller --------------------------------------------------------------------------------- */
+
+struct walk {
+    const struct weft_plan *plan;
+    char *arena;
+    void *input, *output;
+};
+
+static struct weft_kernel_array array_of(const struct walk *walk, const struct weft_plan_operand *operand)
+{
+    struct weft_kernel_array array = operand->array;
+    if (operand->memory != WEFT_MEMORY_CONSTANT)
+        array.data = (operand->memory == WEFT_MEMORY_INPUT    ? (char *)walk->input
+                      : operand->memory == WEFT_MEMORY_OUTPUT ? (char *)walk->output : walk->arena) + operand->offset;
+    return array;
+}
+
+static void convert(const struct weft_kernel_array *from, const struct weft_kernel_array *to)
+{
+    int64_t i[WEFT_MAX_RANK] = {0};
+    do {
+        *own_at(to, i) = *own_at(from, i);
+    } while (own_next(to, i));
+}
+
+static void walk_step(const struct walk *walk, size_t i, struct own_kernel *own)
+{
+    struct weft_plan_step step = {.size = sizeof step};
+    struct weft_plan_operand operand = {.size = sizeof operand};
+    struct weft_kernel_array array[4];
+    assert_int_equal(weft_plan_step(walk->plan, i, &step), WEFT_OK);
+    assert_int_equal(step.results, 1);
+    for (int k = 0; k < step.operands; k++) {
+        assert_int_equal(weft_plan_step_operand(walk->plan, i, (size_t)k, &operand), WEFT_OK);
+        array[k] = array_of(walk, &operand);
+    }
+    assert_int_equal(weft_plan_step_operand(walk->plan, i, (size_t)step.operands, &operand), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_plan_step_result(walk->plan, i, 0, &operand), WEFT_OK);
+    array[step.operands] = array_of(walk, &operand);
+    assert_string_equal(operand.value, step.value);
+    const struct weft_kernel_call call = {.graph = weft_plan_graph(walk->plan), .node = step.node, .operand = array,
+                                          .operands = (size_t)step.operands, .result = &array[step.operands],
+                                          .results = 1, .parts = 1, .sizes = walk->plan->hint};
+    if (!step.own)
+        convert(&array[0], &array[1]);
+    else
+        assert_int_equal((!strcmp(step.op, "conv")   ? own_conv
+                          : !strcmp(step.op, "relu") ? own_relu : own_binary)(own, &call), 0);
+}
+
+static void the_caller_walks_through_a_plan(void **state)
+{
+    static const char text[] = NET("32", "64");
+    static float in[32 * 30], out[10 * 30];
+    struct own_kernel conv = {.layout = blocked, .least_channels = 32}, relu = {.layout = blocked_pair},
+                      add = {.layout = blocked_pair};
+    const struct weft_kernel kernels[] = {own_kernel_of("own.conv", "conv", &conv, NULL),
+                                          own_kernel_of("own.relu", "relu", &relu, NULL),
+                                          own_kernel_of("own.add", "add", &add, NULL)};
+    struct world w = open_world(text, 1, 3, kernels);
+    assert_int_equal(weft_target_restrict(w.target, WEFT_TARGET_OWN_ONLY), WEFT_OK);
+    plan_world(&w, 0);
+    struct weft_tensor x = tensor_of(in, 4, (int64_t[]){1, 32, 6, 5}), expected = {0};
+    const struct walk walk = {.plan = w.plan, .input = in, .output = out,
+                              .arena = aligned_alloc(64, (size_t)weft_plan_arena_bytes(w.plan) + 64)};
+    memset(walk.arena, 0xff, (size_t)weft_plan_arena_bytes(w.plan)); /* NaNs */
+    for (size_t i = 0; i < weft_plan_steps(w.plan); i++)
+        walk_step(&walk, i, &conv);
+    assert_int_equal(weft_evaluate(w.graph, &x, 1, &expected, 1), WEFT_OK);
+    expect_near(out, expected.data, 300, 1e-4);
+    weft_tensor_free(w.context, &expected);
+    free(walk.arena);
+    struct weft_plan_operand operand = {.size = sizeof operand};
+    assert_int_equal(weft_plan_step_operand(w.plan, 100, 0, &operand), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_plan_step_result(w.plan, 0, 1, &operand), WEFT_ERR_ARGUMENT);
+    operand.size = 0;
+    assert_int_equal(weft_plan_step_result(w.plan, 0, 0, &operand), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_bind_input(w.execution, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(w.execution), WEFT_ERR_UNSUPPORTED);
+    close_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_stay_between_kernels_of_the_callers),
+        cmocka_unit_test(blocks_that_are_not_full_are_converted),
+        cmocka_unit_test(kernels_in_blocks_need_two_relayouts),
+        cmocka_unit_test(results_that_may_lie_anywhere_are_no_blocks),
+        cmocka_unit_test(views_and_numbers_become_arrays),
+        cmocka_unit_test(places_with_gaps_are_wefts),
+        cmocka_unit_test(places_with_gaps_at_other_sizes_are_wefts),
+        cmocka_unit_test(results_overwrite_where_the_kernel_says_so),
+        cmocka_unit_test(kernels_run_in_bodies),
+        cmocka_unit_test(a_group_is_one_call),
+        cmocka_unit_test(errors_name_the_node_and_the_kernel),
+        cmocka_unit_test(targets_may_take_no_other_kernels),
+        cmocka_unit_test(stated_layouts_have_to_be_the_kernels),
+        cmocka_unit_test(the_caller_walks_through_a_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
