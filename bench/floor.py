@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far models are from what the machine can do: weft, its peers and the machine's limits in short turns.
 
-    python3 bench/floor.py [--threads 2] [--pairs 15] [--weft build/weft] [--peers onnxruntime,openvino] LIB.so FOLDER...
+    python3 bench/floor.py [--threads 2] [--pairs 15] [--weft build/weft] [--peers NAME,...] LIB.so FOLDER...
 
 A folder holds model.onnx and input_N.npy. The *floor* of a model is the larger one of two times:
 - its multiply-adds at the rate of the probe (floor_probe.c), those of Winograd's convolutions counted as the transform

@@ -133,8 +133,8 @@ fi
 # What was measured before Ctrl-C is said.
 if env --default-signal=INT true 2>/dev/null; then
     cat >quick.weft <<'TEXT'
-graph @quick(%x: f32[64,64]) {
-  %y: f32[64,64] = sin %x
+graph @quick(%x: f32[1024,1024]) {
+  %y: f32[1024,1024] = sin %x
   return %y
 }
 TEXT

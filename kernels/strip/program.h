@@ -189,6 +189,14 @@ static inline bool weft_program_is_memory(const struct weft_program_value *value
 {
     return value->place == WEFT_PROGRAM_ARGUMENT && value->argument != WEFT_PROGRAM_POSITION;
 }
+/* Does a value have strides along the inner axes? */
+static inline bool weft_program_has_inner(const struct weft_program *program, int value)
+{
+    bool any = false;
+    for (int i = 0; i < program->inner_rank; i++)
+        any |= program->value[value].inner[i] != 0;
+    return any;
+}
 static inline bool weft_program_is_fold(const struct weft_program_op *op)
 {
     return !op->kernel && !op->guards && !op->scans;
@@ -279,6 +287,14 @@ struct weft_program_look {
 };
 void weft_program_look_up(const struct weft_program_look *look, void *to, int64_t to_stride, int64_t n);
 uint32_t weft_look_cpu(uint32_t cpu); /* what its loops need of the CPU */
+
+/* --- program_axes.c ----------------------------------------------------------------------------------------------- */
+
+enum { WEFT_PROGRAM_SHORT_LINE = 256 }; /* points of a line, up to which several are visited as a block */
+/* Merges and orders the axes of the box, and decides along which one strips run. */
+void weft_program_order_axes(struct weft_program *program);
+/* Merges axes and leaves them in their order; each of the two lists has at least one then. */
+void weft_program_merge_axes(struct weft_program *program);
 
 /* --- program_scan.c ----------------------------------------------------------------------------------------------- */
 

@@ -182,7 +182,7 @@ static void refused(void **state)
          "  %y: f32[2,16,40,40] = relu %p\n  %q: f32[2,16,40,40] = mean_pool %y kernel=[3 3] pad=[1 1 1 1]\n"
          "  return %q\n}\n", "would be the second contraction or window"},
         {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,20,20] = max_pool %x kernel=[2 2] stride=[2 2]\n"
-         "  %y: f32[2,16,20] = sum %p axes=[3]\n  return %y\n}\n", "is a window, whose results are reduced"},
+         "  %y: f32[2,16,20] = sum %p axes=[2]\n  return %y\n}\n", "is a window, whose results are reduced"},
         {"graph @t(%x: f32[2,16,40,40], %g: f32[2,16,1,1]) {\n  %s: f32[2,16,1,1] = sigmoid %g\n"
          "  %b: f32[2,16,40,40] = bcast %s dims=[0 1 2 3]\n  %a: f32[2,16,40,40] = mul %x, %b\n"
          "  %p: f32[2,16,20,20] = max_pool %a kernel=[2 2] stride=[2 2]\n  return %p\n}\n",
