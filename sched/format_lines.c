@@ -3,8 +3,9 @@
  *
  *   %s = sum %x         over the innermost axis: what a line of terms takes besides them
  *   %s = sum %x         over another one, the innermost has 4: each row of results takes a vector, a quarter full
- *   %c = cumsum %x      along the innermost axis, of x or of the result: element by element
- *   %c = cumsum %x      along another one, the innermost being the same in both: in vectors, like memory
+ *   %c = cumsum %x      along the innermost axis of both, or along another one, the innermost being the same: what an
+ *                       element takes more than in the other way (kernels/along/price.c)
+ *   %c = cumsum %x      along the innermost axis of one of them: element by element
  *
  * The kernel of reductions is asked which loops it takes, with sizes at their hints. A few lines or rows are no reason
  * to leave an order.
@@ -17,6 +18,7 @@
 #include "sched/format.h"
 
 #include "codegen/pointwise.h"
+#include "kernels/along/scan.h"
 
 enum { FEW_LINES = 8 };     /* fewer side by side wait for each other's sums */
 enum { GROUP_SHARE = 4 };   /* lines and calls take 1 / 4 in a group: sched/step_strips.c */
@@ -110,6 +112,21 @@ int64_t weft_format_reduce_ps(const struct weft_formats *f, struct weft_pin oper
     return weft_format_beyond_little(weft_format_in_group_ps(f, n, ps));
 }
 
+/* What an element takes more along lines than across them, or the other way round, for all elements. */
+static int64_t scan_arithmetic_ps(const struct weft_formats *f, weft_node n, weft_val x, bool along_line)
+{
+    const struct weft_graph *g = f->graph;
+    const struct weft_type *const type = weft_type_of(g, x);
+    const int axis = (int)weft_attr_int(g, n, WEFT_ATTR_axis);
+    const struct weft_along along = {
+        .op = weft_step_along_op(weft_opcode_of(g, n)), .dtype = type->dtype, .cpu = f->target->cpu,
+        .n = weft_dim_hint(g->dims, type->extent[axis]), .in_step = 1, .out_step = 1};
+    const struct weft_scan_rates rates = weft_scan_rates_of(&along);
+    const double more = along_line ? rates.line_ns - rates.beside_ns : rates.beside_ns - rates.line_ns;
+    const double ps = 1e3 * more * (double)weft_format_elements(g, x) / weft_prices_of(f->target)->threads;
+    return ps > 0 ? (int64_t)ps : 0;
+}
+
 int64_t weft_format_scan_ps(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     const struct weft_graph *g = f->graph;
@@ -118,7 +135,9 @@ int64_t weft_format_scan_ps(const struct weft_formats *f, struct weft_pin operan
     const int from = weft_format_fastest_axis(f, x, layout), to = weft_format_fastest_axis(f, y, result);
     const bool together = from == to && from != axis && from != WEFT_NO_DIM;
     if (together && weft_dim_hint(g->dims, weft_type_of(g, x)->extent[from]) >= FEW_LINES)
-        return 0;
+        return scan_arithmetic_ps(f, operand.node, x, /* along_line= */ false);
+    if (from == axis && to == axis)
+        return scan_arithmetic_ps(f, operand.node, x, /* along_line= */ true);
     return weft_format_extra_ps(f, WEFT_PRICE_read_private, weft_format_bytes(f, x),
                                 from == axis || together ? WEFT_PRICE_access_from_lines
                                                          : WEFT_PRICE_access_to_lines);

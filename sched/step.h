@@ -281,6 +281,8 @@ double weft_step_sampled(double elements, int64_t channels, bool by_pixel);
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
 
+/* step_along.c: what the kernel of a scan, sort or search along an axis is told. */
+enum weft_along_op weft_step_along_op(int opcode);
 /* Which of the words that an attribute may be it is: kernels have enumerations in that order. */
 int weft_step_word(const struct weft_graph *graph, weft_node node, int key);
 /* The form of the step's program, or NULL: it has none; and of the one that makes operand 0. */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static enum weft_along_op along_op(int opcode)
+enum weft_along_op weft_step_along_op(int opcode)
 {
     switch (opcode) {
     case WEFT_OP_arg_max: return WEFT_K_ARG_MAX;
@@ -22,7 +22,7 @@ static enum weft_along_op along_op(int opcode)
 bool weft_step_is_along(const struct weft_graph *g, weft_node n)
 {
     const struct weft_type *x = weft_type_of(g, weft_operand(g, n, 0));
-    const enum weft_along_op op = along_op(weft_opcode_of(g, n));
+    const enum weft_along_op op = weft_step_along_op(weft_opcode_of(g, n));
     int64_t low, high = 0;
     weft_dim_range(g->dims, x->extent[weft_attr_int(g, n, WEFT_ATTR_axis)], &low, &high);
     return weft_along_supports(op, x->dtype) && (op != WEFT_K_SORT || high <= UINT32_MAX);
@@ -48,7 +48,7 @@ static void bind_along(struct weft_bind *bind, void *descriptor)
     const weft_node n = bind->step->node;
     const struct weft_tensor *in = &bind->in[0], *out = &bind->out;
     struct weft_along *along = descriptor;
-    *along = (struct weft_along){.op = along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
+    *along = (struct weft_along){.op = weft_step_along_op(weft_opcode_of(g, n)), .dtype = (uint8_t)in->dtype,
                                  .cpu = weft_bind_cpu(bind), .cache = bind->target->l3};
     read_flags(g, n, along);
     struct weft_tensor index = {0};

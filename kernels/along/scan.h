@@ -77,6 +77,12 @@ void weft_scan_share(const struct weft_scan *scan, void *state, void (*run)(void
 /* Nanoseconds of an element on one thread, whose data are in the nearest caches; `alone`: a line goes by itself also
  * where it goes element by element. */
 double weft_scan_ns(const struct weft_scan *scan, bool alone);
+/* Of a scan of such op, type, level and length (the rest is not looked at): along lines whose elements are neighbours,
+ * and across lines that lie side by side. */
+struct weft_scan_rates {
+    double line_ns, beside_ns;
+};
+struct weft_scan_rates weft_scan_rates_of(const struct weft_along *along);
 /* Of a scan that is a kernel of its own, for all elements. */
 double weft_along_ns(const struct weft_along *along);
 uint32_t weft_scan_cpu(const struct weft_scan *scan);
