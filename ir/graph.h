@@ -156,6 +156,7 @@ struct weft_graph {
     const struct weft_plan_note *end; /* right of the return line, or NULL */
     uint32_t index;              /* of a body: where its parent lists it */
     bool frozen;                 /* a body that a node uses: callers may not change it any more; passes may */
+    bool is_edited;              /* a pass of the caller's is at work on it */
 
     struct weft_graph **body;    /* subgraphs, owned */
     uint32_t bodies, body_capacity;

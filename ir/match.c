@@ -2,16 +2,19 @@
 /* match.c: weft_match: does a tree of ops stand in the graph?
  *
  * Patterns are tried from the root to the operands; what is found is kept in a list, so that a choice that turns out
- * wrong, an operand of a commutative op, is taken back. Patterns are few (WEFT_PATTERN_MAX), and so are trials. */
+ * wrong, an operand of a commutative op, is taken back. A tree that takes more than MOST_TRIALS counts as not found. */
 #include "ir/public.h"
 
 #include <string.h>
+
+enum { MOST_TRIALS = 10000 };
 
 struct match {
     const struct weft_graph *graph;
     const struct weft_pattern *pattern;
     int opcode[WEFT_PATTERN_MAX]; /* 0: any value */
     weft_val value[WEFT_PATTERN_MAX];
+    int *trials;                  /* left: a tree of commutative ops has a choice at each */
 };
 
 /* A pattern that waits to be found at a value; those behind it wait as well. */
@@ -56,6 +59,8 @@ static bool find(struct match *m, const struct wait *first)
 {
     if (!first)
         return true;
+    if (--*m->trials < 0)
+        return false;
     const uint32_t k = first->pattern;
     const weft_val v = first->value, before = m->value[k];
     if (before.id ? !weft_is(before, v) : !fits(m, k, v))
@@ -64,7 +69,8 @@ static bool find(struct match *m, const struct wait *first)
         return m->value[k] = v, find(m, first->next) || (m->value[k] = before, false);
     const weft_node n = weft_def(m->graph, v);
     struct weft_node_info const *const info = &m->graph->node[n.id];
-    const bool swaps = weft_ops[info->op].traits & WEFT_COMMUTATIVE && info->operands == 2;
+    const bool swaps = weft_ops[info->op].traits & WEFT_COMMUTATIVE && info->operands == 2 &&
+                       !weft_is(weft_operand(m->graph, n, 0), weft_operand(m->graph, n, 1));
     struct match kept = *m;
     m->value[k] = v;
     if (find_operands(m, k, n, false, first->next))
@@ -80,7 +86,8 @@ static bool find(struct match *m, const struct wait *first)
 int weft_match(const struct weft_graph *graph, weft_node node, const struct weft_pattern *pattern, size_t count,
                weft_val *ret_value)
 {
-    struct match m = {.graph = graph, .pattern = pattern};
+    int trials = MOST_TRIALS;
+    struct match m = {.graph = graph, .pattern = pattern, .trials = &trials};
     if (!graph || !pattern || !ret_value || count == 0 || count > WEFT_PATTERN_MAX || !weft_node_is_in(graph, node))
         return WEFT_ERR_ARGUMENT;
     for (size_t k = 0; k < count; k++) {

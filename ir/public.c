@@ -131,6 +131,8 @@ bool weft_frozen(const struct weft_graph *graph)
     return graph->frozen;
 }
 
+bool weft_uneditable(const struct weft_graph *graph) { return !graph->is_edited && weft_frozen(graph); }
+
 int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph)
 {
     if (!context || !ret_graph)

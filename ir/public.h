@@ -36,5 +36,7 @@ const char *weft_stranger(const struct weft_graph *graph, weft_val value);
 #define NO_EXPRESSION "is no expression of this graph's symbols"
 /* True, and an error, for a body that a node uses: the node's types follow from it. */
 bool weft_frozen(const struct weft_graph *graph);
+/* The same of edits that change no type, which passes of the caller's may make. */
+bool weft_uneditable(const struct weft_graph *graph);
 
 #endif

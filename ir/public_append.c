@@ -250,7 +250,7 @@ static int append(void *arg)
     a->where = weft_public_place("node", graph->nodes, graph, sized ? op.name : NULL, unnamed);
     if (!sized)
         return weft_wrong(graph->context, a->where, "weft_op.size is not set");
-    if (weft_frozen(graph) || (a->beside.id && find_place(a) != WEFT_OK))
+    if (weft_uneditable(graph) || (a->beside.id && find_place(a) != WEFT_OK))
         return WEFT_ERR_ARGUMENT;
     a->opcode = find_op(graph, op.op, a->where);
     if (!a->opcode)

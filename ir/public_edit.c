@@ -38,7 +38,7 @@ static int check_node(struct weft_graph *g, weft_node n)
 {
     if (!weft_node_is_in(g, n))
         return weft_wrong(g->context, g->name, "the node is none of this graph's, or was erased");
-    return weft_frozen(g) ? WEFT_ERR_ARGUMENT : is_decided(g, n) ? refuse_decided(g, n) : WEFT_OK;
+    return weft_uneditable(g) ? WEFT_ERR_ARGUMENT : is_decided(g, n) ? refuse_decided(g, n) : WEFT_OK;
 }
 
 /* Parameters are there before all nodes: 0. */
@@ -147,7 +147,7 @@ static int replace(void *arg)
 {
     const struct edit *e = arg;
     struct weft_graph *const g = e->graph;
-    if (weft_frozen(g) || check_value(g, "the value to be replaced", e->from) != WEFT_OK ||
+    if (weft_uneditable(g) || check_value(g, "the value to be replaced", e->from) != WEFT_OK ||
         check_value(g, "the new value", e->to) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
     const weft_val from = {.id = e->from.id}, to = {.id = e->to.id};
@@ -158,6 +158,9 @@ static int replace(void *arg)
     if (check_types(g, from, to) != WEFT_OK || check_returns(g, from, to) != WEFT_OK ||
         check_readers(g, from, behind) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
+    const weft_node maker = weft_def(g, to);
+    if (g->value[from.id].returns && maker.id && is_decided(g, maker)) /* it would have to write another layout */
+        return refuse_decided(g, maker);
     replace_reads(g, from, to, behind);
     replace_returns(g, from, to);
     if (g->value[from.id].uses == 0)
@@ -180,6 +183,9 @@ static int erase(void *arg)
     if (check_node(g, e->node) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
     const weft_node n = {.id = e->node.id};
+    if (weft_op_of(g, n)->traits & WEFT_DATA)
+        return weft_wrong(g->context, name_of(g, n),
+                          "the node defines a size, which types elsewhere may mention: it cannot be erased");
     for (unsigned i = 0; i < g->node[n.id].results; i++) {
         const weft_val v = weft_result(g, n, i);
         if (g->value[v.id].uses || g->value[v.id].returns)

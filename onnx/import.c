@@ -337,6 +337,7 @@ bool weft_onnx_import(struct weft_context *context, struct weft_arena *scratch, 
         struct onnx_importer importer = {
             .reader = {.context = context, .arena = scratch, .start = file->data,
                        .end = (const uint8_t *)file->data + file->bytes, .path = source->path,
+                       .is_path = source->is_path,
                        .folder = source->folder},
             .assumptions = &assumptions,
             .root = *ret_graph,

@@ -84,7 +84,8 @@ static int load_protected(void *arg)
     if ((load->path && has_suffix(load->path, ".weft")) || begins_like_text(load->file->data, load->file->bytes))
         return load_text(load, name);
     const struct weft_onnx_source source = {
-        .file = load->file, .path = name, .fixed = options->fixed, .fixeds = options->fixed_count,
+        .file = load->file, .path = name, .is_path = load->path != NULL, .fixed = options->fixed,
+        .fixeds = options->fixed_count,
         .folder = load->path        ? weft_onnx_folder_of(&load->scratch, load->path)
                   : options->folder ? weft_arena_format(&load->scratch, "%s/", options->folder)
                                     : NULL};

@@ -142,6 +142,7 @@ struct onnx_reader {
     struct weft_arena *arena;
     const uint8_t *start, *end;
     const char *path;           /* for messages */
+    bool is_path;               /* it names the file, not something in memory */
     const char *folder;         /* of external data, with its last slash; NULL: there may be none */
 };
 

@@ -13,6 +13,7 @@
 struct weft_onnx_source {
     struct weft_blob *file;
     const char *path;           /* names it in messages */
+    bool is_path;               /* and is where it lies, not the caller's word for something in memory */
     const char *folder;         /* where external data lies, with its last slash; NULL: there may be none */
     const struct weft_fixed_input *fixed; /* inputs that become constants */
     size_t fixeds;

@@ -277,7 +277,8 @@ static struct weft_blob *map_external(const struct maker *maker, struct onnx_str
     const char *path = weft_arena_format(arena, "%s%.*s", folder, (int)location.length, location.data);
     char resolved[PATH_MAX], model[PATH_MAX];
     if (realpath(path, resolved) && !is_within(folder, resolved) &&
-        !(realpath(importer->reader.path, model) && is_within(weft_onnx_folder_of(arena, model), resolved))) {
+        !(importer->reader.is_path && realpath(importer->reader.path, model) &&
+          is_within(weft_onnx_folder_of(arena, model), resolved))) {
         fail(maker, WEFT_ERR_INVALID, "its data file \"%.*s\" is a link out of the model's folder",
              (int)location.length, location.data);
         return NULL;

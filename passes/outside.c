@@ -99,7 +99,21 @@ static int rewrite_nodes(const struct weft_outside_pass *p, struct weft_graph *g
         }
         changed |= again;
     }
+    if (again)
+        weft_add_remark_at(g, p->name, "", "refused", "a %dth round, as each before it has changed something",
+                           MOST_ROUNDS + 1);
     return changed;
+}
+
+/* A body that a node uses stays what its users were told, parameters and types of results; what it computes them by may
+ * be edited while a pass is at work. */
+static int run_open(const struct weft_outside_pass *p, struct weft_graph *g, const struct weft_target *target)
+{
+    const bool was_edited = g->is_edited;
+    g->is_edited = true;
+    const int status = p->pass.run ? p->pass.run(p->pass.user, g, target) : rewrite_nodes(p, g);
+    g->is_edited = was_edited;
+    return status;
 }
 
 static int run_on(const struct weft_outside_pass *p, struct weft_graph *g, const struct weft_target *target)
@@ -111,7 +125,7 @@ static int run_on(const struct weft_outside_pass *p, struct weft_graph *g, const
             return status;
         changed |= status;
     }
-    const int status = p->pass.run ? p->pass.run(p->pass.user, g, target) : rewrite_nodes(p, g);
+    const int status = run_open(p, g, target);
     return status < 0 ? status : changed | (status > 0);
 }
 

@@ -212,13 +212,11 @@ static bool run_pipeline(struct weft_graph *graph, const struct weft_target *tar
                          const struct weft_pipeline_options *options)
 {
     struct weft_pipeline pipe;
-    const int64_t limit = graph->root->rewrite_limit;
     if (!weft_pipeline_open(graph, target, options, &pipe))
         return false;
     for (int phase = 0; phase < WEFT_PHASES; phase++)
         weft_pipeline_run(&pipe, (enum weft_phase)phase);
     weft_pipeline_close(&pipe);
-    graph->root->rewrite_limit = limit;
     return pipe.changes > 1;
 }
 
@@ -384,5 +382,8 @@ int weft_run_pipeline_with(struct weft_graph *graph, const struct weft_target *t
     if (!graph)
         return WEFT_ERR_ARGUMENT;
     struct request request = {graph, NULL, target, options};
-    return weft_protected_graph(graph, run_request, &request);
+    const int64_t limit = graph->root->rewrite_limit; /* put back whatever happens: options hold for this call */
+    const int status = weft_protected_graph(graph, run_request, &request);
+    graph->root->rewrite_limit = limit;
+    return status;
 }

@@ -10,8 +10,8 @@
  * Weft's own kernels read any address at next to no cost, so a copy pays for the caller's functions alone
  * (weft_demand.align), and of their operands for those that are an input or a view of one from its first element on:
  * of others the plan copies a part, or has to bring them into another order anyway. What functions want is asked before
- * passes, which then know the address, and again behind them: an input that no function reads as it is any more is not
- * copied.
+ * passes. From then on passes and the plan rely on the address, also where they read the input through other views, so
+ * it stays aligned whoever reads it in the end.
  *
  * The copy is the execution's: the run begins and ends with it, and the plan sees nothing but an aligned buffer. */
 #include "ir/public.h"
@@ -63,8 +63,13 @@ static bool is_mode(int mode) { return mode >= WEFT_ALIGN_NEVER && mode <= WEFT_
 static bool check(const struct weft_plan *plan, const struct weft_compile_options *options)
 {
     struct weft_context *context = plan->context;
-    if (!is_mode(options->assume_aligned) || options->reserved2 ||
-        (options->input_alignments && !options->input_alignment))
+    if (options->reserved2)
+        return weft_wrong(context, "weft_compile", "weft_compile_options.reserved2 is %d: it has to be 0",
+                          (int)options->reserved2) == WEFT_OK;
+    if (options->input_alignments && !options->input_alignment)
+        return weft_wrong(context, "weft_compile", "%zu input alignments are counted, but there are none",
+                          options->input_alignments) == WEFT_OK;
+    if (!is_mode(options->assume_aligned))
         return weft_wrong(context, "weft_compile",
                           "assume_aligned is %d: it can be never (%d), pays (%d) or always (%d)",
                           options->assume_aligned, WEFT_ALIGN_NEVER, WEFT_ALIGN_PAYS, WEFT_ALIGN_ALWAYS) == WEFT_OK;
@@ -80,8 +85,10 @@ static bool check(const struct weft_plan *plan, const struct weft_compile_option
                 weft_suggest_offer(&suggest, name);
         }
         if (!found || input->reserved || !is_mode(input->assume_aligned)) {
-            weft_wrong(context, input->input, found ? "assume_aligned is none of never, pays and always"
-                                                    : "there is no such input to be aligned%s",
+            weft_wrong(context, input->input,
+                       !found ? "there is no such input to be aligned%s"
+                       : input->reserved ? "weft_input_alignment.reserved has to be 0%s"
+                                         : "assume_aligned is none of never, pays and always%s",
                        found ? "" : weft_suggest_text(&suggest, ""));
             return false;
         }
@@ -116,7 +123,7 @@ void weft_plan_settle_aligned(struct weft_plan *plan)
 {
     for (uint32_t i = 0; i < plan->graph->params; i++) {
         struct weft_assumed *assumed = &plan->assumed[i];
-        if (assumed->staged && wanted_of(plan, plan->graph->param[i]) <= assumed->promised)
+        if (assumed->staged && plan->graph->value[plan->graph->param[i].id].uses == 0)
             assumed->staged = false;
         if (assumed->staged)
             weft_add_remark(plan->graph, "stage", plan->graph->param[i], "assumed",

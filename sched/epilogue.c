@@ -133,7 +133,7 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
     *ret_where = weft_result(g, ret->head, 0);
     for (uint32_t i = 0; i < g->node[ret->head.id].operands; i++)
         if (weft_member_place(m, weft_def(g, weft_operand(g, ret->head, i))) != UINT32_MAX)
-            return "reads a value that the group would compute";
+            return "reads its operands from memory, and the group would compute one";
     ret->rows = ret->fit.axes.folded != 0;
     if (!ret->rows && (ret->fit.uneven || ret->fit.outer != ret->fit.all))
         return "is followed by nodes over other axes";

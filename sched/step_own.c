@@ -15,6 +15,8 @@ struct own {
     struct weft_kernel_array array[]; /* without data */
 };
 
+#define MOST_SCRATCH ((size_t)1 << 47)
+
 static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static size_t bytes_of(const struct weft_step *step)
@@ -44,6 +46,8 @@ static void bind_own(struct weft_bind *bind, void *descriptor)
     const int32_t parts = kernel->parts ? kernel->parts(kernel->user, &call) : 1;
     bind->parts = call.parts = parts > 1 ? parts : 1;
     own->scratch = kernel->scratch ? kernel->scratch(kernel->user, &call) : 0;
+    if (own->scratch > MOST_SCRATCH) /* sums of it would wrap; more than any machine has is refused as such */
+        own->scratch = MOST_SCRATCH;
     bind->scratch = rounded(own->arrays * sizeof(struct weft_kernel_array)) + own->scratch;
 }
 

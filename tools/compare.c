@@ -72,6 +72,8 @@ static double own_roundings(const struct weft_graph *graph, weft_node node)
     }
     if (traits & WEFT_EXACT)
         return 0;
+    if (traits & WEFT_SCAN)
+        return 2 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
     if (traits & WEFT_REDUCTION) {
         const double out = elements_of(graph, weft_result(graph, node, 0), 0);
         return 2 + sqrt(elements_of(graph, weft_operand(graph, node, 0), 0) / (out > 0 ? out : 1));

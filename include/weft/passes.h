@@ -30,10 +30,11 @@ WEFT_API int weft_run_pipeline_with(struct weft_graph *graph, const struct weft_
                                     const struct weft_pipeline_options *options);
 
 /* A pass of the caller's. Either `run` gets each graph, bodies before the graphs that hold them, or `rewrite` each node
- * of an op, in the order of execution, until it changes none any more. Both edit by the functions of edit.h, may run
- * passes, and return 1 if something changed, 0 if not, or a negative status, which ends the call; so does an edit that
- * is refused, whatever they return. A graph that is not valid behind the pass is WEFT_ERR_INVALID, with messages that
- * name it. Worked example: examples/rewrite.c. */
+ * of an op, in the order of execution, until it changes none any more, 64 times at most (a remark says so then). Both
+ * edit by the functions of edit.h, may run passes, and return 1 if something changed, 0 if not, or a negative status,
+ * which ends the call; so does an edit that is refused, whatever they return. In a body that a node uses they edit
+ * nodes, not parameters or types of results. A graph that is not valid behind the pass is WEFT_ERR_INVALID, with
+ * messages that name it. Worked example: examples/rewrite.c. */
 enum weft_pass_place {
     WEFT_PASS_BY_NAME = 0, /* in no pipeline: weft_run_pass finds it */
     WEFT_PASS_FIRST,       /* before all others */

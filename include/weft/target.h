@@ -46,7 +46,7 @@ struct weft_kernel_call {
     size_t operands;                 /* of a group: what it reads from outside, each once */
     const struct weft_kernel_array *result;
     size_t results;                  /* of a group: what others read */
-    int32_t part, parts;             /* from 0 to parts - 1; parts of one call run at the same time */
+    int32_t part, parts;             /* from 0 to parts - 1; in any order, may be at the same time */
     int32_t worker, workers;         /* who does it, from 0, and how many there are at most */
     void *scratch;                   /* of this worker alone, 64-byte aligned, weft_kernel.scratch bytes */
     const int64_t *sizes;            /* for weft_call_extent */
