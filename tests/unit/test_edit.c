@@ -210,6 +210,38 @@ static void passes_from_outside_run_in_their_places(void **state)
     weft_close(context);
 }
 
+/* A body that a loop uses is edited by a pass, and by nobody else. */
+static void passes_edit_bodies(void **state)
+{
+    static const char text[] = "graph @g(%n: i64[], %x: f32[4]) {\n  graph @body(%k: i64[], %s: f32[4]) {\n"
+                               "    %e: f32[4] = exp %s\n    %f: f32[4] = neg %e\n    return %f\n  }\n"
+                               "  %y: f32[4] = loop %n, %x body=@body\n  return %y\n}";
+    struct weft_context *context = open_context(1);
+    struct told told = {0};
+    const struct weft_pass pass = {.size = sizeof pass, .name = "no_exp", .user = &told, .place = WEFT_PASS_FIRST,
+                                   .op = "exp", .rewrite = replace_exp};
+    assert_int_equal(weft_register_pass(context, &pass), WEFT_OK);
+    struct weft_graph *graph = parse(context, text), *body = graph->body[0];
+    expect_refused(body, weft_graph_erase(body, node(body, "f")), "a node uses this body");
+    assert_int_equal(weft_run_pass(graph, "no_exp", NULL), 1);
+    expect_text(graph, "%e: f32[4] = abs %s");
+    expect_refused(body, weft_graph_erase(body, node(body, "f")), "a node uses this body");
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
+/* A node that defines a size stays: other types mention it. */
+static void sizes_are_not_erased(void **state)
+{
+    struct weft_context *context = open_context(1);
+    struct weft_graph *graph = parse(context, "graph @g<K=data(4)>(%x: f32[4]) {\n"
+                                              "  %i: i64[1,K] = nonzero %x extent=[K]\n"
+                                              "  %y: f32[4] = neg %x\n  return %y\n}");
+    expect_refused(graph, weft_graph_erase(graph, node(graph, "i")), "defines a size");
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 static void wrong_passes_are_refused(void **state)
 {
     struct weft_context *context = open_context(1);
@@ -295,6 +327,8 @@ int main(void)
         cmocka_unit_test(operands_are_set_and_nodes_erased),
         cmocka_unit_test(patterns_are_found_in_either_order),
         cmocka_unit_test(passes_from_outside_run_in_their_places),
+        cmocka_unit_test(passes_edit_bodies),
+        cmocka_unit_test(sizes_are_not_erased),
         cmocka_unit_test(wrong_passes_are_refused),
         cmocka_unit_test(pipelines_have_options),
     };

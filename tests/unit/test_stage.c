@@ -118,6 +118,26 @@ static void where_it_pays_only_misaligned_buffers_are_copied(void **state)
     close_staging(&s);
 }
 
+/* The reader that asked is gone behind passes, and a slice that begins at a line stands for it: it is still aligned. */
+static void what_was_assumed_holds_for_later_readers(void **state)
+{
+    struct staging s = open_staging("graph @g(%x: f32[1000]) {\n  %d: f32[1000] = custom %x function=add_one\n"
+                                    "  %s: f32[984] = slice %x start=[16] end=[1000]\n"
+                                    "  %y: f32[984] = custom %s function=add_one\n  return %y\n}\n",
+                                    WEFT_ALIGN_PAYS, NULL);
+    for (int offset = 0; offset < 2; offset++) {
+        const struct weft_tensor x = vector_at(&s, offset);
+        struct weft_tensor y;
+        assert_int_equal(weft_bind_input(s.e, 0, &x), WEFT_OK);
+        assert_int_equal(weft_run(s.e), WEFT_OK);
+        assert_int_equal(weft_output(s.e, 0, &y), WEFT_OK);
+        for (int i = 0; i < N - 16; i++)
+            assert_true(((float *)y.data)[i] == ((const float *)x.data)[i + 16] + 1);
+        assert_int_equal(misaligned, 0);
+    }
+    close_staging(&s);
+}
+
 /* Without the option the plan has a copy of its own, whatever the address. */
 static void by_default_the_plan_copies(void **state)
 {
@@ -235,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_it_pays_only_misaligned_buffers_are_copied),
+        cmocka_unit_test(what_was_assumed_holds_for_later_readers),
         cmocka_unit_test(by_default_the_plan_copies),
         cmocka_unit_test(where_nothing_wants_it_nothing_is_copied),
         cmocka_unit_test(misaligned_buffers_are_refused_where_all_are_aligned),
