@@ -13,7 +13,6 @@
  *
  * Not done: folds in a stage that scans, and short rows, which interpreted programs scan side by side. */
 #include "codegen/emit_parts.h"
-#include "codegen/form_parts.h"
 #include "codegen/strips.h"
 
 #include <string.h>
@@ -107,7 +106,7 @@ static void call_scan(const struct weft_emit *e, uint32_t i)
     const bool rows = e->way == WEFT_EMIT_ROWS;
     char comment[256];
     weft_emit_comment(e, i, comment, sizeof comment);
-    const bool asked = rows && weft_form_may_share_scan(e->form); /* first, what the strip comes to */
+    const bool asked = rows && e->program->may_share; /* first, what the strip comes to */
     weft_emit_line(e, "%stile->scan(tile, %d, %s, %s, %s, p%u, p%u)%s %s", asked ? "if (!" : "", number_of(e->form, i),
                    rows ? e->outer : e->inner, rows ? "from" : "0", rows ? "count" : "points", i, e->form->op[i].in[0],
                    asked ? ")" : ";", comment);

@@ -2,6 +2,8 @@
 /* strips.c: from the kernel form to a strip program. Value i of the program is what instruction i of the form makes. */
 #include "codegen/strips.h"
 
+#include "codegen/form_parts.h"
+
 enum { MOST_OPS = 512 };
 
 /* The axis that the phase cuts in tiles of a stated length, or -1. */
@@ -379,6 +381,7 @@ static struct making open_program(const struct weft_form *form, uint32_t cpu, co
     m.program = weft_program_open(memory, &counts);
     m.program->cpu = cpu;
     m.program->arguments = (uint16_t)form->arrays;
+    m.program->may_share = weft_form_may_share_scan(form);
     return m;
 }
 

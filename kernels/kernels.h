@@ -236,6 +236,7 @@ void weft_plain_count(const struct weft_plain *plain, const struct weft_plain_da
 
 /* f32. Arrays are [n, c, spatial…] logically, any strides. Padding never wins a maximum and counts in a mean only with
  * count_pad. */
+enum { WEFT_POOL_INSIDE = 4 }; /* channels from which on vectors go along them, where they lie side by side */
 struct weft_pool {
     bool mean, count_pad;
     uint32_t cpu;

@@ -22,8 +22,8 @@
  * Not done: pieces of open extent along the concat's axis; reshapes and transposes in between. */
 #include "passes/split_concat.h"
 
-/* Operands that are looked at; readers; elements for which a step more is no loss, about what a core copies in the time
- * that a step takes. */
+/* Operands that are looked at; readers; bytes for which a step more is no loss: what is copied in the time that a step
+ * takes by the prices of Zen 4 (`step` over `copy_private`, sched/prices.def), rounded. */
 enum { MOST_OPERANDS = 8, MOST_READERS = 16, STEP_BYTES = 16 << 10, MOST_DEPTH = 4 };
 
 static double elements_of(const struct weft_graph *g, weft_val v)

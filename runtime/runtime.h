@@ -68,7 +68,7 @@ void weft_plan_keep_names(struct weft_plan *plan, const struct weft_graph *sourc
 /* --- stage.c ------------------------------------------------------------------------------------------------------ */
 
 /* Before passes, which then know of inputs that are aligned: false, with an error, if the options are wrong. Behind
- * them: which of these a buffer that is not aligned is copied for. Under weft_protected. */
+ * them: inputs that nobody reads any more are not copied, and of the others there are remarks. Under weft_protected. */
 bool weft_plan_assume_aligned(struct weft_plan *plan, const struct weft_compile_options *options);
 void weft_plan_settle_aligned(struct weft_plan *plan);
 /* The base of input i: the caller's buffer, or memory for its copy. */

@@ -5,7 +5,7 @@
  * reads. They are a kernel form of their own. The window goes band by band (kernels/strip/pool_band.h): the form's
  * program computes the rows of the operand that a band of results reads into scratch memory, the window reads them
  * there, and its results go through scratch memory too if nodes behind it finish them. So the operand is never in
- * memory, and what two bands read is computed twice.
+ * memory. Rows that two bands of a part read are computed once and moved; what two parts read is computed twice.
  *
  *   fuse @relu_max_pool_mul {                         step: pool
  *     %a: f32[1,64,112,112]{-} = relu %x              the prologue's form: %a[a, b, c, d] = relu(%x[a, b, c, d])

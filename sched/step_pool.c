@@ -125,13 +125,13 @@ static const struct weft_program *makes_pool(const void *descriptor)
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { FEWEST = 4, SCATTERED = 16 };
+enum { SCATTERED = 16 };
 
 /* Vectors across channels that are not filled, of f32; few channels are walked like any strides. */
 static double pool_waste(int64_t channels, uint32_t cpu)
 {
     const int64_t lanes = cpu & WEFT_CPU_AVX512 ? 16 : 8;
-    return channels < FEWEST ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
+    return channels < WEFT_POOL_INSIDE ? SCATTERED : channels < lanes ? (double)lanes / (double)channels : 1;
 }
 
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,

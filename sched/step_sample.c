@@ -34,8 +34,9 @@ static const char *name_sample(const void *descriptor, const struct weft_step *s
     return weft_sample_name(descriptor);
 }
 
-/* What finding a point and its weights takes, in elements. */
-enum { SAMPLED_POINT = 12, SAMPLED_PIXEL = 60 };
+/* What finding a point and its weights takes, in elements: 10 ns beside 1.25 ns of a plane and 0.3 ns of a pixel (one
+ * core of Zen 4 with AVX2, 64 x 64 points, 1 to 128 channels). */
+enum { SAMPLED_POINT = 8, SAMPLED_PIXEL = 33 };
 
 double weft_step_sampled(double elements, int64_t channels, bool by_pixel)
 {

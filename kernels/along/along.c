@@ -44,7 +44,7 @@ const struct weft_along_loops *weft_along_loops_of(const struct weft_along *alon
 
 /* Products of floats go element by element, each line by one part: what several elements come to may be too small or
  * too large for the type where no result is, and of 16 bits each has to be rounded. */
-static bool is_real_product(const struct weft_along *along)
+bool weft_along_is_chain(const struct weft_along *along)
 {
     return along->op == WEFT_K_CUMPROD && along->dtype >= WEFT_K_F64 && along->dtype <= WEFT_K_F16;
 }
@@ -57,7 +57,7 @@ const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *al
                                                                         : weft_along_prefixes__ref;
     if (along->in_step != 1 || along->out_step != 1 || along->n < SHORT || !all[along->dtype].piece)
         return NULL;
-    return is_real_product(along) ? NULL : &all[along->dtype];
+    return weft_along_is_chain(along) ? NULL : &all[along->dtype];
 }
 
 static const struct weft_along_pieces *pieces_of(const struct weft_along *along)
@@ -87,7 +87,7 @@ void weft_along_cut(struct weft_along *along, int64_t lines)
     along->chunks = 1;
     along->chunk = along->n;
     along->shared = 0;
-    if (!along->split || !is_scan(along) || is_real_product(along) || !weft_along_cuts(lines, along->n))
+    if (!along->split || !is_scan(along) || weft_along_is_chain(along) || !weft_along_cuts(lines, along->n))
         return;
     const int64_t wanted = along->n / CHUNKS, least = wanted > CHUNK ? wanted : CHUNK;
     along->chunk = ((least < LARGEST ? least : LARGEST) + GRAIN - 1) / GRAIN * GRAIN;

@@ -71,6 +71,8 @@ extern const struct weft_along_pieces weft_along_prefixes__ref[], weft_along_pre
  * short lines go side by side. */
 const struct weft_along_loops *weft_along_loops_of(const struct weft_along *along);
 const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *along);
+/* Are lines chains that go element by element, each done by one part: products of floats? */
+bool weft_along_is_chain(const struct weft_along *along);
 
 /* Of a scan of so many lines: how they are cut. Where they are, `shared` is set too. */
 void weft_along_cut(struct weft_along *along, int64_t lines);

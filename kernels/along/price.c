@@ -38,9 +38,8 @@ static double element_ps(const struct weft_along *along, bool in_vectors, bool a
 
 struct weft_scan_rates weft_scan_rates_of(const struct weft_along *along)
 {
-    const bool chain = along->op == WEFT_K_CUMPROD && along->dtype <= WEFT_K_F16;
     return (struct weft_scan_rates){
-        .line_ns = 1e-3 * element_ps(along, weft_along_prefix_of(along) != NULL, chain),
+        .line_ns = 1e-3 * element_ps(along, weft_along_prefix_of(along) != NULL, weft_along_is_chain(along)),
         .beside_ns = 1e-3 * beside_ps(along)};
 }
 

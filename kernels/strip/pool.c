@@ -66,7 +66,7 @@ enum weft_pool_form weft_pool_form(const struct weft_pool *pool)
     int64_t results = 1;
     for (int i = 0; i < pool->spatial; i++)
         results *= pool->out_extent[i];
-    if (pool->c >= 4 && pool->in_stride[1] == 1 && pool->out_stride[1] == 1)
+    if (pool->c >= WEFT_POOL_INSIDE && pool->in_stride[1] == 1 && pool->out_stride[1] == 1)
         return WEFT_POOL_CHANNELS;
     const int width = pool->spatial - 1;
     const bool one = results == 1 && pool->in_stride[2 + width] == 1 && pool->dilation[width] == 1;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { NEAR = 64 << 10, FAR = 128 << 10, FEWEST_CHANNELS = 64, INSIDE = 4 };
+enum { NEAR = 64 << 10, FAR = 128 << 10, FEWEST_CHANNELS = 64 };
 #define MUCH_AGAIN 1.125 /* of the operand, over once */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -106,7 +106,7 @@ void weft_pool_prepare_bands(struct weft_pool_bands *b, int workers)
     struct weft_pool *const pool = &b->pool;
     const bool is_read = b->makes || pool->in_stride[1] == 1, is_written = (b->apart && !b->makes) ||
                                                                           pool->out_stride[1] == 1;
-    b->inside = is_read && is_written && pool->c >= INSIDE;
+    b->inside = is_read && is_written && pool->c >= WEFT_POOL_INSIDE;
     b->planes = b->inside ? pool->n : pool->n * pool->c;
     b->height = out_at(pool, 0) * out_at(pool, 1);
     b->rows = b->channels = 0;

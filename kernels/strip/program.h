@@ -159,6 +159,8 @@ struct weft_program {
     int64_t *bound;            /* by guard two: elements along the axis; of an index, from one to the next */
     int64_t chunk;             /* outer points along the last outer axis that folds across put together; 0: there are
                                 * none. Outer axes stay as they are then, and strips run along inner */
+    bool may_share;            /* its one scan may go in chunks of lines: where results lie and compiled code allow it
+                                */
     /* set by prepare */
     bool along_inner;          /* strips run along the last inner axis; else along the last outer one */
     int64_t points, folded;    /* outer points; inner points of each */

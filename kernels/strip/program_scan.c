@@ -98,7 +98,7 @@ void weft_program_scans_share(struct weft_program *p, int32_t parts)
     int inside = 0;
     for (int s = 0; s < p->stages; s++)
         inside += p->stage[s].ops > 0;
-    if (p->scans != 1 || p->folds || inside != 1 || !p->along_inner || evenly || !p->scan[0].scan.chunk)
+    if (!p->may_share || inside != 1 || !p->along_inner || evenly || !p->scan[0].scan.chunk)
         return;
     const int64_t chunk = p->scan[0].scan.chunk, chunks = p->points * ((p->folded + chunk - 1) / chunk);
     p->parts = chunks < parts ? (int32_t)chunks : parts;

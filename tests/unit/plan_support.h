@@ -103,6 +103,14 @@ static inline bool is_remarked(const struct weft_graph *graph, const char *who, 
     return false;
 }
 
+static inline void assert_refused_by_fuse(const char *text, const char *why)
+{
+    struct scene s = open_scene(text, 0);
+    if (!is_remarked(s.plan->graph, "fuse", "refused", why))
+        fail_msg("no remark \"%s\" for %s", why, text);
+    close_scene(&s);
+}
+
 /* Of a plan's graph; `what` is what failed. */
 static inline void bind_inputs(struct weft_execution *e, const struct weft_graph *graph, const struct weft_tensor *in,
                                const char *what)

@@ -218,12 +218,8 @@ static void refused(void **state)
          "  %y: f32[1,32,12,12]{0 2 3 1} = softmax %c axis=1\n  return %y\n}\n",
          "is a convolution, whose results are reduced"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene s = open_scene(cases[i].text, 0);
-        if (!is_remarked(s.plan->graph, "fuse", "refused", cases[i].why))
-            fail_msg("no remark that it %s", cases[i].why);
-        close_scene(&s);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_refused_by_fuse(cases[i].text, cases[i].why);
 }
 
 int main(void)

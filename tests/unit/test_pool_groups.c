@@ -188,12 +188,8 @@ static void refused(void **state)
          "  %p: f32[2,16,20,20] = max_pool %a kernel=[2 2] stride=[2 2]\n  return %p\n}\n",
          "is computed from values over other axes, too"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene s = open_scene(cases[i].text, 0);
-        if (!is_remarked(s.plan->graph, "fuse", "refused", cases[i].why))
-            fail_msg("no remark \"%s\" for %s", cases[i].why, cases[i].text);
-        close_scene(&s);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_refused_by_fuse(cases[i].text, cases[i].why);
 }
 
 int main(void)
