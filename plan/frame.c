@@ -116,21 +116,29 @@ static void list_blocks(const struct weft_plan *plan, struct weft_frame *frame, 
     }
 }
 
-static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame)
+/* The order of blocks that was best is kept where ret_order is not NULL. */
+static bool place_storages(const struct weft_plan *plan, struct weft_frame *frame, int64_t tries, uint32_t *ret_order)
 {
     struct weft_block *block = weft_allocate(plan->context, plan->storages * sizeof *block);
-    uint32_t *order = block ? weft_allocate(plan->context, 4 * plan->storages * sizeof *order) : NULL;
+    uint32_t *order = block ? weft_allocate(plan->context, 3 * plan->storages * sizeof *order) : NULL;
     if (order) {
         list_blocks(plan, frame, block);
-        /* Runs with sizes that are new wait for it. */
-        const int64_t tries = weft_symbol_count(plan->graph->dims) ? WEFT_PLACE_QUICK : WEFT_PLACE_WELL;
-        frame->arena_bytes = weft_place_blocks(block, plan->storages, tries, order);
+        frame->arena_bytes =
+            weft_place_blocks(block, plan->storages, tries, order, ret_order ? NULL : plan->place_order, ret_order);
         for (uint32_t i = 0; i < plan->storages; i++)
             frame->place[i] = block[i].offset, frame->room[i] = block[i].bytes;
     }
-    weft_release(plan->context, order, 4 * plan->storages * sizeof *order);
+    weft_release(plan->context, order, 3 * plan->storages * sizeof *order);
     weft_release(plan->context, block, plan->storages * sizeof *block);
     return order != NULL;
+}
+
+bool weft_frame_keep_order(struct weft_plan *plan, struct weft_frame *frame)
+{
+    uint32_t *const order = weft_new(plan->graph->arena, uint32_t, plan->storages);
+    const bool placed = place_storages(plan, frame, WEFT_PLACE_WELL, order);
+    plan->place_order = placed ? order : NULL;
+    return placed;
 }
 
 int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena)
@@ -217,7 +225,9 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
             frame->base[i] = (void *)(uintptr_t)plan->storage[i].data;
     size_values(plan, frame, number_to_reserve(plan->graph->dims));
     frame->most_parts = 1;
-    if (!weft_control_open(plan, frame) || (!frame->too_large.id && !place_storages(plan, frame))) {
+    /* Runs with sizes that are new wait for it. */
+    const int64_t tries = weft_symbol_count(plan->graph->dims) ? WEFT_PLACE_QUICK : WEFT_PLACE_WELL;
+    if (!weft_control_open(plan, frame) || (!frame->too_large.id && !place_storages(plan, frame, tries, NULL))) {
         weft_frame_free(plan, frame);
         return NULL;
     }

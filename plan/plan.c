@@ -209,6 +209,8 @@ void weft_plan_build(struct weft_plan *plan, bool reference)
     plan->hinted = weft_frame_new(plan, plan->hint, NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
+    if (weft_symbol_count(g->dims) && !plan->hinted->too_large.id && !weft_frame_keep_order(plan, plan->hinted))
+        weft_out_of_memory(plan->context);
     if (plan->hinted->too_large.id)
         weft_error(plan->context, WEFT_ERR_UNSUPPORTED,
                    &(struct weft_place){.file = g->file, .where = weft_value_text(g, plan->hinted->too_large)},

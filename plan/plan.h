@@ -112,6 +112,7 @@ struct weft_plan {
     int64_t *told_place;                /* by storage: where it lies in the arena */
     struct weft_plan_block *told_block;
     int64_t arena_bytes;    /* for sizes at their hints */
+    const uint32_t *place_order; /* of storages: placed so, they took the smallest arena at the hints; NULL: unknown */
     uint32_t told_blocks;
     int32_t relayouts, fallbacks;
     int32_t kernel_units;         /* units that a kernel or the evaluator computes in a run; of those the ones */
@@ -378,6 +379,9 @@ void *weft_frame_block(const struct weft_plan *plan, const struct weft_frame *fr
 bool weft_frame_fits(const struct weft_tensor *tensor, int64_t offset);
 /* A frame for these symbol values, or NULL if memory is refused. `live`: of a body, the outer frame's, else NULL. */
 struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *symbols, int64_t *live);
+/* Of a frame for the hints, while planning: places blocks anew with more effort than a run would wait for, and keeps
+ * their order in the plan, where frames for other sizes begin. False: out of memory. */
+bool weft_frame_keep_order(struct weft_plan *plan, struct weft_frame *frame);
 /* control_frame.c: frames of all bodies; false if memory is refused. */
 bool weft_control_open(const struct weft_plan *plan, struct weft_frame *frame);
 void weft_control_close(const struct weft_plan *plan, struct weft_frame *frame);

@@ -159,35 +159,70 @@ static void bring_forward(const struct weft_block *block, uint32_t *list, uint32
     list[0] = first;
 }
 
-int64_t weft_place_blocks(struct weft_block *block, uint32_t count, int64_t tries, uint32_t *order)
+/* A search for the best order of blocks. */
+struct search {
+    struct weft_block *block;
+    uint32_t count, used;                 /* blocks; those that take memory */
+    uint32_t *list, *by_time, *near;      /* the order at hand; room for as many numbers */
+    uint32_t *order;                      /* that of the smallest arena, or NULL */
+    int64_t arena, work;
+};
+
+/* Places the blocks in the order of the list, and keeps what came of it if the arena is the smallest so far. */
+static void try_order(struct search *s)
 {
-    uint32_t *const list = order, *const by_time = order + count, *const near = order + 2 * (size_t)count,
-             *const best = order + 3 * (size_t)count; /* lines */
-    const int64_t live = weft_live_bytes(block, count, by_time), enough = live + live / SPARE;
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        block[i].offset = 0;
-        if (block[i].bytes > 0)
-            list[used++] = i;
-    }
+    const int64_t bytes = place(s->block, s->list, s->used, s->by_time, s->near, &s->work);
+    if (bytes >= s->arena)
+        return;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->block[i].best = s->block[i].offset;
+    if (s->order)
+        memcpy(s->order, s->list, s->used * sizeof *s->list);
+    s->arena = bytes;
+}
+
+/* Blocks that take memory, in this order of all blocks, or by number. */
+static void list_used(struct search *s, const uint32_t *kept)
+{
+    s->used = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->block[kept ? kept[i] : i].bytes > 0)
+            s->list[s->used++] = kept ? kept[i] : i;
+}
+
+static void append_empty(const struct search *s)
+{
+    for (uint32_t i = 0, at = s->used; i < s->count; i++)
+        if (s->block[i].bytes <= 0)
+            s->order[at++] = i;
+}
+
+int64_t weft_place_blocks(struct weft_block *block, uint32_t count, int64_t tries, uint32_t *order,
+                          const uint32_t *kept, uint32_t *ret_order)
+{
+    struct search s = {.block = block, .count = count, .list = order, .by_time = order + count,
+                       .near = order + 2 * (size_t)count, .order = ret_order, .arena = INT64_MAX};
+    const int64_t live = weft_live_bytes(block, count, s.by_time), enough = live + live / SPARE;
     static weft_block_before *const orders[] = {larger, weightier};
-    int64_t arena = INT64_MAX, work = 0;
-    for (int k = 0; k < 2 && arena > enough && work <= tries; k++) {
-        weft_sort_blocks(block, orders[k], list, used);
-        for (int turn = 0; turn < TURNS && arena > enough && work <= tries; turn++) {
+    for (uint32_t i = 0; i < count; i++)
+        block[i].offset = 0;
+    list_used(&s, kept);
+    if (kept)
+        try_order(&s);
+    s.work = 0; /* of what follows */
+    for (int k = 0; k < 2 && s.arena > enough && s.work <= tries; k++) {
+        weft_sort_blocks(block, orders[k], s.list, s.used);
+        for (int turn = 0; turn < TURNS && s.arena > enough && s.work <= tries; turn++) {
             if (turn > 0)
-                bring_forward(block, list, used);
-            const int64_t bytes = place(block, list, used, by_time, near, &work);
-            if (bytes / ALIGN > UINT32_MAX)
-                return bytes;
-            for (uint32_t i = 0; bytes < arena && i < count; i++)
-                best[i] = (uint32_t)(block[i].offset / ALIGN);
-            arena = bytes < arena ? bytes : arena;
+                bring_forward(block, s.list, s.used);
+            try_order(&s);
         }
     }
     for (uint32_t i = 0; i < count; i++)
-        block[i].offset = (int64_t)best[i] * ALIGN;
-    return arena;
+        block[i].offset = block[i].best;
+    if (ret_order)
+        append_empty(&s);
+    return s.arena;
 }
 
 static bool ends_earlier(const struct weft_block *block, uint32_t a, uint32_t b)
