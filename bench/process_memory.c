@@ -89,8 +89,9 @@ static void tell(const char *when, struct usage before, const struct weft_execut
            (double)(now.private - before.private) / 1024, (double)(now.anonymous - before.anonymous) / 1024,
            (double)(now.shared - before.shared) / 1024);
     if (e && weft_execution_statistics(e, &s) == WEFT_OK)
-        printf("  arena %.1f  packs %.1f  shared packs %.1f", (double)s.arena_bytes / (1 << 20),
-               (double)s.constant_bytes / (1 << 20), (double)s.shared_bytes / (1 << 20));
+        printf("  arena %.1f  packs %.1f  shared packs %.1f  mapped packs %.1f", (double)s.arena_bytes / (1 << 20),
+               (double)s.constant_bytes / (1 << 20), (double)s.shared_bytes / (1 << 20),
+               (double)s.mapped_bytes / (1 << 20));
     printf("\n");
     fflush(stdout);
 }

@@ -70,6 +70,7 @@ struct weft_place {
 };
 
 struct weft_shared_pack;
+struct weft_pack_folder;
 enum { WEFT_SHARED_PACKS = 64 };
 struct weft_context {
     struct weft_allocator allocator;
@@ -84,6 +85,7 @@ struct weft_context {
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */
     _Atomic bool closed;     /* the caller's is given up */
     struct weft_shared_pack *shared_pack[WEFT_SHARED_PACKS]; /* of its plans, by hash: plan/shared.c */
+    struct weft_pack_folder *pack_folder; /* where packs are files; or NULL: plan/pack_folder.h */
     void (*free)(struct weft_context *context); /* when nobody holds it any more; NULL: whoever made it does */
     jmp_buf *on_nomem;       /* the innermost protected call; NULL outside */
     struct weft_caught *caught; /* or NULL */

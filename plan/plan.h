@@ -175,6 +175,8 @@ void weft_plan_share_pack(struct weft_plan *plan, uint32_t pack);
 void weft_plan_free_pack(struct weft_context *context, struct weft_pack *pack);
 /* Bytes of packs that other plans have too, at this moment; bodies included. */
 int64_t weft_plan_shared_bytes(const struct weft_plan *plan);
+/* Bytes of packs that are mapped from files; bodies included. */
+int64_t weft_plan_mapped_bytes(const struct weft_plan *plan);
 /* When no plan is left. */
 void weft_shared_packs_close(struct weft_context *context);
 

@@ -9,10 +9,15 @@
  *
  * Plans are made by one thread of a context at a time, but dropped by any. So the lists belong to whoever makes plans:
  * who drops the last reference gives back the bytes and leaves the entry, which the next search of the list removes. No
- * lock is held that a fork could leave behind. */
+ * lock is held that a fork could leave behind.
+ *
+ * Where the context has a folder for packs (pack_folder.h), the bytes are those of a file there, which other processes
+ * have mapped too. */
+#include "plan/pack_folder.h"
 #include "plan/plan.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -24,6 +29,7 @@ struct weft_shared_pack {
     XXH128_hash_t hash;
     void *data;
     size_t bytes;
+    bool mapped;                 /* from a file */
     _Atomic uint32_t references; /* packs of plans; 0: the bytes are gone, and nobody may take it */
 };
 
@@ -40,7 +46,12 @@ static void drop(struct weft_context *context, struct weft_shared_pack *shared)
 {
     void *const data = shared->data; /* afterwards it may be removed at any time */
     const size_t bytes = shared->bytes;
-    if (atomic_fetch_sub(&shared->references, 1) == 1)
+    const bool mapped = shared->mapped;
+    if (atomic_fetch_sub(&shared->references, 1) != 1)
+        return;
+    if (mapped)
+        weft_pack_folder_unmap(data, bytes);
+    else
         weft_release(context, data, bytes);
 }
 
@@ -64,6 +75,14 @@ static struct weft_shared_pack *find(struct weft_context *context, struct weft_s
     return NULL;
 }
 
+/* The same bytes in the context's folder, or NULL. */
+static void *map(struct weft_context *context, const struct weft_pack *pack, XXH128_hash_t hash)
+{
+    char name[33];
+    snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    return weft_pack_folder_map(context, pack->data, pack->bytes, name);
+}
+
 void weft_plan_share_pack(struct weft_plan *plan, uint32_t number)
 {
     struct weft_context *const context = plan->context;
@@ -82,8 +101,13 @@ void weft_plan_share_pack(struct weft_plan *plan, uint32_t number)
     shared = weft_allocate(context, sizeof *shared);
     if (!shared)
         return; /* then it is this plan's alone */
-    *shared = (struct weft_shared_pack){
-        .next = *list, .hash = hash, .data = pack->data, .bytes = pack->bytes, .references = 1};
+    void *const mapped = map(context, pack, hash);
+    if (mapped) {
+        weft_release(context, pack->data, pack->bytes);
+        pack->data = mapped;
+    }
+    *shared = (struct weft_shared_pack){.next = *list, .hash = hash, .data = pack->data, .bytes = pack->bytes,
+                                        .mapped = mapped != NULL, .references = 1};
     *list = shared;
     pack->shared = shared;
 }
@@ -97,17 +121,25 @@ void weft_plan_free_pack(struct weft_context *context, struct weft_pack *pack)
     *pack = (struct weft_pack){0};
 }
 
-int64_t weft_plan_shared_bytes(const struct weft_plan *plan)
+static bool has_others(const struct weft_shared_pack *shared) { return atomic_load(&shared->references) > 1; }
+static bool is_mapped(const struct weft_shared_pack *shared) { return shared->mapped; }
+
+/* Bytes of shared packs of which this holds. */
+static int64_t sum_bytes(const struct weft_plan *plan, bool (*holds)(const struct weft_shared_pack *shared))
 {
     int64_t bytes = 0;
     for (uint32_t i = 1; i < plan->packs; i++)
-        if (plan->pack[i].shared && atomic_load(&plan->pack[i].shared->references) > 1)
+        if (plan->pack[i].shared && holds(plan->pack[i].shared))
             bytes += (int64_t)plan->pack[i].bytes;
     for (uint32_t i = 1; i < plan->controls; i++)
         for (uint32_t k = 0; k < plan->control[i].bodies; k++)
-            bytes += weft_plan_shared_bytes(plan->control[i].body[k]);
+            bytes += sum_bytes(plan->control[i].body[k], holds);
     return bytes;
 }
+
+int64_t weft_plan_shared_bytes(const struct weft_plan *plan) { return sum_bytes(plan, has_others); }
+
+int64_t weft_plan_mapped_bytes(const struct weft_plan *plan) { return sum_bytes(plan, is_mapped); }
 
 void weft_shared_packs_close(struct weft_context *context)
 {

@@ -4,6 +4,7 @@
 #include "ir/public.h"
 #include "ir/suggest.h"
 #include "passes/passes.h"
+#include "plan/pack_folder.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -151,6 +152,7 @@ static void describe(struct weft_target *target)
 static void free_context(struct weft_context *context)
 {
     weft_shared_packs_close(context);
+    weft_pack_folder_close(context);
     weft_customs_free(context);
     weft_outside_passes_free(context);
     weft_prices_close(context);
@@ -169,6 +171,13 @@ static void set_target(struct weft_context *context, const struct request *r, co
                                            .arithmetic = WEFT_CONV_F2,
                                            .l1 = cpu->l1, .l2 = cpu->l2, .l3 = cpu->l3};
     describe(&context->target);
+}
+
+static int open_packs(struct weft_context *context, const char *given)
+{
+    const char *const path = given ? given : getenv("WEFT_PACKS");
+    return path && *path ? weft_pack_folder_open(context, path, given ? "weft_context_options.packs" : "WEFT_PACKS")
+                         : WEFT_OK;
 }
 
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
@@ -198,6 +207,8 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
                               : refuse(&r, WEFT_ERR_NOMEM, NULL, "out of memory");
     if (status == WEFT_OK)
         status = weft_prices_open(context, r.options.prices, &cpu);
+    if (status == WEFT_OK)
+        status = open_packs(context, r.options.packs);
     if (status < 0) {
         weft_close(context);
         return status;

@@ -449,6 +449,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .updating = marked[WEFT_ALIAS_UPDATED],
                                         .plain_ns = e->plain_ns,
                                         .shared_bytes = weft_plan_shared_bytes(plan),
+                                        .mapped_bytes = weft_plan_mapped_bytes(plan),
                                         .staged_bytes = staged_bytes,
                                         .staged_inputs = staged};
     return weft_give_facts(ret_statistics, &all, sizeof all);

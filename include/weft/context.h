@@ -58,6 +58,11 @@ struct weft_context_options {
     const char *prices; /* costs for choosing layouts: a file written by `weft calibrate`; "": those that weft ships for
                            Zen 4, so that plans are the same on all machines; NULL: WEFT_PRICES, else this machine's in
                            the user's cache, else those that weft ships for this CPU */
+    const char *packs; /* a folder: packed weights of this context's plans are files there, which all processes that
+                          name the folder have in memory once; made (for the user alone) if it is not there. "": none;
+                          NULL: WEFT_PACKS, else none. One that is not the user's alone to write is refused
+                          (WEFT_ERR_ARGUMENT). Files there take at most $WEFT_PACKS_BYTES (64G; those mapped longest
+                          ago go first), and may be removed at any time */
 };
 
 /* Opens a context; `options` may be NULL. Wrong options give WEFT_ERR_ARGUMENT, with a message to `diagnose`. A file

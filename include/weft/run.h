@@ -62,6 +62,7 @@ struct weft_statistics {
     int64_t staged_bytes;   /* bytes that each run copies of inputs as they are bound, which are not aligned as */
     int32_t staged_inputs;  /* WEFT_ALIGN_PAYS would have them, and of how many inputs; mutable ones there and back */
     int32_t reserved;
+    int64_t mapped_bytes;   /* of constant_bytes: packed weights that are files of weft_context_options.packs, mapped */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once and times each kernel. For each step `fn` gets the kernel's name, the value that it computes, and ns. */

@@ -69,6 +69,8 @@ static void run_product(struct weft_execution *e, const float *w)
 {
     static float data[8 * ROWS];
     struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){8, ROWS}), y;
+    for (int i = 0; i < 8 * ROWS; i++)
+        data[i] = (float)(i % 13 - 6) / 8;
     assert_int_equal(weft_bind_input_named(e, "x", &x), WEFT_OK);
     assert_int_equal(weft_run(e), WEFT_OK);
     assert_int_equal(weft_output(e, 0, &y), WEFT_OK);

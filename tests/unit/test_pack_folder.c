@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_pack_folder.c: packed weights as files that contexts map (plan/pack_folder.h): made once, compared before they
+ * are used, made anew where they are damaged, bounded, and refused in folders that others may write. */
+#include "plan_support.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS = 256, COLUMNS = 192, BYTES = ROWS * COLUMNS * (int)sizeof(float) };
+static char folder[64], said[512];
+
+static void remember(void *user, const struct weft_diagnostic *diagnostic)
+{
+    snprintf(said, sizeof said, "%d %s: %s", diagnostic->severity, diagnostic->where ? diagnostic->where : "",
+             diagnostic->message);
+}
+
+static int open_with(const char *packs, struct weft_context **ret_context)
+{
+    const struct weft_context_options options = {.size = sizeof options, .threads = 2, .packs = packs,
+                                                 .diagnose = remember};
+    said[0] = '\0';
+    return weft_open(&options, ret_context);
+}
+
+static int make_folder(void **state)
+{
+    snprintf(folder, sizeof folder, "/tmp/weft-packs-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+/* The file of the one pack there; returns how many there are. */
+static int find_file(char path[320])
+{
+    int files = 0;
+    DIR *entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *e; (e = readdir(entries));)
+        if (e->d_name[0] != '.') {
+            snprintf(path, 320, "%s/%s", folder, e->d_name);
+            files++;
+        }
+    closedir(entries);
+    return files;
+}
+
+static int remove_folder(void **state)
+{
+    char path[320];
+    while (find_file(path))
+        unlink(path);
+    return rmdir(folder);
+}
+
+/* y = x @ w for weights of this seed. */
+static struct weft_plan *plan_of(struct weft_context *context, int seed)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "weft 1\ngraph @g(%%x: f32[8,%d]) {\n  %%w: f32[%d,%d] = const random=%d\n"
+             "  %%y: f32[8,%d] = matmul %%x, %%w\n  return %%y\n}\n", ROWS, ROWS, COLUMNS, seed, COLUMNS);
+    struct weft_graph *const graph = parse(context, text);
+    struct weft_plan *const plan = compile(graph, 0);
+    weft_graph_destroy(graph);
+    return plan;
+}
+
+static int64_t mapped_bytes(const struct weft_plan *plan, float *ret_result)
+{
+    static float data[8 * ROWS];
+    struct weft_statistics statistics = {.size = sizeof statistics};
+    struct weft_execution *e;
+    struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){8, ROWS}), y;
+    for (int i = 0; i < 8 * ROWS; i++)
+        data[i] = (float)(i % 13 - 6) / 8;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+    memcpy(ret_result, y.data, sizeof(float) * 8 * COLUMNS);
+    assert_int_equal(weft_execution_statistics(e, &statistics), WEFT_OK);
+    weft_execution_destroy(e);
+    return statistics.mapped_bytes;
+}
+
+static void contexts_map_one_file(void **state)
+{
+    static float alone[8 * COLUMNS], first[8 * COLUMNS], second[8 * COLUMNS];
+    struct weft_context *context[3];
+    char path[320];
+    assert_int_equal(open_with("", &context[0]), WEFT_OK);
+    assert_int_equal(open_with(folder, &context[1]), WEFT_OK);
+    assert_int_equal(open_with(folder, &context[2]), WEFT_OK);
+    struct weft_plan *const plan[3] = {plan_of(context[0], 1), plan_of(context[1], 1), plan_of(context[2], 1)};
+    assert_int_equal(mapped_bytes(plan[0], alone), 0);
+    assert_true(mapped_bytes(plan[1], first) >= BYTES);
+    assert_true(mapped_bytes(plan[2], second) >= BYTES);
+    assert_memory_equal(alone, first, sizeof alone);
+    assert_memory_equal(alone, second, sizeof alone);
+    assert_int_equal(find_file(path), 1);
+    unlink(path); /* whoever has mapped it keeps it */
+    memset(second, 0, sizeof second);
+    mapped_bytes(plan[2], second);
+    assert_memory_equal(alone, second, sizeof alone);
+    for (int i = 0; i < 3; i++) {
+        weft_plan_destroy(plan[i]);
+        weft_close(context[i]);
+    }
+}
+
+static void a_damaged_file_is_written_anew(void **state)
+{
+    static float before[8 * COLUMNS], after[8 * COLUMNS];
+    struct weft_context *context;
+    struct stat old, new;
+    char path[320];
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    struct weft_plan *plan = plan_of(context, 2);
+    mapped_bytes(plan, before);
+    weft_plan_destroy(plan);
+    assert_int_equal(find_file(path), 1);
+    assert_int_equal(stat(path, &old), 0);
+    const int file = open(path, O_WRONLY);
+    assert_int_equal(pwrite(file, "damage", 6, BYTES / 2), 6);
+    close(file);
+    plan = plan_of(context, 2);
+    assert_true(mapped_bytes(plan, after) >= BYTES);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(find_file(path), 1);
+    assert_int_equal(stat(path, &new), 0);
+    assert_true(new.st_ino != old.st_ino);
+    assert_int_equal(new.st_mode & 0777, 0600);
+    weft_plan_destroy(plan);
+    weft_close(context);
+}
+
+static void files_are_bounded(void **state)
+{
+    static float result[8 * COLUMNS];
+    struct weft_context *context;
+    char path[320], newer[320];
+    setenv("WEFT_PACKS_BYTES", "250K", 1); /* room for one pack, and not for two */
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    struct weft_plan *first = plan_of(context, 3);
+    assert_int_equal(find_file(path), 1);
+    struct weft_plan *second = plan_of(context, 4);
+    assert_int_equal(find_file(newer), 1);
+    assert_string_not_equal(path, newer);
+    assert_true(mapped_bytes(first, result) >= BYTES && mapped_bytes(second, result) >= BYTES);
+    weft_plan_destroy(first);
+    weft_plan_destroy(second);
+    weft_close(context);
+    setenv("WEFT_PACKS_BYTES", "100K", 1);
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    first = plan_of(context, 5);
+    assert_int_equal(mapped_bytes(first, result), 0);
+    assert_non_null(strstr(said, "1 ")); /* a warning */
+    assert_non_null(strstr(said, "WEFT_PACKS_BYTES"));
+    weft_plan_destroy(first);
+    weft_close(context);
+    setenv("WEFT_PACKS_BYTES", "much", 1);
+    assert_int_equal(open_with(folder, &context), WEFT_ERR_ARGUMENT);
+    unsetenv("WEFT_PACKS_BYTES");
+}
+
+static void folders_of_others_are_refused(void **state)
+{
+    struct weft_context *context;
+    char path[80];
+    assert_int_equal(chmod(folder, 0770), 0);
+    assert_int_equal(open_with(folder, &context), WEFT_ERR_ARGUMENT);
+    assert_non_null(strstr(said, "may be written by its group"));
+    assert_non_null(strstr(said, "weft_context_options.packs"));
+    assert_int_equal(chmod(folder, 0700), 0);
+    snprintf(path, sizeof path, "%s/link", folder);
+    assert_int_equal(symlink(folder, path), 0);
+    assert_int_equal(open_with(path, &context), WEFT_ERR_ARGUMENT);
+    assert_non_null(strstr(said, "is a symbolic link"));
+    unlink(path);
+    assert_int_equal(open_with("/nowhere/at/all", &context), WEFT_ERR_ARGUMENT);
+    assert_non_null(strstr(said, "No such file"));
+    setenv("WEFT_PACKS", "/nowhere/at/all", 1);
+    assert_int_equal(open_with(NULL, &context), WEFT_ERR_ARGUMENT);
+    assert_non_null(strstr(said, "WEFT_PACKS:"));
+    unsetenv("WEFT_PACKS");
+}
+
+/* What cannot be written stays in memory, with one warning. */
+static void a_folder_that_is_gone_is_a_warning(void **state)
+{
+    static float result[8 * COLUMNS];
+    struct weft_context *context;
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    assert_int_equal(rmdir(folder), 0);
+    struct weft_plan *const plan = plan_of(context, 6);
+    assert_int_equal(mapped_bytes(plan, result), 0);
+    assert_non_null(strstr(said, "packed weights are this process's alone: No such file"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    weft_plan_destroy(plan);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_damaged_file_is_written_anew, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_folder_that_is_gone_is_a_warning, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(contexts_map_one_file, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_are_bounded, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(folders_of_others_are_refused, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
