@@ -71,9 +71,9 @@ weft_val weft_onnx_positions(struct onnx_op *op, weft_dim extent, weft_val start
     place = weft_onnx_binary(op, WEFT_OP_add, place, weft_onnx_broadcast(op, start, &line));
     /* Forwards places lie in front of the end, backwards behind it; with step 0, which ONNX forbids, nowhere. */
     const weft_val limit = weft_onnx_broadcast(op, end, &line);
-    const weft_val kept =
-        choose(op, weft_onnx_broadcast(op, back, &line), weft_onnx_binary(op, WEFT_OP_gt, place, limit),
-               weft_onnx_binary(op, WEFT_OP_lt, place, limit));
+    const weft_val before = weft_onnx_binary(op, WEFT_OP_lt, place, limit);
+    const weft_val behind = weft_onnx_binary(op, WEFT_OP_gt, place, limit);
+    const weft_val kept = choose(op, weft_onnx_broadcast(op, back, &line), behind, before);
     const weft_val moves = weft_onnx_broadcast(op, weft_onnx_binary(op, WEFT_OP_ne, step, zero), &line);
     const weft_val operand[] = {place, weft_onnx_binary(op, WEFT_OP_and, kept, moves)};
     struct weft_attr attrs[2] = {weft_attr_of_int(WEFT_ATTR_axis, 0)};

@@ -172,8 +172,8 @@ static weft_val causal_mask(struct onnx_op *op, const struct scoring *s)
     wide.dtype = WEFT_I64;
     const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &s->offset);
     const weft_val offset = weft_onnx_make(op, WEFT_OP_extents, 0, NULL, 1, &value, &number);
-    const weft_val last =
-        weft_onnx_binary(op, WEFT_OP_add, place_along(op, &s->shape, 2), weft_onnx_broadcast(op, offset, &wide));
+    const weft_val offsets = weft_onnx_broadcast(op, offset, &wide);
+    const weft_val last = weft_onnx_binary(op, WEFT_OP_add, place_along(op, &s->shape, 2), offsets);
     return mask_where(op, weft_onnx_binary(op, WEFT_OP_le, place_along(op, &s->shape, 3), last), &s->shape);
 }
 
@@ -306,8 +306,8 @@ static weft_val interleave(struct onnx_op *op, weft_val a, weft_val b)
 {
     struct weft_type type = weft_onnx_type(op, a);
     type.extent[4] = weft_dim_of(1);
-    const weft_val both =
-        joined(op, weft_onnx_reshape(op, a, 5, type.extent), weft_onnx_reshape(op, b, 5, type.extent));
+    const weft_val second = weft_onnx_reshape(op, b, 5, type.extent);
+    const weft_val both = joined(op, weft_onnx_reshape(op, a, 5, type.extent), second);
     type.extent[3] = weft_dim_mul(op->graph->dims, type.extent[3], weft_dim_of(2));
     return weft_onnx_reshape(op, both, 4, type.extent);
 }
@@ -325,10 +325,10 @@ weft_val weft_onnx_rotate(struct onnx_op *op, weft_val x, weft_val cosine, weft_
     const unsigned axes[] = {0, position, 3};
     const weft_val c = weft_onnx_broadcast_axes(op, part_of(op, cosine, zero, half, 1), &shape, 3, axes);
     const weft_val s = weft_onnx_broadcast_axes(op, part_of(op, sine, zero, half, 1), &shape, 3, axes);
-    const weft_val left = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_binary(op, WEFT_OP_mul, c, first),
-                                           weft_onnx_binary(op, WEFT_OP_mul, s, second));
-    const weft_val right = weft_onnx_binary(op, WEFT_OP_add, weft_onnx_binary(op, WEFT_OP_mul, s, first),
-                                            weft_onnx_binary(op, WEFT_OP_mul, c, second));
+    const weft_val s_second = weft_onnx_binary(op, WEFT_OP_mul, s, second);
+    const weft_val left = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_binary(op, WEFT_OP_mul, c, first), s_second);
+    const weft_val c_second = weft_onnx_binary(op, WEFT_OP_mul, c, second);
+    const weft_val right = weft_onnx_binary(op, WEFT_OP_add, weft_onnx_binary(op, WEFT_OP_mul, s, first), c_second);
     const weft_val result = interleaved ? interleave(op, left, right) : joined(op, left, right);
     return weft_dim_same(turned, all) ? result : joined(op, result, part_of(op, x, turned, all, 1));
 }

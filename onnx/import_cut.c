@@ -139,10 +139,8 @@ static void slice_by_data(struct onnx_op *op)
         if (cut[axis])
             weft_onnx_fail(op, WEFT_ERR_INVALID, "axis %u is cut twice", axis);
         cut[axis] = true;
-        x = weft_onnx_take(op, x,
-                           weft_onnx_positions(op, type.extent[axis], weft_onnx_number_at(op, 1, i),
-                                               weft_onnx_number_at(op, 2, i), step),
-                           axis);
+        const weft_val end = weft_onnx_number_at(op, 2, i), begin = weft_onnx_number_at(op, 1, i);
+        x = weft_onnx_take(op, x, weft_onnx_positions(op, type.extent[axis], begin, end, step), axis);
     }
     op->output[0] = x;
 }

@@ -92,7 +92,8 @@ static void import_flex_attention(struct onnx_op *op)
     x = modified(op, "score_mod", weft_onnx_reshape(op, x, 4, whole));
     const struct weft_attr axis = weft_attr_of_int(WEFT_ATTR_axis, 3);
     x = modified(op, "prob_mod", weft_onnx_make(op, WEFT_OP_softmax, 1, &x, 1, &axis, NULL));
-    x = product(op, weft_onnx_reshape(op, x, 4, shared), weft_onnx_cast(op, op->input[2], dtype), false);
+    const weft_val values = weft_onnx_cast(op, op->input[2], dtype);
+    x = product(op, weft_onnx_reshape(op, x, 4, shared), values, /* swap_y= */ false);
     op->output[0] = weft_onnx_cast(op, weft_onnx_reshape(op, x, 4, result), given);
 }
 

@@ -109,7 +109,8 @@ static weft_val likelihood_loss(struct onnx_op *op, weft_val log_probabilities, 
         return reduce(op, each, WEFT_OP_sum);
     if (!weight.id)
         return reduce(op, each, WEFT_OP_mean);
-    return weft_onnx_binary(op, WEFT_OP_div, reduce(op, each, WEFT_OP_sum), reduce(op, weight, WEFT_OP_sum));
+    const weft_val weights = reduce(op, weight, WEFT_OP_sum);
+    return weft_onnx_binary(op, WEFT_OP_div, reduce(op, each, WEFT_OP_sum), weights);
 }
 
 static void import_likelihood(struct onnx_op *op)

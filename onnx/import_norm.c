@@ -49,8 +49,8 @@ static void channel_statistics(struct onnx_op *op, weft_val x, weft_val *ret_mea
 
 static weft_val blend(struct onnx_op *op, weft_val old, weft_val new, double momentum)
 {
-    return weft_onnx_binary(op, WEFT_OP_add, with_number(op, WEFT_OP_mul, old, momentum),
-                            with_number(op, WEFT_OP_mul, new, 1 - momentum));
+    const weft_val added = with_number(op, WEFT_OP_mul, new, 1 - momentum);
+    return weft_onnx_binary(op, WEFT_OP_add, with_number(op, WEFT_OP_mul, old, momentum), added);
 }
 
 /* Scale, shift, mean and variance may have other types than the data, in which none of them is rounded: the norm is

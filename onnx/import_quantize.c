@@ -160,8 +160,8 @@ static void import_dynamic_quantize(struct onnx_op *op)
                                weft_onnx_binary(op, WEFT_OP_div, range, steps)};
     const weft_val scale = weft_onnx_make(op, WEFT_OP_select, 3, choice, 0, NULL, NULL);
     const weft_val zero = quantize(op, weft_onnx_binary(op, WEFT_OP_sub, none, low), scale, WEFT_NO_VALUE, WEFT_U8);
-    op->output[0] =
-        quantize(op, x, weft_onnx_broadcast(op, scale, &shape), weft_onnx_broadcast(op, zero, &shape), WEFT_U8);
+    const weft_val zeros = weft_onnx_broadcast(op, zero, &shape), scales = weft_onnx_broadcast(op, scale, &shape);
+    op->output[0] = quantize(op, x, scales, zeros, WEFT_U8);
     if (op->outputs > 1)
         op->output[1] = scale;
     if (op->outputs > 2)
@@ -217,8 +217,8 @@ static weft_val requantized(struct onnx_op *op, weft_val sum, const weft_val *sc
         weft_onnx_binary(op, WEFT_OP_div, weft_onnx_binary(op, WEFT_OP_mul, spreads[0], spreads[1]), spreads[2]);
     const weft_val scaled = weft_onnx_binary(op, WEFT_OP_mul, real, factor);
     const weft_val offset = weft_onnx_input(op, zero);
-    return quantize(op, scaled, weft_onnx_scalar_like(op, scaled, 1), spread(op, offset, &shape, axis[2], 0),
-                    weft_onnx_type(op, offset).dtype);
+    const weft_val offsets = spread(op, offset, &shape, axis[2], 0), one = weft_onnx_scalar_like(op, scaled, 1);
+    return quantize(op, scaled, one, offsets, weft_onnx_type(op, offset).dtype);
 }
 
 static void import_qlinear_matmul(struct onnx_op *op)

@@ -359,10 +359,8 @@ static void import_range(struct onnx_op *op)
     const int dtype = type.dtype;
     if (dtype == WEFT_F16 || dtype == WEFT_BF16)
         type.dtype = WEFT_F32;
-    op->output[0] = weft_onnx_cast(op,
-                                   scaled_index(op, &type, weft_onnx_cast(op, start, type.dtype),
-                                                weft_onnx_cast(op, delta, type.dtype)),
-                                   dtype);
+    const weft_val step = weft_onnx_cast(op, delta, type.dtype), first = weft_onnx_cast(op, start, type.dtype);
+    op->output[0] = weft_onnx_cast(op, scaled_index(op, &type, first, step), dtype);
 }
 
 const struct onnx_row weft_onnx_shape[] = {

@@ -121,8 +121,8 @@ static void import_signal_window(struct onnx_op *op, double a, double b, double 
     const weft_val first = weft_onnx_unary(op, WEFT_OP_cos, angle);
     const weft_val second =
         weft_onnx_unary(op, WEFT_OP_cos, weft_onnx_binary(op, WEFT_OP_mul, angle, weft_onnx_splat(op, &type, 2)));
-    weft_val result = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_splat(op, &type, a),
-                                       weft_onnx_binary(op, WEFT_OP_mul, first, weft_onnx_splat(op, &type, b)));
+    const weft_val wave = weft_onnx_binary(op, WEFT_OP_mul, first, weft_onnx_splat(op, &type, b));
+    weft_val result = weft_onnx_binary(op, WEFT_OP_sub, weft_onnx_splat(op, &type, a), wave);
     if (c != 0)
         result = weft_onnx_binary(op, WEFT_OP_add, result,
                                   weft_onnx_binary(op, WEFT_OP_mul, second, weft_onnx_splat(op, &type, c)));

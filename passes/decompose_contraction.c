@@ -157,8 +157,8 @@ static weft_val with_mask(struct weft_builder *b, weft_val scores, weft_val mask
 {
     const struct weft_type type = *weft_type_of(b->graph, mask);
     const weft_val lowest = weft_build_splat(b, &type, WEFT_HIDING_MASK);
-    return chosen(b, weft_build_binary(b, WEFT_OP_le, mask, lowest), mask,
-                  weft_build_binary(b, WEFT_OP_add, scores, mask));
+    const weft_val sum = weft_build_binary(b, WEFT_OP_add, scores, mask);
+    return chosen(b, weft_build_binary(b, WEFT_OP_le, mask, lowest), mask, sum);
 }
 
 /* Keys behind row + offset are not seen. The mask has rows and keys only: batches and heads share it. */
@@ -171,13 +171,13 @@ static weft_val causal(struct weft_builder *b, weft_val scores, weft_dim offset)
     mask.dtype = WEFT_BOOL;
     const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &offset);
     const weft_val shift = weft_build(b, WEFT_OP_extents, 0, NULL, 1, &value, &number);
-    const weft_val last = weft_build_binary(b, WEFT_OP_add, places(b, type.extent[2]),
-                                            weft_build_bcast(b, shift, &rows, NULL));
+    const weft_val shifts = weft_build_bcast(b, shift, &rows, NULL);
+    const weft_val last = weft_build_binary(b, WEFT_OP_add, places(b, type.extent[2]), shifts);
     const weft_val key = weft_build_bcast(b, places(b, type.extent[3]), &both, (const int[]){1});
     const weft_val seen =
         weft_build_binary(b, WEFT_OP_le, key, weft_build_bcast(b, last, &both, (const int[]){0}));
-    return chosen(b, weft_build_bcast(b, seen, &mask, (const int[]){2, 3}), scores,
-                  weft_build_splat(b, &type, -INFINITY));
+    const weft_val hidden = weft_build_splat(b, &type, -INFINITY);
+    return chosen(b, weft_build_bcast(b, seen, &mask, (const int[]){2, 3}), scores, hidden);
 }
 
 /* softmax along the last axis, with zeros where all is -inf. */
@@ -200,7 +200,8 @@ static weft_val guarded_softmax(struct weft_builder *b, weft_val x)
 static weft_val cleared(struct weft_builder *b, weft_val x)
 {
     const struct weft_type type = *weft_type_of(b->graph, x);
-    return chosen(b, weft_build_unary(b, WEFT_OP_is_nan, x), weft_build_splat(b, &type, 0), x);
+    const weft_val zero = weft_build_splat(b, &type, 0);
+    return chosen(b, weft_build_unary(b, WEFT_OP_is_nan, x), zero, x);
 }
 
 static weft_val scaled(struct weft_builder *b, weft_val x, double factor)

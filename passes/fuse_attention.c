@@ -170,7 +170,8 @@ static weft_val scaled(struct weft_builder *b, weft_val q, const struct weft_att
     struct weft_type type = *weft_type_of(g, q);
     type.dtype = WEFT_F32;
     const int op = f->scale_divides ? WEFT_OP_div : WEFT_OP_mul;
-    return weft_build_binary(b, op, weft_widen(b, q), weft_build_bcast(b, scale, &type, axis));
+    const weft_val scales = weft_build_bcast(b, scale, &type, axis);
+    return weft_build_binary(b, op, weft_widen(b, q), scales);
 }
 
 /* Of operands that have four axes, but for queries, keys and values themselves. */

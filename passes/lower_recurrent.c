@@ -82,8 +82,8 @@ static void multiply_inputs(struct net *net)
     const weft_dim all = weft_dim_mul(dims, weft_dim_of(net->cell.directions), net->rows);
     const weft_dim flat[] = {weft_dim_mul(dims, net->times, net->batch), inputs}, rows[] = {all, inputs};
     const weft_dim timed[] = {net->times, net->batch, all};
-    weft_val product = weft_cell_product(b, reshaped(b, net->operand[WEFT_CELL_X], 2, flat),
-                                         reshaped(b, net->operand[WEFT_CELL_W], 2, rows));
+    const weft_val weights = reshaped(b, net->operand[WEFT_CELL_W], 2, rows);
+    weft_val product = weft_cell_product(b, reshaped(b, net->operand[WEFT_CELL_X], 2, flat), weights);
     if (!is_zero(b->graph, net->operand[WEFT_CELL_B]))
         product = weft_cell_with(b, WEFT_OP_add, product, input_bias(net));
     net->wx = reshaped(b, product, 3, timed);

@@ -94,8 +94,8 @@ static void step_lstm(struct weft_builder *b, const struct weft_recurrence *cell
     const weft_val forget = cell->input_forget ? rest_of(b, in)
                                                : apply(b, cell, first, peep(b, s, 2, gate(b, s, all, 1, 2)), true);
     const weft_val candidate = apply(b, cell, first + 1, gate(b, s, all, 1, 3), true);
-    s->c = weft_build_binary(b, WEFT_OP_add, weft_build_binary(b, WEFT_OP_mul, forget, s->c),
-                             weft_build_binary(b, WEFT_OP_mul, in, candidate));
+    const weft_val added = weft_build_binary(b, WEFT_OP_mul, in, candidate);
+    s->c = weft_build_binary(b, WEFT_OP_add, weft_build_binary(b, WEFT_OP_mul, forget, s->c), added);
     const weft_val out = apply(b, cell, first, peep(b, s, 1, gate(b, s, all, 1, 1)), true);
     s->h = weft_build_binary(b, WEFT_OP_mul, out, apply(b, cell, first + 2, s->c, false));
 }
@@ -106,9 +106,8 @@ static void step_gru(struct weft_builder *b, const struct weft_recurrence *cell,
 {
     const weft_dim zero = weft_dim_of(0), hidden = weft_type_of(b->graph, s->h)->extent[1];
     const weft_dim two = weft_dim_mul(b->graph->dims, weft_dim_of(2), hidden);
-    const weft_val both =
-        weft_build_binary(b, WEFT_OP_add, weft_cell_part(b, s->wx, 1, zero, two, false),
-                          weft_cell_product(b, s->h, weft_cell_part(b, s->r, 0, zero, two, false)));
+    const weft_val turned = weft_cell_product(b, s->h, weft_cell_part(b, s->r, 0, zero, two, false));
+    const weft_val both = weft_build_binary(b, WEFT_OP_add, weft_cell_part(b, s->wx, 1, zero, two, false), turned);
     const weft_val update = apply(b, cell, first, gate(b, s, both, 1, 0), true);
     const weft_val reset = apply(b, cell, first, gate(b, s, both, 1, 1), true);
     const weft_val scaled = cell->linear_before_reset ? s->h : weft_build_binary(b, WEFT_OP_mul, reset, s->h);
@@ -119,8 +118,8 @@ static void step_gru(struct weft_builder *b, const struct weft_recurrence *cell,
         turn = weft_build_binary(b, WEFT_OP_mul, reset, turn);
     const weft_val candidate =
         apply(b, cell, first + 1, weft_build_binary(b, WEFT_OP_add, gate(b, s, s->wx, 1, 2), turn), true);
-    s->h = weft_build_binary(b, WEFT_OP_add, weft_build_binary(b, WEFT_OP_mul, rest_of(b, update), candidate),
-                             weft_build_binary(b, WEFT_OP_mul, update, s->h));
+    const weft_val kept = weft_build_binary(b, WEFT_OP_mul, update, s->h);
+    s->h = weft_build_binary(b, WEFT_OP_add, weft_build_binary(b, WEFT_OP_mul, rest_of(b, update), candidate), kept);
 }
 
 static weft_val chosen(struct weft_builder *b, weft_val goes_on, weft_val next, weft_val last)

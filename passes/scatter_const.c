@@ -197,8 +197,8 @@ static weft_val rows(struct weft_rewriting *r, weft_node n)
         at[0] = weft_dim_of(start);
         return pad_to(r, &type, shaped, at, &number);
     }
-    return choose(&r->build, &type, 0, weft_build_reshape(&r->build, index, &single),
-                  combine(&r->build, form, shaped, &number), &number);
+    const weft_val combined = combine(&r->build, form, shaped, &number);
+    return choose(&r->build, &type, 0, weft_build_reshape(&r->build, index, &single), combined, &number);
 }
 
 static weft_val update_known(struct weft_rewriting *r, weft_node n)

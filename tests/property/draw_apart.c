@@ -46,10 +46,10 @@ static weft_val roll(struct weft_maker *m, weft_val x)
         const int axis = weft_draw_axis(m, x);
         const weft_dim extent = weft_drawn_type(m, x)->extent[axis];
         const weft_dim at = weft_dim_of(weft_draw(m, (unsigned)weft_least(m, extent) + 1));
-        if (weft_draw(m, 3) == 2)
-            x = join(m, cut(m, x, axis, weft_dim_of(1), extent, 2), cut(m, x, axis, weft_dim_of(0), extent, 2), axis);
-        else
-            x = join(m, cut(m, x, axis, at, extent, 1), cut(m, x, axis, weft_dim_of(0), at, 1), axis);
+        const bool every_second = weft_draw(m, 3) == 2;
+        const weft_val first = cut(m, x, axis, weft_dim_of(0), every_second ? extent : at, every_second ? 2 : 1);
+        const weft_val rest = cut(m, x, axis, every_second ? weft_dim_of(1) : at, extent, every_second ? 2 : 1);
+        x = join(m, rest, first, axis);
     }
     return x;
 }
@@ -88,7 +88,8 @@ static weft_val turn_pairs(struct weft_maker *m, weft_val x, int axis)
     const weft_val a = cut(m, x, axis, weft_dim_of(1), whole.extent[axis], 2);
     const weft_val b = cut(m, x, axis, weft_dim_of(0), whole.extent[axis], 2);
     const weft_val n = a.id ? weft_draw_made(m, weft_emit(m, WEFT_OP_neg, 1, &a, 0, NULL, NULL)) : a;
-    const weft_val t = reshaped(m, join(m, reshaped(m, n, &one), reshaped(m, b, &one), axis + 1), &whole);
+    const weft_val second = reshaped(m, b, &one), first = reshaped(m, n, &one);
+    const weft_val t = reshaped(m, join(m, first, second, axis + 1), &whole);
     return t.id ? turn(m, t, x) : t;
 }
 
