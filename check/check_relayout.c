@@ -14,12 +14,14 @@ struct variant {
 
 static const struct variant variants[] = {
     {"weft_relayout_runs__ref", 0},
+    {"weft_relayout_narrow__ref", 0},
+    {"weft_relayout_strided__ref", 0},
+#ifdef __x86_64__
     {"weft_relayout_runs__avx2", WEFT_CPU_AVX2},
     {"weft_relayout_runs__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512},
-    {"weft_relayout_narrow__ref", 0},
     {"weft_relayout_weave__avx2", WEFT_CPU_AVX2},
     {"weft_relayout_weave__avx512", WEFT_CPU_AVX2 | WEFT_CPU_AVX512},
-    {"weft_relayout_strided__ref", 0},
+#endif
 #define RELAYOUT(id, function, level, cpu, bytes) {"weft_relayout_" #id "__" #level, cpu},
 #include "kernels/relayout/relayout.def"
 };

@@ -29,11 +29,11 @@ static volatile unsigned long long word_sink;
 enum { CHAINS = 12 };
 #define ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define DECLARE(i) vector a##i = one * (float)(i);
-#define STEP(i)                                                                                                        \
-    __asm__("vfmadd213ps %2, %1, %0" : PIN(a##i) : USE(half), USE(one));
 #define ADD(i) sum += a##i;
 
 #ifdef __x86_64__
+#define STEP(i)                                                                                                        \
+    __asm__("vfmadd213ps %2, %1, %0" : PIN(a##i) : USE(half), USE(one));
 #define PIN(x) "+x"(x)
 #define USE(x) "x"(x)
 __attribute__((target("avx2,fma"))) static void fma_avx2(int64_t rounds)
@@ -66,6 +66,13 @@ __attribute__((target("avx512f"))) static void fma_avx512(int64_t rounds)
 }
 #endif
 
+#ifdef __aarch64__
+#define PIN_PLAIN(x) "+w"(x)
+#elif defined __x86_64__
+#define PIN_PLAIN(x) "+x"(x)
+#else
+#define PIN_PLAIN(x) "+m"(x)
+#endif
 /* Multiplications and additions of four lanes: what code for the oldest machines can do. */
 static void fma_plain(int64_t rounds)
 {
@@ -75,7 +82,7 @@ static void fma_plain(int64_t rounds)
     for (int64_t r = 0; r < rounds; r++) {
 #define PLAIN_STEP(i)                                                                                                  \
     a##i = a##i * half + one;                                                                                          \
-    __asm__("" : "+x"(a##i));
+    __asm__("" : PIN_PLAIN(a##i));
         ALL(PLAIN_STEP)
     }
     vector sum = one;

@@ -27,6 +27,7 @@ const char *const weft_compiler_flags[] = {
 int weft_level_flags(uint32_t cpu, const char *flag[WEFT_LEVEL_FLAGS + 1])
 {
     int count = 0;
+    cpu &= WEFT_CPU_BUILT;
     if (cpu & WEFT_CPU_AVX512) {
         flag[count++] = "-DWEFT_LEVEL=2";
         flag[count++] = "-march=x86-64-v4";

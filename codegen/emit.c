@@ -81,12 +81,10 @@ const char *weft_emit_refuse(const struct weft_form *form, const struct weft_pro
     return why;
 }
 
-static int level_of(uint32_t cpu) { return cpu & WEFT_CPU_AVX512 ? 2 : cpu & WEFT_CPU_AVX2 ? 1 : 0; }
-
 uint64_t weft_emit_shape(const struct weft_program *p)
 {
     uint8_t key[2 * WEFT_EMIT_OPS + 2];
-    key[0] = (uint8_t)level_of(p->cpu);
+    key[0] = (uint8_t)weft_level_of(p->cpu);
     key[1] = (uint8_t)(way_of(p) << 1 | p->pieces);
     for (int v = 0; v < p->values; v++)
         key[2 + v] = (uint8_t)(p->value[v].place << 1 | (p->value[v].stride != 0));
@@ -251,13 +249,13 @@ void weft_emit_includes(uint32_t cpu, struct weft_text *text)
 {
     weft_text_format(text, "#define WEFT_LEVEL %d\n#include \"kernels/strip/access.h\"\n"
                            "#include \"kernels/strip/functions.h\"\n#include \"kernels/strip/functions_double.h\"\n",
-                     level_of(cpu));
+                     weft_level_of(cpu));
     weft_text_add(text, tile_text);
 }
 
 void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text)
 {
-    weft_text_format(text, "#define WEFT_LEVEL %d\n", level_of(cpu));
+    weft_text_format(text, "#define WEFT_LEVEL %d\n", weft_level_of(cpu));
     weft_text_add(text, weft_prelude_vector);
     weft_text_add(text, weft_prelude_access);
     weft_text_add(text, weft_prelude_functions);
@@ -287,8 +285,13 @@ const char *const *weft_emit_flags(uint32_t cpu)
 {
 #define COMMON "-std=gnu17", "-O2", "-ffp-contract=off", "-fPIC", "-shared"
     static const char *const flags[][10] = {
+#ifdef __x86_64__
         {COMMON, "-march=x86-64", NULL},
         {COMMON, "-march=x86-64-v3", "-mtune=haswell", NULL},
-        {COMMON, "-march=x86-64-v4", "-mprefer-vector-width=512", NULL}};
-    return flags[level_of(cpu)];
+        {COMMON, "-march=x86-64-v4", "-mprefer-vector-width=512", NULL},
+#else
+        {COMMON, NULL},
+#endif
+    };
+    return flags[weft_level_of(cpu)];
 }

@@ -34,8 +34,13 @@ const char *weft_suggest_text(struct weft_suggest *suggest, const char *sigil);
 /* Edit distance: letters inserted, dropped, replaced, or neighbours swapped; of long words, their last letters. */
 int weft_count_edits(const char *a, size_t m, const char *b, size_t n);
 
-/* CPU levels by name, as kernels/kernels.h knows them, for messages and offers. */
+/* CPU levels by name, of those that kernels/kernels.h knows the ones of this build's processors, for messages and
+ * offers. */
+#ifdef __x86_64__
 #define WEFT_CPU_WORDS "baseline avx2 avx512 avx512bf16 avx512vnni avx512fp16 amx all"
+#else
+#define WEFT_CPU_WORDS "baseline all"
+#endif
 
 /* The same as above, for the words of the language. */
 const char *weft_suggest_op(struct weft_suggest *suggest, const char *word, size_t length);

@@ -44,11 +44,13 @@ static const struct weft_kernel_info kernels[] = {
 #define RELAYOUT(id, function, level, cpu, bytes) {"relayout", "weft_relayout_" #id "__" #level, cpu},
 #include "kernels/relayout/relayout.def"
     {"relayout", "weft_relayout_runs__ref", 0},
+    {"relayout", "weft_relayout_narrow__ref", 0},
+#ifdef __x86_64__
     {"relayout", "weft_relayout_runs__avx2", WEFT_CPU_AVX2},
     {"relayout", "weft_relayout_runs__avx512", AVX512},
-    {"relayout", "weft_relayout_narrow__ref", 0},
     {"relayout", "weft_relayout_weave__avx2", WEFT_CPU_AVX2},
     {"relayout", "weft_relayout_weave__avx512", AVX512},
+#endif
     {"relayout", "weft_relayout_strided__ref", 0},
     {"relayout", "weft_reshape_lines__ref", 0},
 
@@ -61,11 +63,13 @@ static const struct weft_kernel_info kernels[] = {
 #define ROW(id)                         {"strip", "weft_strip_" #id "__ref", 0},
 #include "kernels/strip/strip_list.inc"
 
+#ifdef __x86_64__
 #define ROW(id)                         {"strip", "weft_strip_" #id "__avx2", WEFT_CPU_AVX2},
 #include "kernels/strip/strip_list.inc"
 
 #define ROW(id)                         {"strip", "weft_strip_" #id "__avx512", AVX512},
 #include "kernels/strip/strip_list.inc"
+#endif
 
 #define P1(id, op, in, out, result)     {"strip", "weft_strip_" #id "__ref", 0},
 #define P2(id, op, in, out, result)     P1(id, op, in, out, result)

@@ -36,13 +36,36 @@ struct weft_cpu {
 };
 void weft_cpu_detect(struct weft_cpu *ret);
 /* The mask of a level by name: "baseline", "avx2", "avx512", "avx512bf16", "avx512vnni", "avx512fp16", "amx", "all"; a
- * level implies the ones below. "a+b" joins. 0 and false if a word is unknown. */
+ * level implies the ones below. "a+b" joins. 0 and false if a word is unknown. All builds know all words, since a mask
+ * is a bound: what the machine does not have it does not use. */
 bool weft_cpu_parse(const char *name, uint32_t *ret_flags);
 /* The next level below, by vectors: without AVX-512 and all that implies it, then without AVX2. False at the baseline.
  */
 bool weft_cpu_lower(uint32_t flags, uint32_t *ret_flags);
 /* "avx512+bf16+vnni", written to `text`. */
 void weft_cpu_describe(uint32_t flags, char *text, size_t bytes);
+
+/* --- levels that this build has kernels for ----------------------------------------------------------------------- */
+
+/* Levels above the baseline are those of x86-64; a build for another processor has the baseline alone. All that depends
+ * on that is here, in rows of the families' .def behind the same #ifdef, and in what kernels/meson.build compiles. */
+#ifdef __x86_64__
+#define WEFT_CPU_BUILT WEFT_CPU_ALL
+/* What there is of a name at each level, lowest first: WEFT_LEVELS(&weft_fold) lists weft_fold__ref and so on. */
+#define WEFT_LEVELS(name) name##__ref, name##__avx2, name##__avx512
+/* The number in that list of the highest level that `cpu` has. */
+static inline int weft_level_of(uint32_t cpu) { return !(cpu & WEFT_CPU_AVX2) ? 0 : cpu & WEFT_CPU_AVX512 ? 2 : 1; }
+#else
+#define WEFT_CPU_BUILT 0u
+#define WEFT_LEVELS(name) name##__ref
+static inline int weft_level_of(uint32_t cpu) { return (void)cpu, 0; }
+#endif
+/* What that level needs. */
+static inline uint32_t weft_level_cpu(uint32_t cpu)
+{
+    const int level = weft_level_of(cpu);
+    return level == 2 ? WEFT_CPU_AVX2 | WEFT_CPU_AVX512 : level == 1 ? WEFT_CPU_AVX2 : 0;
+}
 
 /* --- lists, for the harness and --list-kernels -------------------------------------------------------------------- */
 

@@ -6,8 +6,10 @@
 
 static inline void weft_k_pause(void)
 {
-#if defined(__x86_64__)
+#if defined __x86_64__
     __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb" ::: "memory"); /* yield is a no-op on most cores; this waits for some tens of cycles */
 #endif
 }
 

@@ -66,8 +66,9 @@ static int read_mask(struct request *r)
     if (!word || !*word || weft_cpu_parse(word, &r->mask))
         return WEFT_OK;
     return refuse(r, WEFT_ERR_ARGUMENT, r->options.cpu ? "weft_context_options.cpu" : "WEFT_CPU",
-                  "there is no CPU level '%.64s'%s; there are " WEFT_CPU_WORDS ", and sums of them: avx2+amx", word,
-                  weft_suggest_among(&suggest, WEFT_CPU_WORDS, word, strlen(word)));
+                  "there is no CPU level '%.64s'%s; there are " WEFT_CPU_WORDS "%s", word,
+                  weft_suggest_among(&suggest, WEFT_CPU_WORDS, word, strlen(word)),
+                  WEFT_CPU_BUILT ? ", and sums of them: avx2+amx" : "");
 }
 
 static int read_allocator(struct request *r)

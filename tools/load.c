@@ -115,9 +115,9 @@ static void show_message(void *user, const struct weft_diagnostic *d)
 int weft_tool_no_level(const char *level, const char *from)
 {
     struct weft_suggest suggest;
-    fprintf(stderr, "weft: no CPU level '%s' (from %s)%s; there are\n" WEFT_CPU_WORDS
-                    ", and sums of them such as avx512bf16+avx512vnni\n", level, from,
-            weft_suggest_among(&suggest, WEFT_CPU_WORDS, level, strlen(level)));
+    fprintf(stderr, "weft: no CPU level '%s' (from %s)%s; there are\n" WEFT_CPU_WORDS "%s\n", level, from,
+            weft_suggest_among(&suggest, WEFT_CPU_WORDS, level, strlen(level)),
+            WEFT_CPU_BUILT ? ", and sums of them such as avx512bf16+avx512vnni" : "");
     return WEFT_EXIT_USAGE;
 }
 

@@ -52,7 +52,8 @@ struct weft_context_options {
     const struct weft_executor *executor;   /* NULL: OpenMP; the struct is copied */
     void (*diagnose)(void *user, const struct weft_diagnostic *); /* NULL: only weft_last_error() */
     void *diagnose_user;
-    const char *cpu; /* highest CPU level to use: "avx2", "avx512", "baseline"; NULL: WEFT_CPU, else all it has */
+    const char *cpu; /* highest CPU level to use: "avx2", "avx512", "baseline"; NULL: WEFT_CPU, else all it has;
+                        a bound, so that levels of x86-64 leave other processors their baseline */
     int32_t threads; /* maximum number of threads; 0: what the executor and the container allow */
     int32_t reserved;
     const char *prices; /* costs for choosing layouts: a file written by `weft calibrate`; "": those that weft ships for

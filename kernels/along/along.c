@@ -27,19 +27,10 @@ bool weft_along_supports(enum weft_along_op op, int dtype)
     return dtype >= WEFT_K_F64 && dtype <= WEFT_K_U8;
 }
 
-static uint32_t level_of(const struct weft_along *along)
-{
-    const uint32_t avx512 = WEFT_CPU_AVX2 | WEFT_CPU_AVX512;
-    return (along->cpu & avx512) == avx512 ? avx512 : along->cpu & WEFT_CPU_AVX2;
-}
-
 const struct weft_along_loops *weft_along_loops_of(const struct weft_along *along)
 {
-    const uint32_t level = level_of(along);
-    const struct weft_along_loops *const loops = level & WEFT_CPU_AVX512 ? weft_along_loops__avx512
-                                                 : level                 ? weft_along_loops__avx2
-                                                                         : weft_along_loops__ref;
-    return &loops[along->dtype];
+    static const struct weft_along_loops *const loops[] = {WEFT_LEVELS(weft_along_loops)};
+    return &loops[weft_level_of(along->cpu)][along->dtype];
 }
 
 /* Products of floats go element by element, each line by one part: what several elements come to may be too small or
@@ -51,10 +42,8 @@ bool weft_along_is_chain(const struct weft_along *along)
 
 const struct weft_along_pieces *weft_along_prefix_of(const struct weft_along *along)
 {
-    const uint32_t level = level_of(along);
-    const struct weft_along_pieces *const all = level & WEFT_CPU_AVX512 ? weft_along_prefixes__avx512
-                                                : level                 ? weft_along_prefixes__avx2
-                                                                        : weft_along_prefixes__ref;
+    static const struct weft_along_pieces *const prefixes[] = {WEFT_LEVELS(weft_along_prefixes)};
+    const struct weft_along_pieces *const all = prefixes[weft_level_of(along->cpu)];
     if (along->in_step != 1 || along->out_step != 1 || along->n < SHORT || !all[along->dtype].piece)
         return NULL;
     return weft_along_is_chain(along) ? NULL : &all[along->dtype];
@@ -75,7 +64,7 @@ const char *weft_along_name(const struct weft_along *along)
     return is_scan(along) ? pieces_of(along)->name : weft_along_loops_of(along)->arg_name;
 }
 
-uint32_t weft_along_cpu(const struct weft_along *along) { return is_order(along) ? 0 : level_of(along); }
+uint32_t weft_along_cpu(const struct weft_along *along) { return is_order(along) ? 0 : weft_level_cpu(along->cpu); }
 
 static int64_t element_bytes(const struct weft_along *along) { return weft_along_loops_of(along)->bytes; }
 

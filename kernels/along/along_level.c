@@ -174,7 +174,7 @@ INLINE unsigned lanes_of(vi mask)
 #elif WEFT_LEVEL == 1
     return (unsigned)__builtin_ia32_movmskps256((vf)mask);
 #else
-    return (unsigned)__builtin_ia32_movmskps((vf)mask);
+    return (unsigned)vlanes(mask);
 #endif
 }
 

@@ -16,11 +16,8 @@
 
 const struct weft_gather_loops *weft_gather_loops_find(uint32_t cpu)
 {
-    static const struct weft_gather_loops *const loops[] = {&weft_gather_loops__avx512, &weft_gather_loops__avx2};
-    for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++)
-        if (!(loops[i]->cpu & ~cpu))
-            return loops[i];
-    return &weft_gather_loops__ref;
+    static const struct weft_gather_loops *const loops[] = {WEFT_LEVELS(&weft_gather_loops)};
+    return loops[weft_level_of(cpu)];
 }
 
 /* Axes of a block in which neighbours are apart, in one of the arrays, become axes that do not move in the indices.

@@ -65,11 +65,8 @@ static bool fills_blocks(const struct weft_copy *copy)
 
 const struct weft_mover *weft_mover_find(uint32_t cpu)
 {
-    static const struct weft_mover *const movers[] = {&weft_mover__avx512, &weft_mover__avx2};
-    for (size_t i = 0; i < sizeof movers / sizeof movers[0]; i++)
-        if (!(movers[i]->cpu & ~cpu))
-            return movers[i];
-    return &weft_mover__ref;
+    static const struct weft_mover *const movers[] = {WEFT_LEVELS(&weft_mover)};
+    return movers[weft_level_of(cpu)];
 }
 
 const char *weft_copy_name(const struct weft_copy *copy)

@@ -10,7 +10,7 @@ enum { FEWEST = 2048, TABLE = 64 };  /* elements that are worth a table, all in 
 
 static bool wide_vectors(const struct weft_copy *copy)
 {
-    return (copy->cpu & WEFT_CPU_AVX512) && (copy->cpu & WEFT_CPU_AVX2) && copy->bytes > 1;
+    return weft_level_of(copy->cpu) == 2 && copy->bytes > 1;
 }
 
 /* Are `side` streams cheaper than blocks of registers? Shuffles for a vector, times `side`. A block makes as many
@@ -41,7 +41,7 @@ enum weft_weave_kind weft_weave_kind(const struct weft_copy *copy)
     int64_t elements = 1;
     for (int i = 0; i < copy->rank; i++)
         elements *= copy->extent[i];
-    if (!(copy->cpu & WEFT_CPU_AVX2) || rows < 2 || columns < 2 || elements < FEWEST)
+    if (weft_level_of(copy->cpu) == 0 || rows < 2 || columns < 2 || elements < FEWEST)
         return WEFT_WEAVE_NONE;
     const bool in_dense = copy->in_stride[row_axis] == columns, out_dense = copy->out_stride[column_axis] == rows;
     const int64_t bytes = rows * columns * copy->bytes;
@@ -59,7 +59,18 @@ const char *weft_weave_name(const struct weft_copy *copy)
     return copy->cpu & WEFT_CPU_AVX512 ? "weft_relayout_weave__avx512" : "weft_relayout_weave__avx2";
 }
 
-uint32_t weft_weave_cpu(const struct weft_copy *copy) { return copy->cpu & (WEFT_CPU_AVX2 | WEFT_CPU_AVX512); }
+uint32_t weft_weave_cpu(const struct weft_copy *copy) { return weft_level_cpu(copy->cpu); }
+
+/* A level that weft_weave_kind found something to do for: the baseline has none. */
+static weft_weave_fn *weave_of(uint32_t cpu)
+{
+#ifdef __x86_64__
+    return weft_level_of(cpu) == 2 ? weft_weave__avx512 : weft_weave__avx2;
+#else
+    (void)cpu;
+    return NULL;
+#endif
+}
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -164,7 +175,7 @@ void weft_weave_copy(const struct weft_copy *copy, void *out, const void *in, in
     if (at >= end)
         return;
     weft_k_walk_seek(&walk, at);
-    weft_weave_fn *const run = copy->cpu & WEFT_CPU_AVX512 ? weft_weave__avx512 : weft_weave__avx2;
+    weft_weave_fn *const run = weave_of(copy->cpu);
     for (; at < end; at++) {
         const int64_t span = walk.index[walk.rank - 1], from = n * span / spans, to = n * (span + 1) / spans;
         run(&w, walk.at[0] + from * w.out_element, walk.at[1] + from * w.in_element, to - from);

@@ -234,7 +234,7 @@ INLINE void vhput(uint16_t *p, vh x, int past)
 INLINE void stream_end(uint64_t past) /* such stores are not in order with others */
 {
     if (past)
-        __builtin_ia32_sfence();
+        vfence();
 }
 
 /* How many rows lie between one stage and the next: of short rows several, so that no row waits for what the one before
@@ -315,8 +315,13 @@ typedef float vf_eight __attribute__((vector_size(32)));
 #endif
 #define FOUR_ADD(a, b) ((a) + (b))
 #define FOUR_MUL(a, b) ((a) * (b))
+#ifdef __x86_64__
 #define FOUR_MAX(a, b) __builtin_ia32_maxps(a, b)
 #define FOUR_MIN(a, b) __builtin_ia32_minps(a, b)
+#else
+#define FOUR_MAX(a, b) vmax_x86(a, b)
+#define FOUR_MIN(a, b) vmin_x86(a, b)
+#endif
 #if LANES == 16
 #define FOLD_TO_FOUR(x, EIGHT, FOUR)                                                                                   \
     const vf_eight eight = EIGHT(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7),                                \

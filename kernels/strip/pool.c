@@ -34,17 +34,11 @@ struct space {
     int64_t in_step[3], out_step[3];
 };
 
-static int level_of(const struct weft_pool *pool)
-{
-    const struct weft_fold *const fold = weft_fold_find(pool->cpu);
-    return fold == &weft_fold__avx512 ? 2 : fold == &weft_fold__avx2 ? 1 : 0;
-}
-
 static struct space space_of(const struct weft_pool *pool)
 {
-    static const struct weft_pool_loops *const loops[] = {&weft_pool_loops__ref, &weft_pool_loops__avx2,
-                                                          &weft_pool_loops__avx512};
-    struct space s = {.pool = pool, .loops = loops[level_of(pool)], .op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX};
+    static const struct weft_pool_loops *const loops[] = {WEFT_LEVELS(&weft_pool_loops)};
+    struct space s = {.pool = pool, .loops = loops[weft_level_of(pool->cpu)],
+                      .op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX};
     for (int i = 0; i < 3; i++) {
         const int axis = i - (3 - pool->spatial);
         const bool real = axis >= 0;
@@ -79,7 +73,7 @@ const char *weft_pool_name(const struct weft_pool *pool)
 #define POOL(id, level, cpu) "weft_pool_" #id "__" #level,
 #include "kernels/strip/pool.def"
     };
-    return names[WEFT_POOL_FORMS * level_of(pool) + (int)weft_pool_form(pool)];
+    return names[WEFT_POOL_FORMS * weft_level_of(pool->cpu) + (int)weft_pool_form(pool)];
 }
 
 uint32_t weft_pool_cpu(const struct weft_pool *pool) { return weft_fold_find(pool->cpu)->cpu; }

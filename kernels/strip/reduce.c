@@ -34,9 +34,8 @@ static enum form form_of(const struct weft_reduce *reduce)
 
 const struct weft_fold *weft_fold_find(uint32_t cpu)
 {
-    return !(weft_fold__avx512.cpu & ~cpu) ? &weft_fold__avx512
-           : !(weft_fold__avx2.cpu & ~cpu) ? &weft_fold__avx2
-                                           : &weft_fold__ref;
+    static const struct weft_fold *const folds[] = {WEFT_LEVELS(&weft_fold)};
+    return folds[weft_level_of(cpu)];
 }
 
 const char *weft_reduce_name(const struct weft_reduce *reduce)
@@ -45,8 +44,7 @@ const char *weft_reduce_name(const struct weft_reduce *reduce)
 #define REDUCE(id, level, cpu) "weft_reduce_" #id "__" #level,
 #include "kernels/strip/reduce.def"
     };
-    const struct weft_fold *const fold = weft_fold_find(reduce->cpu);
-    const int level = fold == &weft_fold__avx512 ? 2 : fold == &weft_fold__avx2 ? 1 : 0;
+    const int level = weft_level_of(reduce->cpu);
     struct weft_reduce_type type;
     weft_reduce_type_of(reduce->in_dtype, reduce->out_dtype, reduce->cpu, &type);
     return names[(level * WEFT_FOLD_KINDS + (int)type.kind) * 3 + (int)form_of(reduce)];
@@ -58,7 +56,7 @@ int64_t weft_reduce_columns(const struct weft_reduce *reduce, int64_t *ret_lanes
 {
     struct weft_reduce_type type;
     weft_reduce_type_of(reduce->in_dtype, reduce->out_dtype, reduce->cpu, &type);
-    *ret_lanes = (weft_fold_find(reduce->cpu) == &weft_fold__avx512 ? 64 : 32) / type.loops->bytes;
+    *ret_lanes = (weft_level_of(reduce->cpu) == 2 ? 64 : 32) / type.loops->bytes;
     return form_of(reduce) == COLUMNS ? reduce->kept_extent[reduce->kept - 1] : 0;
 }
 

@@ -14,12 +14,10 @@ static bool is_float(int dtype) { return dtype <= WEFT_K_F16; }
 
 const struct weft_fold_loops *weft_fold_loops_find(enum weft_fold_kind kind, uint32_t cpu)
 {
-    const struct weft_fold *const fold = weft_fold_find(cpu);
-    if (fold == &weft_fold__avx512)
-        return kind ? &weft_fold_wide__avx512[kind - 1] : &weft_fold_single__avx512;
-    if (fold == &weft_fold__avx2)
-        return kind ? &weft_fold_wide__avx2[kind - 1] : &weft_fold_single__avx2;
-    return kind ? &weft_fold_wide__ref[kind - 1] : &weft_fold_single__ref;
+    static const struct weft_fold_loops *const wide[] = {WEFT_LEVELS(weft_fold_wide)};
+    static const struct weft_fold_loops *const single[] = {WEFT_LEVELS(&weft_fold_single)};
+    const int level = weft_level_of(cpu);
+    return kind ? &wide[level][kind - 1] : single[level];
 }
 
 bool weft_reduce_type_of(int in_dtype, int out_dtype, uint32_t cpu, struct weft_reduce_type *ret)

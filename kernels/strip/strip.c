@@ -11,8 +11,10 @@
 
 /* Best first: the first row that fits wins. */
 static const struct weft_strip_kernel *const tables[] = {
+#ifdef __x86_64__
     weft_strip_table__avx512, weft_strip_table_rows__avx512, weft_strip_table_cast_by__avx512,
     weft_strip_table__avx2,   weft_strip_table_rows__avx2,   weft_strip_table_cast_by__avx2,
+#endif
     weft_strip_table__ref,    weft_strip_table_rows__ref,    weft_strip_table_cast_by__ref,
     weft_strip_table_plain__ref, weft_strip_table_cast__ref,
 };

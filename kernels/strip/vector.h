@@ -237,12 +237,25 @@ INLINE vf vat(vi index, const vf_any *table)
     vf x = {0};
     EACH_LANE(table[(index[lane] & 15) >> 2][index[lane] & 3]);
 }
+#ifdef __x86_64__
 INLINE vf vsqrt(vf x) { return __builtin_ia32_sqrtps(x); }
 INLINE vd vdsqrt(vd x) { return __builtin_ia32_sqrtpd(x); }
 INLINE vf vmin_x86(vf a, vf b) { return __builtin_ia32_minps(a, b); }
 INLINE vf vmax_x86(vf a, vf b) { return __builtin_ia32_maxps(a, b); }
+INLINE int vlanes(vi mask) { return __builtin_ia32_movmskps((vf)mask); } /* a bit for each lane of a mask */
+#else
+INLINE vf vsqrt(vf x) { EACH_LANE(__builtin_sqrtf(x[lane])); }
+INLINE vd vdsqrt(vd x) { return (vd){__builtin_sqrt(x[0]), __builtin_sqrt(x[1])}; }
+INLINE vf vmin_x86(vf a, vf b) { return vsel(a < b, a, b); }
+INLINE vf vmax_x86(vf a, vf b) { return vsel(a > b, a, b); }
+INLINE int vlanes(vi mask)
+{
+    mask &= (vi){1, 2, 4, 8};
+    return mask[0] | mask[1] | mask[2] | mask[3];
+}
+#endif
 INLINE vf vby_sign(vf x, vf a, vf b) { return vsel((vi)x < 0, a, b); }
-INLINE int vany_from(vu x, uint32_t bound) { return __builtin_ia32_movmskps((vf)(vi)(x >= bound)) != 0; }
+INLINE int vany_from(vu x, uint32_t bound) { return vlanes((vi)(x >= bound)) != 0; }
 INLINE vf vloadm(const float *p, int n, float fill)
 {
     vf x = vall(fill);
@@ -259,8 +272,10 @@ INLINE vf vfloor(vf x) { EACH_LANE(__builtin_floorf(x[lane])); }
 INLINE vf vceil(vf x) { EACH_LANE(__builtin_ceilf(x[lane])); }
 #ifdef __clang__
 INLINE void vstream(float *p, vf x) { __builtin_nontemporal_store(x, (vf *)p); }
-#else
+#elif defined __x86_64__
 INLINE void vstream(float *p, vf x) { __builtin_ia32_movntps(p, x); }
+#else
+INLINE void vstream(float *p, vf x) { *(vf *)p = x; } /* gcc has no such store for other processors */
 #endif
 INLINE void vhstream(uint16_t *p, vh x) { *(vh *)p = x; } /* 8 bytes: nothing streams them from vectors */
 
@@ -274,8 +289,14 @@ INLINE vf vscale(vf x, vf n) /* two steps, the first exact unless both are, so t
 }
 #endif
 
-/* Orders streaming stores before whatever follows. */
-INLINE void vfence(void) { __builtin_ia32_sfence(); }
+/* Orders streaming stores before whatever follows. Of x86 they are not in order with others, whatever a release says;
+ * elsewhere what tells other threads of a result orders them too. */
+INLINE void vfence(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_sfence();
+#endif
+}
 
 /* Minimum and maximum that keep NaN, as the frameworks define them. A NaN of b costs nothing. */
 #if WEFT_LEVEL == 2 && !defined __clang__ /* gcc 12 makes a vector of the mask and selects in three operations */
