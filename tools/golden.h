@@ -6,6 +6,9 @@
  *                                           without passes is the same; print=stats: what the plan moves and computes,
  *                                           as weft opt --print=stats has it; own=softmax,gelu: for a target
  *                                           with kernels own.softmax and own.gelu, row-major, of 1 us
+ *                                           Without target= the text is the same at every CPU level: it is that of
+ *                                           avx2 and of the baseline. A test for a level that this build has no kernels
+ *                                           for is skipped
  *   # why:  one sentence                     the idea of the next graph
  *   graph @name(…) { … }                     a graph at the left margin
  *   #> …                                     the exact text after the passes
@@ -98,6 +101,7 @@ enum { WEFT_GOLDEN_THREADS = 4 }; /* of the targets below */
 bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct weft_target *target,
                      bool (*after)(void *user, const char *pass), void *user);
 /* A target that is the same on every machine. False if the name is no CPU level. */
+/* False: there is no such level, or this build has no kernels for it. */
 bool weft_opt_target(const char *name, struct weft_target *ret_target);
 
 /* --- golden_custom.c */

@@ -58,7 +58,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
     *ret_target = (struct weft_target){.threads = WEFT_GOLDEN_THREADS, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20,
                                          .arithmetic = WEFT_CONV_F2};
     snprintf(ret_target->name, sizeof ret_target->name, "%s", name);
-    return weft_cpu_parse(name, &ret_target->cpu);
+    return weft_cpu_parse(name, &ret_target->cpu) && !(ret_target->cpu & ~WEFT_CPU_BUILT);
 }
 
 /* --- one graph ---------------------------------------------------------------------------------------------------- */
